@@ -1,0 +1,110 @@
+// swift-tools-version: 6.2
+import PackageDescription
+
+let strict: [SwiftSetting] = [
+    .swiftLanguageMode(.v6),
+    .treatAllWarnings(as: .error),
+    .enableUpcomingFeature("ExistentialAny"),
+    .enableUpcomingFeature("InternalImportsByDefault"),
+    .enableUpcomingFeature("MemberImportVisibility"),
+]
+
+/// Everything but the two C wrappers is compiled with strict memory safety.
+let safe: [SwiftSetting] = strict + [.strictMemorySafety()]
+
+func nio(_ product: String) -> Target.Dependency { .product(name: product, package: "swift-nio") }
+
+let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
+let nioHTTPTypes = Target.Dependency.product(name: "NIOHTTPTypes", package: "swift-nio-extras")
+let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
+let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
+let yams = Target.Dependency.product(name: "Yams", package: "Yams")
+let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
+
+let package = Package(
+    name: "gatehouse",
+    platforms: [.macOS(.v15)],
+    products: [.executable(name: "gatehouse", targets: ["gatehouse"])],
+    dependencies: [
+        .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
+        .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
+        .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
+        .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
+        .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
+        .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
+    ],
+    targets: [
+        // The C libraries, each seen by one wrapper only.
+        .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
+        .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        .target(name: "Curl", dependencies: ["CCurl", nio("NIOCore")], swiftSettings: strict),
+        .target(name: "Crypto", dependencies: ["COpenSSL"], swiftSettings: strict),
+
+        // Pure: values in, values out.
+        .target(name: "HTTP1", dependencies: [httpTypes, nio("NIOCore")], swiftSettings: safe),
+        .target(name: "Pipeline", dependencies: ["Crypto", httpTypes, logging], swiftSettings: safe),
+        .target(name: "Settings", dependencies: ["Pipeline", "Crypto", yams], swiftSettings: safe),
+
+        // I/O.
+        .target(
+            name: "Listener",
+            dependencies: ["HTTP1", "Pipeline", httpTypes, nioHTTPTypes, nio("NIOCore"), nio("NIOPosix")],
+            swiftSettings: safe),
+        .target(
+            name: "Upstream",
+            dependencies: ["Curl", "HTTP1", "Pipeline", httpTypes, nio("NIOCore")],
+            swiftSettings: safe),
+        .target(
+            name: "SignIn",
+            dependencies: ["Pipeline", "Upstream", "Crypto", httpTypes, logging],
+            swiftSettings: safe),
+        .target(name: "Telemetry", dependencies: ["Pipeline", logging], swiftSettings: safe),
+        .target(name: "Store", dependencies: [grdb], swiftSettings: safe),
+        .target(
+            name: "LocalPool",
+            dependencies: [
+                "Crypto", "Pipeline", "Store", logging,
+                nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1"),
+            ],
+            swiftSettings: safe),
+
+        // Wiring and the command line.
+        .target(
+            name: "Gateway",
+            dependencies: [
+                "Listener", "Pipeline", "SignIn", "Upstream", "Settings", "Telemetry", "Crypto",
+                httpTypes, nioHTTPTypes, logging, lifecycle, nio("NIOCore"), nio("NIOPosix"),
+            ],
+            swiftSettings: safe),
+        .executableTarget(
+            name: "gatehouse",
+            dependencies: [
+                "Gateway", "LocalPool", "Settings", "Pipeline", argumentParser, logging, lifecycle,
+            ],
+            swiftSettings: safe),
+
+        .testTarget(name: "CryptoTests", dependencies: ["Crypto"], swiftSettings: strict),
+        .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", httpTypes, nio("NIOCore")], swiftSettings: strict),
+        .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "Crypto", httpTypes], swiftSettings: strict),
+        .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: strict),
+        .testTarget(
+            name: "ListenerTests",
+            dependencies: [
+                "Listener", "Pipeline", httpTypes, nioHTTPTypes, nio("NIOCore"), nio("NIOEmbedded"), nio("NIOPosix"),
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "UpstreamTests",
+            dependencies: ["Upstream", "Curl", "HTTP1", "Pipeline", httpTypes, nio("NIOCore"), nio("NIOPosix")],
+            swiftSettings: strict),
+        .testTarget(
+            name: "SignInTests", dependencies: ["SignIn", "Pipeline", "Crypto", "Upstream", httpTypes],
+            swiftSettings: strict),
+        .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Pipeline"], swiftSettings: strict),
+        .testTarget(
+            name: "LocalPoolTests", dependencies: ["LocalPool", "Crypto", "Pipeline"], swiftSettings: strict),
+    ]
+)

@@ -1,0 +1,6 @@
+#ifndef GATEHOUSE_COPENSSL_SHIM_H
+#define GATEHOUSE_COPENSSL_SHIM_H
+
+#include <openssl/evp.h>
+
+#endif

@@ -1,0 +1,83 @@
+package import HTTPTypes
+
+/// Every refusal a client can get, with its status and stable name: the one map from error to response.
+///
+/// The `rawValue` is the `error` key of the answer's JSON body.
+package enum GatewayError: String, Error, Sendable, CaseIterable {
+    case badRequest = "BadRequestException"
+    case notAuthorized = "NotAuthorizedException"
+    case tokenExpired = "TokenExpiredException"
+    case tokenRefresh = "TokenRefreshException"
+    case userNotConfirmed = "UserNotConfirmedException"
+    case passwordResetRequired = "PasswordResetRequiredException"
+    case userDisabled = "UserDisabledException"
+    case accessDenied = "AccessDeniedException"
+    case forbidden = "ForbiddenException"
+    case notFound = "NotFoundException"
+    case methodNotAllowed = "MethodNotAllowedException"
+    case payloadTooLarge = "PayloadTooLargeException"
+    case uriTooLong = "UriTooLongException"
+    case headersTooLarge = "HeadersTooLargeException"
+    case invalidParameter = "InvalidParameterException"
+    case requestTimeout = "RequestTimeoutException"
+    case tooManyRequests = "TooManyRequestsException"
+    case notImplemented = "NotImplementedException"
+    case upstream = "UpstreamException"
+    case upstreamTimeout = "UpstreamTimeoutException"
+    case identityProviderUnavailable = "IdentityProviderUnavailableException"
+    case serviceUnavailable = "ServiceUnavailableException"
+    case httpVersionNotSupported = "HttpVersionNotSupportedException"
+    case internalFailure = "InternalFailureException"
+
+    package var status: HTTPResponse.Status {
+        switch self {
+        case .badRequest: .badRequest
+        case .notAuthorized, .tokenExpired, .tokenRefresh: .unauthorized
+        case .userNotConfirmed, .passwordResetRequired, .userDisabled, .accessDenied, .forbidden: .forbidden
+        case .notFound: .notFound
+        case .methodNotAllowed: .methodNotAllowed
+        case .requestTimeout: .requestTimeout
+        case .payloadTooLarge: .contentTooLarge
+        case .uriTooLong: .uriTooLong
+        case .headersTooLarge: .requestHeaderFieldsTooLarge
+        case .invalidParameter: .unprocessableContent
+        case .tooManyRequests: .tooManyRequests
+        case .internalFailure: .internalServerError
+        case .notImplemented: .notImplemented
+        case .upstream: .badGateway
+        case .upstreamTimeout: .gatewayTimeout
+        case .identityProviderUnavailable, .serviceUnavailable: .serviceUnavailable
+        case .httpVersionNotSupported: .httpVersionNotSupported
+        }
+    }
+
+    /// The message shown to the client unless a caller gives a better one. Safe to show; says nothing of the cause.
+    package var defaultMessage: String {
+        switch self {
+        case .badRequest: "The request is not valid HTTP or JSON."
+        case .notAuthorized: "Authentication is required."
+        case .tokenExpired: "The access token has expired."
+        case .tokenRefresh: "The session has ended. Sign in again."
+        case .userNotConfirmed: "The e-mail address is not confirmed yet."
+        case .passwordResetRequired: "The password must be reset."
+        case .userDisabled: "This account is disabled."
+        case .accessDenied: "You are not allowed to do this."
+        case .forbidden: "This request is not allowed."
+        case .notFound: "There is nothing at this address."
+        case .methodNotAllowed: "This method is not allowed here."
+        case .payloadTooLarge: "The request body is too large."
+        case .uriTooLong: "The request target is too long."
+        case .headersTooLarge: "The request headers are too large."
+        case .invalidParameter: "Some fields are missing or not valid."
+        case .requestTimeout: "The request was not complete in time."
+        case .tooManyRequests: "Too many requests. Try again later."
+        case .notImplemented: "This is not supported."
+        case .upstream: "The service could not be reached."
+        case .upstreamTimeout: "The service did not answer in time."
+        case .identityProviderUnavailable: "Sign-in is not available right now. Try again later."
+        case .serviceUnavailable: "The service is not available right now. Try again later."
+        case .httpVersionNotSupported: "This HTTP version is not supported."
+        case .internalFailure: "Something went wrong."
+        }
+    }
+}

@@ -1,0 +1,7 @@
+import ArgumentParser
+
+@main
+struct Gatehouse: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        abstract: "An authenticating reverse proxy for mobile APIs behind Amazon Cognito and Sign in with Apple.")
+}
