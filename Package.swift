@@ -41,12 +41,14 @@ let package = Package(
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
         .target(name: "Curl", dependencies: ["CCurl", nio("NIOCore")], swiftSettings: strict),
-        .target(name: "Crypto", dependencies: ["COpenSSL"], swiftSettings: strict),
+        // The module is not called Crypto because swift-nio-extras brings swift-crypto's module of that name along.
+        .target(
+            name: "Cryptography", dependencies: ["COpenSSL"], path: "Sources/Crypto", swiftSettings: strict),
 
         // Pure: values in, values out.
         .target(name: "HTTP1", dependencies: [httpTypes, nio("NIOCore")], swiftSettings: safe),
-        .target(name: "Pipeline", dependencies: ["Crypto", httpTypes, logging], swiftSettings: safe),
-        .target(name: "Settings", dependencies: ["Pipeline", "Crypto", yams], swiftSettings: safe),
+        .target(name: "Pipeline", dependencies: ["Cryptography", httpTypes, logging], swiftSettings: safe),
+        .target(name: "Settings", dependencies: ["Pipeline", "Cryptography", yams], swiftSettings: safe),
 
         // I/O.
         .target(
@@ -59,14 +61,14 @@ let package = Package(
             swiftSettings: safe),
         .target(
             name: "SignIn",
-            dependencies: ["Pipeline", "Upstream", "Crypto", httpTypes, logging],
+            dependencies: ["Pipeline", "Upstream", "Cryptography", httpTypes, logging],
             swiftSettings: safe),
         .target(name: "Telemetry", dependencies: ["Pipeline", logging], swiftSettings: safe),
         .target(name: "Store", dependencies: [grdb], swiftSettings: safe),
         .target(
             name: "LocalPool",
             dependencies: [
-                "Crypto", "Pipeline", "Store", logging,
+                "Cryptography", "Pipeline", "Store", logging,
                 nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1"),
             ],
             swiftSettings: safe),
@@ -75,7 +77,7 @@ let package = Package(
         .target(
             name: "Gateway",
             dependencies: [
-                "Listener", "Pipeline", "SignIn", "Upstream", "Settings", "Telemetry", "Crypto",
+                "Listener", "Pipeline", "SignIn", "Upstream", "Settings", "Telemetry", "Cryptography",
                 httpTypes, nioHTTPTypes, logging, lifecycle, nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: safe),
@@ -86,9 +88,11 @@ let package = Package(
             ],
             swiftSettings: safe),
 
-        .testTarget(name: "CryptoTests", dependencies: ["Crypto"], swiftSettings: strict),
+        .testTarget(
+            name: "CryptographyTests", dependencies: ["Cryptography"], path: "Tests/CryptoTests",
+            swiftSettings: strict),
         .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", httpTypes, nio("NIOCore")], swiftSettings: strict),
-        .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "Crypto", httpTypes], swiftSettings: strict),
+        .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "Cryptography", httpTypes], swiftSettings: strict),
         .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: strict),
         .testTarget(
             name: "ListenerTests",
@@ -101,10 +105,10 @@ let package = Package(
             dependencies: ["Upstream", "Curl", "HTTP1", "Pipeline", httpTypes, nio("NIOCore"), nio("NIOPosix")],
             swiftSettings: strict),
         .testTarget(
-            name: "SignInTests", dependencies: ["SignIn", "Pipeline", "Crypto", "Upstream", httpTypes],
+            name: "SignInTests", dependencies: ["SignIn", "Pipeline", "Cryptography", "Upstream", httpTypes],
             swiftSettings: strict),
         .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Pipeline"], swiftSettings: strict),
         .testTarget(
-            name: "LocalPoolTests", dependencies: ["LocalPool", "Crypto", "Pipeline"], swiftSettings: strict),
+            name: "LocalPoolTests", dependencies: ["LocalPool", "Cryptography", "Pipeline"], swiftSettings: strict),
     ]
 )
