@@ -7,6 +7,9 @@ internal import Pipeline
 /// but someone who tries out changed tokens.
 package struct InvalidSealedToken: Error, Equatable, Sendable {}
 
+/// A refresh token that could not be sealed: a fault of the gateway's or an absurdly long provider token.
+package struct SealingFailure: Error, Equatable, Sendable {}
+
 /// What a client holds as its refresh token: the provider's own refresh token and all that is needed to use it,
 /// so that a refresh needs no state in the gateway.
 ///
@@ -32,11 +35,16 @@ package struct SealedRefreshToken: Sendable {
 
     /// The text form, sealed with the ring's first key.
     ///
-    /// - Throws: `CryptographyError` if OpenSSL fails; ``InvalidSealedToken`` if a field is longer than 65535 bytes.
-    package func sealed(with keys: SealingKeyRing, poolID: String) throws -> Secret {
+    /// - Throws: ``SealingFailure`` if OpenSSL fails, or if the text would be too long to open again.
+    package func sealed(with keys: SealingKeyRing, poolID: String) throws(SealingFailure) -> Secret {
         let key = keys.sealingKey
-        let box = try key.key.seal(encoded(), authenticating: Self.authenticatedData(keyID: key.id, poolID: poolID))
-        return Secret("v1.\(key.id).\(Base64URL.encode(box))")
+        guard let plain = encoded(),
+            let box = try? key.key.seal(
+                plain, authenticating: Self.authenticatedData(keyID: key.id, poolID: poolID))
+        else { throw SealingFailure() }
+        let text = "v1.\(key.id).\(Base64URL.encode(box))"
+        guard text.utf8.count <= Self.maximumTextLength else { throw SealingFailure() }
+        return Secret(text)
     }
 
     /// Opens a text form. Whether it has expired is the caller's to check: see ``hasExpired(at:)``.
@@ -75,14 +83,14 @@ extension SealedRefreshToken {
         self.expiresAt = expiresAt
     }
 
-    private func encoded() throws(InvalidSealedToken) -> [UInt8] {
+    private func encoded() -> [UInt8]? {
         var writer = ByteWriter()
         let fields = [Array(clientID.utf8), Array(username.utf8), refreshToken.expose(), family]
         for field in fields {
-            guard writer.write(field: field) else { throw InvalidSealedToken() }
+            guard writer.write(field: field) else { return nil }
         }
         writer.write(byte: deviceID == nil ? 0 : 1)
-        guard writer.write(field: Array((deviceID ?? "").utf8)) else { throw InvalidSealedToken() }
+        guard writer.write(field: Array((deviceID ?? "").utf8)) else { return nil }
         writer.write(integer: issuedAt)
         writer.write(integer: expiresAt)
         return writer.bytes
