@@ -56,15 +56,15 @@ extension AccountRequest {
     ///
     /// - Throws: 413 for a body over the limit, 400 for what is not JSON, 422 for JSON that is no object.
     func jsonObject() throws(Refusal) -> JSONObject {
-        guard body.count <= Self.maximumBodyBytes else { throw .account(.payloadTooLarge, reason: "body-too-large") }
+        guard body.count <= Self.maximumBodyBytes else { throw Refusal(.payloadTooLarge, reason: "body-too-large") }
         guard Self.isJSON(contentType) else {
-            throw .account(.badRequest, message: "The content type must be application/json.", reason: "content-type")
+            throw Refusal(.badRequest, message: "The content type must be application/json.", reason: "content-type")
         }
         guard let json = try? JSON.parse(body) else {
-            throw .account(.badRequest, message: "The request body is not valid JSON.", reason: "malformed-json")
+            throw Refusal(.badRequest, message: "The request body is not valid JSON.", reason: "malformed-json")
         }
         guard let object = json.objectValue else {
-            throw .account(
+            throw Refusal(
                 .invalidParameter, message: "The request body must be a JSON object.", reason: "invalid-fields")
         }
         return object
@@ -80,6 +80,6 @@ extension AccountRequest {
 
 extension RequestFields {
     fileprivate func check() throws(Refusal) {
-        guard faults.isEmpty else { throw .account(.invalidParameter, fields: faults, reason: "invalid-fields") }
+        guard faults.isEmpty else { throw Refusal(.invalidParameter, fields: faults, reason: "invalid-fields") }
     }
 }

@@ -14,7 +14,7 @@ enum AccountRefusals {
         // Cognito says "disabled" also before it looks at the password, so on sign-in nothing is proven by it.
         case .badCredentials, .userNotFound, .userDisabled, .rejectedByTrigger, .invalidSession, .tokenRevoked,
             .tokenExpired, .tokenReused:
-            .account(.notAuthorized, message: badCredentials, reason: kind.rawValue)
+            .tokenInvalid(.notAuthorized, message: badCredentials, reason: kind.rawValue)
         default: common(kind)
         }
     }
@@ -24,18 +24,18 @@ enum AccountRefusals {
         switch kind {
         case .badCredentials, .userNotFound, .rejectedByTrigger, .invalidSession, .tokenRevoked, .tokenExpired,
             .tokenReused:
-            .account(.tokenRefresh, reason: kind.rawValue)
-        case .userDisabled: .account(.userDisabled, reason: kind.rawValue)
+            .tokenInvalid(.tokenRefresh, reason: kind.rawValue)
+        case .userDisabled: Refusal(.userDisabled, reason: kind.rawValue)
         default: common(kind)
         }
     }
 
     static func me(_ kind: CognitoErrorKind) -> Refusal {
         switch kind {
-        case .tokenExpired: .account(.tokenExpired, reason: kind.rawValue)
+        case .tokenExpired: .tokenInvalid(.tokenExpired, reason: kind.rawValue)
         case .badCredentials, .userNotFound, .rejectedByTrigger, .invalidSession, .tokenRevoked, .tokenReused:
-            .account(.notAuthorized, reason: kind.rawValue)
-        case .userDisabled: .account(.userDisabled, reason: kind.rawValue)
+            .tokenInvalid(.notAuthorized, reason: kind.rawValue)
+        case .userDisabled: Refusal(.userDisabled, reason: kind.rawValue)
         default: common(kind)
         }
     }
@@ -43,12 +43,12 @@ enum AccountRefusals {
     /// What means the same everywhere.
     private static func common(_ kind: CognitoErrorKind) -> Refusal {
         switch kind {
-        case .userNotConfirmed: .account(.userNotConfirmed, reason: kind.rawValue)
-        case .passwordResetRequired: .account(.passwordResetRequired, reason: kind.rawValue)
+        case .userNotConfirmed: Refusal(.userNotConfirmed, reason: kind.rawValue)
+        case .passwordResetRequired: Refusal(.passwordResetRequired, reason: kind.rawValue)
         // Cognito's lock begins at one second and doubles up to 15 minutes; it does not say where it stands.
-        case .lockedOut: .account(.tooManyRequests, reason: kind.rawValue, retryAfter: 60)
-        case .throttled: .account(.tooManyRequests, reason: kind.rawValue, retryAfter: 5)
-        default: .account(.identityProviderUnavailable, reason: kind.rawValue, retryAfter: 5)
+        case .lockedOut: .retryLater(.tooManyRequests, after: 60, reason: kind.rawValue)
+        case .throttled: .retryLater(.tooManyRequests, after: 5, reason: kind.rawValue)
+        default: .retryLater(.identityProviderUnavailable, after: 5, reason: kind.rawValue)
         }
     }
 }

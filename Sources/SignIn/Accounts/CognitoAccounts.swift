@@ -95,7 +95,7 @@ extension CognitoAccounts {
             return try token.sealed(with: settings.sealingKeys, poolID: settings.poolID)
         } catch {
             logger.error("A refresh token could not be sealed", metadata: ["request_id": "\(request.requestID)"])
-            throw .account(.internalFailure, reason: "sealing-failed")
+            throw Refusal(.internalFailure, reason: "sealing-failed")
         }
     }
 }

@@ -8,10 +8,10 @@ extension CognitoAccounts {
     /// Only this pool's access tokens go to Cognito: no other issuer's token is shown to it.
     func me(_ request: AccountRequest) async throws(Refusal) -> AccountAnswer {
         guard let token = request.bearer, let identity = request.identity else {
-            throw .account(.notAuthorized, reason: "missing-token")
+            throw .tokenMissing()
         }
         guard identity.issuer == settings.issuer, identity.tokenUse == .access else {
-            throw .account(.notAuthorized, message: "An access token is required.", reason: "not-an-access-token")
+            throw .tokenInvalid(.notAuthorized, message: "An access token is required.", reason: "not-an-access-token")
         }
         let output = try await call(
             .getUser, ["AccessToken": .string(token.exposeText())], for: request, refusing: AccountRefusals.me)

@@ -33,8 +33,8 @@ extension CognitoAccounts {
             let sealed = try? SealedRefreshToken(
                 opening: text, with: settings.sealingKeys, poolID: settings.poolID),
             sealed.clientID == settings.clientID
-        else { throw .account(.tokenRefresh, reason: "invalid-refresh-token") }
-        guard !sealed.hasExpired(at: now()) else { throw .account(.tokenRefresh, reason: "expired-refresh-token") }
+        else { throw .tokenInvalid(.tokenRefresh, reason: "invalid-refresh-token") }
+        guard !sealed.hasExpired(at: now()) else { throw .tokenInvalid(.tokenRefresh, reason: "expired-refresh-token") }
         return sealed
     }
 

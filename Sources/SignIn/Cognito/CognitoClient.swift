@@ -74,8 +74,7 @@ extension CognitoError {
 
     /// The error's name without the namespace before `#` and the address behind `:`; `nil` for what is no name.
     static func bareName(_ raw: String) -> String? {
-        let unspaced = raw.split(separator: "#").last ?? ""
-        let name = unspaced.prefix { $0 != ":" }
+        let name = raw.prefix { $0 != ":" }.split(separator: "#").last ?? ""
         guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy({ $0.isASCIILetterOrDigit }) else { return nil }
         return String(name)
     }
