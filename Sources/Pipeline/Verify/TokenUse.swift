@@ -1,0 +1,1 @@
+package enum TokenUse: String, Sendable, Hashable, CaseIterable { case access, id }
