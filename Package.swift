@@ -20,6 +20,7 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 let package = Package(
@@ -68,7 +69,7 @@ let package = Package(
         .target(
             name: "LocalPool",
             dependencies: [
-                "Cryptography", "Pipeline", "Store", logging,
+                "Cryptography", "Pipeline", "Store", grdb, logging, yams,
                 nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1"),
             ],
             swiftSettings: safe),
@@ -84,7 +85,7 @@ let package = Package(
         .executableTarget(
             name: "gatehouse",
             dependencies: [
-                "Gateway", "LocalPool", "Settings", "Pipeline", argumentParser, logging, lifecycle,
+                "Gateway", "LocalPool", "Settings", "Pipeline", argumentParser, logging, lifecycle, unixSignals,
             ],
             swiftSettings: safe),
 
@@ -110,6 +111,10 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Pipeline"], swiftSettings: strict),
         .testTarget(
-            name: "LocalPoolTests", dependencies: ["LocalPool", "Cryptography", "Pipeline"], swiftSettings: strict),
+            name: "LocalPoolTests",
+            dependencies: [
+                "LocalPool", "Cryptography", "Pipeline", logging, nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1"),
+            ],
+            swiftSettings: strict),
     ]
 )

@@ -1,0 +1,68 @@
+import ArgumentParser
+import FoundationEssentials
+import LocalPool
+import Logging
+import ServiceLifecycle
+import UnixSignals
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// `gatehouse local-pool`: a local Cognito for development and tests.
+struct LocalPoolCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "local-pool",
+        abstract: "Run a local Amazon Cognito user pool, for development and tests.",
+        discussion: "Stops at SIGTERM or SIGINT. Config/local-pool.yaml shows every key of the configuration.")
+
+    @Option(help: ArgumentHelp("The YAML file that describes the pool.", valueName: "file"))
+    var config: String
+
+    func run() async throws {
+        let logger = Logger(label: "local-pool") { StreamLogHandler.standardError(label: $0) }
+        let settings = try settings()
+        let pool = try LocalPoolService(configuration: settings, logger: logger) { port in
+            print("local pool \(settings.poolID) listening on http://\(settings.host):\(port)")
+            // Scripts wait for this line, and what goes into a pipe would stay in the buffer.
+            fflush(nil)
+        }
+        // Only what goes wrong: starting and stopping is said by the line above and the exit status.
+        var lifecycleLogger = logger
+        lifecycleLogger.logLevel = .error
+        try await ServiceGroup(
+            services: [UntilShutdown(pool: pool)], gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: lifecycleLogger
+        ).run()
+    }
+
+    /// - Throws: exit status 78 (EX_CONFIG of sysexits) after every fault was printed.
+    private func settings() throws -> LocalPoolConfiguration {
+        do {
+            return try LocalPoolConfiguration.load(
+                path: config, environment: ProcessInfo.processInfo.environment)
+        } catch let faults as ConfigurationFaults {
+            writeToStandardError("\(faults)\n")
+            throw ExitCode(78)
+        }
+    }
+
+    private func writeToStandardError(_ text: String) {
+        // Swift's print knows standard output only.
+        let bytes = Array(text.utf8)
+        unsafe bytes.withUnsafeBytes { buffer in
+            _ = unsafe write(STDERR_FILENO, buffer.baseAddress, buffer.count)
+        }
+    }
+}
+
+/// The local pool ends by cancellation; nothing it does is worth waiting for.
+private struct UntilShutdown: Service {
+    let pool: LocalPoolService
+
+    func run() async throws {
+        try await cancelWhenGracefulShutdown { try await pool.run() }
+    }
+}
