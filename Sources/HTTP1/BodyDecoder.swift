@@ -93,7 +93,8 @@ package struct BodyDecoder: Sendable {
     private static func parseChunkSize(_ line: UnsafeRawBufferPointer) -> Int? {
         var size = 0
         var digits = 0
-        for unsafebyte in unsafe line {
+        for index in 0..<line.count {
+            let byte = unsafe line[index]
             guard let digit = hexDigit(byte) else { break }
             digits += 1
             guard digits <= 13 else { return nil }

@@ -90,8 +90,11 @@ struct FramingFields {
     }
 
     private mutating func takeConnection(_ value: UnsafeRawBufferPointer) {
-        for unsafepart in unsafe value.split(separator: UInt8(ascii: ",")) {
-            let option = unsafe Grammar.trimmed(UnsafeRawBufferPointer(rebasing: part))
+        var rest = unsafe value[...]
+        while unsafe !rest.isEmpty {
+            let end = unsafe rest.firstIndex(of: UInt8(ascii: ",")) ?? rest.endIndex
+            let option = unsafe Grammar.trimmed(UnsafeRawBufferPointer(rebasing: rest[..<end]))
+            unsafe rest = rest[min(end + 1, rest.endIndex)...]
             if unsafe Grammar.equals(option, ignoringCase: "close") {
                 connectionClose = true
             } else if unsafe Grammar.equals(option, ignoringCase: "keep-alive") {
@@ -104,7 +107,8 @@ struct FramingFields {
     private static func length(_ value: UnsafeRawBufferPointer) -> Int? {
         guard unsafe !value.isEmpty, value.count <= 16 else { return nil }
         var length = 0
-        for unsafebyte in unsafe value {
+        for index in 0..<value.count {
+            let byte = unsafe value[index]
             guard Grammar.isDigit(byte) else { return nil }
             length = length &* 10 &+ Int(byte &- 0x30)
         }

@@ -26,8 +26,7 @@ enum Grammar {
 
     static func isToken(_ bytes: UnsafeRawBufferPointer) -> Bool {
         guard unsafe !bytes.isEmpty else { return false }
-        for unsafebyte in unsafe bytes where !tokenBytes[Int(byte)] { return false }
-        return true
+        return unsafe bytes.allSatisfy { tokenBytes[Int($0)] }
     }
 
     static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 <= 9 }

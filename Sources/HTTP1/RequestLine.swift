@@ -17,7 +17,7 @@ struct RequestLine {
         minorVersion = try unsafe Self.version(UnsafeRawBufferPointer(rebasing: line[(targetEnd + 1)...]))
         let target = unsafe UnsafeRawBufferPointer(rebasing: line[(methodEnd + 1)..<targetEnd])
         // RFC 3986 has no characters outside visible ASCII; a blank would make a second target of the rest.
-        for unsafebyte in unsafe target where byte <= 0x20 || byte >= 0x7F { throw .malformedTarget }
+        guard unsafe target.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { throw .malformedTarget }
         let text = unsafe String(decoding: target, as: UTF8.self)
         if method == .connect {
             guard Authority.isValid(text), text.utf8.contains(Grammar.colon) else { throw .malformedTarget }
@@ -85,7 +85,7 @@ enum Authority {
         var hostEnd = 0
         if first == UInt8(ascii: "[") {
             guard let close = unsafe bytes.firstIndex(of: UInt8(ascii: "]")), close > 2 else { return false }
-            for unsafebyte in unsafe bytes[1..<close] where !isAddressByte(byte) { return false }
+            guard unsafe bytes[1..<close].allSatisfy(isAddressByte) else { return false }
             hostEnd = close + 1
         } else {
             while hostEnd < bytes.count, unsafe isNameByte(bytes[hostEnd]) { hostEnd += 1 }
@@ -113,7 +113,8 @@ enum Authority {
         guard let first = unsafe bytes.first else { return true }
         guard first == Grammar.colon, bytes.count <= 6 else { return false }
         var port = 0
-        for unsafebyte in unsafe bytes.dropFirst() {
+        for index in 1..<bytes.count {
+            let byte = unsafe bytes[index]
             guard Grammar.isDigit(byte) else { return false }
             port = port * 10 + Int(byte - 0x30)
         }

@@ -66,7 +66,8 @@ package struct ResponseHeadParser: Sendable {
             throw error == .unsupportedVersion ? error : .malformedStatusLine
         }
         var status = 0
-        for unsafebyte in unsafe line[9..<12] {
+        for index in 9..<12 {
+            let byte = unsafe line[index]
             guard Grammar.isDigit(byte) else { throw .malformedStatusLine }
             status = status * 10 + Int(byte - 0x30)
         }

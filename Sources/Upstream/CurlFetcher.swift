@@ -1,5 +1,5 @@
 package import Curl
-package import NIOCore
+internal import NIOCore
 
 /// The ``Fetcher`` of the product: libcurl transfers on one event loop's multi handle.
 package final class CurlFetcher: Fetcher {

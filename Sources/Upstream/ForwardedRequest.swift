@@ -1,6 +1,6 @@
 package import HTTP1
-package import HTTPTypes
-package import NIOCore
+internal import HTTPTypes
+internal import NIOCore
 package import Pipeline
 
 /// A request as the backend gets it: its head in wire form and what is to follow. Only a ``Pipeline/Permit`` makes one.

@@ -1,4 +1,4 @@
-package import Curl
+internal import Curl
 internal import NIOCore
 
 /// A connection to a backend: in use by one exchange, or idle in its pool.

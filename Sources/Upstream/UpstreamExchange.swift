@@ -1,5 +1,5 @@
-package import Curl
-package import HTTP1
+internal import Curl
+internal import HTTP1
 package import HTTPTypes
 package import NIOCore
 

@@ -1,5 +1,5 @@
 package import Curl
-package import NIOCore
+internal import NIOCore
 
 /// One backend's connections on one event loop.
 package final class UpstreamPool {

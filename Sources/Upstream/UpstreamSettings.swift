@@ -1,4 +1,4 @@
-package import Curl
+internal import Curl
 package import NIOCore
 
 /// One backend and how it is talked to.

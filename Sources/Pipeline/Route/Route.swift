@@ -10,6 +10,14 @@ package enum Access: String, Sendable, Hashable, CaseIterable {
     case required
 }
 
+/// Where a route's requests go.
+package enum Destination: Sendable, Hashable {
+    /// The name of an upstream.
+    case upstream(String)
+    /// An endpoint of the gateway's own, by a number that its maker knows.
+    case endpoint(Int)
+}
+
 /// One entry of the route table: which requests it takes, who may make them and where they go.
 package struct Route: Sendable {
     /// The route's name in logs, metrics and faults; unique in its table.
@@ -21,8 +29,7 @@ package struct Route: Sendable {
     /// The configured names of the issuers whose tokens count; nil for all.
     package var issuers: Set<String>?
     package var tokenUses: Set<TokenUse>
-    /// The name of the upstream requests are forwarded to.
-    package var upstream: String
+    package var destination: Destination
     /// Whether `Authorization` is passed on after it was verified.
     package var forwardToken: Bool
 
@@ -33,7 +40,7 @@ package struct Route: Sendable {
         access: Access,
         issuers: Set<String>? = nil,
         tokenUses: Set<TokenUse> = [.access],
-        upstream: String,
+        destination: Destination,
         forwardToken: Bool = false
     ) {
         self.name = name
@@ -42,7 +49,7 @@ package struct Route: Sendable {
         self.access = access
         self.issuers = issuers
         self.tokenUses = tokenUses
-        self.upstream = upstream
+        self.destination = destination
         self.forwardToken = forwardToken
     }
 }

@@ -1,1 +1,4 @@
-package enum TokenUse: String, Sendable, Hashable, CaseIterable { case access, id }
+/// What a token of Amazon Cognito is for: its `token_use` claim.
+package enum TokenUse: String, Sendable, Hashable, CaseIterable {
+    case access, id
+}

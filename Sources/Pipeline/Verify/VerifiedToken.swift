@@ -1,10 +1,5 @@
 package import Cryptography
 
-/// What a token of Amazon Cognito is for: its `token_use` claim.
-package enum TokenUse: String, Sendable, CaseIterable {
-    case access, id
-}
-
 /// A token whose signature and claims were all found right.
 package struct VerifiedToken: Sendable {
     /// The `iss` claim.
