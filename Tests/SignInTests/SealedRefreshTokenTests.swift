@@ -101,6 +101,21 @@ struct SealedRefreshTokenTests {
         }
     }
 
+    @Test("A key goes by the id it was given, and one that would break the text form is refused")
+    func identifiers() throws {
+        let secret = Secret([UInt8](repeating: 1, count: 32))
+        let ring = SealingKeyRing(sealing: try SealingKey(id: "2026-a_1", secret))
+        let text = try Fixture.sealed.sealed(with: ring, poolID: Fixture.poolID)
+        #expect(text.exposeText().hasPrefix("v1.2026-a_1."))
+        #expect(try SealedRefreshToken(opening: text, with: ring, poolID: Fixture.poolID).deviceID == "device-1")
+        for id in ["", "a.b", "a b", "ä", String(repeating: "k", count: 33)] {
+            #expect(throws: SealingKeyFault.identifier, "\(id)") { try SealingKey(id: id, secret) }
+        }
+        for count in [0, 16, 31, 33] {
+            #expect(throws: SealingKeyFault.length) { try SealingKey(Secret([UInt8](repeating: 1, count: count))) }
+        }
+    }
+
     @Test("A text that could not be opened again is not sealed")
     func tooLong() {
         for length in [7000, 70_000] {

@@ -57,8 +57,8 @@ extension CognitoErrorKind {
     /// What has to be set right when Cognito refuses the gateway itself; `nil` for other failures.
     var guiltySetting: String? {
         switch self {
-        case .clientSecretRefused: "client_secret"
-        case .clientUnknown: "client_id, pool_id or endpoint"
+        case .clientSecretRefused: "sign_in.cognito.client_secret"
+        case .clientUnknown: "sign_in.cognito.client_id, or the issuer's region and pool"
         case .flowNotEnabled: "the app client's authentication flows in Cognito"
         case .poolMisconfigured: "the user pool's triggers, roles and message settings in Cognito"
         case .blockedByFirewall: "the web application firewall before the user pool"

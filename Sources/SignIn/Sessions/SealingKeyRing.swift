@@ -1,21 +1,41 @@
 package import Cryptography
 
+/// Why a sealing key can't be used.
+package enum SealingKeyFault: Error, Equatable, Sendable {
+    /// The key is not 32 bytes.
+    case length
+    /// The id is not 1–32 characters of `A-Za-z0-9_-`.
+    case identifier
+}
+
 /// One AES-256 key that seals what clients keep for the gateway.
 package struct SealingKey: Sendable {
-    /// Sixteen lower-case hex digits that name the key in everything it seals.
-    ///
-    /// Derived from the key, so that nobody has to number keys. It is a message authentication code, which says
-    /// nothing about the key itself.
+    /// Names the key in everything it seals; clients see it.
     package let id: String
 
     let key: AESGCMKey
 
-    /// - Parameter secret: exactly 32 random bytes.
-    /// - Throws: `CryptographyError` if the secret has another length.
-    package init(_ secret: Secret) throws(CryptographyError) {
-        key = try AESGCMKey(secret)
+    /// - Parameters:
+    ///   - id: 1–32 characters of `A-Za-z0-9_-`. If nil, it is sixteen hex digits derived from the key: a message
+    ///     authentication code, which says nothing about the key itself.
+    ///   - secret: exactly 32 random bytes.
+    package init(id: String? = nil, _ secret: Secret) throws(SealingKeyFault) {
+        guard let key = try? AESGCMKey(secret) else { throw .length }
+        let id = id ?? Self.derivedID(secret)
+        guard Self.isIdentifier(id) else { throw .identifier }
+        self.key = key
+        self.id = id
+    }
+
+    private static func derivedID(_ secret: Secret) -> String {
         let code = HMACSHA256.authenticationCode(for: Array("gatehouse sealing key id".utf8), key: secret.expose())
-        id = code.prefix(8).map(hexadecimal).joined()
+        return code.prefix(8).map(hexadecimal).joined()
+    }
+
+    /// Above all no dot, which ends the id in the text form.
+    private static func isIdentifier(_ text: String) -> Bool {
+        (1...32).contains(text.utf8.count)
+            && text.utf8.allSatisfy { $0.isASCIILetterOrDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
     }
 }
 
