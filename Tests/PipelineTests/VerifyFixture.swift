@@ -68,6 +68,13 @@ struct VerifyFixture {
             payloadText: String(decoding: claims.encoded(), as: UTF8.self), signedBy: signer)
     }
 
+    /// An access token with this member written so, whatever an encoder would write.
+    func token(member: String, replacing name: String) throws -> String {
+        try token(
+            headerText: String(decoding: Self.header.encoded(), as: UTF8.self),
+            payloadText: Self.accessClaims.text(with: member, replacing: name))
+    }
+
     /// The verdict of a verifier that knows both pools and has both key sets.
     func verdict(
         _ token: String, accepting: TokenAcceptance = TokenAcceptance(tokenUses: [.access, .id]), now: Int64 = now
