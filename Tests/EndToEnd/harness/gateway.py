@@ -6,6 +6,7 @@ import os
 import re
 import subprocess
 import urllib.error
+import urllib.parse
 import urllib.request
 from pathlib import Path
 
@@ -196,18 +197,27 @@ class LocalPool(Served):
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         config = {
-            "address": f"127.0.0.1:{self.port}",
+            "listen": f"127.0.0.1:{self.port}",
             "region": "eu-central-1",
-            "user_pool_id": POOL_ID,
-            "state_directory": str(directory / f"{name}-state"),
-            "clients": [{"id": POOL_CLIENT_ID, "secret": POOL_CLIENT_SECRET}],
+            "pool_id": POOL_ID,
+            "client": {"id": POOL_CLIENT_ID, "secret": POOL_CLIENT_SECRET},
+            "database": str(directory / f"{name}.sqlite"),
+            # Many tests fail to sign in on purpose.
+            "lockout": False,
             "users": [
                 {"email": ADA[0], "password": ADA[1], "confirmed": True, "groups": ["beta"]},
                 {"email": GRACE_UNCONFIRMED[0], "password": GRACE_UNCONFIRMED[1], "confirmed": False},
             ],
         }
         super().__init__(directory, name, "local-pool", merged(config, changes or {}))
-        self.process.wait_ready(lambda: accepts_connections(self.port), "gatehouse local-pool")
+        self.process.wait_ready(self._is_healthy, "gatehouse local-pool")
+
+    def _is_healthy(self) -> bool:
+        try:
+            with urllib.request.urlopen(f"{self.url}/_local/health", timeout=5) as answer:
+                return answer.status == 200
+        except OSError:
+            return False
 
     @property
     def jwks_url(self) -> str:
@@ -239,9 +249,9 @@ class LocalPool(Served):
         """The newest code the pool has "mailed" to this address, from its inbox."""
 
         def find():
-            with urllib.request.urlopen(f"{self.url}/_inbox", timeout=5) as answer:
-                messages = json.loads(answer.read())["messages"]
-            return [message["code"] for message in messages if message["to"] == email]
+            query = urllib.parse.urlencode({"email": email})
+            with urllib.request.urlopen(f"{self.url}/_local/inbox?{query}", timeout=5) as answer:
+                return [message["code"] for message in json.loads(answer.read())]
 
         return wait_until(find, f"a message to {email}")[-1]
 
