@@ -163,7 +163,7 @@ def test_connection_close_from_the_backend_is_honoured(start_gateway, own_record
 
 
 def test_an_idle_pooled_connection_is_closed_after_its_timeout(start_gateway, own_recorder):
-    gateway = start_gateway({"upstreams": {"recorder": {"idle_timeout": "1s"}}})
+    gateway = start_gateway({"upstreams": {"recorder": {"keep_alive": "1s"}}})
     assert raw.exchange(gateway.port, "GET", "/recorded/public/x").status == 200
     assert own_recorder.connections[0].closed_by_peer.wait(10)
 
