@@ -1,0 +1,142 @@
+"""Fixtures: the release binary, LocalPool, uvicorn with the example backend, a recording backend, an issuer."""
+
+import shutil
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from harness import raw
+from harness.account import Account, Ledger
+from harness.backend import RecordingBackend
+from harness.gateway import REPOSITORY, Gateway, LocalPool, gateway_config
+from harness.keys import Issuer
+from harness.process import Process, free_port
+
+RUNS_KEPT = 5
+
+
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--long", action="store_true", help="also run the tests that take minutes")
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if not config.getoption("--long"):
+        skip = pytest.mark.skip(reason="long: needs --long")
+        for item in items:
+            if "long" in item.keywords:
+                item.add_marker(skip)
+    # The search of the logs comes when all other tests have written theirs.
+    items.sort(key=lambda item: item.path.name == "test_secrets.py")
+
+
+@pytest.fixture(scope="session")
+def run_directory() -> Path:
+    """Configurations, state and logs of this run; the last few runs are kept."""
+    runs = REPOSITORY / ".build" / "end-to-end"
+    runs.mkdir(parents=True, exist_ok=True)
+    for old in sorted(path for path in runs.iterdir() if path.is_dir())[: -(RUNS_KEPT - 1)]:
+        shutil.rmtree(old, ignore_errors=True)
+    directory = runs / time.strftime("%Y%m%d-%H%M%S")
+    directory.mkdir(exist_ok=True)
+    return directory
+
+
+@pytest.fixture(scope="session")
+def ledger() -> Ledger:
+    return Ledger()
+
+
+@pytest.fixture(scope="session")
+def issuer():
+    issuer = Issuer()
+    yield issuer
+    issuer.server.stop()
+
+
+@pytest.fixture(scope="session")
+def pool(run_directory: Path):
+    pool = LocalPool(run_directory)
+    yield pool
+    pool.stop()
+
+
+@pytest.fixture(scope="session")
+def example(run_directory: Path):
+    """uvicorn with the example backend; its URL."""
+    port = free_port()
+    process = Process(
+        [sys.executable, "-m", "uvicorn", "app:app", "--host", "127.0.0.1", "--port", str(port)],
+        run_directory / "example-backend.log",
+        cwd=REPOSITORY / "deploy" / "example-backend",
+    )
+
+    def ready() -> bool:
+        try:
+            return raw.exchange(port, "GET", "/public/hello").status == 200
+        except OSError:
+            return False
+
+    process.wait_ready(ready, "the example backend")
+    yield f"http://127.0.0.1:{port}"
+    process.stop()
+
+
+@pytest.fixture(scope="session")
+def shared_recorder():
+    backend = RecordingBackend()
+    yield backend
+    backend.stop()
+
+
+@pytest.fixture
+def recorder(shared_recorder: RecordingBackend) -> RecordingBackend:
+    """The recording backend behind the shared gateway, with nothing recorded yet and nothing scripted."""
+    shared_recorder.forget()
+    return shared_recorder
+
+
+@pytest.fixture(scope="session")
+def gateway(run_directory: Path, shared_recorder, issuer, example, pool):
+    """The gateway most tests share. A test that wants other settings starts its own with `start_gateway`."""
+    directory = run_directory / "gateway"
+    directory.mkdir()
+    gateway = Gateway(
+        directory, "gateway", gateway_config(directory, shared_recorder.url, issuer.server.url, example, pool)
+    )
+    yield gateway
+    gateway.stop()
+
+
+@pytest.fixture
+def own_recorder():
+    """A recording backend of the test's own."""
+    backend = RecordingBackend()
+    yield backend
+    backend.stop()
+
+
+@pytest.fixture
+def start_gateway(run_directory: Path, request: pytest.FixtureRequest, own_recorder, issuer):
+    """Starts a gateway of the test's own: `start_gateway(changes={…}, example_url=…, pool=…)`."""
+    started: list[Gateway] = []
+    name = "".join(character if character.isalnum() else "-" for character in request.node.name)[:80]
+
+    def start(changes: dict | None = None, example_url=None, pool=None, jwks_url=None, environment=None) -> Gateway:
+        directory = run_directory / f"{name}-{len(started)}"
+        directory.mkdir(exist_ok=True)
+        config = gateway_config(
+            directory, own_recorder.url, jwks_url or issuer.server.url, example_url, pool, changes
+        )
+        started.append(Gateway(directory, "gateway", config, environment))
+        return started[-1]
+
+    yield start
+    for gateway in started:
+        gateway.stop()
+
+
+@pytest.fixture
+def account(gateway: Gateway, ledger: Ledger) -> Account:
+    return Account(gateway.port, ledger)

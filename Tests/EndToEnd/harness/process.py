@@ -1,0 +1,103 @@
+"""Starting, watching and ending one process; waiting for a condition with a deadline."""
+
+import os
+import signal
+import socket
+import subprocess
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+STARTUP_SECONDS = 20.0
+
+
+def free_port() -> int:
+    with socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        return probe.getsockname()[1]
+
+
+def wait_until(condition: Callable[[], object], what: str, seconds: float = 10.0, interval: float = 0.02):
+    """Polls until `condition` returns something true, and returns it; fails naming `what` after `seconds`."""
+    end = time.monotonic() + seconds
+    while True:
+        result = condition()
+        if result:
+            return result
+        if time.monotonic() > end:
+            raise AssertionError(f"waited {seconds} s in vain for: {what}")
+        time.sleep(interval)
+
+
+def accepts_connections(port: int) -> bool:
+    try:
+        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        return True
+    except OSError:
+        return False
+
+
+class Process:
+    """A child with its output in a file. It is only ever signalled through its own process id."""
+
+    def __init__(self, arguments: list[str], log: Path, environment: dict[str, str] | None = None, cwd: Path | None = None):
+        self.log_path = log
+        self._output = log.open("ab")
+        self._popen = subprocess.Popen(
+            arguments,
+            stdin=subprocess.DEVNULL,
+            stdout=self._output,
+            stderr=subprocess.STDOUT,
+            env={**os.environ, **(environment or {})},
+            cwd=cwd,
+        )
+
+    @property
+    def pid(self) -> int:
+        return self._popen.pid
+
+    @property
+    def exit_status(self) -> int | None:
+        return self._popen.poll()
+
+    def log(self) -> str:
+        return self.log_path.read_text(errors="replace")
+
+    def wait_ready(self, ready: Callable[[], object], what: str, seconds: float = STARTUP_SECONDS) -> None:
+        def check():
+            if self.exit_status is not None:
+                raise AssertionError(f"{what} ended with {self.exit_status} while starting:\n{self.log()[-4000:]}")
+            return ready()
+
+        try:
+            wait_until(check, f"{what} to be ready", seconds)
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.log()[-4000:]}") from None
+
+    def signal(self, number: int) -> None:
+        self._popen.send_signal(number)
+
+    def wait(self, seconds: float) -> int:
+        """The exit status; fails when the process has not ended after `seconds`."""
+        try:
+            return self._popen.wait(seconds)
+        except subprocess.TimeoutExpired:
+            raise AssertionError(f"process {self.pid} did not end within {seconds} s:\n{self.log()[-4000:]}") from None
+
+    def stop(self) -> int:
+        """SIGTERM, and SIGKILL for what does not go in time."""
+        if self._popen.poll() is None:
+            self._popen.send_signal(signal.SIGTERM)
+            try:
+                self._popen.wait(5)
+            except subprocess.TimeoutExpired:
+                self._popen.kill()
+                self._popen.wait(10)
+        self._output.close()
+        return self._popen.returncode
+
+    def resident_bytes(self) -> int:
+        for line in Path(f"/proc/{self.pid}/status").read_text().splitlines():
+            if line.startswith("VmRSS:"):
+                return int(line.split()[1]) * 1024
+        raise AssertionError(f"process {self.pid} has no VmRSS")

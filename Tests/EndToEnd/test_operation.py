@@ -1,0 +1,194 @@
+"""Issue item "Operation": access log, health, metrics, and an orderly end."""
+
+import json
+import re
+import signal
+import socket
+import threading
+from datetime import datetime
+
+import pytest
+from harness import raw
+from harness.account import bearer
+from harness.process import accepts_connections, free_port, wait_until
+
+# The keys of an access-log line, as the configuration reference names them.
+ALWAYS = {"time", "request_id", "method", "path", "status", "bytes", "duration_ms"}
+
+
+def test_a_line_for_each_request(gateway, recorder, issuer):
+    response = raw.exchange(gateway.port, "GET", "/recorded/required/log?q=hidden-query-value", bearer(issuer.access()))
+    line = gateway.access_line(response.header("x-request-id"))
+    assert ALWAYS <= line.keys()
+    assert datetime.fromisoformat(line["time"]).tzinfo is not None
+    assert (line["method"], line["status"], line["route"]) == ("GET", 200, "required")
+    assert line["path"].split("?")[0] == "/recorded/required/log"
+    assert line["bytes"] == len(response.body)
+    assert 0 <= line["upstream_ms"] <= line["duration_ms"] < 10_000
+    assert line["subject"] and "8c3b1c52" not in line["subject"]
+    assert not line.get("denied")
+    assert "hidden-query-value" not in gateway.log()
+
+
+def test_the_subject_hash_is_the_same_for_the_same_subject_only(gateway, recorder, issuer):
+    def subject(sub: str) -> str:
+        response = raw.exchange(gateway.port, "GET", "/recorded/required/log", bearer(issuer.access(sub=sub)))
+        return gateway.access_line(response.header("x-request-id"))["subject"]
+
+    assert subject("one") == subject("one") != subject("two")
+
+
+@pytest.mark.parametrize(
+    "target, status", [("/nowhere", 404), ("/recorded/required/log", 401), ("/down/x", 502), ("/recorded/public/%00", 400)]
+)
+def test_a_refusal_has_its_line_with_the_reason(gateway, target, status):
+    response = raw.exchange(gateway.port, "GET", target)
+    assert response.status == status
+    line = gateway.access_line(response.header("x-request-id"))
+    assert line["status"] == status
+    if status != 502:
+        assert line["denied"]
+
+
+def test_hostile_bytes_make_no_second_line(gateway):
+    """Log injection: what a client sends stays inside its one escaped record."""
+    hostile = '/nowhere/"},{"status":200}%0a%1b[31m'
+    with raw.RawConnection(gateway.port) as connection:
+        connection.send(f"GET {hostile} HTTP/1.1\r\nHost: gateway.test\r\nUser-Agent: \"}}\\\r\n\r\n".encode())
+        connection.response()
+    response = raw.exchange(gateway.port, "GET", "/nowhere/after")
+    gateway.access_line(response.header("x-request-id"))
+    for line in gateway.log().splitlines():
+        assert isinstance(json.loads(line), dict), f"a log line that is no JSON object: {line!r}"
+
+
+def test_the_access_log_can_be_switched_off(start_gateway, own_recorder):
+    gateway = start_gateway({"logging": {"access_log": False}})
+    response = raw.exchange(gateway.port, "GET", "/recorded/public/quiet")
+    assert response.status == 200
+    gateway.process.signal(signal.SIGTERM)
+    assert gateway.process.wait(10) == 0
+    assert response.header("x-request-id") not in gateway.log()
+
+
+def test_health_and_readiness(gateway):
+    assert gateway.admin("/healthz")[0] == 200
+    wait_until(lambda: gateway.admin("/readyz")[0] == 200, "readiness")
+    assert gateway.admin("/nothing-here")[0] == 404
+
+
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+def test_the_admin_pages_are_not_on_the_public_listener(gateway, path):
+    assert raw.exchange(gateway.port, "GET", path).status == 404
+
+
+def test_metrics_count_requests(gateway, recorder):
+    def requests() -> float:
+        return gateway.metric("gatehouse_requests_total")
+
+    raw.exchange(gateway.port, "GET", "/recorded/public/counted")
+    before = requests()
+    for _ in range(5):
+        raw.exchange(gateway.port, "GET", "/recorded/public/counted")
+    wait_until(lambda: requests() == before + 5, "five more requests counted")
+
+
+def test_metrics_are_prometheus_text_with_bounded_labels(gateway, recorder):
+    raw.exchange(gateway.port, "GET", "/nowhere/unbounded-client-text")
+    _, text = gateway.admin("/metrics")
+    sample = re.compile(r'^[a-zA-Z_:][\w:]*(\{\w+="[^"\n]*"(,\w+="[^"\n]*")*,?\})? (\+Inf|-?[\d.]+(e[+-]?\d+)?)$')
+    for line in text.splitlines():
+        assert not line or line.startswith(("# HELP ", "# TYPE ")) or sample.match(line), f"not Prometheus text: {line!r}"
+    assert "unbounded-client-text" not in text
+
+
+def test_sigterm_finishes_what_is_in_flight_and_exits_0(start_gateway, own_recorder):
+    gateway = start_gateway({"upstreams": {"recorder": {"first_byte_timeout": "20s"}}})
+    release = threading.Event()
+
+    def slow(exchange):
+        assert release.wait(20)
+        exchange.respond(200, b"finished")
+
+    own_recorder.on("/recorded/public/slow", slow)
+    idle = raw.RawConnection(gateway.port)
+    assert idle.request("GET", "/recorded/public/x").status == 200
+    with raw.RawConnection(gateway.port) as connection:
+        connection.send(raw.request_bytes("GET", "/recorded/public/slow"))
+        own_recorder.last("/recorded/public/slow")
+        gateway.process.signal(signal.SIGTERM)
+        wait_until(lambda: not accepts_connections(gateway.port), "new connections to be refused")
+        assert gateway.process.exit_status is None, "ended with a request in flight"
+        assert idle.is_closed_by_peer(), "an idle connection is kept open while draining"
+        release.set()
+        response = connection.response()
+        assert (response.status, response.body) == (200, b"finished")
+    assert gateway.process.wait(10) == 0
+
+
+def test_sigterm_ends_an_idle_gateway_at_once(start_gateway, own_recorder):
+    gateway = start_gateway()
+    with raw.RawConnection(gateway.port) as connection:
+        assert connection.request("GET", "/recorded/public/x").status == 200
+        gateway.process.signal(signal.SIGTERM)
+        assert gateway.process.wait(5) == 0
+
+
+def test_sigterm_does_not_wait_for_ever(start_gateway, own_recorder):
+    gateway = start_gateway({"drain_timeout": "1s", "upstreams": {"recorder": {"first_byte_timeout": "60s"}}})
+    own_recorder.on("/recorded/public/endless", lambda exchange: exchange.wait_for_close())
+    with raw.RawConnection(gateway.port) as connection:
+        connection.send(raw.request_bytes("GET", "/recorded/public/endless"))
+        own_recorder.last("/recorded/public/endless")
+        gateway.process.signal(signal.SIGTERM)
+        assert gateway.process.wait(8) == 0
+
+
+def test_a_gateway_that_drains_is_not_ready(start_gateway, own_recorder):
+    gateway = start_gateway({"upstreams": {"recorder": {"first_byte_timeout": "20s"}}})
+    release = threading.Event()
+    own_recorder.on("/recorded/public/slow", lambda exchange: (release.wait(20), exchange.respond(200, b"")))
+    with raw.RawConnection(gateway.port) as connection:
+        connection.send(raw.request_bytes("GET", "/recorded/public/slow"))
+        own_recorder.last("/recorded/public/slow")
+        gateway.process.signal(signal.SIGTERM)
+        try:
+            wait_until(lambda: gateway.admin("/readyz")[0] != 200, "readiness to end")
+        finally:
+            release.set()
+        connection.response()
+    assert gateway.process.wait(10) == 0
+
+
+def test_sigint_ends_it_like_sigterm(start_gateway):
+    gateway = start_gateway()
+    gateway.process.signal(signal.SIGINT)
+    assert gateway.process.wait(10) == 0
+
+
+def test_the_port_is_free_again_at_once(start_gateway, own_recorder):
+    port = free_port()
+    changes = {"listeners": [{"address": f"127.0.0.1:{port}"}]}
+    gateway = start_gateway(changes)
+    assert raw.exchange(port, "GET", "/recorded/public/x").status == 200
+    gateway.process.signal(signal.SIGTERM)
+    assert gateway.process.wait(10) == 0
+    again = start_gateway(changes)
+    assert raw.exchange(again.port, "GET", "/recorded/public/x").status == 200
+
+
+def test_it_listens_on_ipv6_when_told_to(start_gateway, own_recorder):
+    if not socket.has_ipv6:
+        pytest.skip("this machine has no IPv6")
+    try:
+        with socket.socket(socket.AF_INET6) as probe:
+            probe.bind(("::1", 0))
+            port = probe.getsockname()[1]
+    except OSError:
+        pytest.skip("this machine has no IPv6 loopback")
+    second = f"127.0.0.1:{free_port()}"
+    start_gateway({"listeners": [{"address": second}, {"address": f"[::1]:{port}"}]})
+    with socket.create_connection(("::1", port), timeout=5) as connection:
+        connection.sendall(raw.request_bytes("GET", "/recorded/public/x", {"Connection": "close"}))
+        assert connection.recv(100).startswith(b"HTTP/1.1 200")
+    assert own_recorder.last("/recorded/public/x").header("x-forwarded-for") == "::1"

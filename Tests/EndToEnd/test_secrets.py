@@ -1,0 +1,59 @@
+"""No password, token or refresh token of the whole run is in any log of any gateway. Runs last."""
+
+import json
+from pathlib import Path
+
+from harness import raw
+from harness.account import bearer
+from harness.gateway import ADA, POOL_CLIENT_SECRET
+from harness.keys import flip_signature
+
+
+def test_no_secret_is_in_any_log(gateway, pool, account, issuer, ledger, run_directory):
+    # The run's other tests have left their secrets in the ledger; these make it a test on its own.
+    tokens = account.login(*ADA).json()
+    refreshed = account.refresh(tokens["refresh_token"]).json()
+    account.me(refreshed["access_token"])
+    account.login(ADA[0], "A-Wrong-But-Secret-Password-1")
+    account.refresh("a-made-up-but-secret-refresh-token")
+    account.post("login", b'{"email": "ada@example.com", "password": "Cut-Off-Secret-Password-2')
+    ledger.note("Cut-Off-Secret-Password-2")
+    bad = flip_signature(issuer.access())
+    raw.exchange(gateway.port, "GET", "/api/v1/whoami", bearer(bad))
+    raw.exchange(gateway.port, "GET", "/api/v1/whoami?access_token=Secret-In-The-Query-3", bearer(tokens["access_token"]))
+    ledger.note("Secret-In-The-Query-3", bad)
+    direct = {"AuthParameters": {"USERNAME": ADA[0], "PASSWORD": "Secret-Sent-To-Cognito-4"}}
+    target = {"X-Amz-Target": "AWSCognitoIdentityProviderService.InitiateAuth"}
+    last = raw.exchange(gateway.port, "POST", "/", target, json.dumps(direct).encode())
+    ledger.note("Secret-Sent-To-Cognito-4", POOL_CLIENT_SECRET, *issuer.minted)
+    gateway.access_line(last.header("x-request-id"))
+
+    secrets = {secret for secret in ledger.secrets if len(secret) >= 8}
+    # Of a token, its signature is what must stay secret even when the rest is cut off.
+    secrets |= {secret.rsplit(".", 1)[1][:40] for secret in list(secrets) if secret.count(".") == 2 and len(secret) > 200}
+    assert len(secrets) >= 10
+
+    logs = sorted(run_directory.rglob("gateway.log"))
+    assert run_directory / "gateway" / "gateway.log" in logs
+    for log in logs:
+        text = log.read_text(errors="replace")
+        assert text
+        for secret in secrets:
+            assert secret not in text, f"{log} holds a secret that begins with {secret[:4]!r}"
+
+
+def test_no_secret_is_in_the_metrics_or_the_pools_log(gateway, pool, account, ledger):
+    account.login(*ADA)
+    _, metrics = gateway.admin("/metrics")
+    for text in (metrics, pool.log()):
+        for secret in ledger.secrets:
+            if len(secret) >= 8:
+                assert secret not in text
+
+
+def test_files_with_keys_are_for_their_owner_only(gateway):
+    state = Path(gateway.config["state_directory"])
+    files = [path for path in state.rglob("*") if path.is_file()]
+    assert files, "no sealing key was kept"
+    for path in files:
+        assert path.stat().st_mode & 0o077 == 0, f"{path} can be read by others"

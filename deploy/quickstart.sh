@@ -1,0 +1,219 @@
+#!/usr/bin/env bash
+# Builds Gatehouse and shows it at work on this machine: LocalPool in Cognito's place, an example FastAPI backend, the
+# gateway between them; a login, a verified call, refused ones, a refresh. Everything listens on loopback only, and
+# runs on until Ctrl-C.
+#
+#   deploy/quickstart.sh [--once]      --once: end after the demonstration
+#
+# Ports, if the usual ones are taken: GATEHOUSE_PORT (8080), GATEHOUSE_ADMIN_PORT (9901), GATEHOUSE_BACKEND_PORT (9000),
+# GATEHOUSE_POOL_PORT (9229). The exit status is 0 only if every step showed what it should.
+set -euo pipefail
+
+# shellcheck source=deploy/requirements.sh
+. "$(dirname "${BASH_SOURCE[0]}")/requirements.sh"
+cd "$repository"
+
+once=
+for argument in "$@"; do
+    case $argument in
+    --once) once=yes ;;
+    *) fail "unknown option: $argument (there is --once)" ;;
+    esac
+done
+
+export GATEHOUSE_PORT=${GATEHOUSE_PORT:-8080}
+export GATEHOUSE_ADMIN_PORT=${GATEHOUSE_ADMIN_PORT:-9901}
+export GATEHOUSE_BACKEND_PORT=${GATEHOUSE_BACKEND_PORT:-9000}
+export GATEHOUSE_POOL_PORT=${GATEHOUSE_POOL_PORT:-9229}
+export GATEHOUSE_STATE=$repository/.quickstart
+gateway=http://127.0.0.1:$GATEHOUSE_PORT
+email=ada@example.com
+password=Correct-Horse-7-Battery
+
+headline() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+
+# ---- What is needed
+
+for variable in GATEHOUSE_PORT GATEHOUSE_ADMIN_PORT GATEHOUSE_BACKEND_PORT GATEHOUSE_POOL_PORT; do
+    if listening "${!variable}"; then
+        fail "port ${!variable} is in use (by an earlier quickstart?). Set $variable to a free port and try again."
+    fi
+done
+
+headline "Getting what is needed"
+need_packages ca-certificates curl libcurl4-openssl-dev libsqlite3-dev libssl-dev pkg-config python3 python3-venv
+need_swift
+need_python "$repository/deploy/example-backend/requirements.txt"
+mkdir -p "$GATEHOUSE_STATE"
+chmod 700 "$GATEHOUSE_STATE"
+
+echo "building the release binary (the first time takes some minutes)"
+if ! swift build -c release --product gatehouse >"$GATEHOUSE_STATE/build.log" 2>&1 </dev/null; then
+    tail -40 "$GATEHOUSE_STATE/build.log" >&2
+    fail "the build failed; all of its output is in .quickstart/build.log"
+fi
+binary=$(swift build -c release --show-bin-path)/gatehouse
+
+# ---- Starting, and stopping again
+
+pids=()
+stop() {
+    trap - EXIT
+    trap '' INT TERM
+    local pid
+    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
+    for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
+}
+trap 'status=$?; stop; exit $status' EXIT
+trap 'echo; echo "stopping"; exit 0' INT TERM
+
+# start NAME HEALTH-URL COMMAND…: runs the command with its output in .quickstart/NAME.log, and waits until it answers.
+start() {
+    local name=$1 url=$2 log=$GATEHOUSE_STATE/$1.log
+    shift 2
+    "$@" >"$log" 2>&1 </dev/null &
+    pids+=($!)
+    wait_for "$name" "$url" $! "$log"
+    printf '  %-16s %s\n' "$name" "${url%/*}"
+}
+
+# The app client's secret is known to the pool and to the gateway, and to no app.
+umask 077
+[ -s "$GATEHOUSE_STATE/client-secret" ] \
+    || python3 -c 'import secrets; print(secrets.token_hex(26), end="")' >"$GATEHOUSE_STATE/client-secret"
+cat >"$GATEHOUSE_STATE/local-pool.yaml" <<YAML
+listen: 127.0.0.1:$GATEHOUSE_POOL_PORT
+region: eu-central-1
+pool_id: eu-central-1_Quickstart
+client:
+  id: quickstartclient0000000000
+  secret: file:$GATEHOUSE_STATE/client-secret
+database: $GATEHOUSE_STATE/local-pool.sqlite
+users:
+  - email: $email
+    password: $password
+    groups: [beta]
+YAML
+
+headline "Starting"
+start local-pool "http://127.0.0.1:$GATEHOUSE_POOL_PORT/_local/health" \
+    "$binary" local-pool --config "$GATEHOUSE_STATE/local-pool.yaml"
+start example-backend "http://127.0.0.1:$GATEHOUSE_BACKEND_PORT/openapi.json" \
+    .venv/bin/python -m uvicorn app:app --app-dir deploy/example-backend --host 127.0.0.1 --port "$GATEHOUSE_BACKEND_PORT"
+start gateway "http://127.0.0.1:$GATEHOUSE_ADMIN_PORT/readyz" "$binary" serve --config Config/quickstart.yaml
+printf '  %-16s %s\n' "" "listening on $gateway"
+
+# ---- The demonstration
+
+# call ARGUMENTS…: one request with curl; leaves its status and body in $status and $body.
+call() {
+    local answer
+    answer=$(curl --noproxy '*' -s -m 20 -w '\n%{http_code}' "$@") || fail "no answer from the gateway: curl $*"
+    status=${answer##*$'\n'}
+    body=${answer%$'\n'*}
+}
+
+# field NAME…: the value at this path of the JSON in $body, empty if it isn't there.
+field() {
+    python3 -c '
+import json, sys
+try:
+    value = json.loads(sys.argv[1])
+    for name in sys.argv[2:]:
+        value = value[name]
+    print(value)
+except (ValueError, KeyError, TypeError):
+    pass' "$body" "$@"
+}
+
+# shows WHAT ACTUAL WANTED: says what was seen, and ends the demonstration if it isn't what should be.
+shows() {
+    if [ "$2" = "$3" ]; then
+        printf '   \033[32mok\033[0m  %s: %s\n' "$1" "$2"
+    else
+        printf '%s\n' "$body" >&2
+        fail "$1 should be '$3' and is '$2' (logs: .quickstart/*.log)"
+    fi
+}
+
+abbreviated() { printf '%s…%s (%d characters)' "${1:0:12}" "${1: -6}" ${#1}; }
+
+bearer() { printf 'Authorization: Bearer %s' "$1"; }
+
+headline "1. A login: the app sends e-mail and password, and never sees the pool's client secret"
+call "$gateway/api/v1/auth/login" -H 'Content-Type: application/json' \
+    -d "{\"email\": \"$email\", \"password\": \"$password\"}"
+shows "status" "$status" 200
+token=$(field access_token)
+refresh_token=$(field refresh_token)
+subject=$(field user id)
+echo "       access token   $(abbreviated "$token")"
+echo "       refresh token  $(abbreviated "$refresh_token")"
+
+headline "2. A verified call: the backend is told who calls, and gets no token"
+call "$gateway/api/v1/whoami" -H "$(bearer "$token")"
+shows "status" "$status" 200
+shows "X-Auth-Subject at the backend" "$(field identity x-auth-subject)" "$subject"
+shows "X-Auth-Groups at the backend" "$(field identity x-auth-groups)" beta
+
+headline "3. Refused calls"
+call "$gateway/api/v1/whoami"
+shows "without a token" "$status $(field error)" "401 NotAuthorizedException"
+signature=${token##*.}
+middle=$((${#signature} / 2))
+letter=A
+[ "${signature:middle:1}" = A ] && letter=B
+call "$gateway/api/v1/whoami" -H "$(bearer "${token%.*}.${signature:0:middle}$letter${signature:middle+1}")"
+shows "with one letter of the signature changed" "$status $(field error)" "401 NotAuthorizedException"
+call "$gateway/api/v1/auth/login" -H 'Content-Type: application/json' \
+    -d "{\"email\": \"$email\", \"password\": \"a wrong one\"}"
+shows "login with a wrong password" "$status $(field error)" "401 NotAuthorizedException"
+call "$gateway/internal/metrics" -H "$(bearer "$token")"
+shows "a path no route names" "$status $(field error)" "404 NotFoundException"
+
+headline "4. A refresh: a new access token for the sealed refresh token"
+call "$gateway/api/v1/auth/refresh" -H 'Content-Type: application/json' -d "{\"refresh_token\": \"$refresh_token\"}"
+shows "status" "$status" 200
+refreshed=$(field access_token)
+echo "       access token   $(abbreviated "$refreshed")"
+call "$gateway/api/v1/whoami" -H "$(bearer "$refreshed")"
+shows "a call with it" "$status" 200
+
+headline "5. A direct Cognito call: no way around the gateway's own sign-in"
+call "$gateway/" -X POST -H 'X-Amz-Target: AWSCognitoIdentityProviderService.InitiateAuth' \
+    -H 'Content-Type: application/x-amz-json-1.1' -d '{"AuthFlow": "USER_PASSWORD_AUTH"}'
+shows "refused in Cognito's own shape" "$status $(field __type)" "403 ForbiddenException"
+echo "       $(field message)"
+
+headline "6. A spoofed identity: headers in the gateway's namespace never get through"
+call "$gateway/public/hello" -H 'X-Auth-Subject: mallory' -H 'X_Auth_Subject: mallory'
+shows "status on a public route" "$status" 200
+shows "times that 'mallory' arrived" "$(grep -o mallory <<<"$body" | wc -l | tr -d ' ')" 0
+call "$gateway/api/v1/whoami" -H 'X-Auth-Subject: mallory' -H "$(bearer "$refreshed")"
+shows "the subject on a protected one" "$(field identity x-auth-subject)" "$subject"
+
+if [ -n "$once" ]; then
+    headline "Every step showed what it should."
+    exit 0
+fi
+
+headline "Every step showed what it should. Try it yourself, in another terminal:"
+cat <<TEXT
+
+  TOKEN=\$(curl -s $gateway/api/v1/auth/login -H 'Content-Type: application/json' \\
+      -d '{"email": "$email", "password": "$password"}' \\
+      | python3 -c 'import json, sys; print(json.load(sys.stdin)["access_token"])')
+
+  curl -i $gateway/api/v1/whoami -H "Authorization: Bearer \$TOKEN"
+  curl -i $gateway/api/v1/auth/me -H "Authorization: Bearer \$TOKEN"
+  curl -N "$gateway/api/v1/events?n=5&interval=1" -H "Authorization: Bearer \$TOKEN"
+  curl -i $gateway/api/v1/whoami
+  curl -i $gateway/ -X POST -H 'X-Amz-Target: AWSCognitoIdentityProviderService.SignUp' -d '{}'
+  curl -s http://127.0.0.1:$GATEHOUSE_ADMIN_PORT/metrics
+  tail -f $GATEHOUSE_STATE/gateway.log
+
+Press Ctrl-C to stop everything.
+TEXT
+# Until Ctrl-C, or until one of the three ends by itself.
+wait -n "${pids[@]}" || true
+fail "one of the processes has ended by itself (logs: .quickstart/*.log)"

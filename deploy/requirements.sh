@@ -1,0 +1,91 @@
+# Sourced by quickstart.sh, test.sh and loadtest/run.sh: says what a step does and gets what a step needs.
+# shellcheck shell=bash
+
+repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)
+
+fail() {
+    printf '\nerror: %s\n' "$*" >&2
+    exit 1
+}
+
+# Runs a command as root: directly, or through sudo (without asking when there is nobody to answer).
+as_root() {
+    if [ "$(id -u)" = 0 ]; then
+        "$@"
+    elif command -v sudo >/dev/null; then
+        if [ -t 0 ]; then sudo "$@"; else sudo -n "$@"; fi
+    else
+        fail "not root and no sudo: cannot run '$*'. Run it as root, then start this script again."
+    fi
+}
+
+# Installs those of the named Debian packages that are missing. Nothing is done, and no root needed, when none is.
+need_packages() {
+    local package missing=()
+    command -v dpkg-query >/dev/null || fail "this script installs its parts with apt; on this system install yourself: $*"
+    for package in "$@"; do
+        dpkg-query -W -f '${db:Status-Status}\n' "$package" 2>/dev/null | grep -qx installed || missing+=("$package")
+    done
+    [ ${#missing[@]} = 0 ] && return
+    echo "installing with apt: ${missing[*]}"
+    local log
+    log=$(mktemp)
+    if ! { as_root apt-get update -q && as_root env DEBIAN_FRONTEND=noninteractive \
+        apt-get install -q -y --no-install-recommends "${missing[@]}"; } >"$log" 2>&1 </dev/null; then
+        tail -20 "$log" >&2
+        fail "apt could not install: ${missing[*]} (all of its output: $log)"
+    fi
+    rm -f "$log"
+}
+
+# The Swift toolchain is the one thing that is not installed here.
+need_swift() {
+    command -v swift >/dev/null || fail "no 'swift' on the PATH. Gatehouse wants Swift 6.3 or later: https://www.swift.org/install/linux/"
+    local major minor
+    read -r major minor < <(swift --version 2>/dev/null | sed -n 's/.*Swift version \([0-9]*\)\.\([0-9]*\).*/\1 \2/p')
+    [ -n "${minor:-}" ] || fail "'swift --version' does not tell its version"
+    ((major > 6 || (major == 6 && minor >= 3))) || fail "Swift $major.$minor is too old: Gatehouse wants 6.3 or later"
+}
+
+# Makes the project's own Python environment (.venv), with the packages pinned in the named requirements file.
+need_python() {
+    local requirements=$1 venv=$repository/.venv python stamp
+    python=$(command -v python3) || fail "no python3"
+    "$python" -c 'import sys; sys.exit(sys.version_info < (3, 11))' || fail "$python is older than Python 3.11"
+    if ! "$venv/bin/python" -c '' 2>/dev/null; then
+        rm -rf "$venv"
+        "$python" -m venv "$venv" || fail "$python could not make a virtual environment in $venv"
+    fi
+    # Asking pip takes seconds; nothing is asked while the requirements are those of the last time.
+    stamp=$venv/.installed-$(basename "$(dirname "$requirements")")
+    if ! cmp -s "$stamp" <(requirements_text "$requirements"); then
+        echo "installing Python packages into .venv"
+        "$venv/bin/python" -m pip install --quiet --disable-pip-version-check --no-input -r "$requirements" \
+            || fail "pip could not install what $requirements names"
+        requirements_text "$requirements" >"$stamp"
+    fi
+}
+
+# A requirements file with those it includes.
+requirements_text() {
+    cat "$1"
+    local included
+    sed -n 's/^-r //p' "$1" | while read -r included; do requirements_text "$(dirname "$1")/$included"; done
+}
+
+# Whether something listens on this loopback port.
+listening() {
+    (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null
+}
+
+# Polls until the URL answers 200, at most 20 seconds; fails when the process, whose log is named, has ended.
+wait_for() {
+    local name=$1 url=$2 pid=$3 log=$4 tries
+    for ((tries = 0; tries < 200; tries++)); do
+        kill -0 "$pid" 2>/dev/null || { tail -20 "$log" >&2; fail "$name ended while starting"; }
+        [ "$(curl --noproxy '*' -s -o /dev/null -m 2 -w '%{http_code}' "$url")" = 200 ] && return
+        sleep 0.1
+    done
+    tail -20 "$log" >&2
+    fail "$name did not become ready within 20 seconds"
+}

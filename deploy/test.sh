@@ -1,0 +1,112 @@
+#!/usr/bin/env bash
+# Runs every test: format lint, swift test, and the end-to-end tests against the release binary. Installs what is
+# missing (apt, and pip into .venv). The last line is "N passed, N failed"; the exit status is 0 only without failures.
+#
+#   deploy/test.sh [--long]      --long: also the end-to-end tests that take minutes
+set -uo pipefail
+
+# shellcheck source=deploy/requirements.sh
+. "$(dirname "${BASH_SOURCE[0]}")/requirements.sh"
+exec </dev/null
+cd "$repository" || exit 1
+
+pytest_options=()
+for argument in "$@"; do
+    case $argument in
+    --long) pytest_options+=(--long) ;;
+    *) fail "unknown option: $argument (there is --long)" ;;
+    esac
+done
+
+# What could not be installed is a failure of its own, with the usual last line.
+if ! (
+    need_packages ca-certificates curl libcurl4-openssl-dev libsqlite3-dev libssl-dev pkg-config python3 python3-venv
+    need_swift
+    need_python "$repository/Tests/EndToEnd/requirements.txt"
+); then
+    echo "0 passed, 1 failed"
+    exit 1
+fi
+
+results=$(mktemp -d)
+trap 'rm -rf "$results"' EXIT
+passed=0
+failed=0
+
+count() {
+    passed=$((passed + $1))
+    failed=$((failed + $2))
+}
+
+headline() { printf '\n== %s\n' "$*"; }
+
+# Runs one check that counts as a single test.
+single() {
+    headline "$*"
+    if "$@"; then count 1 0; else count 0 1; fi
+}
+
+# Swift Testing ends with "Test run with N tests in M suites passed after …" or "… failed after … with K issues.";
+# the failed ones are counted by their own lines.
+swift_tests() {
+    headline swift test
+    local status=0 total broken
+    swift test 2>&1 | tee "$results/swift" | grep -vE '^(◇|✔|\[[0-9]+/[0-9]+\]) '
+    status=${PIPESTATUS[0]}
+    grep 'Test run with ' "$results/swift" | tail -1
+    total=$(sed -nE 's/.*Test run with ([0-9]+) tests?.* (passed|failed) after.*/\1/p' "$results/swift" | tail -1)
+    broken=$(grep -cE '^✘ Test (".*"|[^ ]+\(.*\))( with [0-9]+ test cases?)? failed after' "$results/swift")
+    if [ -z "$total" ] || [ "$total" = 0 ]; then
+        echo "no count of tests in swift test's output"
+        count 0 1
+        return
+    fi
+    # A run that failed in a way no test's line tells (a crash, an issue outside a test) is one failure more.
+    [ "$status" != 0 ] && [ "$broken" = 0 ] && broken=1
+    [ "$broken" -gt "$total" ] && total=$broken
+    count $((total - broken)) "$broken"
+}
+
+# pytest's summary, read from its JUnit file: a count that cannot be read is a failure.
+end_to_end_tests() {
+    headline pytest Tests/EndToEnd "${pytest_options[@]}"
+    local status=0 counts
+    [ -z "${GATEHOUSE_CORPORA:-}" ] && [ -d ../shared/corpora ] && export GATEHOUSE_CORPORA=$repository/../shared/corpora
+    .venv/bin/python -m pytest Tests/EndToEnd -q --junit-xml "$results/junit.xml" "${pytest_options[@]}" || status=$?
+    counts=$(.venv/bin/python - "$results/junit.xml" <<'PYTHON'
+import sys
+import xml.etree.ElementTree as tree
+
+suites = tree.parse(sys.argv[1]).getroot().iter("testsuite")
+total = failed = skipped = 0
+for suite in suites:
+    total += int(suite.get("tests"))
+    failed += int(suite.get("failures")) + int(suite.get("errors"))
+    skipped += int(suite.get("skipped"))
+print(total - failed - skipped, failed)
+PYTHON
+    ) || counts=
+    if [ -z "$counts" ] || [ "$counts" = "0 0" ]; then
+        echo "no count of tests in pytest's report"
+        count 0 1
+        return
+    fi
+    # shellcheck disable=SC2086 # two numbers
+    set -- $counts
+    [ "$status" != 0 ] && [ "$2" = 0 ] && set -- "$1" 1
+    count "$1" "$2"
+}
+
+single swift format lint --strict --recursive Sources Tests Package.swift
+swift_tests
+headline swift build -c release --product gatehouse
+if swift build -c release --product gatehouse >"$results/build" 2>&1; then
+    end_to_end_tests
+else
+    tail -40 "$results/build"
+    count 0 1
+fi
+
+echo
+echo "$passed passed, $failed failed"
+[ "$failed" = 0 ]
