@@ -7,21 +7,6 @@ internal import SignIn
 internal import Telemetry
 internal import Upstream
 
-/// What all event loops serve with. A value: a reload makes another one.
-struct ServingPlan: Sendable {
-    var gate: Gate
-    /// For each route the position of its upstream, nil where the gateway answers itself.
-    var upstreamOfRoute: [Int?]
-    var upstreams: [UpstreamSettings]
-    /// The endpoints' operations by number.
-    var operations: [AccountOperation]
-    var accounts: CognitoAccounts?
-    /// In the verifier's order.
-    var keyServices: [KeySetService]
-    var directCognito: DirectCognitoAnswer
-    var accessLog: AccessLog?
-}
-
 /// Serves the connections of one event loop. Everything a request touches on its way is here and needs no lock.
 final class LoopService: RequestService {
     let eventLoop: any EventLoop
