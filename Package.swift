@@ -64,7 +64,7 @@ let package = Package(
             name: "SignIn",
             dependencies: ["Pipeline", "Upstream", "Cryptography", httpTypes, logging],
             swiftSettings: safe),
-        .target(name: "Telemetry", dependencies: ["Pipeline", logging], swiftSettings: safe),
+        .target(name: "Telemetry", dependencies: ["Pipeline", "Cryptography", logging], swiftSettings: safe),
         .target(name: "Store", dependencies: [grdb], swiftSettings: safe),
         .target(
             name: "LocalPool",
@@ -95,7 +95,7 @@ let package = Package(
         .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", httpTypes, nio("NIOCore")], swiftSettings: strict),
         .testTarget(
             name: "PipelineTests", dependencies: ["Pipeline", "Cryptography", httpTypes], swiftSettings: strict),
-        .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: strict),
+        .testTarget(name: "SettingsTests", dependencies: ["Settings", "Cryptography"], swiftSettings: strict),
         .testTarget(
             name: "ListenerTests",
             dependencies: [

@@ -44,16 +44,8 @@ struct LocalPoolCommand: AsyncParsableCommand {
             return try LocalPoolConfiguration.load(
                 path: config, environment: ProcessInfo.processInfo.environment)
         } catch let faults as ConfigurationFaults {
-            writeToStandardError("\(faults)\n")
+            StandardError.write("\(faults)\n")
             throw ExitCode(78)
-        }
-    }
-
-    private func writeToStandardError(_ text: String) {
-        // Swift's print knows standard output only.
-        let bytes = Array(text.utf8)
-        unsafe bytes.withUnsafeBytes { buffer in
-            _ = unsafe write(STDERR_FILENO, buffer.baseAddress, buffer.count)
         }
     }
 }
