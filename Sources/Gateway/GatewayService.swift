@@ -6,7 +6,7 @@ package import Logging
 package import NIOCore
 internal import NIOPosix
 internal import Pipeline
-package import ServiceLifecycle
+internal import ServiceLifecycle
 package import Settings
 internal import Synchronization
 internal import Telemetry
@@ -61,21 +61,21 @@ package struct GatewayService: Service {
         let directory = LoopDirectory(issuerCount: issuers.count)
         let accessLog = settings.logging.accessLog ? AccessLog(write: AccessLog.standardOutput) : nil
         let curls = try await curlLoops(on: group)
-        let keyServices = keyServices(issuers, curls[0], directory)
+        let keyServices = try await keyServices(issuers, curls[0], directory)
         let upstreams = Wiring.upstreams(settings)
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: upstreams,
             operations: Wiring.operations(settings),
             accounts: try Wiring.accounts(
-                settings, fetcher: await fetcher(curls[0], plain: settings.signIn.cognito?.endpoint.isPlain == true),
+                settings, fetcher: try await fetcher(curls[0], plain: settings.signIn.cognito?.endpoint.isPlain == true),
                 logger: logger),
             keyServices: keyServices,
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
             accessLog: accessLog)
-        let metrics = GatewayMetrics(plan, loops: curls.count)
-        directory.set(try await services(plan, curls, metrics))
         let isDraining = AtomicFlag()
+        let metrics = GatewayMetrics.registry(plan, directory, isDraining)
+        directory.set(try await services(plan, curls, metrics))
         let listeners = try await bind(group, directory)
         let admin = try await bindAdmin(group, metrics, directory, isDraining)
         onReady(listeners.compactMap(\.localAddress), admin.localAddress)
@@ -116,14 +116,15 @@ package struct GatewayService: Service {
     }
 
     private func services(
-        _ plan: ServingPlan, _ curls: [NIOLoopBound<CurlLoop>], _ metrics: GatewayMetrics
+        _ plan: ServingPlan, _ curls: [NIOLoopBound<CurlLoop>], _ metrics: MetricsRegistry
     ) async throws -> [NIOLoopBound<LoopService>] {
         var services: [NIOLoopBound<LoopService>] = []
-        for (index, curl) in curls.enumerated() {
+        for curl in curls {
+            let loopMetrics = metrics.makeLoopMetrics()
             services.append(
                 try await curl.eventLoop.submit {
                     NIOLoopBound(
-                        LoopService(plan: plan, curl: curl.value, metrics: metrics.loops[index]),
+                        LoopService(plan: plan, curl: curl.value, metrics: loopMetrics),
                         eventLoop: curl.eventLoop)
                 }.get())
         }
@@ -147,7 +148,7 @@ package struct GatewayService: Service {
     }
 
     private func bindAdmin(
-        _ group: MultiThreadedEventLoopGroup, _ metrics: GatewayMetrics, _ directory: LoopDirectory,
+        _ group: MultiThreadedEventLoopGroup, _ metrics: MetricsRegistry, _ directory: LoopDirectory,
         _ isDraining: AtomicFlag
     ) async throws -> HTTPListener {
         try await HTTPListener.bind(listenerSettings(settings.adminAddress), group: group) { _ in

@@ -1,6 +1,11 @@
 package import Curl
 internal import NIOCore
 
+/// What a pool did, for metrics.
+package enum UpstreamEvent: Sendable {
+    case opened, reused, retried
+}
+
 /// One backend's connections on one event loop.
 package final class UpstreamPool {
     package let settings: UpstreamSettings
@@ -10,17 +15,17 @@ package final class UpstreamPool {
     private var active: [UpstreamExchange] = []
     private var sweep: RepeatedTask?
 
-    /// Counts, for metrics. Read on the loop.
-    package private(set) var opened = 0
-    package private(set) var reused = 0
-    package private(set) var retries = 0
+    private let observe: (UpstreamEvent) -> Void
 
     /// How often deadlines are looked at. A time-out is late by at most this.
     private static let sweepInterval = TimeAmount.milliseconds(100)
 
-    package init(settings: UpstreamSettings, loop: CurlLoop) {
+    package init(
+        settings: UpstreamSettings, loop: CurlLoop, observe: @escaping (UpstreamEvent) -> Void = { _ in }
+    ) {
         self.settings = settings
         self.loop = loop
+        self.observe = observe
         let bound = NIOLoopBound(WeakReference(pool: self), eventLoop: loop.eventLoop)
         sweep = loop.eventLoop.scheduleRepeatedTask(
             initialDelay: Self.sweepInterval, delay: Self.sweepInterval
@@ -50,13 +55,13 @@ package final class UpstreamPool {
 
     private func connect(_ exchange: UpstreamExchange, afresh: Bool) {
         if !afresh, let connection = takeIdle(for: exchange) {
-            reused += 1
+            observe(.reused)
             exchange.connectionIsUp(connection)
             return
         }
         do {
             exchange.isConnecting(try UpstreamConnection(for: exchange, in: self, on: loop))
-            opened += 1
+            observe(.opened)
         } catch {
             let description = error.description
             let bound = NIOLoopBound(exchange, eventLoop: loop.eventLoop)
@@ -77,7 +82,7 @@ package final class UpstreamPool {
     }
 
     func retry(_ exchange: UpstreamExchange) {
-        retries += 1
+        observe(.retried)
         connect(exchange, afresh: true)
     }
 

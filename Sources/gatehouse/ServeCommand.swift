@@ -3,6 +3,7 @@ import Gateway
 import Logging
 import ServiceLifecycle
 import Settings
+import UnixSignals
 
 /// `gatehouse serve`: the gateway itself.
 struct ServeCommand: AsyncParsableCommand {

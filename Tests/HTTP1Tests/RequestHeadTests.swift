@@ -215,7 +215,7 @@ struct Refused: CustomTestStringConvertible, Sendable {
     ]
 
     @Test("A head over a limit is refused before it is complete", arguments: limits)
-    func limits(head: String, expected: HTTP1Fault) {
+    func overLimit(head: String, expected: HTTP1Fault) {
         #expect(fault(head) == expected)
     }
 }

@@ -2,14 +2,15 @@ internal import HTTPTypes
 internal import Listener
 internal import NIOCore
 internal import Pipeline
+internal import Telemetry
 
 /// The admin listener: liveness, readiness and metrics.
 final class AdminService: RequestService {
-    private let metrics: GatewayMetrics
+    private let metrics: MetricsRegistry
     private let directory: LoopDirectory
     private let isDraining: AtomicFlag
 
-    init(metrics: GatewayMetrics, directory: LoopDirectory, isDraining: AtomicFlag) {
+    init(metrics: MetricsRegistry, directory: LoopDirectory, isDraining: AtomicFlag) {
         self.metrics = metrics
         self.directory = directory
         self.isDraining = isDraining
@@ -29,7 +30,7 @@ final class AdminService: RequestService {
         }
         switch path {
         case "/healthz": return Self.text(.ok, "ok\n")
-        case "/metrics": return Self.text(.ok, metrics.render(), type: "text/plain; version=0.0.4; charset=utf-8")
+        case "/metrics": return Self.text(.ok, metrics.render(), type: MetricsRegistry.contentType)
         default: return readiness()
         }
     }

@@ -1,5 +1,6 @@
 package import Logging
 package import Pipeline
+internal import Synchronization
 package import Upstream
 
 /// What may be done about a key that a token names and no set holds.
@@ -63,7 +64,13 @@ package actor KeySetService {
     private var held: Held?
     private var lastAttempt: Int64?
     private var flight: Task<Bool, Never>?
-    package private(set) var status = Status()
+    private nonisolated let mirrored = Mutex(Status())
+    private var status = Status() {
+        didSet { mirrored.withLock { [status] in $0 = status } }
+    }
+
+    /// Readable from anywhere, for metrics.
+    package nonisolated var currentStatus: Status { mirrored.withLock { $0 } }
 
     /// - Parameters:
     ///   - file: where the last good set is kept for cold starts.

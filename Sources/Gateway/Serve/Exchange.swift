@@ -38,6 +38,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     private var status = 0
     private var bytesSent = 0
     private var routeIndex: Int?
+    private var upstreamIndex: Int?
     private var subject: String?
     private var reason: String?
     private var forwardedAt: NIODeadline?
@@ -60,8 +61,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         let context = RequestContext(
             peer: request.peer, scheme: request.head.scheme ?? "http", requestID: requestID,
             trace: service.trace(of: request.head), now: startedAt / 1000, keysWereLookedUp: keysWereLookedUp)
-        let decision = service.plan.gate.decide(
-            request.head, context, cache: service.tokens, keySets: service.keySets)
+        let decision = service.decide(request.head, context)
         switch consume decision {
         case .forward(let permit):
             forward(permit)
@@ -109,6 +109,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         guard let index = service.plan.upstreamOfRoute[permit.routeIndex] else {
             return refuse(Refusal(.internalFailure, reason: "route-without-upstream"))
         }
+        upstreamIndex = index
         let framing: BodyFraming =
             switch request.body {
             case .none: .none
@@ -146,7 +147,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     func upstreamFailed(_ fault: UpstreamFault) {
         stopUpstreamClock()
-        service.metrics.upstreamFailed()
+        if let upstreamIndex { service.metrics.upstreamFailed(upstreamIndex) }
         guard let bodyWriter = bodyWriter.take() else { return refuse(Refusal(fault)) }
         reason = fault.reason
         state = .done
@@ -211,7 +212,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     private func refuseDirect(_ call: DirectCognitoCall) {
         reason = "direct-cognito"
-        service.metrics.directCognito(operation: call.operation ?? "none")
+        service.metrics.directCognitoCall(operation: call.operation)
         let answer = service.plan.directCognito
         let (head, body) = Refusal.answer(
             answer.response(requestID: requestID), answer.body, requestID: requestID)
@@ -230,7 +231,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     // MARK: ExchangeSink
 
     func receive(_ body: ByteBuffer) -> Bool {
-        service.metrics.received(body.readableBytes)
+        service.metrics.received(bytes: body.readableBytes)
         return pass(body)
     }
 
@@ -295,15 +296,14 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     // MARK: The log
 
     private func record() {
-        service.metrics.requestEnded()
         service.record(
             AccessRecord(
-                time: startedAt, requestID: requestID, method: request.head.method.rawValue,
-                path: request.head.path ?? "", status: status, bytesSent: bytesSent,
-                duration: (NIODeadline.now() - request.receivedAt).nanoseconds / 1000,
+                time: startedAt, requestID: requestID, clientAddress: request.peer,
+                method: request.head.method.rawValue, target: request.head.path ?? "", status: status,
+                bytesSent: Int64(bytesSent), duration: (.now() - request.receivedAt).nanoseconds / 1000,
                 upstreamDuration: upstreamDuration.map { $0.nanoseconds / 1000 },
                 route: routeIndex.map { service.plan.gate.routes.routes[$0].name }, subject: subject,
-                denialReason: reason, clientAddress: request.peer),
+                denialReason: reason),
             routeIndex: routeIndex)
     }
 }

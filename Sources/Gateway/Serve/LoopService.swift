@@ -25,7 +25,15 @@ final class LoopService: RequestService {
         self.plan = plan
         self.curl = curl
         self.metrics = metrics
-        self.pools = plan.upstreams.map { UpstreamPool(settings: $0, loop: curl) }
+        self.pools = plan.upstreams.enumerated().map { index, settings in
+            UpstreamPool(settings: settings, loop: curl) { event in
+                switch event {
+                case .opened: metrics.upstreamConnectionOpened(index)
+                case .reused: metrics.upstreamConnectionReused(index)
+                case .retried: metrics.upstreamRetried(index)
+                }
+            }
+        }
         self.tokens = TokenCache()
         self.keySets = Array(repeating: nil, count: plan.keyServices.count)
         self.recorder = plan.accessLog?.makeRecorder()
@@ -51,13 +59,16 @@ final class LoopService: RequestService {
 
     func refuse(_ fault: ListenerFault, peer: String) -> (HTTPResponse, ByteBuffer) {
         let refusal = Refusal(fault)
-        let requestID = makeRequestID(at: WallClock.milliseconds())
+        let now = WallClock.milliseconds()
+        let requestID = makeRequestID(at: now)
         let (head, body) = refusal.answer(requestID: requestID)
+        metrics.requestBegan()
         record(
             AccessRecord(
-                time: WallClock.milliseconds(), requestID: requestID, method: "-", path: "-",
-                status: head.status.code, bytesSent: body.readableBytes, duration: 0, denialReason: refusal.reason,
-                clientAddress: peer), routeIndex: nil)
+                time: now, requestID: requestID, clientAddress: peer, method: "-", target: "-",
+                status: head.status.code, bytesSent: Int64(body.readableBytes), duration: 0,
+                denialReason: refusal.reason),
+            routeIndex: nil)
         return (head, body)
     }
 
@@ -65,6 +76,14 @@ final class LoopService: RequestService {
     func connectionClosed() { metrics.connectionClosed() }
 
     // MARK: For exchanges
+
+    func decide(_ head: HTTPRequest, _ context: RequestContext) -> Decision {
+        let (hits, misses) = (tokens.hitCount, tokens.missCount)
+        let decision = plan.gate.decide(head, context, cache: tokens, keySets: keySets)
+        if tokens.hitCount != hits { metrics.tokenCacheHit() }
+        if tokens.missCount != misses { metrics.tokenCacheMiss() }
+        return decision
+    }
 
     /// The client's own id where it is usable, else a new one.
     func requestID(of head: HTTPRequest, at milliseconds: Int64) -> String {
@@ -87,8 +106,13 @@ final class LoopService: RequestService {
         return TraceContext(random: (random.next(), random.next(), random.next()))
     }
 
-    func record(_ record: AccessRecord, routeIndex: Int?) {
-        metrics.record(record, routeIndex: routeIndex)
+    /// Counts and logs a request that has ended.
+    func record(_ record: consuming AccessRecord, routeIndex: Int?) {
+        metrics.requestEnded(
+            route: routeIndex, status: record.status, duration: record.duration,
+            upstreamDuration: record.upstreamDuration)
+        metrics.sent(bytes: Int(record.bytesSent))
+        if let reason = record.denialReason { metrics.denied(reason) }
         recorder?.record(record)
     }
 }

@@ -1,15 +1,15 @@
-package import Logging
-package import Pipeline
+internal import Logging
+internal import Pipeline
 internal import Cryptography
 internal import HTTPTypes
 internal import NIOCore
-package import Settings
-package import SignIn
+internal import Settings
+internal import SignIn
 internal import Telemetry
-package import Upstream
+internal import Upstream
 
 /// What all event loops serve with. A value: a reload makes another one.
-package struct ServingPlan: Sendable {
+struct ServingPlan: Sendable {
     var gate: Gate
     /// For each route the position of its upstream, nil where the gateway answers itself.
     var upstreamOfRoute: [Int?]

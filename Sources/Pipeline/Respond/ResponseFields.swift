@@ -36,8 +36,6 @@ package enum ResponseFields {
 extension HTTPField.Name {
     /// `X-Request-Id`, on every response.
     package static let requestID: HTTPField.Name = known("X-Request-Id")
-    /// `traceparent` (W3C Trace Context).
-    package static let traceparent: HTTPField.Name = known("traceparent")
 
     private static func known(_ text: String) -> HTTPField.Name {
         guard let name = HTTPField.Name(text) else { preconditionFailure("\(text) is a token") }

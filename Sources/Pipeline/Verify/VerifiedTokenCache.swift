@@ -60,6 +60,9 @@ package final class VerifiedTokenCache<Extra> {
     /// How many tokens are held, and about how many bytes they take.
     package var count: Int { indexes.count }
     package private(set) var byteCount = 0
+    /// How often a lookup found its token, and how often not.
+    package private(set) var hitCount = 0
+    package private(set) var missCount = 0
 
     package init(maximumEntries: Int = 10_000, maximumBytes: Int = 64 << 20) {
         self.maximumEntries = maximumEntries
@@ -76,13 +79,19 @@ package final class VerifiedTokenCache<Extra> {
     package func lookup(
         _ token: String, accepting: TokenAcceptance, keys: (_ issuerIndex: Int) -> KeySet?, now: Int64
     ) -> Lookup {
-        guard let index = indexes[token], let entry = slots[index].entry else { return .miss }
         // Strings are equal under canonical equivalence. A verified token is ASCII, whose other spellings are longer.
-        guard slots[index].text.utf8.count == token.utf8.count else { return .miss }
-        guard now < entry.endsAt, isStillSigned(index, entry, keys(entry.proof.issuerIndex)) else {
-            remove(index)
+        guard let index = indexes[token], let entry = slots[index].entry,
+            slots[index].text.utf8.count == token.utf8.count
+        else {
+            missCount += 1
             return .miss
         }
+        guard now < entry.endsAt, isStillSigned(index, entry, keys(entry.proof.issuerIndex)) else {
+            remove(index)
+            missCount += 1
+            return .miss
+        }
+        hitCount += 1
         moveToFront(index)
         if let reason = accepting.rejection(of: entry.token) { return .rejected(reason) }
         return .hit(entry)

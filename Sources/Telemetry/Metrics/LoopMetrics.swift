@@ -46,7 +46,7 @@ package final class LoopMetrics: Sendable {
     /// A response has ended, or its client has gone. `route` is the route's index in ``MetricsLabels``, nil for none;
     /// durations are in microseconds.
     package func requestEnded(route: Int?, status: Int, duration: Int64, upstreamDuration: Int64?) {
-        let route = route.map { $0 < noRoute ? $0 : noRoute } ?? noRoute
+        let route = route.map { (0..<noRoute).contains($0) ? $0 : noRoute } ?? noRoute
         requests.add(at: route * StatusClass.labels.count + StatusClass.index(of: status))
         requestDuration.observe(microseconds: duration)
         if let upstreamDuration { self.upstreamDuration.observe(microseconds: upstreamDuration) }
