@@ -13,8 +13,8 @@ struct RespondRefusalTests {
         let refusal = Refusal(.accessDenied, reason: "policy-said-no")
         #expect(
             Self.text(refusal)
-                == #"{"error":"AccessDeniedException","message":"You are not allowed to do this.","statusCode":403,"requestId":"id-1"}"#
-        )
+                == #"{"error":"AccessDeniedException","message":"You are not allowed to do this.","#
+                + #""statusCode":403,"requestId":"id-1"}"#)
     }
 
     @Test("With 422 each faulty field is named, in order")

@@ -4,7 +4,7 @@ package import HTTPTypes
 ///
 /// Removed are hop-by-hop fields, everything in the namespace of the gateway's identity headers however it is spelt,
 /// forwarding and override headers and their look-alikes, and AWS request signing. Everything else passes, also names
-/// that merely contain `_` or `.`.
+/// that merely contain `_`, `.` or another symbol.
 package struct InboundFields: Sendable {
     /// The identity headers' prefix, normalised; never empty.
     private let namespace: String
@@ -73,11 +73,11 @@ package struct InboundFields: Sendable {
 
     private static func bit(_ first: UInt8) -> UInt32 { 1 &<< UInt32(first & 31) }
 
+    /// Whether some backend could take the name for another one.
     private static func hasLookAlikeByte(_ name: borrowing Span<UInt8>) -> Bool {
         var index = 0
         while index < name.count {
-            let byte = name[index]
-            if byte == UInt8(ascii: "_") || byte == UInt8(ascii: ".") { return true }
+            if !HeaderNames.isPlain(name[index]) { return true }
             index += 1
         }
         return false
@@ -90,6 +90,6 @@ package struct InboundFields: Sendable {
 
     /// Signature Version 4 and 4A: `AWS4-HMAC-SHA256 …`, `AWS4-ECDSA-P256-SHA256 …`.
     private static func isAWSSigned(_ value: borrowing Span<UInt8>) -> Bool {
-        value.matchesIgnoringCase("aws4-".utf8.span)
+        value.matchesIgnoringCase("aws4-".utf8.span, at: value.leadingSpaces)
     }
 }
