@@ -1,1 +1,0 @@
-package enum TokenUse: String, Sendable, Hashable, CaseIterable { case access, id }
