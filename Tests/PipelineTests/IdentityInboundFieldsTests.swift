@@ -89,6 +89,17 @@ struct IdentityInboundFieldsTests {
         #expect(names == ["accept"])
     }
 
+    @Test("A list without end is not searched but taken to list everything that can be listed", arguments: [1, 65])
+    func endlessList(fieldCount: Int) throws {
+        var fields: HTTPFields = [.accept: "a", .authorization: "Bearer t"]
+        for index in 0..<fieldCount {
+            let value = (0..<(fieldCount == 1 ? 65 : 1)).map { "x-\(index)-\($0)" }.joined(separator: ",")
+            fields.append(try Self.field("Connection: " + value))
+        }
+        let options = InboundFields().connectionOptions(of: fields)
+        #expect(options.contains("accept") && !options.contains("authorization"))
+    }
+
     /// Row 36: a client must not take credentials or framing away from what the gateway decided by.
     @Test(
         "Connection can't list away credentials, framing or content",

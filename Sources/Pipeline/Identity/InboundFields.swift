@@ -28,22 +28,27 @@ package struct InboundFields: Sendable {
     /// The field names that `Connection` fields list (RFC 9110 §7.6.1) and that are among `fields`, in lower case.
     ///
     /// Empty, without allocating, for the usual `keep-alive` and `close`. Fields for framing, credentials and content
-    /// can't be listed away; what the gateway itself sets is set afterwards and untouched by this.
+    /// can't be listed away; what the gateway itself sets is set afterwards and untouched by this. A list of more
+    /// than 64 names is taken to list everything, so that no list costs much to look through.
     package func connectionOptions(of fields: HTTPFields) -> [String] {
         guard fields.contains(.connection) else { return [] }
-        var options: [String] = []
+        var options: Set<String> = []
+        var isEndless = false
         for field in fields where field.name == .connection {
             if Self.isOrdinary(field.value.utf8.span) { continue }
-            for part in field.value.split(separator: ",") {
-                let option = part.lowercased().filter { $0 != " " && $0 != "\t" }
-                if !HeaderNames.isProtected(option) { options.append(option) }
+            let parts = field.value.split(separator: ",", maxSplits: Self.maximumOptions)
+            isEndless = parts.count + options.count > Self.maximumOptions
+            if isEndless { break }
+            for part in parts {
+                options.insert(part.lowercased().filter { $0 != " " && $0 != "\t" })
             }
         }
-        guard !options.isEmpty else { return [] }
-        // Only what is there counts, so that a long list can't make the check of each field slow.
+        guard isEndless || !options.isEmpty else { return [] }
         let present = Set(fields.map(\.name.canonicalName))
-        return Array(present.intersection(options))
+        return present.filter { (isEndless || options.contains($0)) && !HeaderNames.isProtected($0) }
     }
+
+    private static let maximumOptions = 64
 
     /// Whether the field may be forwarded.
     /// - Parameter connectionOptions: what ``connectionOptions(of:)`` gave for the request.
