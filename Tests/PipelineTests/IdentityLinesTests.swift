@@ -96,4 +96,15 @@ struct IdentityLinesTests {
             try IdentityLines().lines(for: Self.identity { $0.subject = "" })
         }
     }
+
+    @Test("A verified token's identity is all of its claims that have a header")
+    func fromToken() {
+        let token = VerifiedToken(
+            issuer: "https://i", issuerName: "main", subject: "s-1", tokenUse: .id, clientID: "c1", username: "al",
+            email: "a@b.c", emailVerified: true, groups: ["g"], scopes: ["s"], expires: 17, keyID: "k")
+        let expected = Identity(
+            subject: "s-1", email: "a@b.c", emailVerified: true, username: "al", groups: ["g"], scopes: ["s"],
+            issuer: "https://i", clientID: "c1", tokenUse: .id, expires: 17)
+        #expect(Identity(token) == expected)
+    }
 }

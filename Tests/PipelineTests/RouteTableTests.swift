@@ -154,6 +154,12 @@ struct RouteTableTests {
         #expect(throws: RouteFault.self) {
             try RouteTable([Self.route("first", "/a"), Self.route("second", "/a", [.post])])
         }
+        let report = try #require(HTTPRequest.Method("REPORT"))
+        for pair in [(nil, [report]), ([report], nil), ([report, .get], [report, .put])] as [(Set?, Set?)] {
+            #expect(throws: RouteFault.self) {
+                try RouteTable([Self.route("first", "/a", pair.0), Self.route("second", "/a", pair.1)])
+            }
+        }
         #expect(throws: Never.self) {
             try RouteTable([Self.route("first", "/a", [.get]), Self.route("second", "/a", [.post])])
         }

@@ -1,6 +1,6 @@
 package import HTTPTypes
 
-/// Finds requests that try to reach Cognito through the gateway instead of its own endpoints.
+/// Finds requests that are meant for Cognito itself instead of the gateway's own sign-in or the backend.
 ///
 /// What counts: an `X-Amz-Target` of the user-pools API; a `Host`, `:authority`, absolute-form target or CONNECT
 /// target that is Cognito's API, a hosted domain or a configured one; a SigV4 `Authorization` scoped to
@@ -45,10 +45,7 @@ package struct CognitoGuard: Sendable {
     /// What follows the service's name in an `X-Amz-Target`, or nil if that names another service.
     private static func operation(of target: String) -> Substring? {
         let bytes = target.utf8.span
-        var start = 0
-        while start < bytes.count, bytes[start] == UInt8(ascii: " ") || bytes[start] == UInt8(ascii: "\t") {
-            start += 1
-        }
+        let start = bytes.leadingSpaces
         let service = "awscognitoidentityproviderservice."
         guard bytes.matchesIgnoringCase(service.utf8.span, at: start) else { return nil }
         return Substring(target.utf8.dropFirst(start + service.utf8.count))
@@ -57,7 +54,7 @@ package struct CognitoGuard: Sendable {
     /// Whether the value is an AWS signature whose credential scope names `cognito-idp`:
     /// `AWS4-HMAC-SHA256 Credential=…/20260101/eu-west-1/cognito-idp/aws4_request, …`.
     private static func isSignedForCognito(_ value: borrowing Span<UInt8>) -> Bool {
-        guard value.matchesIgnoringCase("aws4-".utf8.span) else { return false }
+        guard value.matchesIgnoringCase("aws4-".utf8.span, at: value.leadingSpaces) else { return false }
         for index in value.indices where value[index] == UInt8(ascii: "/") {
             if value.matchesIgnoringCase("/cognito-idp/".utf8.span, at: index) { return true }
         }

@@ -2,21 +2,16 @@ package import HTTPTypes
 
 /// The refusal of a direct Cognito call in Cognito's own shape, so that its SDKs show the message.
 package struct DirectCognitoAnswer: Sendable {
-    private let content: [UInt8]
+    /// The answer's body; JSON.
+    package let body: [UInt8]
     private let message: String
 
     /// - Parameter loginPath: the path of the gateway's login, which the message names.
     package init(loginPath: String = "/api/v1/auth/login") {
         message =
             "Amazon Cognito can't be called directly through this gateway. Sign in with POST \(loginPath) instead."
-        var bytes: [UInt8] = Array("{\"__type\":\"ForbiddenException\",\"message\":".utf8)
-        JSONText.append(message, to: &bytes)
-        bytes.append(UInt8(ascii: "}"))
-        content = bytes
+        body = JSON.object(["__type": "ForbiddenException", "message": .string(message)]).encoded()
     }
-
-    /// The answer's body; JSON.
-    package var body: [UInt8] { content }
 
     /// The answer's head, without framing: status 403 and the fields by which AWS SDKs find the error's name.
     package func response(requestID: String) -> HTTPResponse {

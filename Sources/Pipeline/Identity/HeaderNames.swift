@@ -1,11 +1,19 @@
 /// What the gateway knows of request header names. All names are in lower case.
 enum HeaderNames {
-    /// How backends that map names to variables (CGI, WSGI, PHP) read a name: `_` and `.` become `-`.
+    /// How backends that turn names into variables read a name (CGI, WSGI, PHP): every byte but letters and digits
+    /// is the same to them. Here it becomes `-`.
     static func normalised(_ name: String) -> String {
         String(
             decoding: name.utf8.map { byte in
-                byte == UInt8(ascii: "_") || byte == UInt8(ascii: ".") ? UInt8(ascii: "-") : asciiLowercased(byte)
+                let byte = asciiLowercased(byte)
+                return isPlain(byte) ? byte : UInt8(ascii: "-")
             }, as: UTF8.self)
+    }
+
+    /// Whether the byte stays itself when a lower-case name is normalised.
+    @inline(__always)
+    static func isPlain(_ byte: UInt8) -> Bool {
+        byte &- UInt8(ascii: "a") < 26 || byte &- UInt8(ascii: "0") < 10 || byte == UInt8(ascii: "-")
     }
 
     /// Whether a field never passes for its name alone. `name` is normalised.
@@ -48,10 +56,15 @@ enum HeaderNames {
         {
             return true
         }
-        switch name {
-        case "x-request-id", "x-real-ip", "x-client-ip", "x-cluster-client-ip", "x-rewrite-url", "x-http-method",
-            "x-http-method-override", "x-method-override":
-            return true
+        // By length first: most extension names need no comparison at all.
+        switch bytes.count {
+        case 9: return name == "x-real-ip"
+        case 11: return name == "x-client-ip"
+        case 12: return name == "x-request-id"
+        case 13: return name == "x-rewrite-url" || name == "x-http-method"
+        case 17: return name == "x-method-override"
+        case 19: return name == "x-cluster-client-ip"
+        case 22: return name == "x-http-method-override"
         default: return false
         }
     }

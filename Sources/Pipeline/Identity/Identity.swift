@@ -37,6 +37,14 @@ package struct Identity: Sendable, Equatable {
         self.tokenUse = tokenUse
         self.expires = expires
     }
+
+    /// What the backend is told of a verified token.
+    package init(_ token: VerifiedToken) {
+        self.init(
+            subject: token.subject, email: token.email, emailVerified: token.emailVerified, username: token.username,
+            groups: token.groups, scopes: token.scopes, issuer: token.issuer, clientID: token.clientID,
+            tokenUse: token.tokenUse, expires: token.expires)
+    }
 }
 
 /// Why an identity can't be told to the backend; the request is then refused, never sent on without the header.

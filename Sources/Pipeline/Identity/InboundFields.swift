@@ -4,7 +4,7 @@ package import HTTPTypes
 ///
 /// Removed are hop-by-hop fields, everything in the namespace of the gateway's identity headers however it is spelt,
 /// forwarding and override headers and their look-alikes, and AWS request signing. Everything else passes, also names
-/// that merely contain `_` or `.`.
+/// that merely contain `_`, `.` or another symbol.
 package struct InboundFields: Sendable {
     /// The identity headers' prefix, normalised; never empty.
     private let namespace: String
@@ -28,22 +28,27 @@ package struct InboundFields: Sendable {
     /// The field names that `Connection` fields list (RFC 9110 §7.6.1) and that are among `fields`, in lower case.
     ///
     /// Empty, without allocating, for the usual `keep-alive` and `close`. Fields for framing, credentials and content
-    /// can't be listed away; what the gateway itself sets is set afterwards and untouched by this.
+    /// can't be listed away; what the gateway itself sets is set afterwards and untouched by this. A list of more
+    /// than 64 names is taken to list everything, so that no list costs much to look through.
     package func connectionOptions(of fields: HTTPFields) -> [String] {
         guard fields.contains(.connection) else { return [] }
-        var options: [String] = []
+        var options: Set<String> = []
+        var isEndless = false
         for field in fields where field.name == .connection {
             if Self.isOrdinary(field.value.utf8.span) { continue }
-            for part in field.value.split(separator: ",") {
-                let option = part.lowercased().filter { $0 != " " && $0 != "\t" }
-                if !HeaderNames.isProtected(option) { options.append(option) }
+            let parts = field.value.split(separator: ",", maxSplits: Self.maximumOptions)
+            isEndless = parts.count + options.count > Self.maximumOptions
+            if isEndless { break }
+            for part in parts {
+                options.insert(part.lowercased().filter { $0 != " " && $0 != "\t" })
             }
         }
-        guard !options.isEmpty else { return [] }
-        // Only what is there counts, so that a long list can't make the check of each field slow.
+        guard isEndless || !options.isEmpty else { return [] }
         let present = Set(fields.map(\.name.canonicalName))
-        return Array(present.intersection(options))
+        return present.filter { (isEndless || options.contains($0)) && !HeaderNames.isProtected($0) }
     }
+
+    private static let maximumOptions = 64
 
     /// Whether the field may be forwarded.
     /// - Parameter connectionOptions: what ``connectionOptions(of:)`` gave for the request.
@@ -73,11 +78,11 @@ package struct InboundFields: Sendable {
 
     private static func bit(_ first: UInt8) -> UInt32 { 1 &<< UInt32(first & 31) }
 
+    /// Whether some backend could take the name for another one.
     private static func hasLookAlikeByte(_ name: borrowing Span<UInt8>) -> Bool {
         var index = 0
         while index < name.count {
-            let byte = name[index]
-            if byte == UInt8(ascii: "_") || byte == UInt8(ascii: ".") { return true }
+            if !HeaderNames.isPlain(name[index]) { return true }
             index += 1
         }
         return false
@@ -90,6 +95,6 @@ package struct InboundFields: Sendable {
 
     /// Signature Version 4 and 4A: `AWS4-HMAC-SHA256 …`, `AWS4-ECDSA-P256-SHA256 …`.
     private static func isAWSSigned(_ value: borrowing Span<UInt8>) -> Bool {
-        value.matchesIgnoringCase("aws4-".utf8.span)
+        value.matchesIgnoringCase("aws4-".utf8.span, at: value.leadingSpaces)
     }
 }

@@ -35,19 +35,26 @@ package struct TraceContext: Sendable, Equatable {
 
     /// Appends the value in version 00: 55 bytes.
     package func append(to bytes: inout [UInt8]) {
-        bytes.append(contentsOf: "00-".utf8)
-        Self.append(UInt64(truncatingIfNeeded: traceID >> 64), digits: 16, to: &bytes)
-        Self.append(UInt64(truncatingIfNeeded: traceID), digits: 16, to: &bytes)
-        bytes.append(UInt8(ascii: "-"))
-        Self.append(parentID, digits: 16, to: &bytes)
-        bytes.append(UInt8(ascii: "-"))
-        Self.append(UInt64(flags), digits: 2, to: &bytes)
+        let start = bytes.count
+        bytes.append(contentsOf: repeatElement(UInt8(ascii: "-"), count: 55))
+        var value = bytes.mutableSpan
+        Self.write(0, digits: 2, at: start, to: &value)
+        Self.write(UInt64(truncatingIfNeeded: traceID >> 64), digits: 16, at: start + 3, to: &value)
+        Self.write(UInt64(truncatingIfNeeded: traceID), digits: 16, at: start + 19, to: &value)
+        Self.write(parentID, digits: 16, at: start + 36, to: &value)
+        Self.write(UInt64(flags), digits: 2, at: start + 53, to: &value)
     }
 
-    private static func append(_ value: UInt64, digits: UInt64, to bytes: inout [UInt8]) {
-        for position in (0..<digits).reversed() {
-            let digit = UInt8(truncatingIfNeeded: value &>> (position &* 4)) & 15
-            bytes.append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
+    /// Writes the lowest `digits` hexadecimal digits of `number`.
+    @inline(__always)
+    private static func write(_ number: UInt64, digits: Int, at start: Int, to bytes: inout MutableSpan<UInt8>) {
+        var rest = number
+        var index = start + digits
+        while index > start {
+            index -= 1
+            let digit = UInt8(truncatingIfNeeded: rest) & 15
+            bytes[index] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
+            rest >>= 4
         }
     }
 

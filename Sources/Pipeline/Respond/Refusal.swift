@@ -45,35 +45,16 @@ package struct Refusal: Error, Sendable {
 
     /// The answer's JSON: `error`, `message`, `statusCode`, `requestId` and, where there are any, `fields` by name.
     package func body(requestID: String) -> [UInt8] {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(160 + message.utf8.count)
-        bytes.append(UInt8(ascii: "{"))
-        JSONText.appendName("error", to: &bytes)
-        JSONText.append(error.rawValue, to: &bytes)
-        bytes.append(UInt8(ascii: ","))
-        JSONText.appendName("message", to: &bytes)
-        JSONText.append(message, to: &bytes)
-        bytes.append(UInt8(ascii: ","))
-        JSONText.appendName("statusCode", to: &bytes)
-        bytes.append(contentsOf: String(error.status.code).utf8)
-        bytes.append(UInt8(ascii: ","))
-        JSONText.appendName("requestId", to: &bytes)
-        JSONText.append(requestID, to: &bytes)
-        if !fields.isEmpty { appendFields(to: &bytes) }
-        bytes.append(UInt8(ascii: "}"))
-        return bytes
-    }
-
-    private func appendFields(to bytes: inout [UInt8]) {
-        bytes.append(UInt8(ascii: ","))
-        JSONText.appendName("fields", to: &bytes)
-        var separator = UInt8(ascii: "{")
-        for (name, fault) in fields.sorted(by: { $0.key < $1.key }) {
-            bytes.append(separator)
-            JSONText.appendName(name, to: &bytes)
-            JSONText.append(fault, to: &bytes)
-            separator = UInt8(ascii: ",")
+        var body: JSONObject = [
+            "error": .string(error.rawValue),
+            "message": .string(message),
+            "statusCode": .number(JSONNumber(error.status.code)),
+            "requestId": .string(requestID),
+        ]
+        if !fields.isEmpty {
+            let sorted = fields.sorted { $0.key < $1.key }
+            body["fields"] = .object(JSONObject(sorted.map { ($0.key, .string($0.value)) }))
         }
-        bytes.append(UInt8(ascii: "}"))
+        return body.encoded()
     }
 }
