@@ -63,7 +63,7 @@ let package = Package(
             name: "SignIn",
             dependencies: ["Pipeline", "Upstream", "Cryptography", httpTypes, logging],
             swiftSettings: safe),
-        .target(name: "Telemetry", dependencies: ["Pipeline", logging], swiftSettings: safe),
+        .target(name: "Telemetry", dependencies: ["Pipeline", "Cryptography", logging], swiftSettings: safe),
         .target(name: "Store", dependencies: [grdb], swiftSettings: safe),
         .target(
             name: "LocalPool",
@@ -93,7 +93,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", httpTypes, nio("NIOCore")], swiftSettings: strict),
         .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "Cryptography", httpTypes], swiftSettings: strict),
-        .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: strict),
+        .testTarget(name: "SettingsTests", dependencies: ["Settings", "Cryptography"], swiftSettings: strict),
         .testTarget(
             name: "ListenerTests",
             dependencies: [
