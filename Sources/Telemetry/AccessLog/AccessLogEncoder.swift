@@ -1,0 +1,46 @@
+internal import Cryptography
+
+/// Writes access records as JSON, one object a line.
+///
+/// Keys: `time` (RFC 3339, UTC, milliseconds), `request_id`, `client_address`, `method`, `path` (with the names of the
+/// query's parameters and without their values), `status`, `bytes_sent`, `duration_us`, and where known
+/// `upstream_duration_us`, `route`, `subject_hash` (the first 16 hex digits of the subject's SHA-256) and
+/// `denial_reason`.
+package struct AccessLogEncoder: Sendable {
+    private var clock = TimestampEncoder()
+
+    package init() {}
+
+    /// Appends the line of `record` to `line`, with the newline that ends it.
+    package mutating func encode(_ record: AccessRecord, into line: inout [UInt8]) {
+        line.append(contentsOf: #"{"time":""#.utf8)
+        clock.append(milliseconds: record.time, to: &line)
+        line.append(UInt8(ascii: "\""))
+        line.appendField("request_id", record.requestID)
+        line.appendField("client_address", record.clientAddress)
+        line.appendField("method", record.method)
+        line.appendKey("path")
+        line.append(UInt8(ascii: "\""))
+        line.appendEscaped(RedactedTarget.bytes(of: record.target))
+        line.append(UInt8(ascii: "\""))
+        line.appendField("status", Int64(record.status))
+        line.appendField("bytes_sent", record.bytesSent)
+        line.appendField("duration_us", record.duration)
+        if let duration = record.upstreamDuration { line.appendField("upstream_duration_us", duration) }
+        if let route = record.route { line.appendField("route", route) }
+        if let subject = record.subject { line.appendField("subject_hash", Self.hash(ofSubject: subject)) }
+        if let reason = record.denialReason { line.appendField("denial_reason", reason) }
+        line.append(contentsOf: "}\n".utf8)
+    }
+
+    /// Tells one caller's requests from another's without saying who it is.
+    package static func hash(ofSubject subject: String) -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        for byte in SHA256.hash(Array(subject.utf8)).prefix(8) {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}
