@@ -20,7 +20,6 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
-let unixSignals = Target.Dependency.product(name: "UnixSignals", package: "swift-service-lifecycle")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 let package = Package(
@@ -69,7 +68,7 @@ let package = Package(
         .target(
             name: "LocalPool",
             dependencies: [
-                "Cryptography", "Pipeline", "Store", grdb, logging, yams,
+                "Cryptography", "Pipeline", "Store", logging,
                 nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1"),
             ],
             swiftSettings: safe),
@@ -85,7 +84,7 @@ let package = Package(
         .executableTarget(
             name: "gatehouse",
             dependencies: [
-                "Gateway", "LocalPool", "Settings", "Pipeline", argumentParser, logging, lifecycle, unixSignals,
+                "Gateway", "LocalPool", "Settings", "Pipeline", argumentParser, logging, lifecycle,
             ],
             swiftSettings: safe),
 
@@ -93,8 +92,7 @@ let package = Package(
             name: "CryptographyTests", dependencies: ["Cryptography"], path: "Tests/CryptoTests",
             swiftSettings: strict),
         .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", httpTypes, nio("NIOCore")], swiftSettings: strict),
-        .testTarget(
-            name: "PipelineTests", dependencies: ["Pipeline", "Cryptography", httpTypes], swiftSettings: strict),
+        .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "Cryptography", httpTypes], swiftSettings: strict),
         .testTarget(name: "SettingsTests", dependencies: ["Settings", "Cryptography"], swiftSettings: strict),
         .testTarget(
             name: "ListenerTests",
@@ -107,14 +105,10 @@ let package = Package(
             dependencies: ["Upstream", "Curl", "HTTP1", "Pipeline", httpTypes, nio("NIOCore"), nio("NIOPosix")],
             swiftSettings: strict),
         .testTarget(
-            name: "SignInTests", dependencies: ["SignIn", "Pipeline", "Cryptography", "Upstream", httpTypes, logging],
+            name: "SignInTests", dependencies: ["SignIn", "Pipeline", "Cryptography", "Upstream", httpTypes],
             swiftSettings: strict),
         .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Pipeline"], swiftSettings: strict),
         .testTarget(
-            name: "LocalPoolTests",
-            dependencies: [
-                "LocalPool", "Cryptography", "Pipeline", logging, nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1"),
-            ],
-            swiftSettings: strict),
+            name: "LocalPoolTests", dependencies: ["LocalPool", "Cryptography", "Pipeline"], swiftSettings: strict),
     ]
 )
