@@ -30,7 +30,9 @@ gateway=http://127.0.0.1:$GATEHOUSE_PORT
 email=ada@example.com
 password=Correct-Horse-7-Battery
 
-headline() { printf '\n\033[1m%s\033[0m\n' "$*"; }
+bold='' green='' plain=''
+[ -t 1 ] && bold=$'\033[1m' green=$'\033[32m' plain=$'\033[0m'
+headline() { printf '\n%s%s%s\n' "$bold" "$*" "$plain"; }
 
 # ---- What is needed
 
@@ -74,7 +76,7 @@ start() {
     "$@" >"$log" 2>&1 </dev/null &
     pids+=($!)
     wait_for "$name" "$url" $! "$log"
-    printf '  %-16s %s\n' "$name" "${url%/*}"
+    echo "  $name, checked at $url"
 }
 
 # The app client's secret is known to the pool and to the gateway, and to no app.
@@ -101,7 +103,7 @@ start local-pool "http://127.0.0.1:$GATEHOUSE_POOL_PORT/_local/health" \
 start example-backend "http://127.0.0.1:$GATEHOUSE_BACKEND_PORT/openapi.json" \
     .venv/bin/python -m uvicorn app:app --app-dir deploy/example-backend --host 127.0.0.1 --port "$GATEHOUSE_BACKEND_PORT"
 start gateway "http://127.0.0.1:$GATEHOUSE_ADMIN_PORT/readyz" "$binary" serve --config Config/quickstart.yaml
-printf '  %-16s %s\n' "" "listening on $gateway"
+echo "  the gateway listens on $gateway"
 
 # ---- The demonstration
 
@@ -129,7 +131,7 @@ except (ValueError, KeyError, TypeError):
 # shows WHAT ACTUAL WANTED: says what was seen, and ends the demonstration if it isn't what should be.
 shows() {
     if [ "$2" = "$3" ]; then
-        printf '   \033[32mok\033[0m  %s: %s\n' "$1" "$2"
+        printf '   %sok%s  %s: %s\n' "$green" "$plain" "$1" "$2"
     else
         printf '%s\n' "$body" >&2
         fail "$1 should be '$3' and is '$2' (logs: .quickstart/*.log)"
