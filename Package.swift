@@ -112,7 +112,7 @@ let package = Package(
         .testTarget(
             name: "LocalPoolTests",
             dependencies: [
-                "LocalPool", "Cryptography", "Pipeline", logging, nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1"),
+                "LocalPool", "Cryptography", "Pipeline", "Store", logging, nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1"),
             ],
             swiftSettings: strict),
     ]

@@ -95,6 +95,18 @@ struct ConfigurationTests {
             minimal + "\nusers: [{email: a@b.c, password: long-enough, attributes: {sub: x}}]",
             "f.yaml:4: users[0].attributes.sub: not an attribute that can be given here"
         ),
+        (
+            minimal
+                + "\nusers:\n- {email: a@b.c, password: long-enough, sub: x}\n"
+                + "- {email: A@b.c, password: long-enough, sub: y}",
+            "f.yaml:6: users[1].email: is there twice"
+        ),
+        (
+            minimal
+                + "\nusers:\n- {email: a@b.c, password: long-enough, sub: x}\n"
+                + "- {email: d@b.c, password: long-enough, sub: x}",
+            "f.yaml:6: users[1].sub: is there twice"
+        ),
     ]
 
     @Test("A fault is reported with its line and key", arguments: faults)

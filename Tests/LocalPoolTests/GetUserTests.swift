@@ -28,7 +28,7 @@ struct GetUserTests {
         let pool = try TestPool()
         let tokens = try await pool.signedIn()
         let access = try tokens.text("AccessToken")
-        let stranger = try await TestPool().signedIn().text("AccessToken")
+        let stranger = try await TestPool(isReal: true).signedIn().text("AccessToken")
         let parts = access.split(separator: ".").map(String.init)
         let cases = [
             "an ID token": try tokens.text("IdToken"),

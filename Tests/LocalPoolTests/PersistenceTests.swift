@@ -18,11 +18,11 @@ struct PersistenceTests {
     @Test("Users, keys and refresh tokens outlive a restart")
     func restart() async throws {
         try await withDatabase { path in
-            let first = try TestPool { $0.databasePath = path }
+            let first = try TestPool(isReal: true) { $0.databasePath = path }
             _ = try await first.pool.answer("SignUp", TestPool.signUp("new@example.com"))
             let tokens = try await first.signedIn()
 
-            let second = try TestPool { $0.databasePath = path }
+            let second = try TestPool(isReal: true) { $0.databasePath = path }
             #expect(second.pool.keySet == first.pool.keySet)
             _ = try await second.tokens("GetTokensFromRefreshToken", TestPool.getTokens(tokens.text("RefreshToken")))
             _ = try await second.pool.answer("GetUser", ["AccessToken": .string(tokens.text("AccessToken"))])
@@ -33,7 +33,7 @@ struct PersistenceTests {
     @Test("Only the owner can read the database, and it holds no password and no token")
     func secrecy() async throws {
         try await withDatabase { path in
-            let pool = try TestPool { $0.databasePath = path }
+            let pool = try TestPool(isReal: true) { $0.databasePath = path }
             let token = try await pool.signedIn().text("RefreshToken")
             for suffix in ["", "-wal"] {
                 let attributes = try FileManager.default.attributesOfItem(atPath: path + suffix)

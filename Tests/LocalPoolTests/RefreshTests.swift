@@ -107,9 +107,22 @@ struct RefreshTests {
         }
         let request = TestPool.getTokens(try await pool.signedIn().text("RefreshToken"))
         _ = try await pool.tokens("GetTokensFromRefreshToken", request)
-        pool.clock.advance(10)
+        pool.clock.advance(9)
         _ = try await pool.tokens("GetTokensFromRefreshToken", request)
         pool.clock.advance(1)
         #expect(try await pool.refusal("GetTokensFromRefreshToken", request) == .reusedRefreshToken)
+    }
+
+    @Test("Of many refreshes with one rotating token at the same time one wins")
+    func race() async throws {
+        let pool = try TestPool { $0.rotation.isEnabled = true }
+        let request = TestPool.getTokens(try await pool.signedIn().text("RefreshToken"))
+        let outcomes = await withTaskGroup { group in
+            for _ in 0..<8 {
+                group.addTask { (try? await pool.tokens("GetTokensFromRefreshToken", request)) != nil }
+            }
+            return await group.reduce(into: [Bool]()) { $0.append($1) }
+        }
+        #expect(outcomes.count(where: { $0 }) == 1)
     }
 }

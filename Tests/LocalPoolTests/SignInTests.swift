@@ -1,4 +1,5 @@
 import Pipeline
+import Synchronization
 import Testing
 
 @testable import LocalPool
@@ -72,6 +73,21 @@ struct SignInTests {
             try await pool.refusal("InitiateAuth", TestPool.signIn(TestPool.email, password: "wrong-password"))
                 == .badCredentials)
         #expect(try await pool.refusal("InitiateAuth", TestPool.signIn("nobody@example.com")) == .badCredentials)
+    }
+
+    @Test("An unknown user's password is hashed as a known one's is")
+    func equalCost() async throws {
+        let compared = Mutex<[String]>([])
+        let hashing = PasswordHashing(
+            make: { _ in "a hash" },
+            matches: { _, stored in
+                compared.withLock { $0.append(stored) }
+                return false
+            })
+        let pool = try TestPool(passwords: hashing)
+        _ = try await pool.refusal("InitiateAuth", TestPool.signIn("nobody@example.com"))
+        _ = try await pool.refusal("InitiateAuth", TestPool.signIn(TestPool.email))
+        #expect(compared.withLock { $0 } == ["a hash", "a hash"])
     }
 
     @Test("A LEGACY pool tells that there is no such user")

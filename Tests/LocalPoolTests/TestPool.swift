@@ -1,6 +1,7 @@
 import Cryptography
 import Logging
 import Pipeline
+import Store
 import Synchronization
 import Testing
 
@@ -26,14 +27,35 @@ struct TestPool {
     let pool: UserPool
     let clock = TestClock()
 
-    init(_ change: (inout LocalPoolConfiguration) -> Void = { _ in }) throws {
+    /// Keys and password hashes as real pools have them take too long for every test; the tests that are about them
+    /// set `isReal`.
+    init(
+        isReal: Bool = false, passwords: PasswordHashing = quickHashing,
+        logger: Logger = Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+        _ change: (inout LocalPoolConfiguration) -> Void = { _ in }
+    ) throws {
         var configuration = Self.configuration
         change(&configuration)
         let clock = clock
+        guard !isReal else {
+            pool = try UserPool(configuration: configuration, logger: logger, clock: { clock.now })
+            return
+        }
         pool = try UserPool(
-            configuration: configuration, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
-            clock: { clock.now })
+            configuration: configuration, logger: logger, clock: { clock.now }, random: { SecureRandom.bytes($0) },
+            store: Store(path: configuration.databasePath, migrations: PoolSchema.migrations),
+            keys: Self.sharedKeys.get(), passwords: passwords)
     }
+
+    private static let sharedKeys = Result {
+        PoolKeys(
+            access: try PoolKeys.SigningKey(RSASigningKey.generate(bits: 2048), keyID: "access="),
+            id: try PoolKeys.SigningKey(RSASigningKey.generate(bits: 2048), keyID: "id="))
+    }
+
+    static let quickHashing = PasswordHashing(
+        make: { Base64.encode(SHA256.hash($0.expose())) },
+        matches: { Base64.encode(SHA256.hash($0.expose())) == $1 })
 
     static var configuration: LocalPoolConfiguration {
         var configuration = LocalPoolConfiguration(

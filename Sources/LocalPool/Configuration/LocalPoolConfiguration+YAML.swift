@@ -117,6 +117,9 @@ extension LocalPoolConfiguration {
             if result.users[..<index].contains(where: { $0.email.lowercased() == user.email.lowercased() }) {
                 root.reader.fault("is there twice", at: "users[\(index)].email", node)
             }
+            if let sub = user.sub, result.users[..<index].contains(where: { $0.sub == sub }) {
+                root.reader.fault("is there twice", at: "users[\(index)].sub", node)
+            }
         }
     }
 
