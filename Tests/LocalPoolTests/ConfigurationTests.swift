@@ -81,6 +81,10 @@ struct ConfigurationTests {
         (minimal + "\nlisten: {port: 65536}", "f.yaml:4: listen.port: must be a whole number from 0 to 65535"),
         (minimal + "\nlockout: yes", "f.yaml:4: lockout: must be true or false"),
         (minimal + "\nregion: ${NOWHERE}", "f.yaml:4: region: the environment has no NOWHERE"),
+        (
+            minimal.replacing("SECRET", with: "NOWHERE"),
+            "f.yaml:2: client.secret: the environment has no NOWHERE"
+        ),
         (minimal + "\nusers: {}", "f.yaml:4: users: must be a list"),
         (minimal + "\nusers: [{email: a@b.c}]", "f.yaml:4: users[0].password: is missing or empty"),
         (
