@@ -92,7 +92,8 @@ let package = Package(
             name: "CryptographyTests", dependencies: ["Cryptography"], path: "Tests/CryptoTests",
             swiftSettings: strict),
         .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", httpTypes, nio("NIOCore")], swiftSettings: strict),
-        .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "Cryptography", httpTypes], swiftSettings: strict),
+        .testTarget(
+            name: "PipelineTests", dependencies: ["Pipeline", "Cryptography", httpTypes], swiftSettings: strict),
         .testTarget(name: "SettingsTests", dependencies: ["Settings", "Cryptography"], swiftSettings: strict),
         .testTarget(
             name: "ListenerTests",
@@ -105,10 +106,15 @@ let package = Package(
             dependencies: ["Upstream", "Curl", "HTTP1", "Pipeline", httpTypes, nio("NIOCore"), nio("NIOPosix")],
             swiftSettings: strict),
         .testTarget(
-            name: "SignInTests", dependencies: ["SignIn", "Pipeline", "Cryptography", "Upstream", httpTypes],
+            name: "SignInTests", dependencies: ["SignIn", "Pipeline", "Cryptography", "Upstream", httpTypes, logging],
             swiftSettings: strict),
         .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Pipeline"], swiftSettings: strict),
         .testTarget(
-            name: "LocalPoolTests", dependencies: ["LocalPool", "Cryptography", "Pipeline"], swiftSettings: strict),
+            name: "LocalPoolTests",
+            dependencies: [
+                "LocalPool", "Cryptography", "Pipeline", "Store", logging, nio("NIOCore"), nio("NIOPosix"),
+                nio("NIOHTTP1"),
+            ],
+            swiftSettings: strict),
     ]
 )

@@ -23,12 +23,7 @@ struct LocalPoolCommand: AsyncParsableCommand {
 
     func run() async throws {
         let logger = Logger(label: "local-pool") { StreamLogHandler.standardError(label: $0) }
-        let settings = try settings()
-        let pool = try LocalPoolService(configuration: settings, logger: logger) { port in
-            print("local pool \(settings.poolID) listening on http://\(settings.host):\(port)")
-            // Scripts wait for this line, and what goes into a pipe would stay in the buffer.
-            fflush(nil)
-        }
+        let pool = try reportingFaults { try service(logger) }
         // Only what goes wrong: starting and stopping is said by the line above and the exit status.
         var lifecycleLogger = logger
         lifecycleLogger.logLevel = .error
@@ -38,11 +33,20 @@ struct LocalPoolCommand: AsyncParsableCommand {
         ).run()
     }
 
+    private func service(_ logger: Logger) throws -> LocalPoolService {
+        let settings = try LocalPoolConfiguration.load(
+            path: config, environment: ProcessInfo.processInfo.environment)
+        return try LocalPoolService(configuration: settings, logger: logger) { port in
+            print("local pool \(settings.poolID) listening on http://\(settings.host):\(port)")
+            // Scripts wait for this line, and what goes into a pipe would stay in the buffer.
+            fflush(nil)
+        }
+    }
+
     /// - Throws: exit status 78 (EX_CONFIG of sysexits) after every fault was printed.
-    private func settings() throws -> LocalPoolConfiguration {
+    private func reportingFaults<Value>(_ body: () throws -> Value) throws -> Value {
         do {
-            return try LocalPoolConfiguration.load(
-                path: config, environment: ProcessInfo.processInfo.environment)
+            return try body()
         } catch let faults as ConfigurationFaults {
             StandardError.write("\(faults)\n")
             throw ExitCode(78)

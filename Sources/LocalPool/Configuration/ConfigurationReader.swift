@@ -91,17 +91,12 @@ struct ConfigurationSection {
 
     /// The text of `key`, which must be there and not empty.
     func required(_ key: String) -> String {
-        if member(key) != nil, let text = text(key), !text.isEmpty { return text }
-        missing(key)
-        return ""
+        present(key, isEmpty: \.isEmpty) { reader.text($0, at: $1) } ?? ""
     }
 
+    /// The secret of `key`, which must be there and not empty.
     func requiredSecret(_ key: String) -> Secret {
-        if let member = member(key), let secret = reader.secret(member.node, at: member.path), !secret.isEmpty {
-            return secret
-        }
-        missing(key)
-        return Secret("")
+        present(key, isEmpty: \.isEmpty) { reader.secret($0, at: $1) } ?? Secret("")
     }
 
     func integer(_ key: String, in range: ClosedRange<Int64>, default standard: Int64) -> Int64 {
@@ -136,7 +131,15 @@ struct ConfigurationSection {
         return sequence.enumerated().map { ($0.element, "\(member.path)[\($0.offset)]") }
     }
 
-    private func missing(_ key: String) {
+    private func present<Value>(
+        _ key: String, isEmpty: (Value) -> Bool, read: (Node, String) -> Value?
+    ) -> Value? {
+        if let member = member(key) {
+            // What can't be read has its own fault already.
+            guard let value = read(member.node, member.path) else { return nil }
+            if !isEmpty(value) { return value }
+        }
         reader.fault("is missing or empty", at: ConfigurationReader.join(path, key), node)
+        return nil
     }
 }

@@ -105,6 +105,7 @@ extension LocalPoolConfiguration {
         if !result.poolID.isEmpty, !result.poolID.hasPrefix(result.region + "_") {
             root.reader.fault("must be the region, an underscore and a name", at: "pool_id", root.node)
         }
+        checkClient(result, root)
         for (index, user) in result.users.enumerated() {
             let node = root.list("users")[index].node
             if !user.email.isEmpty, !EmailAddress.isPlausible(user.email) {
@@ -116,6 +117,29 @@ extension LocalPoolConfiguration {
             if result.users[..<index].contains(where: { $0.email.lowercased() == user.email.lowercased() }) {
                 root.reader.fault("is there twice", at: "users[\(index)].email", node)
             }
+            if let sub = user.sub, result.users[..<index].contains(where: { $0.sub == sub }) {
+                root.reader.fault("is there twice", at: "users[\(index)].sub", node)
+            }
+        }
+    }
+
+    /// Clients built on Cognito's model refuse to send an id or a secret of another shape.
+    private static func checkClient(_ result: LocalPoolConfiguration, _ root: ConfigurationSection) {
+        let secret = result.clientSecret.exposeText()
+        if !secret.isEmpty, !(24...64).contains(secret.utf8.count) || !isOfModelsBytes(secret) {
+            root.reader.fault(
+                "must be 24 to 64 letters, digits, _ or +", at: "client.secret", root.member("client")?.node)
+        }
+        if result.clientID.utf8.count > 128 || !isOfModelsBytes(result.clientID) {
+            root.reader.fault("must be 1 to 128 letters, digits, _ or +", at: "client.id", root.member("client")?.node)
+        }
+    }
+
+    /// Whether the text matches the model's `[\w+]+`, taken as ASCII.
+    private static func isOfModelsBytes(_ text: String) -> Bool {
+        text.unicodeScalars.allSatisfy { scalar in
+            scalar.isASCII && (scalar.properties.isAlphabetic || scalar.properties.numericType != nil)
+                || scalar == "_" || scalar == "+"
         }
     }
 }

@@ -43,7 +43,7 @@ extension UserPool {
         let user = try await store.read { try UserRecord.find(username, in: $0) }
         let now = clock()
         if configuration.hasLockout, let user, user.lockedUntil > now { throw PoolError.attemptsExceeded }
-        let isRight = try await matches(password, user?.passwordHash ?? decoyHash)
+        let isRight = try await passwords.matchesOffThread(password, user?.passwordHash ?? decoyHash)
         guard let user else {
             throw configuration.preventsUserExistenceErrors ? PoolError.badCredentials : PoolError.userNotFound
         }

@@ -56,7 +56,7 @@ extension UserPool {
     private func check(_ session: RefreshTokenRecord) throws(PoolError) {
         let now = clock()
         guard session.expires > now else { throw .expiredRefreshToken }
-        if let replaced = session.replacedAt, now > replaced + configuration.rotation.retryGrace {
+        if let replaced = session.replacedAt, now >= replaced + configuration.rotation.retryGrace {
             throw .reusedRefreshToken
         }
     }

@@ -25,11 +25,11 @@ extension UserPool {
                 faults: ["the database has \(seeded.email) with another sub; remove the database or the key"])
         }
         var hash = stored?.passwordHash
-        if let known = hash, !PasswordHash.matches(seeded.password, known) { hash = nil }
+        if let known = hash, !passwords.matches(seeded.password, known) { hash = nil }
         let attributes = seeded.attributes.sorted { $0.key < $1.key }
         return UserRecord(
             sub: stored?.sub ?? seeded.sub ?? uuid(), email: seeded.email,
-            passwordHash: try hash ?? PasswordHash.make(seeded.password),
+            passwordHash: try hash ?? passwords.make(seeded.password),
             // Who has confirmed stays confirmed.
             isConfirmed: seeded.isConfirmed || stored?.isConfirmed == true,
             attributes: JSONObject(attributes.map { ($0.key, JSON.string($0.value)) }), groups: seeded.groups)

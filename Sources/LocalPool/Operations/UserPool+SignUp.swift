@@ -15,7 +15,7 @@ extension UserPool {
             throw PoolError(type: "InvalidPasswordException", message: violation)
         }
         let user = UserRecord(
-            sub: uuid(), email: email, passwordHash: try await hash(password), isConfirmed: false,
+            sub: uuid(), email: email, passwordHash: try await passwords.makeOffThread(password), isConfirmed: false,
             attributes: attributes, groups: [])
         let code = ConfirmationCode.make(from: random(8))
         let (now, lifetime) = (clock(), configuration.lifetimes.confirmationCode)

@@ -1,7 +1,6 @@
 internal import Cryptography
 internal import FoundationEssentials
 package import Logging
-internal import NIOPosix
 package import Pipeline
 internal import Store
 
@@ -14,6 +13,7 @@ package struct UserPool: Sendable {
     let client: ClientAuthentication
     let store: Store
     let keys: PoolKeys
+    let passwords: PasswordHashing
     /// Compared with when there is no such user, so that the answer takes as long as with one.
     let decoyHash: String
     let logger: Logger
@@ -35,15 +35,27 @@ package struct UserPool: Sendable {
         clock: @escaping @Sendable () -> Int64 = { Int64(Date().timeIntervalSince1970) },
         random: @escaping @Sendable (Int) -> [UInt8] = { SecureRandom.bytes($0) }
     ) throws {
+        let store = try Store(path: configuration.databasePath, migrations: PoolSchema.migrations)
+        try self.init(
+            configuration: configuration, logger: logger, clock: clock, random: random, store: store,
+            keys: PoolKeys(store: store, random: random), passwords: .scrypt)
+    }
+
+    /// As the other one with what is costly to make given.
+    init(
+        configuration: LocalPoolConfiguration, logger: Logger, clock: @escaping @Sendable () -> Int64,
+        random: @escaping @Sendable (Int) -> [UInt8], store: Store, keys: PoolKeys, passwords: PasswordHashing
+    ) throws {
         self.configuration = configuration
         self.logger = logger
         self.clock = clock
         self.random = random
         client = ClientAuthentication(clientID: configuration.clientID, secret: configuration.clientSecret)
         endpoint = configuration.endpoint ?? "http://\(configuration.host):\(configuration.port)"
-        store = try Store(path: configuration.databasePath, migrations: PoolSchema.migrations)
-        keys = try PoolKeys(store: store, random: random)
-        decoyHash = try PasswordHash.make(Secret(random(16)))
+        self.store = store
+        self.keys = keys
+        self.passwords = passwords
+        decoyHash = try passwords.make(Secret(random(16)))
         try seed(configuration.users)
         let now = clock()
         try store.writeBlocking { try RefreshTokenRecord.removeExpired(in: $0, now: now) }
@@ -73,8 +85,8 @@ package struct UserPool: Sendable {
         } catch let error as PoolError {
             throw error
         } catch {
-            // The database's and OpenSSL's errors name statements and steps, never values.
-            logger.error("an operation failed", metadata: ["operation": "\(operation)", "error": "\(type(of: error))"])
+            // GRDB's errors hold the statement without its arguments, OpenSSL's the step: no values.
+            logger.error("an operation failed", metadata: ["operation": "\(operation)", "error": "\(error)"])
             throw .internalError
         }
     }
@@ -85,13 +97,4 @@ package struct UserPool: Sendable {
     }
 
     func uuid() -> String { RandomIdentifier.uuid(from: random(16)) }
-
-    /// Hashing takes tens of milliseconds of computing, so it runs on threads that nothing else waits for.
-    func hash(_ password: String) async throws -> String {
-        try await NIOThreadPool.singleton.runIfActive { try PasswordHash.make(Secret(password)) }
-    }
-
-    func matches(_ password: String, _ hash: String) async throws -> Bool {
-        try await NIOThreadPool.singleton.runIfActive { PasswordHash.matches(Secret(password), hash) }
-    }
 }

@@ -47,17 +47,16 @@ package struct LocalPoolService: Sendable {
         logger.info(
             "local pool is listening", metadata: ["port": "\(port)", "issuer": "\(router.pool.issuer)"])
         onBound(port)
-        try await withTaskCancellationHandler {
+        do {
             try await server.executeThenClose { inbound in
                 try await withThrowingDiscardingTaskGroup { group in
                     for try await channel in inbound {
                         group.addTask { await serve(channel, connection) }
                     }
-                    group.cancelAll()
                 }
             }
-        } onCancel: {
-            server.channel.close(promise: nil)
+        } catch is CancellationError {
+            // The way this is meant to end; the connections' tasks were cancelled with this one.
         }
     }
 

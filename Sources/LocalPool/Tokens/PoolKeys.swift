@@ -42,6 +42,11 @@ struct PoolKeys: Sendable {
     let access: SigningKey
     let id: SigningKey
 
+    init(access: SigningKey, id: SigningKey) {
+        self.access = access
+        self.id = id
+    }
+
     /// The keys kept in the store; made, with 2048 bits each, at the first start.
     init(store: Store, random: (Int) -> [UInt8]) throws {
         access = try Self.load(.access, store: store, random: random)
