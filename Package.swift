@@ -68,7 +68,7 @@ let package = Package(
         .target(
             name: "LocalPool",
             dependencies: [
-                "Cryptography", "Pipeline", "Store", logging,
+                "Cryptography", "Pipeline", "Store", grdb, logging, yams,
                 nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1"),
             ],
             swiftSettings: safe),

@@ -188,13 +188,3 @@ package struct Gate: Sendable {
         }
     }
 }
-
-extension Identity {
-    /// What a verified token says about who asks.
-    package init(_ token: VerifiedToken) {
-        self.init(
-            subject: token.subject, email: token.email, emailVerified: token.emailVerified, username: token.username,
-            groups: token.groups, scopes: token.scopes, issuer: token.issuer, clientID: token.clientID,
-            tokenUse: token.tokenUse, expires: token.expires)
-    }
-}
