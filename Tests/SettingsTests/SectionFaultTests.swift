@@ -76,6 +76,13 @@ struct SectionFaultTests {
         check(sample.yaml, value.expected)
     }
 
+    @Test("A listener can't have the admin listener's default address")
+    func adminDefault() {
+        var sample = Sample()
+        sample.listeners = "listeners: [{address: '127.0.0.1:9901'}]"
+        check(sample.yaml, "admin: another listener has this address")
+    }
+
     @Test("Ports that the system chooses don't clash")
     func anyPort() {
         var sample = Sample()
@@ -113,6 +120,8 @@ struct SectionFaultTests {
                 "{user_pool_id: us-east-1_P, client_ids: [c, c]}",
                 "issuers.users.client_ids[1]: is given more than once"),
             Case("{client_ids: [c]}", "issuers.users.user_pool_id: is missing"),
+            Case("{user_pool_id: us-east-1_P, client_ids: [c], jwks_url: here}", "issuers.users.jwks_url: must be a"),
+            Case("{user_pool_id: us-east-1_P, client_ids: [c], issuer: here}", "issuers.users.issuer: must be a URL"),
             Case(
                 "{user_pool_id: us-east-1_P, region: eu-west-1, client_ids: [c]}",
                 "issuers.users.region: the pool's id says that it is in another region"),

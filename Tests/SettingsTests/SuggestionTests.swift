@@ -7,7 +7,8 @@ struct SuggestionTests {
     @Test(
         "The nearest name is suggested, if it is near",
         arguments: [
-            ("requird", "required"), ("requierd", "required"), ("Public", "public"), ("optinal", "optional"),
+            ("requird", "required"), ("obtianal", "optional"), ("requierd", "required"), ("Public", "public"),
+            ("optinal", "optional"),
             ("none", nil), ("", nil), ("x", nil),
         ])
     func nearest(text: String, expected: String?) {

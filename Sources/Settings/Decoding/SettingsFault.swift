@@ -11,10 +11,19 @@ package struct SettingsFault: Error, Sendable, Equatable, CustomStringConvertibl
     /// What is wrong and what would be right. Never holds a secret's value, nor what came from the environment.
     package let message: String
 
+    /// Control characters that came from the file are made visible, so that it can't drive the terminal it is checked on.
+    package init(file: String, line: Int, column: Int?, keyPath: String, message: String) {
+        self.file = file
+        self.line = line
+        self.column = column
+        self.keyPath = printable(keyPath)
+        self.message = printable(message)
+    }
+
     /// `gatehouse.yaml:12: routes[3].access: must be …`
     package var description: String {
         let place = "\(file):\(line): "
-        return place + (keyPath.isEmpty ? message : "\(printable(keyPath)): \(message)")
+        return place + (keyPath.isEmpty ? message : "\(keyPath): \(message)")
     }
 }
 
@@ -28,7 +37,7 @@ package struct SettingsFaults: Error, Sendable, CustomStringConvertible {
     }
 }
 
-/// `text` with control characters made visible, so that a settings file can't drive the terminal it is checked on.
+/// `text` with control characters, and those that turn the direction of text, made visible.
 func printable(_ text: String) -> String {
     var result = ""
     for scalar in text.unicodeScalars {

@@ -115,6 +115,6 @@ struct SettingsNode {
     /// hold a password before an `@` is not quoted at all.
     private static func quoted(_ raw: String) -> String? {
         guard !raw.contains("@") else { return nil }
-        return "\"" + printable(String(raw.prefix(80))) + (raw.count > 80 ? "…" : "") + "\""
+        return "\"" + String(raw.prefix(80)) + (raw.count > 80 ? "…" : "") + "\""
     }
 }

@@ -30,7 +30,8 @@ struct SettingsSource {
                 self.renamedKeys = renamedKeys
                 return
             } catch YamlError.duplicatedKeysInMapping(let names, let context) {
-                guard let name = names.first,
+                // A name that was renamed already is an alias' target: renaming it again would change nothing.
+                guard let name = names.first, renamedKeys[name] == nil,
                     let renamed = Self.rename(name, at: context.mark, in: source, number: renamedKeys.count)
                 else { throw Failure(context.mark, "a key is given more than once") }
                 source = renamed.source

@@ -47,31 +47,35 @@ extension IssuerSettings {
     private init?(reading keys: SettingsMapping, name: String) {
         let profile = keys.value("profile", .oneOf, default: IssuerProfile.cognito)
         let pool = keys.required("user_pool_id", .userPoolID)
-        let givenRegion = keys.value("region", .awsRegion)
+        let region = keys.value("region", .awsRegion) ?? pool.map { String($0.prefix { $0 != "_" }) }
+        let givenIssuer = keys.value("issuer", .issuer)
+        if let region, let pool, givenIssuer == nil, !pool.hasPrefix(region + "_") {
+            keys.fault("region", "the pool's id says that it is in another region")
+        }
         let clientIDs = Self.clientIDs(of: keys)
         let tokenUses = keys.list("token_uses", ScalarFormat<TokenUseSetting>.oneOf, of: "token uses") ?? [.access]
         if keys.isEmptyList("token_uses") { keys.fault("token_uses", "must name at least one") }
-        let insecure = keys.value("allow_insecure_http", .boolean, default: false)
-        let givenIssuer = keys.value("issuer", .issuer)
-        let givenJWKS = keys.optional("jwks_url")
-        let jwks = givenJWKS?.read(.url)
         let skew = keys.value("clock_skew", .duration(.zero ... .seconds(600)), default: .seconds(60))
-        guard let pool else { return nil }
-
-        let region = givenRegion ?? String(pool.prefix { $0 != "_" })
-        if givenIssuer == nil, !pool.hasPrefix(region + "_") {
-            keys.fault("region", "the pool's id says that it is in another region")
-        }
-        let issuer = givenIssuer ?? "\(CognitoEndpoint.url(region: region))/\(pool)"
-        guard let url = jwks ?? Self.derivedJWKS(issuer) else { return nil }
-        if url.isPlain, !insecure {
-            keys.fault(
-                givenJWKS == nil ? "issuer" : "jwks_url",
-                "key sets are fetched over https only, unless allow_insecure_http is true")
-        }
+        let poolIssuer = region.flatMap { region in pool.map { "\(CognitoEndpoint.url(region: region))/\($0)" } }
+        let issuer = givenIssuer ?? poolIssuer
+        let jwksURL = Self.jwksURL(of: keys, issuer: issuer)
+        guard let pool, let region, let issuer, let jwksURL else { return nil }
         self.init(
             name: name, profile: profile, region: region, userPoolID: pool, clientIDs: clientIDs,
-            tokenUses: tokenUses, issuer: issuer, jwksURL: url, clockSkew: skew)
+            tokenUses: tokenUses, issuer: issuer, jwksURL: jwksURL, clockSkew: skew)
+    }
+
+    /// The URL given, or the one that belongs to the issuer.
+    private static func jwksURL(of keys: SettingsMapping, issuer: String?) -> ServiceURL? {
+        let insecure = keys.value("allow_insecure_http", .boolean, default: false)
+        let given = keys.optional("jwks_url")
+        let url = given.map { $0.read(.url) } ?? issuer.flatMap(derivedJWKS)
+        if let url, url.isPlain, !insecure {
+            keys.fault(
+                given == nil ? "issuer" : "jwks_url",
+                "key sets are fetched over https only, unless allow_insecure_http is true")
+        }
+        return url
     }
 
     private static func clientIDs(of keys: SettingsMapping) -> [String] {

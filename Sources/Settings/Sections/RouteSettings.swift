@@ -96,12 +96,12 @@ extension RouteSettings {
         for (route, node, isNamed) in routes {
             var route = route
             if let other = result.first(where: { $0.path == route.path && $0.sharesMethod(with: route) }) {
-                node.fault("another route, \"\(printable(other.name))\", has the same path and methods")
+                node.fault("another route, \"\(other.name)\", has the same path and methods")
             } else if !isNamed, let methods = route.methods, routes.count(where: { $0.route.path == route.path }) > 1 {
                 route.name = "\(methods.joined(separator: ",")) \(route.path)"
             }
             if isNamed, result.contains(where: { $0.name == route.name }) {
-                node.fault("another route is called \"\(printable(route.name))\"")
+                node.fault("another route is called \"\(route.name)\"")
             }
             result.append(route)
         }

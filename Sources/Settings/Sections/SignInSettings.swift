@@ -44,22 +44,16 @@ extension CognitoSignInSettings {
     fileprivate init?(reading keys: SettingsMapping, known: KnownNames) {
         let issuer = keys.required("issuer", .reference(to: "issuer", among: known.issuers))
         let pool = issuer.flatMap(known.issuer(named:))
-        let client = keys.required("client_id")
-        let clientID = client?.read(.identifier)
-        // Otherwise every token of a fresh login would be refused.
-        if let clientID, let pool, !pool.clientIDs.isEmpty, !pool.clientIDs.contains(clientID) {
-            client?.refuse("must be one of issuers.\(pool.name).client_ids")
-        }
+        let clientID = keys.clientID(of: pool)
         let secret = keys.required("client_secret")?.readSecret()
         let endpoint = keys.cognitoEndpoint(region: pool?.region)
-        let month = Duration.seconds(30 * 86_400)
-        // Cognito's own bounds of a refresh token's life are an hour and ten years.
-        let lifetimes = Duration.seconds(60) ... .seconds(3650 * 86_400)
         let prefix = keys.value("prefix", .pathPrefix, default: "/api/v1/auth")
         let includeIDToken = keys.value("include_id_token", .boolean, default: false)
-        let lifetime = keys.value("refresh_token_lifetime", .duration(lifetimes), default: month)
-        let shortLifetime = keys.value(
-            "short_refresh_token_lifetime", .duration(lifetimes), default: .seconds(86_400))
+        let day = Duration.seconds(86_400)
+        // Ten years is the longest that Cognito gives a refresh token.
+        let lifetimes = Duration.seconds(60)...(day * 3650)
+        let lifetime = keys.value("refresh_token_lifetime", .duration(lifetimes), default: day * 30)
+        let shortLifetime = keys.value("short_refresh_token_lifetime", .duration(lifetimes), default: day)
         let sealingKeys = keys.sealingKeys()
         guard let issuer, let clientID, let secret, let endpoint else { return nil }
         self.init(
@@ -70,6 +64,15 @@ extension CognitoSignInSettings {
 }
 
 extension SettingsMapping {
+    /// A client that the pool's issuer doesn't name would get tokens that the gateway itself refuses.
+    fileprivate func clientID(of pool: IssuerSettings?) -> String? {
+        guard let node = required("client_id"), let clientID = node.read(.identifier) else { return nil }
+        if let pool, !pool.clientIDs.isEmpty, !pool.clientIDs.contains(clientID) {
+            node.refuse("must be one of issuers.\(pool.name).client_ids")
+        }
+        return clientID
+    }
+
     /// The region's endpoint, or the one given, as for a pool on this machine.
     fileprivate func cognitoEndpoint(region: String?) -> ServiceURL? {
         let insecure = value("allow_insecure_http", .boolean, default: false)

@@ -40,10 +40,9 @@ extension GatewaySettings {
 
     private static func adminAddress(of file: SettingsMapping, listeners: [HostAndPort]) -> HostAndPort {
         file.section("admin") { admin in
-            guard let node = admin.optional("address"), let address = node.read(.listenAddress) else {
-                return HostAndPort(host: "127.0.0.1", port: 9901)
-            }
-            node.refuse(address, usedIn: listeners)
+            let node = admin.optional("address")
+            let address = node?.read(.listenAddress) ?? HostAndPort(host: "127.0.0.1", port: 9901)
+            (node ?? admin.node).refuse(address, usedIn: listeners)
             return address
         }
     }

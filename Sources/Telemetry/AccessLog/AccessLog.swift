@@ -26,7 +26,7 @@ package final class AccessLog: Sendable {
     package init(capacity: Int = 16_384, write: @escaping @Sendable ([UInt8]) -> Void) {
         self.capacity = max(1, capacity)
         self.write = write
-        writer.start(every: 0.1) { [weak self] in self?.flush() }
+        writer.start(everyMilliseconds: 100) { [weak self] in self?.flush() }
     }
 
     deinit {

@@ -8,6 +8,9 @@ internal import Cryptography
 /// `denial_reason`.
 package struct AccessLogEncoder: Sendable {
     private var clock = TimestampEncoder()
+    /// Callers come with many requests; a hash costs as much as half a line.
+    private var subjectHashes: [String: String] = [:]
+    private static let maximumSubjectHashes = 4096
 
     package init() {}
 
@@ -21,16 +24,27 @@ package struct AccessLogEncoder: Sendable {
         line.appendField("method", record.method)
         line.appendKey("path")
         line.append(UInt8(ascii: "\""))
-        line.appendEscaped(RedactedTarget.bytes(of: record.target))
+        let start = line.count
+        line.append(contentsOf: record.target.utf8)
+        RedactedTarget.redact(&line, from: start)
+        line.escape(from: start)
         line.append(UInt8(ascii: "\""))
         line.appendField("status", Int64(record.status))
         line.appendField("bytes_sent", record.bytesSent)
         line.appendField("duration_us", record.duration)
         if let duration = record.upstreamDuration { line.appendField("upstream_duration_us", duration) }
         if let route = record.route { line.appendField("route", route) }
-        if let subject = record.subject { line.appendField("subject_hash", Self.hash(ofSubject: subject)) }
+        if let subject = record.subject { line.appendField("subject_hash", knownHash(ofSubject: subject)) }
         if let reason = record.denialReason { line.appendField("denial_reason", reason) }
         line.append(contentsOf: "}\n".utf8)
+    }
+
+    private mutating func knownHash(ofSubject subject: String) -> String {
+        if let known = subjectHashes[subject] { return known }
+        if subjectHashes.count >= Self.maximumSubjectHashes { subjectHashes.removeAll(keepingCapacity: true) }
+        let hash = Self.hash(ofSubject: subject)
+        subjectHashes[subject] = hash
+        return hash
     }
 
     /// Tells one caller's requests from another's without saying who it is.

@@ -2,33 +2,33 @@
 /// of the C1 set, and characters that turn the direction of text are escaped.
 extension [UInt8] {
     /// Appends `,"key":`. `key` needs no escaping.
-    mutating func appendKey(_ key: StaticString) {
-        append(UInt8(ascii: ","))
-        append(UInt8(ascii: "\""))
-        append(contentsOf: key.description.utf8)
-        append(UInt8(ascii: "\""))
-        append(UInt8(ascii: ":"))
+    mutating func appendKey(_ key: String) {
+        append(contentsOf: ",\"".utf8)
+        append(contentsOf: key.utf8)
+        append(contentsOf: "\":".utf8)
     }
 
-    mutating func appendField(_ key: StaticString, _ value: String) {
+    mutating func appendField(_ key: String, _ value: String) {
         appendKey(key)
         append(UInt8(ascii: "\""))
-        appendEscaped(value.utf8)
+        let start = count
+        append(contentsOf: value.utf8)
+        escape(from: start)
         append(UInt8(ascii: "\""))
     }
 
-    mutating func appendField(_ key: StaticString, _ value: Int64) {
+    mutating func appendField(_ key: String, _ value: Int64) {
         appendKey(key)
         append(contentsOf: String(value).utf8)
     }
 
-    /// Appends text as the inside of a JSON string (RFC 8259, section 7). Bytes that are not UTF-8 become U+FFFD.
-    mutating func appendEscaped(_ bytes: some Collection<UInt8>) {
-        if bytes.allSatisfy(\.isPlainJSON) {
-            append(contentsOf: bytes)
-            return
-        }
-        for scalar in String(decoding: bytes, as: UTF8.self).unicodeScalars {
+    /// Makes what stands from `start` to the end the inside of a JSON string (RFC 8259, section 7). Bytes that are not
+    /// UTF-8 become U+FFFD. Nearly all text needs no change, and is only looked at.
+    mutating func escape(from start: Int) {
+        guard !self[start...].allSatisfy(\.isPlainJSON) else { return }
+        let text = String(decoding: self[start...], as: UTF8.self)
+        removeSubrange(start...)
+        for scalar in text.unicodeScalars {
             appendEscaped(scalar)
         }
     }

@@ -1,20 +1,21 @@
+internal import Dispatch
 internal import Foundation
+internal import Synchronization
 
 /// A thread that does its work at intervals, or earlier when woken. Writing a log may block, which the threads that
 /// Swift's tasks share must not.
 final class WriterThread: Sendable {
-    private struct State {
-        var isWoken = false
-        var isStopped = false
-    }
+    private let isStopped = Atomic(false)
+    /// Its time limit is monotonic: a clock that is set back must not hold up the log.
+    private let woken = DispatchSemaphore(value: 0)
 
-    /// `NSCondition` and not a `Mutex`, for its waiting with a time limit. It guards `state`.
-    private let condition = NSCondition()
-    private nonisolated(unsafe) var state = State()
-
-    func start(every interval: TimeInterval, _ work: @escaping @Sendable () -> Void) {
+    func start(everyMilliseconds interval: Int, _ work: @escaping @Sendable () -> Void) {
         let thread = Thread { [self] in
-            while waitForTurn(interval) { work() }
+            while true {
+                _ = woken.wait(timeout: .now() + .milliseconds(interval))
+                guard !isStopped.load(ordering: .acquiring) else { return }
+                work()
+            }
         }
         thread.name = "access-log"
         thread.start()
@@ -22,28 +23,12 @@ final class WriterThread: Sendable {
 
     /// Has the work done now rather than at the interval's end.
     func wake() {
-        withState { $0.isWoken = true }
+        woken.signal()
     }
 
-    /// No work begins after this returns, except what had begun.
+    /// Ends the thread; work that has begun goes on to its end.
     func stop() {
-        withState { $0.isStopped = true }
-    }
-
-    /// False once stopped.
-    private func waitForTurn(_ interval: TimeInterval) -> Bool {
-        condition.lock()
-        defer { condition.unlock() }
-        let end = Date(timeIntervalSinceNow: interval)
-        while unsafe !state.isWoken && !state.isStopped, condition.wait(until: end) {}
-        unsafe state.isWoken = false
-        return unsafe !state.isStopped
-    }
-
-    private func withState(_ change: (inout State) -> Void) {
-        condition.lock()
-        unsafe change(&state)
-        condition.signal()
-        condition.unlock()
+        isStopped.store(true, ordering: .releasing)
+        woken.signal()
     }
 }
