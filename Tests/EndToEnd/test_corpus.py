@@ -16,6 +16,7 @@ def cases() -> list[dict]:
     return corpus.load(path)
 
 
+@pytest.mark.timeout(1200)
 def test_no_case_that_must_be_refused_reaches_the_backend(cases, start_gateway, own_recorder, run_directory):
     everything = {"name": "everything", "path": "/**", "access": "public", "upstream": "recorder"}
     gateway = start_gateway({"routes": [everything], "threads": 1})

@@ -79,6 +79,7 @@ async def download(port: int, size: int) -> None:
     writer.close()
 
 
+@pytest.mark.timeout(1800)
 @pytest.mark.parametrize(
     "count, megabytes", [(20, 20), pytest.param(200, 50, marks=pytest.mark.long)], ids=["20x20MB", "200x50MB"]
 )
@@ -97,7 +98,7 @@ def test_uploads_and_downloads_at_once_stay_under_200_mb(start_gateway, count, m
     async def all_at_once() -> None:
         watching = asyncio.create_task(watch())
         size = megabytes * MEGABYTE
-        async with asyncio.TaskGroup() as group:
+        async with asyncio.timeout(60 + count * megabytes / 20), asyncio.TaskGroup() as group:
             for _ in range(count):
                 group.create_task(upload(gateway.port, size))
                 group.create_task(download(gateway.port, size))

@@ -232,7 +232,7 @@ def test_a_bad_token_is_401_and_the_reason_stays_in_the_log(gateway, recorder, i
     assert 'error="invalid_token"' in response.header("www-authenticate")
     assert recorder.requests == []
     line = gateway.access_line(response.header("x-request-id"))
-    reason = line["denied"]
+    reason = line["denial_reason"]
     assert reason
     assert str(reason) not in body["message"]
 

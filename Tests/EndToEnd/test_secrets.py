@@ -33,11 +33,10 @@ def test_no_secret_is_in_any_log(gateway, pool, account, issuer, ledger, run_dir
     secrets |= {secret.rsplit(".", 1)[1][:40] for secret in list(secrets) if secret.count(".") == 2 and len(secret) > 200}
     assert len(secrets) >= 10
 
-    logs = sorted(run_directory.rglob("gateway.log"))
-    assert run_directory / "gateway" / "gateway.log" in logs
+    logs = sorted(run_directory.rglob("gateway.log*"))
+    assert run_directory / "gateway" / "gateway.log.out" in logs
     for log in logs:
         text = log.read_text(errors="replace")
-        assert text
         for secret in secrets:
             assert secret not in text, f"{log} holds a secret that begins with {secret[:4]!r}"
 

@@ -84,25 +84,19 @@ class Gateway(Served):
         except OSError:
             return 0, ""
 
-    def log_lines(self) -> list[dict]:
-        """Every line of the log that is a JSON object."""
-        lines = []
-        for line in self.log().splitlines():
-            try:
-                value = json.loads(line)
-            except ValueError:
-                continue
-            if isinstance(value, dict):
-                lines.append(value)
+    def access_log(self) -> list[dict]:
+        """The access log so far: every line of standard output. Each must be a JSON object."""
+        text = self.process.output()
+        lines = [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
+        assert all(isinstance(line, dict) for line in lines)
         return lines
 
     def access_line(self, request_id: str) -> dict:
         """The access-log line of the request with this id."""
-
-        def find():
-            return [line for line in self.log_lines() if request_id in line.values() and "status" in line]
-
-        found = wait_until(find, f"an access-log line for {request_id}")
+        found = wait_until(
+            lambda: [line for line in self.access_log() if line["request_id"] == request_id],
+            f"an access-log line for {request_id}",
+        )
         assert len(found) == 1, f"{len(found)} access-log lines for {request_id}"
         return found[0]
 
@@ -197,7 +191,7 @@ class LocalPool(Served):
         self.port = free_port()
         self.url = f"http://127.0.0.1:{self.port}"
         config = {
-            "listen": f"127.0.0.1:{self.port}",
+            "listen": {"host": "127.0.0.1", "port": self.port},
             "region": "eu-central-1",
             "pool_id": POOL_ID,
             "client": {"id": POOL_CLIENT_ID, "secret": POOL_CLIENT_SECRET},

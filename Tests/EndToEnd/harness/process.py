@@ -38,16 +38,21 @@ def accepts_connections(port: int) -> bool:
 
 
 class Process:
-    """A child with its output in a file. It is only ever signalled through its own process id."""
+    """A child with its standard output in `<log>.out` and its standard error in `log`.
+
+    It is only ever signalled through its own process id.
+    """
 
     def __init__(self, arguments: list[str], log: Path, environment: dict[str, str] | None = None, cwd: Path | None = None):
         self.log_path = log
-        self._output = log.open("ab")
+        self.output_path = log.with_name(log.name + ".out")
+        self._output = self.output_path.open("ab")
+        self._errors = log.open("ab")
         self._popen = subprocess.Popen(
             arguments,
             stdin=subprocess.DEVNULL,
             stdout=self._output,
-            stderr=subprocess.STDOUT,
+            stderr=self._errors,
             env={**os.environ, **(environment or {})},
             cwd=cwd,
         )
@@ -61,7 +66,11 @@ class Process:
         return self._popen.poll()
 
     def log(self) -> str:
-        return self.log_path.read_text(errors="replace")
+        """Everything written so far, standard output first."""
+        return self.output() + self.log_path.read_text(errors="replace")
+
+    def output(self) -> str:
+        return self.output_path.read_text(errors="replace")
 
     def wait_ready(self, ready: Callable[[], object], what: str, seconds: float = STARTUP_SECONDS) -> None:
         def check():
@@ -94,6 +103,7 @@ class Process:
                 self._popen.kill()
                 self._popen.wait(10)
         self._output.close()
+        self._errors.close()
         return self._popen.returncode
 
     def resident_bytes(self) -> int:
