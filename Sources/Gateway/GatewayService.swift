@@ -1,4 +1,5 @@
 internal import Curl
+internal import Glibc
 internal import HTTP1
 internal import HTTPTypes
 internal import Listener
@@ -67,7 +68,8 @@ package struct GatewayService: Service {
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: upstreams,
             operations: Wiring.operations(settings),
             accounts: try Wiring.accounts(
-                settings, fetcher: try await fetcher(curls[0], plain: settings.signIn.cognito?.endpoint.isPlain == true),
+                settings,
+                fetcher: try await fetcher(curls[0], plain: settings.signIn.cognito?.endpoint.isPlain == true),
                 logger: logger),
             keyServices: keyServices,
             directCognito: DirectCognitoAnswer(
@@ -137,7 +139,7 @@ package struct GatewayService: Service {
         var listeners: [HTTPListener] = []
         for address in settings.listeners {
             listeners.append(
-                try await HTTPListener.bind(listenerSettings(address), group: group) { eventLoop in
+                try await bind(address, group) { eventLoop in
                     guard let service = directory.service(on: eventLoop) else {
                         preconditionFailure("every loop of the group has a service")
                     }
@@ -151,8 +153,23 @@ package struct GatewayService: Service {
         _ group: MultiThreadedEventLoopGroup, _ metrics: MetricsRegistry, _ directory: LoopDirectory,
         _ isDraining: AtomicFlag
     ) async throws -> HTTPListener {
-        try await HTTPListener.bind(listenerSettings(settings.adminAddress), group: group) { _ in
+        try await bind(settings.adminAddress, group) { _ in
             AdminService(metrics: metrics, directory: directory, isDraining: isDraining)
+        }
+    }
+
+    /// - Throws: ``WiringFault`` that names the address.
+    private func bind(
+        _ address: HostAndPort, _ group: MultiThreadedEventLoopGroup,
+        service: @escaping @Sendable (any EventLoop) -> any RequestService
+    ) async throws -> HTTPListener {
+        do {
+            return try await HTTPListener.bind(listenerSettings(address), group: group, service: service)
+        } catch let error as IOError {
+            let reason = unsafe String(cString: strerror(error.errnoCode))
+            throw WiringFault(description: "cannot listen on \(address): \(reason)")
+        } catch {
+            throw WiringFault(description: "cannot listen on \(address): \(error)")
         }
     }
 

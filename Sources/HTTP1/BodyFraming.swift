@@ -34,6 +34,9 @@ extension FramingFields {
     private func checkChunkedAlone(minorVersion: Int) throws(HTTP1Fault) {
         guard contentLength == nil else { throw .conflictingFraming }
         guard minorVersion >= 1 else { throw .conflictingFraming }
-        guard transferEncodingCount == 1, isChunked else { throw .unsupportedTransferCoding }
+        guard transferEncodingCount == 1, isChunked else {
+            // RFC 9112 §6.3: if chunked is not last, the length cannot be known; else the coding is only unknown here.
+            throw transferEncodingCount == 1 && endsInChunked ? .unsupportedTransferCoding : .malformedTransferCoding
+        }
     }
 }

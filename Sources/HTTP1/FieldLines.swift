@@ -50,6 +50,8 @@ struct FramingFields {
     private(set) var contentLength: Int?
     private(set) var transferEncodingCount = 0
     private(set) var isChunked = false
+    /// Whether the last coding is `chunked`, whatever comes before.
+    private(set) var endsInChunked = false
     private(set) var connectionClose = false
     private(set) var connectionKeepAlive = false
     private(set) var expectContinue = false
@@ -72,6 +74,7 @@ struct FramingFields {
         case .transferEncoding:
             transferEncodingCount += 1
             isChunked = unsafe Grammar.equals(value, ignoringCase: "chunked")
+            unsafe endsInChunked = Grammar.endsInCoding(value, "chunked")
             return true
         case .connection:
             unsafe takeConnection(value)

@@ -82,4 +82,10 @@ enum Grammar {
         for index in 0..<bytes.count where unsafe lowercased(bytes[index]) != expected[index] { return false }
         return true
     }
+
+    /// Whether the last element of the comma-separated list `bytes` is `literal`.
+    static func endsInCoding(_ bytes: UnsafeRawBufferPointer, _ literal: StaticString) -> Bool {
+        let start = unsafe bytes.lastIndex(of: UInt8(ascii: ",")).map { $0 + 1 } ?? 0
+        return unsafe equals(trimmed(UnsafeRawBufferPointer(rebasing: bytes[start...])), ignoringCase: literal)
+    }
 }

@@ -18,6 +18,7 @@ package enum HTTP1Fault: String, Error, Sendable, CaseIterable {
     case malformedContentLength = "malformed-content-length"
     case conflictingFraming = "conflicting-framing"
     case unsupportedTransferCoding = "unsupported-transfer-coding"
+    case malformedTransferCoding = "malformed-transfer-coding"
     case malformedChunk = "malformed-chunk"
     case unsupportedExpectation = "unsupported-expectation"
     case bytesAfterMessage = "bytes-after-message"

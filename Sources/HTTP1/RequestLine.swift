@@ -1,5 +1,11 @@
 internal import HTTPTypes
 
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
 /// `method SP request-target SP HTTP-version` (RFC 9112 §3).
 struct RequestLine {
     let method: HTTPRequest.Method
@@ -85,7 +91,7 @@ enum Authority {
         var hostEnd = 0
         if first == UInt8(ascii: "[") {
             guard let close = unsafe bytes.firstIndex(of: UInt8(ascii: "]")), close > 2 else { return false }
-            guard unsafe bytes[1..<close].allSatisfy(isAddressByte) else { return false }
+            guard unsafe isAddress(UnsafeRawBufferPointer(rebasing: bytes[1..<close])) else { return false }
             hostEnd = close + 1
         } else {
             while hostEnd < bytes.count, unsafe isNameByte(bytes[hostEnd]) { hostEnd += 1 }
@@ -102,11 +108,11 @@ enum Authority {
         }
     }
 
-    private static func isAddressByte(_ byte: UInt8) -> Bool {
-        switch byte {
-        case 0x30...0x39, 0x41...0x46, 0x61...0x66, 0x3A, 0x2E: true
-        default: false
-        }
+    /// An IPv6 address; zones and IPvFuture have no business in a Host field.
+    private static func isAddress(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard bytes.count < Int(INET6_ADDRSTRLEN), unsafe !bytes.contains(0) else { return false }
+        var address = in6_addr()
+        return unsafe inet_pton(AF_INET6, String(decoding: bytes, as: UTF8.self), &address) == 1
     }
 
     private static func isPort(_ bytes: UnsafeRawBufferPointer) -> Bool {

@@ -21,12 +21,17 @@ struct HTTP1ResponseEncoder {
     ) {
         buffer.writeStatusLine(head.status)
         var length: Int?
+        mustClose = !keepAlive
         for field in head.headerFields {
+            // Whoever answers says with `Connection: close` that the connection is of no more use.
+            if field.name == .connection {
+                mustClose = true
+                continue
+            }
             if field.name == .contentLength { length = Int(field.value) }
             buffer.writeFieldLine(field)
         }
         let code = head.status.code
-        mustClose = !keepAlive
         if toHead || code < 200 || code == 204 || code == 304 {
             body = .none
         } else if let length {

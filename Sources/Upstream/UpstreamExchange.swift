@@ -37,6 +37,8 @@ package final class UpstreamExchange {
     private var keepAlive = false
     private var sawResponseByte = false
     private var hasRetried = false
+    /// The client was told that no more body is wanted for now.
+    private var isHoldingBack = false
     private var isPaused = false
     private var isReceiving = false
     /// Received and not yet understood: the beginning of a head or a chunk line.
@@ -75,7 +77,8 @@ package final class UpstreamExchange {
             outbound.writeImmutableBuffer(body)
         }
         flush()
-        return outbound.readableBytes == 0
+        isHoldingBack = outbound.readableBytes > 0
+        return !isHoldingBack
     }
 
     /// The request's body is complete.
@@ -152,12 +155,18 @@ package final class UpstreamExchange {
         self.connection = connection
         isUp = true
         flush()
+        askForBody()
     }
 
     func connectionIsWritable() {
-        guard outbound.readableBytes > 0 else { return }
         flush()
-        if outbound.readableBytes == 0, !requestIsComplete, phase != .done { receiver?.upstreamWantsBody() }
+        askForBody()
+    }
+
+    private func askForBody() {
+        guard isHoldingBack, outbound.readableBytes == 0, phase != .done else { return }
+        isHoldingBack = false
+        receiver?.upstreamWantsBody()
     }
 
     func connectionIsReadable() {
@@ -213,6 +222,8 @@ package final class UpstreamExchange {
             case .bytes(let bytes): understand(bytes)
             }
         }
+        // What the client is slow to take must at least be on its way to it.
+        if phase == .body { receiver?.upstreamPaused() }
     }
 
     private func ended() {

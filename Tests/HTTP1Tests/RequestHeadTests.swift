@@ -159,11 +159,11 @@ struct Refused: CustomTestStringConvertible, Sendable {
             .unsupportedTransferCoding),
         Refused(
             "coding after chunked", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked, identity\r\n\r\n",
-            .unsupportedTransferCoding),
+            .malformedTransferCoding),
         Refused(
             "chunked twice",
             "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\nTransfer-Encoding: chunked\r\n\r\n",
-            .unsupportedTransferCoding),
+            .malformedTransferCoding),
         Refused(
             "vertical tab before chunked", "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: \u{B}chunked\r\n\r\n",
             .malformedField),
@@ -173,6 +173,8 @@ struct Refused: CustomTestStringConvertible, Sendable {
         Refused("no Host", "GET / HTTP/1.1\r\n\r\n", .missingHost),
         Refused("two Hosts", "GET / HTTP/1.1\r\nHost: a\r\nHost: a\r\n\r\n", .malformedHost),
         Refused("user information in Host", "GET / HTTP/1.1\r\nHost: a@b\r\n\r\n", .malformedHost),
+        Refused("an IPv6 address with two gaps", "GET / HTTP/1.1\r\nHost: [1::2::3]\r\n\r\n", .malformedHost),
+        Refused("an IPv6 address with dots", "GET / HTTP/1.1\r\nHost: [ab..cd::ef98:0]\r\n\r\n", .malformedHost),
         Refused("path in Host", "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", .malformedHost),
         Refused("port out of range", "GET / HTTP/1.1\r\nHost: a:65536\r\n\r\n", .malformedHost),
         Refused("target and Host differ", "GET http://a/ HTTP/1.1\r\nHost: b\r\n\r\n", .malformedHost),

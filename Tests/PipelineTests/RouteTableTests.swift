@@ -7,7 +7,9 @@ struct RouteTableTests {
     static func route(
         _ name: String, _ pattern: String, _ methods: Set<HTTPRequest.Method>? = nil, access: Access = .required
     ) throws -> Route {
-        Route(name: name, pattern: try RoutePattern(pattern), methods: methods, access: access, destination: .upstream("backend"))
+        Route(
+            name: name, pattern: try RoutePattern(pattern), methods: methods, access: access,
+            destination: .upstream("backend"))
     }
 
     /// What a request comes to: a route's name, `405 <Allow>` or `404`.

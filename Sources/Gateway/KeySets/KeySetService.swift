@@ -62,7 +62,8 @@ package actor KeySetService {
     private let now: @Sendable () -> Int64
     private let logger: Logger
     private var held: Held?
-    private var lastAttempt: Int64?
+    /// When a set was last fetched because a token asked for it.
+    private var lastLookUp: Int64?
     private var flight: Task<Bool, Never>?
     private nonisolated let mirrored = Mutex(Status())
     private var status = Status() {
@@ -116,9 +117,10 @@ package actor KeySetService {
     /// one a second while there is none.
     package func lookUp(_ keyID: String) async -> KeyLookup {
         if held?.set.key(id: keyID) != nil { return .refreshed }
-        if flight == nil, let lastAttempt {
+        if flight == nil {
             let interval = held == nil ? 1 : policy.unknownKeyInterval
-            guard now() - lastAttempt >= interval else { return held == nil ? .unavailable : .unchanged }
+            if let lastLookUp, now() - lastLookUp < interval { return held == nil ? .unavailable : .unchanged }
+            lastLookUp = now()
         }
         if await refresh() { return .refreshed }
         return held == nil ? .unavailable : .unchanged
@@ -127,7 +129,6 @@ package actor KeySetService {
     /// Fetches once, however many ask.
     private func refresh() async -> Bool {
         if let flight { return await flight.value }
-        lastAttempt = now()
         let flight = Task { await fetch() }
         self.flight = flight
         defer { self.flight = nil }

@@ -206,7 +206,9 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     private func refuse(_ refusal: Refusal) {
         reason = refusal.reason
-        let (head, body) = refusal.answer(requestID: requestID)
+        var (head, body) = refusal.answer(requestID: requestID)
+        // Who sends what can be read two ways may have more of it: nothing further is read (RFC 9112 §11.2).
+        if refusal.error == .badRequest { head.headerFields[.connection] = "close" }
         answer(head, body)
     }
 

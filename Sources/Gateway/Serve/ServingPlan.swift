@@ -1,8 +1,8 @@
-internal import Logging
-internal import Pipeline
 internal import Cryptography
 internal import HTTPTypes
+internal import Logging
 internal import NIOCore
+internal import Pipeline
 internal import Settings
 internal import SignIn
 internal import Telemetry
