@@ -63,12 +63,12 @@ let package = Package(
             name: "SignIn",
             dependencies: ["Pipeline", "Upstream", "Cryptography", httpTypes, logging],
             swiftSettings: safe),
-        .target(name: "Telemetry", dependencies: ["Pipeline", logging], swiftSettings: safe),
+        .target(name: "Telemetry", dependencies: ["Pipeline", "Cryptography", logging], swiftSettings: safe),
         .target(name: "Store", dependencies: [grdb], swiftSettings: safe),
         .target(
             name: "LocalPool",
             dependencies: [
-                "Cryptography", "Pipeline", "Store", logging,
+                "Cryptography", "Pipeline", "Store", grdb, logging, yams,
                 nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1"),
             ],
             swiftSettings: safe),
@@ -92,8 +92,9 @@ let package = Package(
             name: "CryptographyTests", dependencies: ["Cryptography"], path: "Tests/CryptoTests",
             swiftSettings: strict),
         .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", httpTypes, nio("NIOCore")], swiftSettings: strict),
-        .testTarget(name: "PipelineTests", dependencies: ["Pipeline", "Cryptography", httpTypes], swiftSettings: strict),
-        .testTarget(name: "SettingsTests", dependencies: ["Settings"], swiftSettings: strict),
+        .testTarget(
+            name: "PipelineTests", dependencies: ["Pipeline", "Cryptography", httpTypes], swiftSettings: strict),
+        .testTarget(name: "SettingsTests", dependencies: ["Settings", "Cryptography"], swiftSettings: strict),
         .testTarget(
             name: "ListenerTests",
             dependencies: [
@@ -105,10 +106,15 @@ let package = Package(
             dependencies: ["Upstream", "Curl", "HTTP1", "Pipeline", httpTypes, nio("NIOCore"), nio("NIOPosix")],
             swiftSettings: strict),
         .testTarget(
-            name: "SignInTests", dependencies: ["SignIn", "Pipeline", "Cryptography", "Upstream", httpTypes],
+            name: "SignInTests", dependencies: ["SignIn", "Pipeline", "Cryptography", "Upstream", httpTypes, logging],
             swiftSettings: strict),
         .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Pipeline"], swiftSettings: strict),
         .testTarget(
-            name: "LocalPoolTests", dependencies: ["LocalPool", "Cryptography", "Pipeline"], swiftSettings: strict),
+            name: "LocalPoolTests",
+            dependencies: [
+                "LocalPool", "Cryptography", "Pipeline", "Store", logging, nio("NIOCore"), nio("NIOPosix"),
+                nio("NIOHTTP1"),
+            ],
+            swiftSettings: strict),
     ]
 )

@@ -2,5 +2,64 @@
 #define GATEHOUSE_CCURL_SHIM_H
 
 #include <curl/curl.h>
+// The descriptors of libcurl are watched with epoll, which Swift's Glibc module leaves out.
+#include <sys/epoll.h>
+
+// Swift cannot call variadic C functions: one function for each kind of option used.
+
+static inline CURLcode gatehouse_setopt_long(CURL *easy, CURLoption option, long value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode gatehouse_setopt_offset(CURL *easy, CURLoption option, curl_off_t value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode gatehouse_setopt_text(CURL *easy, CURLoption option, const char *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode gatehouse_setopt_pointer(CURL *easy, CURLoption option, void *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode gatehouse_setopt_list(CURL *easy, CURLoption option, struct curl_slist *value) {
+    return curl_easy_setopt(easy, option, value);
+}
+
+static inline CURLcode gatehouse_setopt_data(CURL *easy, CURLoption option, curl_write_callback callback) {
+    return curl_easy_setopt(easy, option, callback);
+}
+
+static inline CURLcode gatehouse_getinfo_socket(CURL *easy, curl_socket_t *value) {
+    return curl_easy_getinfo(easy, CURLINFO_ACTIVESOCKET, value);
+}
+
+static inline CURLcode gatehouse_getinfo_status(CURL *easy, long *value) {
+    return curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, value);
+}
+
+static inline CURLcode gatehouse_getinfo_private(CURL *easy, void **value) {
+    return curl_easy_getinfo(easy, CURLINFO_PRIVATE, value);
+}
+
+static inline CURLMcode gatehouse_multi_setopt_socket(CURLM *multi, curl_socket_callback callback, void *context) {
+    CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, callback);
+    return code != CURLM_OK ? code : curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
+}
+
+static inline CURLMcode gatehouse_multi_setopt_timer(CURLM *multi, curl_multi_timer_callback callback, void *context) {
+    CURLMcode code = curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, callback);
+    return code != CURLM_OK ? code : curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
+}
+
+static inline CURLMcode gatehouse_multi_setopt_long(CURLM *multi, CURLMoption option, long value) {
+    return curl_multi_setopt(multi, option, value);
+}
+
+// The result of a finished transfer, out of the union that Swift does not import by name.
+static inline CURLcode gatehouse_message_result(const CURLMsg *message) {
+    return message->data.result;
+}
 
 #endif

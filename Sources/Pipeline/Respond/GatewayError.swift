@@ -19,6 +19,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
     case uriTooLong = "UriTooLongException"
     case headersTooLarge = "HeadersTooLargeException"
     case invalidParameter = "InvalidParameterException"
+    case expectationFailed = "ExpectationFailedException"
     case requestTimeout = "RequestTimeoutException"
     case tooManyRequests = "TooManyRequestsException"
     case notImplemented = "NotImplementedException"
@@ -37,6 +38,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
         case .notFound: .notFound
         case .methodNotAllowed: .methodNotAllowed
         case .requestTimeout: .requestTimeout
+        case .expectationFailed: .expectationFailed
         case .payloadTooLarge: .contentTooLarge
         case .uriTooLong: .uriTooLong
         case .headersTooLarge: .requestHeaderFieldsTooLarge
@@ -69,6 +71,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
         case .uriTooLong: "The request target is too long."
         case .headersTooLarge: "The request headers are too large."
         case .invalidParameter: "Some fields are missing or not valid."
+        case .expectationFailed: "This expectation cannot be met."
         case .requestTimeout: "The request was not complete in time."
         case .tooManyRequests: "Too many requests. Try again later."
         case .notImplemented: "This is not supported."

@@ -1,0 +1,82 @@
+internal import COpenSSL
+
+/// Passwords kept as scrypt hashes (RFC 7914).
+///
+/// A stored hash says how it was made: `scrypt$<log2 N>$<r>$<p>$<salt, hex>$<hash, hex>`, so that the cost can be
+/// raised later without losing what is stored. Hashing takes about 50 ms and 32 MiB: never do it on an event loop.
+package enum PasswordHash {
+    /// N = 2^15, r = 8, p = 1.
+    private static let cost = Cost(logN: 15, r: 8, p: 1)
+    private static let saltByteCount = 16
+    private static let hashByteCount = 32
+
+    private struct Cost {
+        var logN: UInt64
+        var r: UInt64
+        var p: UInt64
+
+        /// scrypt's own need is 128·N·r bytes; the rest is its working space.
+        var memoryLimit: UInt64 { 128 * r * ((1 << logN) + p + 2) + (1 << 20) }
+
+        /// A stored text must not be able to ask for minutes or gigabytes.
+        var isReasonable: Bool { (10...18).contains(logN) && (1...16).contains(r) && (1...8).contains(p) }
+    }
+
+    /// A new hash of `password` with a random salt.
+    package static func make(_ password: Secret) throws(CryptographyError) -> String {
+        let salt = SecureRandom.bytes(saltByteCount)
+        let hash = try derive(password, salt: salt, cost: cost)
+        return "scrypt$\(cost.logN)$\(cost.r)$\(cost.p)$\(hex(salt))$\(hex(hash))"
+    }
+
+    /// Whether `stored` was made from `password`. False for a text that isn't a stored hash.
+    package static func matches(_ password: Secret, _ stored: String) -> Bool {
+        let parts = stored.split(separator: "$", omittingEmptySubsequences: false)
+        guard parts.count == 6, parts[0] == "scrypt",
+            let logN = UInt64(parts[1]), let r = UInt64(parts[2]), let p = UInt64(parts[3]),
+            let salt = bytes(hex: parts[4]), let expected = bytes(hex: parts[5]), expected.count == hashByteCount
+        else { return false }
+        let cost = Cost(logN: logN, r: r, p: p)
+        guard cost.isReasonable, let hash = try? derive(password, salt: salt, cost: cost) else { return false }
+        return constantTimeEquals(hash, expected)
+    }
+
+    private static func derive(
+        _ password: Secret, salt: [UInt8], cost: Cost
+    ) throws(CryptographyError) -> [UInt8] {
+        let password = password.expose().map { CChar(bitPattern: $0) }
+        var hash = [UInt8](repeating: 0, count: hashByteCount)
+        let result = EVP_PBE_scrypt(
+            password, password.count, salt, salt.count, 1 << cost.logN, cost.r, cost.p, cost.memoryLimit, &hash,
+            hash.count)
+        guard result == 1 else { throw failure("scrypt") }
+        return hash
+    }
+
+    private static func hex(_ bytes: [UInt8]) -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        return String(
+            decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+
+    private static func bytes(hex text: Substring) -> [UInt8]? {
+        let digits = Array(text.utf8)
+        guard digits.count.isMultiple(of: 2) else { return nil }
+        var bytes: [UInt8] = []
+        for index in stride(from: 0, to: digits.count, by: 2) {
+            guard let high = value(ofHexDigit: digits[index]), let low = value(ofHexDigit: digits[index + 1]) else {
+                return nil
+            }
+            bytes.append(high << 4 | low)
+        }
+        return bytes
+    }
+
+    private static func value(ofHexDigit digit: UInt8) -> UInt8? {
+        switch digit {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
+        default: nil
+        }
+    }
+}

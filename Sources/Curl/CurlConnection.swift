@@ -1,0 +1,148 @@
+internal import CCurl
+internal import Glibc
+package import NIOCore
+
+/// Hears what happens on a ``CurlConnection``. Called on the event loop, never from within a call into the connection.
+package protocol CurlConnectionDelegate: AnyObject {
+    func connectionIsUp()
+    func connectionFailed(_ failure: CurlFailure)
+    /// Bytes, or the end, may be there: receive until nothing comes.
+    func connectionIsReadable()
+    /// A send that accepted nothing may be tried again.
+    func connectionIsWritable()
+}
+
+/// What a connection is made to. The rest (name resolution, TLS, happy eyeballs) is libcurl's.
+package struct CurlTarget: Hashable, Sendable {
+    /// Scheme, host and port.
+    package var url: String
+    package var connectTimeout: Duration
+
+    package init(url: String, connectTimeout: Duration) {
+        self.url = url
+        self.connectTimeout = connectTimeout
+    }
+
+    /// Whether libcurl may hold decrypted bytes that the socket no longer announces.
+    var isTLS: Bool { url.hasPrefix("https:") }
+}
+
+/// One connection that libcurl makes (`CURLOPT_CONNECT_ONLY`) and carries bytes on, for its whole life.
+package final class CurlConnection: CurlTransfer {
+    package enum Received {
+        case bytes(ByteBuffer)
+        case nothingYet
+        case end
+        case failed(CurlFailure)
+    }
+
+    package weak var delegate: (any CurlConnectionDelegate)?
+    let easy: CurlEasy
+    private let loop: CurlLoop
+    private let isTLS: Bool
+    private var socket: Int32 = -1
+    private var isOpen = true
+    /// Set when the socket is known to be empty: the next receive would only say "again".
+    private var isDrained = false
+    /// The end, or an error, waits behind the bytes that are there, and is announced only once.
+    private var sawHangUp = false
+
+    /// Starts to connect; the delegate hears how it went.
+    package init(to target: CurlTarget, on loop: CurlLoop) throws(CurlFailure) {
+        self.loop = loop
+        self.isTLS = target.isTLS
+        easy = try CurlEasy()
+        try easy.setCommonOptions(
+            url: target.url, allowedSchemes: "http,https", connectTimeout: target.connectTimeout)
+        try easy.set(CURLOPT_CONNECT_ONLY, 1)
+        try easy.set(CURLOPT_FRESH_CONNECT, 1)
+        try loop.add(self)
+    }
+
+    deinit {
+        close()
+    }
+
+    func finished(_ result: CURLcode) {
+        guard isOpen else { return }
+        guard result == CURLE_OK else {
+            close()
+            delegate?.connectionFailed(CurlFailure(result))
+            return
+        }
+        var active = curl_socket_t(-1)
+        guard gatehouse_getinfo_socket(easy.handle, &active) == CURLE_OK, active >= 0 else {
+            close()
+            delegate?.connectionFailed(CurlFailure(kind: .connect, description: "no socket"))
+            return
+        }
+        loop.keepHandle(of: self)
+        socket = active
+        loop.watch(self, socket: socket)
+        delegate?.connectionIsUp()
+    }
+
+    func ready(_ events: UInt32) {
+        if events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue | EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0 {
+            isDrained = false
+            if events & ~(EPOLLIN.rawValue | EPOLLOUT.rawValue) != 0 { sawHangUp = true }
+            delegate?.connectionIsReadable()
+        }
+        if isOpen, events & EPOLLOUT.rawValue != 0 { delegate?.connectionIsWritable() }
+    }
+
+    /// Hands bytes to libcurl.
+    ///
+    /// - Returns: how many were taken; none means that ``CurlConnectionDelegate/connectionIsWritable()`` will be
+    ///   called, and that the same bytes must then be sent again.
+    package func send(_ bytes: ByteBuffer) throws(CurlFailure) -> Int {
+        guard isOpen else { throw CurlFailure(CURLE_SEND_ERROR) }
+        var sent = 0
+        let result = bytes.withUnsafeReadableBytes { bytes in
+            curl_easy_send(easy.handle, bytes.baseAddress, bytes.count, &sent)
+        }
+        if result == CURLE_AGAIN { return 0 }
+        try result.check()
+        return sent
+    }
+
+    /// Takes what has arrived, at most 64 KiB a call.
+    package func receive() -> Received {
+        guard isOpen else { return .end }
+        if isDrained { return .nothingYet }
+        loop.scratch.clear(minimumCapacity: CurlLoop.receiveSize)
+        var result = CURLE_OK
+        let count = loop.scratch.writeWithUnsafeMutableBytes(minimumWritableBytes: CurlLoop.receiveSize) { bytes in
+            var received = 0
+            result = curl_easy_recv(easy.handle, bytes.baseAddress, CurlLoop.receiveSize, &received)
+            return received
+        }
+        if result == CURLE_AGAIN {
+            isDrained = true
+            return .nothingYet
+        }
+        guard result == CURLE_OK else { return .failed(CurlFailure(result)) }
+        guard count > 0 else { return .end }
+        // A short read of a plain socket has emptied it, and epoll tells of what comes later. What TLS has
+        // decrypted ahead, epoll does not know of.
+        if !isTLS, !sawHangUp, count < CurlLoop.receiveSize { isDrained = true }
+        return .bytes(loop.scratch)
+    }
+
+    /// As ``receive()``, but asks the socket even if nothing has been announced.
+    package func receiveNow() -> Received {
+        isDrained = false
+        return receive()
+    }
+
+    package func close() {
+        guard isOpen else { return }
+        isOpen = false
+        if socket >= 0 {
+            loop.unwatch(socket: socket)
+            loop.removeHandle(easy)
+        } else {
+            loop.remove(self)
+        }
+    }
+}

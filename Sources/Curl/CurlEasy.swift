@@ -1,0 +1,80 @@
+internal import CCurl
+
+/// One libcurl easy handle, freed with this value. Touched only on its loop's thread.
+final class CurlEasy {
+    let handle: UnsafeMutableRawPointer
+    private var headerList: UnsafeMutablePointer<curl_slist>?
+
+    init() throws(CurlFailure) {
+        CurlGlobal.start()
+        guard let handle = curl_easy_init() else {
+            throw CurlFailure(kind: .resource, description: "no handle")
+        }
+        self.handle = handle
+    }
+
+    deinit {
+        curl_easy_cleanup(handle)
+        curl_slist_free_all(headerList)
+    }
+
+    func set(_ option: CURLoption, _ value: Int) throws(CurlFailure) {
+        try gatehouse_setopt_long(handle, option, value).check()
+    }
+
+    /// libcurl copies the text.
+    func set(_ option: CURLoption, _ value: String) throws(CurlFailure) {
+        try gatehouse_setopt_text(handle, option, value).check()
+    }
+
+    func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer?) throws(CurlFailure) {
+        try gatehouse_setopt_pointer(handle, option, pointer).check()
+    }
+
+    func set(_ option: CURLoption, callback: @escaping curl_write_callback) throws(CurlFailure) {
+        try gatehouse_setopt_data(handle, option, callback).check()
+    }
+
+    func set(headers lines: [String]) throws(CurlFailure) {
+        for line in lines {
+            guard let list = curl_slist_append(headerList, line) else {
+                throw CurlFailure(kind: .resource, description: "no header list")
+            }
+            headerList = list
+        }
+        try gatehouse_setopt_list(handle, CURLOPT_HTTPHEADER, headerList).check()
+    }
+
+    /// What every connection and transfer of the gateway is made with.
+    func setCommonOptions(url: String, allowedSchemes: String, connectTimeout: Duration) throws(CurlFailure) {
+        // No signals, no SIGPIPE juggling around every send.
+        try set(CURLOPT_NOSIGNAL, 1)
+        try set(CURLOPT_URL, url)
+        // The environment (http_proxy and the like) must not reroute traffic.
+        try set(CURLOPT_PROXY, "")
+        try set(CURLOPT_PROTOCOLS_STR, allowedSchemes)
+        try set(CURLOPT_FOLLOWLOCATION, 0)
+        try set(CURLOPT_CONNECTTIMEOUT_MS, connectTimeout.wholeMilliseconds)
+        try set(CURLOPT_TCP_NODELAY, 1)
+        try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
+        try set(CURLOPT_SSL_VERIFYPEER, 1)
+        try set(CURLOPT_SSL_VERIFYHOST, 2)
+    }
+}
+
+/// libcurl's process-wide start, once.
+enum CurlGlobal {
+    private static let started: CURLcode = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
+
+    static func start() {
+        precondition(started == CURLE_OK, "libcurl cannot start")
+    }
+}
+
+extension Duration {
+    /// Milliseconds, rounded up, so that a short time-out does not become none.
+    var wholeMilliseconds: Int {
+        let (seconds, attoseconds) = components
+        return Int(seconds) * 1000 + Int((attoseconds + 999_999_999_999_999) / 1_000_000_000_000_000)
+    }
+}

@@ -1,0 +1,56 @@
+internal import CCurl
+
+/// A libcurl result other than success, with libcurl's own text: it names no host, path or header.
+package struct CurlFailure: Error, Equatable, Sendable, CustomStringConvertible {
+    package enum Kind: Equatable, Sendable {
+        case resolve, connect, tls, timeout, sizeLimit, scheme, resource, transfer
+    }
+
+    package let kind: Kind
+    package let code: Int
+    package let description: String
+
+    init(_ code: CURLcode) {
+        self.code = Int(code.rawValue)
+        self.description = String(cString: curl_easy_strerror(code))
+        self.kind =
+            switch code {
+            case CURLE_COULDNT_RESOLVE_HOST, CURLE_COULDNT_RESOLVE_PROXY: .resolve
+            case CURLE_COULDNT_CONNECT: .connect
+            case CURLE_SSL_CONNECT_ERROR, CURLE_PEER_FAILED_VERIFICATION, CURLE_SSL_CERTPROBLEM, CURLE_SSL_CIPHER,
+                CURLE_SSL_CACERT_BADFILE, CURLE_SSL_ISSUER_ERROR, CURLE_SSL_PINNEDPUBKEYNOTMATCH:
+                .tls
+            case CURLE_OPERATION_TIMEDOUT: .timeout
+            case CURLE_FILESIZE_EXCEEDED: .sizeLimit
+            case CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT: .scheme
+            case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT: .resource
+            default: .transfer
+            }
+    }
+
+    init(multi code: CURLMcode) {
+        self.code = Int(code.rawValue)
+        self.description = String(cString: curl_multi_strerror(code))
+        self.kind = .resource
+    }
+
+    init(kind: Kind, description: String) {
+        self.kind = kind
+        self.code = -1
+        self.description = description
+    }
+}
+
+extension CURLcode {
+    /// Throws unless this is success.
+    func check() throws(CurlFailure) {
+        guard self == CURLE_OK else { throw CurlFailure(self) }
+    }
+}
+
+extension CURLMcode {
+    /// Throws unless this is success.
+    func check() throws(CurlFailure) {
+        guard self == CURLM_OK else { throw CurlFailure(multi: self) }
+    }
+}

@@ -1,0 +1,141 @@
+internal import CCurl
+
+/// One ordinary libcurl transfer: the gateway's own request and its whole answer.
+package struct CurlFetchRequest: Sendable {
+    package var method: String
+    package var url: String
+    /// Whole lines, `Name: value`, free of CR and LF.
+    package var headerLines: [String]
+    package var body: [UInt8]?
+    package var deadline: Duration
+    package var maximumResponseBytes: Int
+    /// Whether `http` is allowed beside `https`.
+    package var allowsPlainText: Bool
+
+    package init(
+        method: String, url: String, headerLines: [String], body: [UInt8]?, deadline: Duration,
+        maximumResponseBytes: Int, allowsPlainText: Bool
+    ) {
+        self.method = method
+        self.url = url
+        self.headerLines = headerLines
+        self.body = body
+        self.deadline = deadline
+        self.maximumResponseBytes = maximumResponseBytes
+        self.allowsPlainText = allowsPlainText
+    }
+}
+
+package struct CurlFetchResponse: Sendable {
+    package var status: Int
+    /// Lines of the final response, without line ends.
+    package var headerLines: [String]
+    package var body: [UInt8]
+}
+
+/// Runs a ``CurlFetchRequest`` on a loop. It keeps itself alive until it is done.
+package final class CurlFetch: CurlTransfer {
+    let easy: CurlEasy
+    private let loop: CurlLoop
+    private let limit: Int
+    private var body: [UInt8] = []
+    private var headerLines: [String] = []
+    private var headerBytes = 0
+    private var exceededLimit = false
+    private var completion: ((Result<CurlFetchResponse, CurlFailure>) -> Void)?
+
+    /// - Parameter completion: called once, on the loop.
+    package init(
+        _ request: CurlFetchRequest, on loop: CurlLoop,
+        completion: @escaping (Result<CurlFetchResponse, CurlFailure>) -> Void
+    ) throws(CurlFailure) {
+        self.loop = loop
+        self.limit = request.maximumResponseBytes
+        self.completion = completion
+        easy = try CurlEasy()
+        try setOptions(request)
+        try loop.add(self)
+    }
+
+    private func setOptions(_ request: CurlFetchRequest) throws(CurlFailure) {
+        try easy.setCommonOptions(
+            url: request.url, allowedSchemes: request.allowsPlainText ? "http,https" : "https",
+            connectTimeout: min(request.deadline, .seconds(5)))
+        try easy.set(CURLOPT_TIMEOUT_MS, request.deadline.wholeMilliseconds)
+        try easy.set(CURLOPT_CUSTOMREQUEST, request.method)
+        if request.method == "HEAD" { try easy.set(CURLOPT_NOBODY, 1) }
+        if let body = request.body {
+            try gatehouse_setopt_offset(easy.handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)).check()
+            // COPYPOSTFIELDS copies as many bytes as the size set before says, whatever they are.
+            let code = body.withUnsafeBytes { bytes in
+                gatehouse_setopt_pointer(
+                    easy.handle, CURLOPT_COPYPOSTFIELDS, UnsafeMutableRawPointer(mutating: bytes.baseAddress))
+            }
+            try code.check()
+        }
+        // No `Expect: 100-continue`: it costs a round trip with servers that ignore it.
+        try easy.set(headers: request.headerLines + ["Expect:"])
+        // Ends a transfer early whose length is announced; ``receive(body:)`` counts all others.
+        try gatehouse_setopt_offset(easy.handle, CURLOPT_MAXFILESIZE_LARGE, curl_off_t(limit)).check()
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        try easy.set(CURLOPT_WRITEDATA, pointer: context)
+        try easy.set(CURLOPT_WRITEFUNCTION) { bytes, size, count, context in
+            guard let bytes, let context else { return 0 }
+            let fetch = Unmanaged<CurlFetch>.fromOpaque(context).takeUnretainedValue()
+            return fetch.receive(body: UnsafeRawBufferPointer(start: bytes, count: size * count))
+        }
+        try easy.set(CURLOPT_HEADERDATA, pointer: context)
+        try easy.set(CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
+            guard let bytes, let context else { return 0 }
+            let fetch = Unmanaged<CurlFetch>.fromOpaque(context).takeUnretainedValue()
+            return fetch.receive(header: UnsafeRawBufferPointer(start: bytes, count: size * count))
+        }
+    }
+
+    private func receive(body bytes: UnsafeRawBufferPointer) -> Int {
+        guard body.count + bytes.count <= limit else {
+            exceededLimit = true
+            return 0
+        }
+        body.append(contentsOf: bytes)
+        return bytes.count
+    }
+
+    private func receive(header bytes: UnsafeRawBufferPointer) -> Int {
+        headerBytes += bytes.count
+        guard headerBytes <= 64 << 10 else {
+            exceededLimit = true
+            return 0
+        }
+        var line = Substring(String(decoding: bytes, as: UTF8.self))
+        while line.last?.isNewline == true { line.removeLast() }
+        // A new status line begins a new response: what came before was a 1xx one.
+        if line.hasPrefix("HTTP/") {
+            headerLines.removeAll()
+        } else if !line.isEmpty {
+            headerLines.append(String(line))
+        }
+        return bytes.count
+    }
+
+    func finished(_ result: CURLcode) {
+        loop.remove(self)
+        guard let completion else { return }
+        self.completion = nil
+        if exceededLimit {
+            completion(.failure(CurlFailure(CURLE_FILESIZE_EXCEEDED)))
+        } else if result != CURLE_OK {
+            completion(.failure(CurlFailure(result)))
+        } else {
+            var status = 0
+            _ = gatehouse_getinfo_status(easy.handle, &status)
+            completion(.success(CurlFetchResponse(status: status, headerLines: headerLines, body: body)))
+        }
+    }
+
+    /// Ends the transfer; the completion hears a failure.
+    package func cancel() {
+        guard completion != nil else { return }
+        finished(CURLE_ABORTED_BY_CALLBACK)
+    }
+}

@@ -1,0 +1,236 @@
+internal import CCurl
+internal import Glibc
+package import NIOCore
+
+/// libcurl on one event loop: a multi handle, the epoll set of its sockets, and its timer.
+///
+/// A `CONNECT_ONLY` easy handle stays in its multi handle for its connection's life. Everything here is
+/// touched on the loop's thread only; nothing blocks.
+package final class CurlLoop {
+    package let eventLoop: any EventLoop
+    private let multi: UnsafeMutableRawPointer
+    private let set: Int32
+    private var timer: Scheduled<Void>?
+    private var drainIsScheduled = false
+    private var isArmed = false
+    private var isClosed = false
+    /// Receives of connected sockets, by descriptor.
+    private var connections: [Int32: CurlConnection] = [:]
+    private var transfers: [UnsafeMutableRawPointer: any CurlTransfer] = [:]
+    private var events = [epoll_event](repeating: epoll_event(), count: 256)
+    /// Where every receive on this loop puts its bytes first; see ``CurlConnection/receive()``.
+    var scratch: ByteBuffer
+
+    /// - Precondition: on `eventLoop`.
+    package init(eventLoop: any EventLoop) throws(CurlFailure) {
+        eventLoop.preconditionInEventLoop()
+        CurlGlobal.start()
+        guard let multi = curl_multi_init() else { throw CurlFailure(kind: .resource, description: "no multi") }
+        self.eventLoop = eventLoop
+        self.multi = multi
+        self.set = epoll_create1(Int32(EPOLL_CLOEXEC))
+        self.scratch = ByteBufferAllocator().buffer(capacity: Self.receiveSize)
+        guard set >= 0 else {
+            curl_multi_cleanup(multi)
+            throw CurlFailure(kind: .resource, description: "no epoll set")
+        }
+        try installCallbacks()
+        let reference = NIOLoopBound(WeakReference(self), eventLoop: eventLoop)
+        ReadinessMonitor.shared.register(set) {
+            eventLoop.execute { reference.value.loop?.wokenByMonitor() }
+        }
+        arm()
+    }
+
+    static let receiveSize = 64 << 10
+
+    private struct WeakReference { weak var loop: CurlLoop?; init(_ loop: CurlLoop) { self.loop = loop } }
+
+    private func installCallbacks() throws(CurlFailure) {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        try gatehouse_multi_setopt_socket(
+            multi,
+            { _, socket, action, context, _ in
+                if let context {
+                    Unmanaged<CurlLoop>.fromOpaque(context).takeUnretainedValue().watch(socket, action: action)
+                }
+                return 0
+            }, context
+        ).check()
+        try gatehouse_multi_setopt_timer(
+            multi,
+            { _, milliseconds, context in
+                if let context {
+                    Unmanaged<CurlLoop>.fromOpaque(context).takeUnretainedValue().setTimer(milliseconds)
+                }
+                return 0
+            }, context
+        ).check()
+    }
+
+    /// Ends all connections and transfers (their owners hear a failure) and frees libcurl's handles.
+    package func close() {
+        guard !isClosed else { return }
+        isClosed = true
+        timer?.cancel()
+        for transfer in Array(transfers.values) {
+            remove(transfer)
+            transfer.finished(CURLE_ABORTED_BY_CALLBACK)
+        }
+        for connection in Array(connections.values) { connection.close() }
+        ReadinessMonitor.shared.unregister(set)
+        Glibc.close(set)
+        curl_multi_cleanup(multi)
+    }
+
+    deinit {
+        precondition(isClosed, "a CurlLoop is closed before it is let go")
+    }
+
+    // MARK: Transfers
+
+    func add(_ transfer: any CurlTransfer) throws(CurlFailure) {
+        guard !isClosed else { throw CurlFailure(kind: .resource, description: "shutting down") }
+        try curl_multi_add_handle(multi, transfer.easy.handle).check()
+        transfers[transfer.easy.handle] = transfer
+        scheduleDrain()
+    }
+
+    func remove(_ transfer: any CurlTransfer) {
+        transfers[transfer.easy.handle] = nil
+        curl_multi_remove_handle(multi, transfer.easy.handle)
+    }
+
+    /// Forgets a transfer that has finished but whose handle stays: a connection.
+    func keepHandle(of transfer: any CurlTransfer) {
+        transfers[transfer.easy.handle] = nil
+    }
+
+    func removeHandle(_ easy: CurlEasy) {
+        curl_multi_remove_handle(multi, easy.handle)
+    }
+
+    // MARK: Sockets
+
+    /// libcurl asks to be told about `socket` while it resolves, connects or transfers.
+    private func watch(_ socket: curl_socket_t, action: Int32) {
+        var event = epoll_event()
+        event.data.u64 = UInt64(UInt32(bitPattern: socket))
+        if action == CURL_POLL_REMOVE {
+            // The socket may be closed already, which has taken it out of the set.
+            epoll_ctl(set, EPOLL_CTL_DEL, socket, &event)
+            return
+        }
+        if action & CURL_POLL_IN != 0 { event.events |= EPOLLIN.rawValue }
+        if action & CURL_POLL_OUT != 0 { event.events |= EPOLLOUT.rawValue }
+        if epoll_ctl(set, EPOLL_CTL_MOD, socket, &event) != 0 {
+            epoll_ctl(set, EPOLL_CTL_ADD, socket, &event)
+        }
+    }
+
+    /// Edge-triggered: told once for each arrival, so that an unread response costs no further calls.
+    func watch(_ connection: CurlConnection, socket: Int32) {
+        var event = epoll_event()
+        event.events = EPOLLIN.rawValue | EPOLLOUT.rawValue | EPOLLRDHUP.rawValue | EPOLLET.rawValue
+        event.data.u64 = UInt64(UInt32(bitPattern: socket))
+        if epoll_ctl(set, EPOLL_CTL_ADD, socket, &event) != 0 {
+            epoll_ctl(set, EPOLL_CTL_MOD, socket, &event)
+        }
+        connections[socket] = connection
+    }
+
+    func unwatch(socket: Int32) {
+        var event = epoll_event()
+        epoll_ctl(set, EPOLL_CTL_DEL, socket, &event)
+        connections[socket] = nil
+    }
+
+    // MARK: Timer
+
+    private func setTimer(_ milliseconds: Int) {
+        timer?.cancel()
+        timer = nil
+        guard milliseconds >= 0, !isClosed else { return }
+        let loop = NIOLoopBound(self, eventLoop: eventLoop)
+        timer = eventLoop.scheduleTask(in: .milliseconds(Int64(milliseconds))) {
+            loop.value.act(on: CURL_SOCKET_TIMEOUT, events: 0)
+            loop.value.finishTransfers()
+        }
+    }
+
+    // MARK: Draining
+
+    /// Looks for work at the end of this tick. Call after anything was sent.
+    package func scheduleDrain() {
+        guard !drainIsScheduled, !isClosed else { return }
+        drainIsScheduled = true
+        let loop = NIOLoopBound(self, eventLoop: eventLoop)
+        eventLoop.execute { loop.value.scheduledDrain() }
+    }
+
+    private func scheduledDrain() {
+        drainIsScheduled = false
+        guard !isClosed else { return }
+        // As long as looking finds something it looks again in the next tick, and the monitor sleeps.
+        if drain() > 0 { scheduleDrain() } else { arm() }
+    }
+
+    private func wokenByMonitor() {
+        isArmed = false
+        guard !isClosed else { return }
+        if drain() > 0 { scheduleDrain() } else if !drainIsScheduled { arm() }
+    }
+
+    private func arm() {
+        guard !isArmed else { return }
+        isArmed = true
+        ReadinessMonitor.shared.arm(set)
+    }
+
+    /// Handles what is ready now, without waiting.
+    ///
+    /// - Returns: the number of sockets that had something.
+    private func drain() -> Int {
+        let count = Int(epoll_wait(set, &events, Int32(events.count), 0))
+        guard count > 0 else { return 0 }
+        for index in 0..<count {
+            let event = events[index]
+            let socket = Int32(truncatingIfNeeded: event.data.u64)
+            if let connection = connections[socket] {
+                connection.ready(event.events)
+            } else {
+                act(on: socket, events: event.events)
+            }
+            if isClosed { return 0 }
+        }
+        finishTransfers()
+        return count
+    }
+
+    private func act(on socket: curl_socket_t, events: UInt32) {
+        guard !isClosed else { return }
+        var mask: Int32 = 0
+        if events & (EPOLLIN.rawValue | EPOLLHUP.rawValue | EPOLLRDHUP.rawValue) != 0 { mask |= CURL_CSELECT_IN }
+        if events & EPOLLOUT.rawValue != 0 { mask |= CURL_CSELECT_OUT }
+        if events & EPOLLERR.rawValue != 0 { mask |= CURL_CSELECT_ERR }
+        var running: Int32 = 0
+        curl_multi_socket_action(multi, socket, mask, &running)
+    }
+
+    private func finishTransfers() {
+        var left: Int32 = 0
+        while !isClosed, let message = curl_multi_info_read(multi, &left) {
+            guard message.pointee.msg == CURLMSG_DONE, let easy = message.pointee.easy_handle else { continue }
+            let result = gatehouse_message_result(message)
+            transfers[easy]?.finished(result)
+        }
+    }
+}
+
+/// What a multi handle works on: a connection being made, or a fetch.
+protocol CurlTransfer: AnyObject {
+    var easy: CurlEasy { get }
+
+    /// Called once on the loop when libcurl is done with it.
+    func finished(_ result: CURLcode)
+}

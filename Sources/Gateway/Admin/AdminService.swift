@@ -1,0 +1,74 @@
+internal import HTTPTypes
+internal import Listener
+internal import NIOCore
+internal import Pipeline
+internal import Telemetry
+
+/// The admin listener: liveness, readiness and metrics.
+final class AdminService: RequestService {
+    private let metrics: MetricsRegistry
+    private let directory: LoopDirectory
+    private let isDraining: AtomicFlag
+
+    init(metrics: MetricsRegistry, directory: LoopDirectory, isDraining: AtomicFlag) {
+        self.metrics = metrics
+        self.directory = directory
+        self.isDraining = isDraining
+    }
+
+    func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
+        let (head, body) = answer(request.head)
+        writer.answer(head, body)
+        return IgnoringSink()
+    }
+
+    private func answer(_ request: HTTPRequest) -> (HTTPResponse, ByteBuffer) {
+        let path = request.path?.prefix { $0 != "?" } ?? ""
+        guard ["/healthz", "/readyz", "/metrics"].contains(path) else { return Self.refusal(.notFound()) }
+        guard request.method == .get || request.method == .head else {
+            return Self.refusal(.methodNotAllowed([.get, .head]))
+        }
+        switch path {
+        case "/healthz": return Self.text(.ok, "ok\n")
+        case "/metrics": return Self.text(.ok, metrics.render(), type: MetricsRegistry.contentType)
+        default: return readiness()
+        }
+    }
+
+    /// Ready means: not draining, and able to verify tokens of every issuer.
+    private func readiness() -> (HTTPResponse, ByteBuffer) {
+        if isDraining.isSet { return Self.text(.serviceUnavailable, "draining\n") }
+        guard directory.keySetsHeld.allSatisfy({ $0 }) else {
+            return Self.text(.serviceUnavailable, "waiting for key sets\n")
+        }
+        return Self.text(.ok, "ready\n")
+    }
+
+    private static func text(
+        _ status: HTTPResponse.Status, _ text: String, type: String = "text/plain; charset=utf-8"
+    ) -> (HTTPResponse, ByteBuffer) {
+        let head = HTTPResponse(
+            status: status,
+            headerFields: [.contentType: type, .cacheControl: "no-store", .contentLength: String(text.utf8.count)])
+        return (head, ByteBuffer(string: text))
+    }
+
+    private static func refusal(_ refusal: Refusal) -> (HTTPResponse, ByteBuffer) {
+        refusal.answer(requestID: "admin")
+    }
+
+    func refuse(_ fault: ListenerFault, peer: String) -> (HTTPResponse, ByteBuffer) {
+        Self.refusal(Refusal(fault))
+    }
+
+    func connectionOpened() {}
+    func connectionClosed() {}
+}
+
+/// For requests whose body says nothing.
+private final class IgnoringSink: ExchangeSink {
+    func receive(_ body: ByteBuffer) -> Bool { true }
+    func receiveEnd() {}
+    func clientIsWritable(_ isWritable: Bool) {}
+    func clientDisconnected() {}
+}

@@ -1,0 +1,200 @@
+internal import Curl
+internal import HTTP1
+internal import HTTPTypes
+internal import Listener
+package import Logging
+package import NIOCore
+internal import NIOPosix
+internal import Pipeline
+internal import ServiceLifecycle
+package import Settings
+internal import Synchronization
+internal import Telemetry
+internal import Upstream
+
+/// The whole gateway: from settings to a running service that drains when it is told to stop.
+package struct GatewayService: Service {
+    private let settings: GatewaySettings
+    private let logger: Logger
+    private let onReady: @Sendable (_ listeners: [SocketAddress], _ admin: SocketAddress?) -> Void
+
+    /// - Parameter onReady: called once when all addresses are bound.
+    package init(
+        settings: GatewaySettings, logger: Logger,
+        onReady: @escaping @Sendable (_ listeners: [SocketAddress], _ admin: SocketAddress?) -> Void
+    ) {
+        self.settings = settings
+        self.logger = logger
+        self.onReady = onReady
+    }
+
+    /// Whether the settings fit together, without starting anything.
+    package static func check(_ settings: GatewaySettings) throws(WiringFault) {
+        _ = try Wiring.gate(settings, issuers: Wiring.issuers(settings))
+    }
+
+    package func run() async throws {
+        let threads = settings.threads > 0 ? settings.threads : System.coreCount
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: threads)
+        let running = try await start(on: group)
+        await serve(running)
+        await running.directory.close()
+        running.accessLog?.shutdown()
+        try await group.shutdownGracefully()
+        logger.info("stopped")
+    }
+
+    private struct Running {
+        var directory: LoopDirectory
+        var keyServices: [KeySetService]
+        var listeners: [HTTPListener]
+        var admin: HTTPListener
+        var accessLog: AccessLog?
+        var isDraining: AtomicFlag
+    }
+
+    // MARK: Start
+
+    private func start(on group: MultiThreadedEventLoopGroup) async throws -> Running {
+        let issuers = Wiring.issuers(settings)
+        let gate = try Wiring.gate(settings, issuers: issuers)
+        let directory = LoopDirectory(issuerCount: issuers.count)
+        let accessLog = settings.logging.accessLog ? AccessLog(write: AccessLog.standardOutput) : nil
+        let curls = try await curlLoops(on: group)
+        let keyServices = try await keyServices(issuers, curls[0], directory)
+        let upstreams = Wiring.upstreams(settings)
+        let plan = ServingPlan(
+            gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: upstreams,
+            operations: Wiring.operations(settings),
+            accounts: try Wiring.accounts(
+                settings, fetcher: try await fetcher(curls[0], plain: settings.signIn.cognito?.endpoint.isPlain == true),
+                logger: logger),
+            keyServices: keyServices,
+            directCognito: DirectCognitoAnswer(
+                loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
+            accessLog: accessLog)
+        let isDraining = AtomicFlag()
+        let metrics = GatewayMetrics.registry(plan, directory, isDraining)
+        directory.set(try await services(plan, curls, metrics))
+        let listeners = try await bind(group, directory)
+        let admin = try await bindAdmin(group, metrics, directory, isDraining)
+        onReady(listeners.compactMap(\.localAddress), admin.localAddress)
+        return Running(
+            directory: directory, keyServices: keyServices, listeners: listeners, admin: admin, accessLog: accessLog,
+            isDraining: isDraining)
+    }
+
+    private func curlLoops(on group: MultiThreadedEventLoopGroup) async throws -> [NIOLoopBound<CurlLoop>] {
+        var loops: [NIOLoopBound<CurlLoop>] = []
+        for eventLoop in group.makeIterator() {
+            loops.append(
+                try await eventLoop.submit {
+                    NIOLoopBound(try CurlLoop(eventLoop: eventLoop), eventLoop: eventLoop)
+                }.get())
+        }
+        return loops
+    }
+
+    private func fetcher(_ curl: NIOLoopBound<CurlLoop>, plain: Bool) async throws -> CurlFetcher {
+        try await curl.eventLoop.submit { CurlFetcher(loop: curl.value, allowsPlainText: plain) }.get()
+    }
+
+    private func keyServices(
+        _ issuers: [Issuer], _ curl: NIOLoopBound<CurlLoop>, _ directory: LoopDirectory
+    ) async throws -> [KeySetService] {
+        var services: [KeySetService] = []
+        for (index, issuer) in issuers.enumerated() {
+            services.append(
+                KeySetService(
+                    issuer: issuer, policy: Wiring.keySetPolicy(settings.keySets),
+                    fetcher: try await fetcher(curl, plain: settings.issuers[index].jwksURL.isPlain),
+                    file: KeySetFile(directory: settings.stateDirectory, issuerName: issuer.name), logger: logger,
+                    now: { WallClock.seconds() },
+                    publish: { directory.publish($0, ofIssuer: index) }))
+        }
+        return services
+    }
+
+    private func services(
+        _ plan: ServingPlan, _ curls: [NIOLoopBound<CurlLoop>], _ metrics: MetricsRegistry
+    ) async throws -> [NIOLoopBound<LoopService>] {
+        var services: [NIOLoopBound<LoopService>] = []
+        for curl in curls {
+            let loopMetrics = metrics.makeLoopMetrics()
+            services.append(
+                try await curl.eventLoop.submit {
+                    NIOLoopBound(
+                        LoopService(plan: plan, curl: curl.value, metrics: loopMetrics),
+                        eventLoop: curl.eventLoop)
+                }.get())
+        }
+        return services
+    }
+
+    private func bind(
+        _ group: MultiThreadedEventLoopGroup, _ directory: LoopDirectory
+    ) async throws -> [HTTPListener] {
+        var listeners: [HTTPListener] = []
+        for address in settings.listeners {
+            listeners.append(
+                try await HTTPListener.bind(listenerSettings(address), group: group) { eventLoop in
+                    guard let service = directory.service(on: eventLoop) else {
+                        preconditionFailure("every loop of the group has a service")
+                    }
+                    return service
+                })
+        }
+        return listeners
+    }
+
+    private func bindAdmin(
+        _ group: MultiThreadedEventLoopGroup, _ metrics: MetricsRegistry, _ directory: LoopDirectory,
+        _ isDraining: AtomicFlag
+    ) async throws -> HTTPListener {
+        try await HTTPListener.bind(listenerSettings(settings.adminAddress), group: group) { _ in
+            AdminService(metrics: metrics, directory: directory, isDraining: isDraining)
+        }
+    }
+
+    private func listenerSettings(_ address: HostAndPort) -> ListenerSettings {
+        let limits = settings.limits
+        return ListenerSettings(
+            host: address.host, port: address.port,
+            head: HeadLimits(
+                requestLine: limits.requestLineBytes, fieldLine: limits.headerLineBytes, head: limits.headerBytes,
+                fieldCount: limits.headerCount),
+            headTimeout: TimeAmount(limits.headerTimeout), bodyIdleTimeout: TimeAmount(limits.bodyIdleTimeout),
+            keepAliveTimeout: TimeAmount(limits.keepAliveTimeout))
+    }
+
+    // MARK: Serve and stop
+
+    /// Keeps the key sets fresh until a graceful shutdown begins, then lets what is in flight finish.
+    private func serve(_ running: Running) async {
+        await withTaskGroup(of: Void.self) { tasks in
+            for service in running.keyServices { tasks.addTask { await service.run() } }
+            // Ends by throwing when the task is cancelled instead, which means the same here.
+            try? await gracefulShutdown()
+            await drain(running)
+            tasks.cancelAll()
+        }
+    }
+
+    private func drain(_ running: Running) async {
+        running.isDraining.set()
+        logger.info("draining", metadata: ["grace": "\(settings.drainTimeout)"])
+        let grace = TimeAmount(settings.drainTimeout)
+        await withTaskGroup(of: Void.self) { tasks in
+            for listener in running.listeners { tasks.addTask { await listener.drain(grace: grace) } }
+        }
+        await running.admin.drain(grace: .zero)
+    }
+}
+
+/// A flag that is set once and read anywhere.
+final class AtomicFlag: Sendable {
+    private let flag = Atomic(false)
+
+    func set() { flag.store(true, ordering: .releasing) }
+    var isSet: Bool { flag.load(ordering: .acquiring) }
+}

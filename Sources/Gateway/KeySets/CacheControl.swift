@@ -1,0 +1,17 @@
+/// The part of `Cache-Control` that a key set's refresh follows.
+enum CacheControl {
+    /// `max-age` in seconds (RFC 9111 §5.2.2.1); 0 for `no-store` and `no-cache`; nil when nothing is said.
+    static func maximumAge(_ value: String?) -> Int64? {
+        guard let value else { return nil }
+        var age: Int64?
+        for directive in value.lowercased().split(separator: ",") {
+            let parts = directive.split(separator: "=", maxSplits: 1).map { $0.filter { $0 != " " && $0 != "\"" } }
+            switch parts.first {
+            case "no-store", "no-cache": return 0
+            case "max-age": age = parts.count == 2 ? Int64(parts[1]) : nil
+            default: continue
+            }
+        }
+        return age
+    }
+}

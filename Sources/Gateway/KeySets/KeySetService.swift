@@ -1,0 +1,207 @@
+package import Logging
+package import Pipeline
+internal import Synchronization
+package import Upstream
+
+/// What may be done about a key that a token names and no set holds.
+package enum KeyLookup: Sendable {
+    /// The set was fetched just now: decide again with it.
+    case refreshed
+    /// A set is there, and it was too soon to fetch it again: the key is unknown.
+    case unchanged
+    /// No set can be had: nothing of this issuer can be verified.
+    case unavailable
+}
+
+/// One issuer's key set: fetched, kept fresh, and kept for a while when it cannot be fetched (design: key sets).
+///
+/// Each issuer has its own, so that one issuer's trouble never touches another's.
+package actor KeySetService {
+    /// How long a set is used and how often it is asked for.
+    package struct Policy: Sendable {
+        /// Bounds for what the response's `Cache-Control` says, in seconds.
+        package var minimumAge: Int64
+        package var maximumAge: Int64
+        /// The least time between two fetches because of an unknown key.
+        package var unknownKeyInterval: Int64
+        /// How long the last good set serves after it should have been refreshed.
+        package var staleLimit: Int64
+        package var timeout: Duration
+
+        package init(
+            minimumAge: Int64 = 300, maximumAge: Int64 = 3600, unknownKeyInterval: Int64 = 60,
+            staleLimit: Int64 = 86_400, timeout: Duration = .seconds(3)
+        ) {
+            self.minimumAge = minimumAge
+            self.maximumAge = maximumAge
+            self.unknownKeyInterval = unknownKeyInterval
+            self.staleLimit = staleLimit
+            self.timeout = timeout
+        }
+    }
+
+    /// How this issuer's set fares, for metrics and readiness.
+    package struct Status: Sendable {
+        package var refreshes = 0
+        package var failures = 0
+        /// Seconds since 1970 of the last good fetch.
+        package var fetchedAt: Int64?
+    }
+
+    private struct Held {
+        var set: KeySet
+        var fetchedAt: Int64
+        var freshUntil: Int64
+    }
+
+    package nonisolated let issuer: Issuer
+    private let policy: Policy
+    private let fetcher: any Fetcher
+    private let file: KeySetFile?
+    private let publish: @Sendable (KeySet?) -> Void
+    private let now: @Sendable () -> Int64
+    private let logger: Logger
+    private var held: Held?
+    private var lastAttempt: Int64?
+    private var flight: Task<Bool, Never>?
+    private nonisolated let mirrored = Mutex(Status())
+    private var status = Status() {
+        didSet { mirrored.withLock { [status] in $0 = status } }
+    }
+
+    /// Readable from anywhere, for metrics.
+    package nonisolated var currentStatus: Status { mirrored.withLock { $0 } }
+
+    /// - Parameters:
+    ///   - file: where the last good set is kept for cold starts.
+    ///   - publish: gives every event loop the set to verify with; nil when there is none any more.
+    ///   - now: seconds since 1970.
+    package init(
+        issuer: Issuer, policy: Policy, fetcher: any Fetcher, file: KeySetFile?, logger: Logger,
+        now: @escaping @Sendable () -> Int64, publish: @escaping @Sendable (KeySet?) -> Void
+    ) {
+        self.issuer = issuer
+        self.policy = policy
+        self.fetcher = fetcher
+        self.file = file
+        self.logger = logger
+        self.now = now
+        self.publish = publish
+    }
+
+    /// Reads the kept set, then fetches and refreshes until cancelled.
+    package func run() async {
+        restore()
+        while !Task.isCancelled {
+            if (held?.freshUntil ?? 0) <= now() { _ = await refresh() }
+            expire()
+            do {
+                try await Task.sleep(for: .seconds(wait()))
+            } catch {
+                return
+            }
+        }
+    }
+
+    /// A fifth of the fresh time is left for tries before the set is stale; without a set it is tried often.
+    private func wait() -> Int64 {
+        guard let held else { return 5 }
+        let left = held.freshUntil - now()
+        return left > 0 ? max(1, left * 4 / 5) : min(60, policy.minimumAge)
+    }
+
+    /// Called for a token whose key is not in the set, or that came before there was one.
+    ///
+    /// All callers share one fetch; there is at most one in ``Policy/unknownKeyInterval`` while a set is held, and
+    /// one a second while there is none.
+    package func lookUp(_ keyID: String) async -> KeyLookup {
+        if held?.set.key(id: keyID) != nil { return .refreshed }
+        if flight == nil, let lastAttempt {
+            let interval = held == nil ? 1 : policy.unknownKeyInterval
+            guard now() - lastAttempt >= interval else { return held == nil ? .unavailable : .unchanged }
+        }
+        if await refresh() { return .refreshed }
+        return held == nil ? .unavailable : .unchanged
+    }
+
+    /// Fetches once, however many ask.
+    private func refresh() async -> Bool {
+        if let flight { return await flight.value }
+        lastAttempt = now()
+        let flight = Task { await fetch() }
+        self.flight = flight
+        defer { self.flight = nil }
+        return await flight.value
+    }
+
+    private func fetch() async -> Bool {
+        let request = FetchRequest(
+            url: issuer.jwksURL, headers: [(name: "Accept", value: "application/json")], deadline: policy.timeout,
+            maximumResponseBytes: KeySet.maximumBytes)
+        do {
+            let response = try await fetcher.fetch(request)
+            guard response.status == 200 else { return fail("status \(response.status)") }
+            let set = try KeySet(jwks: response.body, generation: KeySetGeneration.next())
+            guard !set.isEmpty else { return fail("no usable key") }
+            accept(set, response)
+            return true
+        } catch let error as FetchError {
+            return fail("\(error)")
+        } catch let error as KeySetError {
+            return fail(error.rawValue)
+        } catch {
+            return fail("\(error)")
+        }
+    }
+
+    private func accept(_ set: KeySet, _ response: FetchResponse) {
+        let age = CacheControl.maximumAge(response.header("cache-control")) ?? policy.maximumAge
+        let fetchedAt = now()
+        held = Held(
+            set: set, fetchedAt: fetchedAt,
+            freshUntil: fetchedAt + min(max(age, policy.minimumAge), policy.maximumAge))
+        status.refreshes += 1
+        status.fetchedAt = fetchedAt
+        for reason in set.dropped {
+            logger.warning("key left out of the key set", metadata: ["issuer": "\(issuer.name)", "key": "\(reason)"])
+        }
+        publish(set)
+        do {
+            try file?.write(response.body, fetchedAt: fetchedAt)
+        } catch {
+            logger.warning("key set not kept on disk", metadata: ["issuer": "\(issuer.name)", "error": "\(error)"])
+        }
+    }
+
+    private func fail(_ reason: String) -> Bool {
+        status.failures += 1
+        logger.warning(
+            "key set not fetched",
+            metadata: ["issuer": "\(issuer.name)", "url": "\(issuer.jwksURL)", "reason": "\(reason)"])
+        return false
+    }
+
+    /// The last good set serves for a bounded time; then verification fails closed.
+    private func expire() {
+        guard let held, now() > held.freshUntil + policy.staleLimit else { return }
+        self.held = nil
+        publish(nil)
+        logger.error("key set too old to be trusted", metadata: ["issuer": "\(issuer.name)"])
+    }
+
+    private func restore() {
+        guard let file else { return }
+        do {
+            guard let kept = try file.read(), now() - kept.fetchedAt <= policy.maximumAge + policy.staleLimit else {
+                return
+            }
+            let set = try KeySet(jwks: kept.document, generation: KeySetGeneration.next())
+            guard !set.isEmpty else { return }
+            held = Held(set: set, fetchedAt: kept.fetchedAt, freshUntil: kept.fetchedAt)
+            status.fetchedAt = kept.fetchedAt
+            publish(set)
+        } catch {
+            logger.warning("kept key set not read", metadata: ["issuer": "\(issuer.name)", "error": "\(error)"])
+        }
+    }
+}

@@ -1,0 +1,309 @@
+internal import Cryptography
+internal import HTTP1
+internal import HTTPTypes
+internal import Listener
+internal import NIOCore
+internal import Pipeline
+internal import SignIn
+internal import Telemetry
+internal import Upstream
+
+/// One request from its head to the last byte of its response: asks the gate, and does what it decided.
+///
+/// It is the sink of the client's bytes and of the backend's alike, so that nothing is passed through a third.
+final class Exchange: ExchangeSink, UpstreamResponseReceiver {
+    private enum State {
+        /// A key is being looked for. What the client sends waits.
+        case awaitingKeys
+        case collecting(EndpointCall)
+        case forwarding(UpstreamExchange)
+        case done
+    }
+
+    /// The most body bytes an endpoint of the gateway's takes (api.md).
+    private static let endpointBodyLimit = 64 << 10
+
+    private let service: LoopService
+    private let request: InboundRequest
+    private let requestID: String
+    private let startedAt: Int64
+    private var writer: ResponseWriter?
+    private var bodyWriter: ResponseBodyWriter?
+    private let demand: BodyDemand
+    private var state = State.awaitingKeys
+    private var heldBody: ByteBuffer?
+    private var bodyHasEnded: Bool
+
+    // For the log.
+    private var status = 0
+    private var bytesSent = 0
+    private var routeIndex: Int?
+    private var upstreamIndex: Int?
+    private var subject: String?
+    private var reason: String?
+    private var forwardedAt: NIODeadline?
+    private var upstreamDuration: TimeAmount?
+
+    init(_ request: InboundRequest, _ writer: consuming ResponseWriter, service: LoopService) {
+        self.service = service
+        self.request = request
+        self.startedAt = WallClock.milliseconds()
+        self.requestID = service.requestID(of: request.head, at: startedAt)
+        self.demand = writer.bodyDemand
+        self.writer = consume writer
+        self.bodyHasEnded = request.body == .none
+        service.metrics.requestBegan()
+    }
+
+    // MARK: Deciding
+
+    func decide(keysWereLookedUp: Bool = false) {
+        let context = RequestContext(
+            peer: request.peer, scheme: request.head.scheme ?? "http", requestID: requestID,
+            trace: service.trace(of: request.head), now: startedAt / 1000, keysWereLookedUp: keysWereLookedUp)
+        let decision = service.decide(request.head, context)
+        switch consume decision {
+        case .forward(let permit):
+            forward(permit)
+        case .endpoint(let number, let routeIndex, let token):
+            self.routeIndex = routeIndex
+            collect(service.plan.operations[number], token)
+        case .refuse(let refusal, let routeIndex):
+            self.routeIndex = routeIndex
+            refuse(refusal)
+        case .directCognito(let call):
+            refuseDirect(call)
+        case .needsKeys(let issuerIndex, let keyID):
+            lookUpKeys(issuerIndex, keyID)
+        }
+    }
+
+    private func lookUpKeys(_ issuerIndex: Int, _ keyID: String) {
+        let keys = service.plan.keyServices[issuerIndex]
+        let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
+        let eventLoop = service.eventLoop
+        Task {
+            // Whatever came of it, the loop has the sets by now, or has none.
+            _ = await keys.lookUp(keyID)
+            eventLoop.execute { exchange.value.keysWereLookedUp() }
+        }
+    }
+
+    private func keysWereLookedUp() {
+        guard case .awaitingKeys = state else { return }
+        decide(keysWereLookedUp: true)
+        guard let held = heldBody else {
+            if bodyHasEnded, request.body != .none { passEnd() }
+            return
+        }
+        heldBody = nil
+        let wantsMore = pass(held)
+        if bodyHasEnded { passEnd() } else if wantsMore { demand.resume() }
+    }
+
+    // MARK: Forwarding
+
+    private func forward(_ permit: consuming Permit) {
+        routeIndex = permit.routeIndex
+        subject = permit.subject
+        guard let index = service.plan.upstreamOfRoute[permit.routeIndex] else {
+            return refuse(Refusal(.internalFailure, reason: "route-without-upstream"))
+        }
+        upstreamIndex = index
+        let framing: BodyFraming =
+            switch request.body {
+            case .none: .none
+            case .length(let length): .length(length)
+            case .unknownLength: .chunked
+            }
+        let forwarded = ForwardedRequest(permit, framing: framing)
+        forwardedAt = .now()
+        state = .forwarding(service.pools[index].send(forwarded, to: self))
+    }
+
+    func upstreamResponded(_ head: HTTPResponse) {
+        status = head.status.code
+        guard let writer = writer.take() else { return }
+        var head = head
+        head.headerFields = ResponseFields.forClient(head.headerFields, requestID: requestID)
+        bodyWriter = writer.start(head)
+    }
+
+    func upstreamSent(_ body: ByteBuffer) {
+        bytesSent += body.readableBytes
+        bodyWriter?.write(body)
+    }
+
+    func upstreamPaused() {
+        bodyWriter?.flush()
+    }
+
+    func upstreamFinished() {
+        stopUpstreamClock()
+        state = .done
+        record()
+        bodyWriter.take()?.end()
+    }
+
+    func upstreamFailed(_ fault: UpstreamFault) {
+        stopUpstreamClock()
+        if let upstreamIndex { service.metrics.upstreamFailed(upstreamIndex) }
+        guard let bodyWriter = bodyWriter.take() else { return refuse(Refusal(fault)) }
+        reason = fault.reason
+        state = .done
+        record()
+        // The client must not take what it has for the whole.
+        bodyWriter.breakOff()
+    }
+
+    func upstreamWantsBody() {
+        demand.resume()
+    }
+
+    private func stopUpstreamClock() {
+        guard let forwardedAt else { return }
+        upstreamDuration = .now() - forwardedAt
+    }
+
+    // MARK: Endpoints
+
+    private func collect(_ operation: AccountOperation, _ token: VerifiedToken?) {
+        subject = token?.subject
+        let call = EndpointCall(operation, token, request.head, requestID: requestID, peer: request.peer)
+        if case .length(let length) = request.body, length > Self.endpointBodyLimit { return refuseLargeBody() }
+        state = .collecting(call)
+        if request.body == .none { perform(call) }
+    }
+
+    private func refuseLargeBody() {
+        refuse(Refusal(.payloadTooLarge, reason: "body-too-large"))
+    }
+
+    private func perform(_ call: EndpointCall) {
+        guard let accounts = service.plan.accounts else {
+            return refuse(Refusal(.internalFailure, reason: "endpoint-without-service"))
+        }
+        let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
+        let eventLoop = service.eventLoop
+        let accountRequest = call.accountRequest()
+        Task {
+            let answer = await accounts.answer(accountRequest)
+            eventLoop.execute { exchange.value.finish(answer) }
+        }
+    }
+
+    private func finish(_ answer: AccountAnswer) {
+        guard case .collecting = state else { return }
+        subject = answer.subject ?? subject
+        reason = answer.reason
+        var head = HTTPResponse(status: answer.status, headerFields: answer.headers)
+        head.headerFields[.contentLength] = nil
+        let (whole, body) = Refusal.answer(head, answer.body, requestID: requestID)
+        self.answer(whole, body)
+    }
+
+    // MARK: Answering
+
+    private func refuse(_ refusal: Refusal) {
+        reason = refusal.reason
+        let (head, body) = refusal.answer(requestID: requestID)
+        answer(head, body)
+    }
+
+    private func refuseDirect(_ call: DirectCognitoCall) {
+        reason = "direct-cognito"
+        service.metrics.directCognitoCall(operation: call.operation)
+        let answer = service.plan.directCognito
+        let (head, body) = Refusal.answer(
+            answer.response(requestID: requestID), answer.body, requestID: requestID)
+        self.answer(head, body)
+    }
+
+    private func answer(_ head: HTTPResponse, _ body: ByteBuffer) {
+        state = .done
+        status = head.status.code
+        guard let writer = writer.take() else { return }
+        bytesSent = request.head.method == .head ? 0 : body.readableBytes
+        record()
+        writer.answer(head, body)
+    }
+
+    // MARK: ExchangeSink
+
+    func receive(_ body: ByteBuffer) -> Bool {
+        service.metrics.received(bytes: body.readableBytes)
+        return pass(body)
+    }
+
+    private func pass(_ body: ByteBuffer) -> Bool {
+        switch state {
+        case .awaitingKeys:
+            hold(body)
+            return false
+        case .collecting(let call):
+            call.body.append(contentsOf: body.readableBytesView)
+            if call.body.count > Self.endpointBodyLimit { refuseLargeBody() }
+            return true
+        case .forwarding(let upstream):
+            return upstream.send(body: body)
+        case .done:
+            return true
+        }
+    }
+
+    private func hold(_ body: ByteBuffer) {
+        if heldBody == nil {
+            heldBody = body
+        } else {
+            heldBody?.writeImmutableBuffer(body)
+        }
+    }
+
+    func receiveEnd() {
+        guard !bodyHasEnded else { return }
+        bodyHasEnded = true
+        if case .awaitingKeys = state { return }
+        passEnd()
+    }
+
+    private func passEnd() {
+        switch state {
+        case .collecting(let call): perform(call)
+        case .forwarding(let upstream): upstream.finishBody()
+        case .awaitingKeys, .done: break
+        }
+    }
+
+    func clientIsWritable(_ isWritable: Bool) {
+        guard case .forwarding(let upstream) = state else { return }
+        if isWritable { upstream.resume() } else { upstream.pause() }
+    }
+
+    func clientDisconnected() {
+        let ended = state
+        guard writer != nil || bodyWriter != nil else { return }
+        state = .done
+        if case .forwarding(let upstream) = ended { upstream.cancel() }
+        stopUpstreamClock()
+        _ = writer.take()
+        _ = bodyWriter.take()
+        reason = "client-disconnected"
+        // What nginx logs for it; no response carries this status.
+        if status == 0 { status = 499 }
+        record()
+    }
+
+    // MARK: The log
+
+    private func record() {
+        service.record(
+            AccessRecord(
+                time: startedAt, requestID: requestID, clientAddress: request.peer,
+                method: request.head.method.rawValue, target: request.head.path ?? "", status: status,
+                bytesSent: Int64(bytesSent), duration: (.now() - request.receivedAt).nanoseconds / 1000,
+                upstreamDuration: upstreamDuration.map { $0.nanoseconds / 1000 },
+                route: routeIndex.map { service.plan.gate.routes.routes[$0].name }, subject: subject,
+                denialReason: reason),
+            routeIndex: routeIndex)
+    }
+}

@@ -1,0 +1,118 @@
+internal import Curl
+internal import HTTPTypes
+internal import Listener
+internal import NIOCore
+internal import Pipeline
+internal import SignIn
+internal import Telemetry
+internal import Upstream
+
+/// Serves the connections of one event loop. Everything a request touches on its way is here and needs no lock.
+final class LoopService: RequestService {
+    let eventLoop: any EventLoop
+    let plan: ServingPlan
+    let pools: [UpstreamPool]
+    let tokens: TokenCache
+    let metrics: LoopMetrics
+    let recorder: AccessRecorder?
+    private let curl: CurlLoop
+    private(set) var keySets: [KeySet?]
+    private var random: FastRandom
+
+    /// - Precondition: on `curl`'s event loop.
+    init(plan: ServingPlan, curl: CurlLoop, metrics: LoopMetrics) {
+        self.eventLoop = curl.eventLoop
+        self.plan = plan
+        self.curl = curl
+        self.metrics = metrics
+        self.pools = plan.upstreams.enumerated().map { index, settings in
+            UpstreamPool(settings: settings, loop: curl) { event in
+                switch event {
+                case .opened: metrics.upstreamConnectionOpened(index)
+                case .reused: metrics.upstreamConnectionReused(index)
+                case .retried: metrics.upstreamRetried(index)
+                }
+            }
+        }
+        self.tokens = TokenCache()
+        self.keySets = Array(repeating: nil, count: plan.keyServices.count)
+        self.recorder = plan.accessLog?.makeRecorder()
+        self.random = FastRandom()
+    }
+
+    func use(_ keySet: KeySet?, ofIssuer index: Int) {
+        keySets[index] = keySet
+    }
+
+    func close() {
+        for pool in pools { pool.close() }
+        curl.close()
+    }
+
+    // MARK: RequestService
+
+    func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
+        let exchange = Exchange(request, writer, service: self)
+        exchange.decide()
+        return exchange
+    }
+
+    func refuse(_ fault: ListenerFault, peer: String) -> (HTTPResponse, ByteBuffer) {
+        let refusal = Refusal(fault)
+        let now = WallClock.milliseconds()
+        let requestID = makeRequestID(at: now)
+        let (head, body) = refusal.answer(requestID: requestID)
+        metrics.requestBegan()
+        record(
+            AccessRecord(
+                time: now, requestID: requestID, clientAddress: peer, method: "-", target: "-",
+                status: head.status.code, bytesSent: Int64(body.readableBytes), duration: 0,
+                denialReason: refusal.reason),
+            routeIndex: nil)
+        return (head, body)
+    }
+
+    func connectionOpened() { metrics.connectionOpened() }
+    func connectionClosed() { metrics.connectionClosed() }
+
+    // MARK: For exchanges
+
+    func decide(_ head: HTTPRequest, _ context: RequestContext) -> Decision {
+        let (hits, misses) = (tokens.hitCount, tokens.missCount)
+        let decision = plan.gate.decide(head, context, cache: tokens, keySets: keySets)
+        if tokens.hitCount != hits { metrics.tokenCacheHit() }
+        if tokens.missCount != misses { metrics.tokenCacheMiss() }
+        return decision
+    }
+
+    /// The client's own id where it is usable, else a new one.
+    func requestID(of head: HTTPRequest, at milliseconds: Int64) -> String {
+        for field in head.headerFields where field.name == .requestID {
+            if let accepted = RequestID.accepted(field.value) { return accepted }
+        }
+        return makeRequestID(at: milliseconds)
+    }
+
+    private func makeRequestID(at milliseconds: Int64) -> String {
+        RequestID.make(
+            milliseconds: UInt64(clamping: milliseconds), random: (high: random.next(), low: random.next()))
+    }
+
+    /// The client's trace where it has one, else the beginning of a new one.
+    func trace(of head: HTTPRequest) -> TraceContext {
+        for field in head.headerFields where field.name == .traceparent {
+            if let context = TraceContext(parsing: field.value) { return context }
+        }
+        return TraceContext(random: (random.next(), random.next(), random.next()))
+    }
+
+    /// Counts and logs a request that has ended.
+    func record(_ record: consuming AccessRecord, routeIndex: Int?) {
+        metrics.requestEnded(
+            route: routeIndex, status: record.status, duration: record.duration,
+            upstreamDuration: record.upstreamDuration)
+        metrics.sent(bytes: Int(record.bytesSent))
+        if let reason = record.denialReason { metrics.denied(reason) }
+        recorder?.record(record)
+    }
+}

@@ -1,0 +1,160 @@
+internal import Logging
+internal import Pipeline
+internal import Cryptography
+internal import HTTPTypes
+internal import NIOCore
+internal import Settings
+internal import SignIn
+internal import Telemetry
+internal import Upstream
+
+/// What all event loops serve with. A value: a reload makes another one.
+struct ServingPlan: Sendable {
+    var gate: Gate
+    /// For each route the position of its upstream, nil where the gateway answers itself.
+    var upstreamOfRoute: [Int?]
+    var upstreams: [Upstream.UpstreamSettings]
+    /// The endpoints' operations by number.
+    var operations: [AccountOperation]
+    var accounts: CognitoAccounts?
+    /// In the verifier's order.
+    var keyServices: [KeySetService]
+    var directCognito: DirectCognitoAnswer
+    var accessLog: AccessLog?
+}
+
+/// What is wrong with settings that read well one by one but do not fit together.
+package struct WiringFault: Error, CustomStringConvertible {
+    package let description: String
+}
+
+/// Builds the parts of a ``ServingPlan`` that need no running service.
+enum Wiring {
+    static func issuers(_ settings: GatewaySettings) -> [Issuer] {
+        settings.issuers.map { issuer in
+            var made = Issuer.cognito(
+                name: issuer.name, region: issuer.region, userPoolID: issuer.userPoolID,
+                clientIDs: Set(issuer.clientIDs), tokenUses: Set(issuer.tokenUses.map(\.tokenUse)),
+                issuer: issuer.issuer, jwksURL: issuer.jwksURL.description)
+            made.skew = issuer.clockSkew.components.seconds
+            return made
+        }
+    }
+
+    /// The gateway's own endpoints first, then the configured routes in their order.
+    static func gate(_ settings: GatewaySettings, issuers: [Issuer]) throws(WiringFault) -> Gate {
+        let routes = try endpointRoutes(settings) + configuredRoutes(settings)
+        let table: RouteTable
+        do {
+            table = try RouteTable(routes)
+        } catch {
+            throw WiringFault(description: error.message)
+        }
+        return Gate(
+            routes: table,
+            verifier: TokenVerifier(issuers: issuers, maximumTokenBytes: settings.limits.tokenBytes),
+            cognito: CognitoGuard(hostedDomains: settings.directCognito.hostedDomains),
+            identityNamespace: settings.identity.namespace)
+    }
+
+    private static func configuredRoutes(_ settings: GatewaySettings) throws(WiringFault) -> [Route] {
+        var routes: [Route] = []
+        for route in settings.routes {
+            routes.append(
+                Route(
+                    name: route.name, pattern: try pattern(route.path),
+                    methods: route.methods.map { Set($0.compactMap(HTTPRequest.Method.init(rawValue:))) },
+                    access: route.access.access, issuers: route.issuers.isEmpty ? nil : Set(route.issuers),
+                    tokenUses: Set(route.tokenUses.map(\.tokenUse)), destination: .upstream(route.upstream),
+                    forwardToken: route.forwardToken))
+        }
+        return routes
+    }
+
+    private static func endpointRoutes(_ settings: GatewaySettings) throws(WiringFault) -> [Route] {
+        guard let cognito = settings.signIn.cognito else { return [] }
+        var routes: [Route] = []
+        for (number, endpoint) in AccountOperation.all(prefix: cognito.prefix).enumerated() {
+            routes.append(
+                Route(
+                    name: "gatehouse:\(endpoint.operation.rawValue)", pattern: try pattern(endpoint.path),
+                    methods: [endpoint.method], access: endpoint.operation.needsBearer ? .required : .public,
+                    issuers: [cognito.issuer], tokenUses: [.access], destination: .endpoint(number)))
+        }
+        return routes
+    }
+
+    private static func pattern(_ text: String) throws(WiringFault) -> RoutePattern {
+        do {
+            return try RoutePattern(text)
+        } catch {
+            throw WiringFault(description: "\(text): \(error.message)")
+        }
+    }
+
+    static func operations(_ settings: GatewaySettings) -> [AccountOperation] {
+        settings.signIn.cognito.map { AccountOperation.all(prefix: $0.prefix).map(\.operation) } ?? []
+    }
+
+    static func upstreams(_ settings: GatewaySettings) -> [Upstream.UpstreamSettings] {
+        settings.upstreams.map { upstream in
+            Upstream.UpstreamSettings(
+                name: upstream.name, url: upstream.url.description, connectTimeout: upstream.connectTimeout,
+                firstByteTimeout: TimeAmount(upstream.firstByteTimeout),
+                idleTimeout: TimeAmount(upstream.idleTimeout), keepAlive: TimeAmount(upstream.keepAlive),
+                maximumIdleConnections: upstream.maximumIdleConnections)
+        }
+    }
+
+    static func upstreamOfRoute(_ gate: Gate, _ upstreams: [Upstream.UpstreamSettings]) -> [Int?] {
+        gate.routes.routes.map { route in
+            guard case .upstream(let name) = route.destination else { return nil }
+            return upstreams.firstIndex { $0.name == name }
+        }
+    }
+
+    static func keySetPolicy(_ settings: KeySetSettings) -> KeySetService.Policy {
+        KeySetService.Policy(
+            minimumAge: settings.minimumLifetime.components.seconds,
+            maximumAge: settings.maximumLifetime.components.seconds,
+            unknownKeyInterval: settings.unknownKeyInterval.components.seconds,
+            staleLimit: settings.staleLimit.components.seconds, timeout: settings.timeout)
+    }
+
+    static func accounts(
+        _ settings: GatewaySettings, fetcher: any Fetcher, logger: Logger
+    ) throws -> CognitoAccounts? {
+        guard let cognito = settings.signIn.cognito else { return nil }
+        guard let issuer = settings.issuers.first(where: { $0.name == cognito.issuer }) else {
+            throw WiringFault(description: "sign_in.cognito.issuer names no issuer")
+        }
+        return CognitoAccounts(
+            settings: CognitoAccountSettings(
+                endpoint: cognito.endpoint.description, issuer: issuer.issuer, poolID: issuer.userPoolID,
+                clientID: cognito.clientID, clientSecret: cognito.clientSecret,
+                sealingKeys: try SealingKeys.ring(cognito.sealingKeys, stateDirectory: settings.stateDirectory),
+                refreshLifetime: cognito.refreshTokenLifetime.components.seconds,
+                briefRefreshLifetime: cognito.shortRefreshTokenLifetime.components.seconds,
+                returnIDToken: cognito.includeIDToken),
+            fetcher: fetcher, now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) }, logger: logger)
+    }
+}
+
+extension TokenUseSetting {
+    fileprivate var tokenUse: TokenUse {
+        switch self {
+        case .access: .access
+        case .id: .id
+        }
+    }
+}
+
+extension AccessSetting {
+    fileprivate var access: Access {
+        switch self {
+        case .public: .public
+        case .optional: .optional
+        case .required: .required
+        }
+    }
+}

@@ -1,0 +1,167 @@
+package import NIOCore
+
+/// Takes one message's body out of a connection's bytes, as far as they have arrived.
+package struct BodyDecoder: Sendable {
+    package enum Part: Equatable, Sendable {
+        case data(ByteBuffer)
+        /// The body is complete. Trailer fields were checked; they are dropped, which RFC 9110 §6.5.1 allows,
+        /// so that nothing in them can be taken for a header field.
+        case end
+    }
+
+    private enum State: Equatable, Sendable {
+        case remaining(Int)
+        case untilClose
+        case chunkSize
+        case chunkData(Int)
+        case chunkDataEnd
+        case trailers
+        case ended
+    }
+
+    /// Room for a chunk's size and extensions, and for the trailer section, in bytes.
+    private static let chunkLineLimit = 256
+    private static let trailerLimit = 8 << 10
+
+    private var state: State
+
+    package init(_ framing: BodyFraming) {
+        state =
+            switch framing {
+            case .none: .ended
+            case .length(let length): .remaining(length)
+            case .chunked: .chunkSize
+            case .untilClose: .untilClose
+            }
+    }
+
+    package var isUntilClose: Bool { state == .untilClose }
+
+    /// The next part, or nothing when more bytes are needed. After `.end` the rest of `buffer` is the next message's.
+    package mutating func next(from buffer: inout ByteBuffer) throws(HTTP1Fault) -> Part? {
+        while true {
+            switch state {
+            case .ended:
+                return .end
+            case .untilClose:
+                return take(buffer.readableBytes, from: &buffer)
+            case .remaining(let count):
+                guard let part = take(count, from: &buffer) else { return nil }
+                let left = count - Self.count(part)
+                state = left == 0 ? .ended : .remaining(left)
+                return part
+            case .chunkSize:
+                guard let size = try chunkSize(&buffer) else { return nil }
+                state = size == 0 ? .trailers : .chunkData(size)
+            case .chunkData(let count):
+                guard let part = take(count, from: &buffer) else { return nil }
+                let left = count - Self.count(part)
+                state = left == 0 ? .chunkDataEnd : .chunkData(left)
+                return part
+            case .chunkDataEnd:
+                guard try chunkDataEnd(&buffer) else { return nil }
+                state = .chunkSize
+            case .trailers:
+                guard try trailers(&buffer) else { return nil }
+                state = .ended
+            }
+        }
+    }
+
+    private static func count(_ part: Part) -> Int {
+        if case .data(let data) = part { return data.readableBytes }
+        return 0
+    }
+
+    private func take(_ limit: Int, from buffer: inout ByteBuffer) -> Part? {
+        let count = min(limit, buffer.readableBytes)
+        guard count > 0, let data = buffer.readSlice(length: count) else { return nil }
+        return .data(data)
+    }
+
+    /// `chunk-size [chunk-ext] CRLF` (RFC 9112 §7.1); extensions are checked for their bytes and dropped.
+    private func chunkSize(_ buffer: inout ByteBuffer) throws(HTTP1Fault) -> Int? {
+        guard let length = try Self.lineLength(buffer, limit: Self.chunkLineLimit) else { return nil }
+        let size: Int? = unsafe buffer.withUnsafeReadableBytes { bytes in
+            unsafe Self.parseChunkSize(UnsafeRawBufferPointer(rebasing: bytes[..<length]))
+        }
+        guard let size else { throw .malformedChunk }
+        buffer.moveReaderIndex(forwardBy: length + 2)
+        return size
+    }
+
+    private static func parseChunkSize(_ line: UnsafeRawBufferPointer) -> Int? {
+        var size = 0
+        var digits = 0
+        for index in 0..<line.count {
+            let byte = unsafe line[index]
+            guard let digit = hexDigit(byte) else { break }
+            digits += 1
+            guard digits <= 13 else { return nil }
+            size = size << 4 | digit
+        }
+        guard digits > 0 else { return nil }
+        guard digits < line.count else { return size }
+        guard unsafe line[digits] == UInt8(ascii: ";"),
+            unsafe Grammar.isFieldContent(UnsafeRawBufferPointer(rebasing: line[digits...]))
+        else { return nil }
+        return size
+    }
+
+    private static func hexDigit(_ byte: UInt8) -> Int? {
+        switch byte {
+        case 0x30...0x39: Int(byte - 0x30)
+        case 0x41...0x46: Int(byte - 0x41 + 10)
+        case 0x61...0x66: Int(byte - 0x61 + 10)
+        default: nil
+        }
+    }
+
+    /// The length of the line at the front of `buffer` without its CRLF, nil when it is not complete.
+    private static func lineLength(_ buffer: ByteBuffer, limit: Int) throws(HTTP1Fault) -> Int? {
+        let outcome: Result<Int?, HTTP1Fault> = unsafe buffer.withUnsafeReadableBytes { bytes in
+            guard let feed = unsafe Grammar.firstLineFeed(in: bytes, from: 0) else {
+                return bytes.count > limit ? .failure(.malformedChunk) : .success(nil)
+            }
+            guard feed > 0, feed <= limit, unsafe bytes[feed - 1] == Grammar.carriageReturn else {
+                return .failure(.malformedChunk)
+            }
+            return .success(feed - 1)
+        }
+        return try outcome.get()
+    }
+
+    private func chunkDataEnd(_ buffer: inout ByteBuffer) throws(HTTP1Fault) -> Bool {
+        let first = buffer.getInteger(at: buffer.readerIndex, as: UInt8.self)
+        guard first == nil || first == Grammar.carriageReturn else { throw .malformedChunk }
+        guard buffer.readableBytes >= 2 else { return false }
+        guard buffer.getInteger(at: buffer.readerIndex + 1, as: UInt8.self) == Grammar.lineFeed else {
+            throw .malformedChunk
+        }
+        buffer.moveReaderIndex(forwardBy: 2)
+        return true
+    }
+
+    /// Reads one trailer line after the other until the empty one (RFC 9112 §7.1.2).
+    private func trailers(_ buffer: inout ByteBuffer) throws(HTTP1Fault) -> Bool {
+        let outcome: Result<Int?, HTTP1Fault> = unsafe buffer.withUnsafeReadableBytes { bytes in
+            Result { () throws(HTTP1Fault) in
+                var start = 0
+                while let feed = unsafe Grammar.firstLineFeed(in: bytes, from: start) {
+                    guard feed > start, unsafe bytes[feed - 1] == Grammar.carriageReturn, feed <= Self.trailerLimit
+                    else { throw .malformedChunk }
+                    if feed - 1 == start {
+                        _ = try unsafe FieldLines(parsing: UnsafeRawBufferPointer(rebasing: bytes[..<start]))
+                        return feed + 1
+                    }
+                    start = feed + 1
+                }
+                guard bytes.count <= Self.trailerLimit else { throw .malformedChunk }
+                return nil
+            }
+        }
+        guard let length = try outcome.get() else { return false }
+        buffer.moveReaderIndex(forwardBy: length)
+        return true
+    }
+}

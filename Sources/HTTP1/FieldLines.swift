@@ -1,0 +1,117 @@
+internal import HTTPTypes
+
+/// The field lines of one head or trailer section, parsed strictly (RFC 9112 §5).
+struct FieldLines {
+    private(set) var fields = HTTPFields()
+    /// What decides framing and the connection's life, collected on the way.
+    private(set) var framing = FramingFields()
+
+    /// Parses `bytes`, complete lines each ending in CRLF, up to but without the empty line.
+    ///
+    /// Transfer-Encoding and Host are not among ``fields``: they are read here once, and are written again from
+    /// what was understood, never copied. Content-Length stays, being part of the message in every HTTP version.
+    init(parsing bytes: UnsafeRawBufferPointer) throws(HTTP1Fault) {
+        var position = 0
+        while position < bytes.count {
+            guard let feed = unsafe Grammar.firstLineFeed(in: bytes, from: position), feed > position else {
+                throw .bareLineFeed
+            }
+            let line = unsafe UnsafeRawBufferPointer(rebasing: bytes[position..<(feed - 1)])
+            try unsafe append(line)
+            position = feed + 1
+        }
+    }
+
+    private mutating func append(_ line: UnsafeRawBufferPointer) throws(HTTP1Fault) {
+        guard let first = unsafe line.first else { throw .malformedField }
+        // RFC 9112 §5.2: a line that begins with white space continues the one before; refused.
+        guard first != Grammar.space, first != Grammar.tab else { throw .obsoleteFolding }
+        guard let colon = unsafe line.firstIndex(of: Grammar.colon) else { throw .malformedField }
+        let nameBytes = unsafe UnsafeRawBufferPointer(rebasing: line[..<colon])
+        let value = unsafe Grammar.trimmed(UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))
+        guard unsafe Grammar.isFieldContent(value) else { throw .malformedField }
+        if let known = unsafe KnownField.lookUp(nameBytes) {
+            if try unsafe !framing.take(known, value) {
+                unsafe fields.append(HTTPField(name: known.name, lenientValue: value))
+            }
+            return
+        }
+        guard unsafe Grammar.isToken(nameBytes),
+            let name = unsafe HTTPField.Name(String(decoding: nameBytes, as: UTF8.self))
+        else { throw .malformedField }
+        unsafe fields.append(HTTPField(name: name, lenientValue: value))
+    }
+}
+
+/// The fields that say how long a message is and what becomes of its connection.
+struct FramingFields {
+    private(set) var host: String?
+    private(set) var hostCount = 0
+    private(set) var contentLength: Int?
+    private(set) var transferEncodingCount = 0
+    private(set) var isChunked = false
+    private(set) var connectionClose = false
+    private(set) var connectionKeepAlive = false
+    private(set) var expectContinue = false
+    private(set) var otherExpectation = false
+
+    /// Reads `value` if `known` is such a field.
+    ///
+    /// - Returns: whether the field is used up, that is, must not be among the message's fields.
+    mutating func take(_ known: KnownField, _ value: UnsafeRawBufferPointer) throws(HTTP1Fault) -> Bool {
+        switch known {
+        case .host:
+            hostCount += 1
+            host = unsafe String(decoding: value, as: UTF8.self)
+            return true
+        case .contentLength:
+            // RFC 9112 §6.3: even a repeated equal length may be refused, and one value is one value.
+            guard contentLength == nil, let length = unsafe Self.length(value) else { throw .malformedContentLength }
+            contentLength = length
+            return false
+        case .transferEncoding:
+            transferEncodingCount += 1
+            isChunked = unsafe Grammar.equals(value, ignoringCase: "chunked")
+            return true
+        case .connection:
+            unsafe takeConnection(value)
+            return false
+        case .expect:
+            // RFC 9110 §10.1.1 knows one expectation.
+            if unsafe Grammar.equals(value, ignoringCase: "100-continue") {
+                expectContinue = true
+            } else {
+                otherExpectation = true
+            }
+            return false
+        default:
+            return false
+        }
+    }
+
+    private mutating func takeConnection(_ value: UnsafeRawBufferPointer) {
+        var rest = unsafe value[...]
+        while unsafe !rest.isEmpty {
+            let end = unsafe rest.firstIndex(of: UInt8(ascii: ",")) ?? rest.endIndex
+            let option = unsafe Grammar.trimmed(UnsafeRawBufferPointer(rebasing: rest[..<end]))
+            unsafe rest = rest[min(end + 1, rest.endIndex)...]
+            if unsafe Grammar.equals(option, ignoringCase: "close") {
+                connectionClose = true
+            } else if unsafe Grammar.equals(option, ignoringCase: "keep-alive") {
+                connectionKeepAlive = true
+            }
+        }
+    }
+
+    /// 1*DIGIT (RFC 9110 §8.6) up to 2^53: no sign, no list, no blank, no overflow.
+    private static func length(_ value: UnsafeRawBufferPointer) -> Int? {
+        guard unsafe !value.isEmpty, value.count <= 16 else { return nil }
+        var length = 0
+        for index in 0..<value.count {
+            let byte = unsafe value[index]
+            guard Grammar.isDigit(byte) else { return nil }
+            length = length &* 10 &+ Int(byte &- 0x30)
+        }
+        return length <= 1 << 53 ? length : nil
+    }
+}

@@ -1,0 +1,85 @@
+#if canImport(Glibc)
+    internal import Glibc
+#elseif canImport(Musl)
+    internal import Musl
+#endif
+
+/// The byte classes of RFC 9110 §5.6 and RFC 3986, and the two scans that every head goes through.
+enum Grammar {
+    static let carriageReturn = UInt8(ascii: "\r")
+    static let lineFeed = UInt8(ascii: "\n")
+    static let space = UInt8(ascii: " ")
+    static let tab = UInt8(ascii: "\t")
+    static let colon = UInt8(ascii: ":")
+
+    /// tchar (RFC 9110 §5.6.2), by byte value.
+    private static let tokenBytes: [Bool] = {
+        var table = [Bool](repeating: false, count: 256)
+        for byte in UInt8(ascii: "0")...UInt8(ascii: "9") { table[Int(byte)] = true }
+        for byte in UInt8(ascii: "A")...UInt8(ascii: "Z") { table[Int(byte)] = true }
+        for byte in UInt8(ascii: "a")...UInt8(ascii: "z") { table[Int(byte)] = true }
+        for byte in "!#$%&'*+-.^_`|~".utf8 { table[Int(byte)] = true }
+        return table
+    }()
+
+    static func isToken(_ byte: UInt8) -> Bool { tokenBytes[Int(byte)] }
+
+    static func isToken(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard unsafe !bytes.isEmpty else { return false }
+        return unsafe bytes.allSatisfy { tokenBytes[Int($0)] }
+    }
+
+    static func isDigit(_ byte: UInt8) -> Bool { byte &- 0x30 <= 9 }
+
+    /// Lower-cases an ASCII letter; other bytes of a token are told apart by it as well.
+    static func lowercased(_ byte: UInt8) -> UInt8 {
+        byte &- UInt8(ascii: "A") <= 25 ? byte | 0x20 : byte
+    }
+
+    /// The offset of the first LF at or after `start`.
+    static func firstLineFeed(in bytes: UnsafeRawBufferPointer, from start: Int) -> Int? {
+        guard start < bytes.count, let base = bytes.baseAddress,
+            let found = unsafe memchr(base + start, Int32(lineFeed), bytes.count - start)
+        else { return nil }
+        return unsafe UnsafeRawPointer(found) - base
+    }
+
+    /// Whether all bytes are field-vchar, SP or HTAB (RFC 9110 §5.5): no controls, no DEL; obs-text is let through.
+    ///
+    /// Sixteen bytes at a time: a bearer token makes the Authorization value a kilobyte.
+    static func isFieldContent(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        var index = 0
+        let controls = SIMD16<UInt8>(repeating: 0x20)
+        let tabs = SIMD16<UInt8>(repeating: tab)
+        let deletes = SIMD16<UInt8>(repeating: 0x7F)
+        while index &+ 16 <= bytes.count {
+            let block = unsafe bytes.loadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self)
+            let bad = ((block .< controls) .& (block .!= tabs)) .| (block .== deletes)
+            if any(bad) { return false }
+            index &+= 16
+        }
+        while index < bytes.count {
+            let byte = unsafe bytes[index]
+            if (byte < 0x20 && byte != tab) || byte == 0x7F { return false }
+            index &+= 1
+        }
+        return true
+    }
+
+    /// `bytes` without leading and trailing SP and HTAB (OWS, RFC 9110 §5.6.3).
+    static func trimmed(_ bytes: UnsafeRawBufferPointer) -> UnsafeRawBufferPointer {
+        var start = 0
+        var end = bytes.count
+        while start < end, unsafe bytes[start] == space || bytes[start] == tab { start &+= 1 }
+        while end > start, unsafe bytes[end &- 1] == space || bytes[end &- 1] == tab { end &-= 1 }
+        return unsafe UnsafeRawBufferPointer(rebasing: bytes[start..<end])
+    }
+
+    /// Whether `bytes` is `literal`, which is lower case, whatever the case of `bytes`.
+    static func equals(_ bytes: UnsafeRawBufferPointer, ignoringCase literal: StaticString) -> Bool {
+        guard bytes.count == literal.utf8CodeUnitCount else { return false }
+        let expected = unsafe literal.utf8Start
+        for index in 0..<bytes.count where unsafe lowercased(bytes[index]) != expected[index] { return false }
+        return true
+    }
+}

@@ -1,0 +1,40 @@
+/// Finds where a message head ends as its bytes arrive, looking at each byte once.
+///
+/// Lines end in CRLF and nothing else (RFC 9112 §2.2 lets a recipient take a bare LF; two recipients that
+/// differ there are how requests are smuggled, so it is refused here).
+struct HeadScanner {
+    private var scanned = 0
+    private var lineStart = 0
+    private var lineCount = 0
+
+    /// The number of bytes of the head including its final empty line, or nil when more bytes are needed.
+    ///
+    /// - Throws: ``HTTP1Fault`` for a bare LF and for what exceeds `limits`, complete or not.
+    mutating func end(of bytes: UnsafeRawBufferPointer, limits: HeadLimits) throws(HTTP1Fault) -> Int? {
+        while let feed = unsafe Grammar.firstLineFeed(in: bytes, from: scanned) {
+            guard feed > lineStart, unsafe bytes[feed - 1] == Grammar.carriageReturn else { throw .bareLineFeed }
+            let length = feed - 1 - lineStart
+            if length == 0 {
+                guard feed < limits.head else { throw .fieldsTooLarge }
+                return feed + 1
+            }
+            try check(lineLength: length, limits: limits)
+            lineCount += 1
+            guard lineCount <= limits.fieldCount + 1 else { throw .tooManyFields }
+            scanned = feed + 1
+            lineStart = scanned
+        }
+        scanned = bytes.count
+        try check(lineLength: bytes.count - lineStart, limits: limits)
+        guard bytes.count <= limits.head else { throw .fieldsTooLarge }
+        return nil
+    }
+
+    private func check(lineLength: Int, limits: HeadLimits) throws(HTTP1Fault) {
+        if lineCount == 0 {
+            guard lineLength <= limits.requestLine else { throw .targetTooLong }
+        } else {
+            guard lineLength <= limits.fieldLine else { throw .fieldsTooLarge }
+        }
+    }
+}

@@ -1,0 +1,93 @@
+package import HTTPTypes
+package import NIOCore
+
+/// The head of an HTTP/1.1 request, with what its connection must know to go on.
+package struct RequestHead: Sendable {
+    /// Method, authority, path as received, and fields. `Host` is the authority, and not among the fields.
+    package var request: HTTPRequest
+    /// `none`, `length` or `chunked`.
+    package var framing: BodyFraming
+    /// Whether the client would send another request on this connection (RFC 9112 §9.3).
+    package var keepAlive: Bool
+    /// Whether the client waits for `100 Continue` before it sends the body (RFC 9110 §10.1.1).
+    package var expectsContinue: Bool
+    /// 0 or 1.
+    package var minorVersion: Int
+}
+
+/// Parses request heads from a connection's bytes, one after the other.
+package struct RequestHeadParser: Sendable {
+    private let limits: HeadLimits
+    private let scheme: String
+    private var scanner = HeadScanner()
+
+    /// - Parameter scheme: `http` or `https`, by the listener's kind.
+    package init(limits: HeadLimits, scheme: String) {
+        self.limits = limits
+        self.scheme = scheme
+    }
+
+    /// Whether some bytes of a head have been seen, so that a deadline for the rest makes sense.
+    package private(set) var isInHead = false
+
+    /// Takes the next head from `buffer`, or nothing when it is not complete.
+    ///
+    /// - Throws: ``HTTP1Fault``; the connection is then of no more use.
+    package mutating func next(from buffer: inout ByteBuffer) throws(HTTP1Fault) -> RequestHead? {
+        if !isInHead { try skipEmptyLine(&buffer) }
+        guard buffer.readableBytes > 0 else { return nil }
+        isInHead = true
+        let outcome: Result<(RequestHead, Int)?, HTTP1Fault> = unsafe buffer.withUnsafeReadableBytes { bytes in
+            Result { () throws(HTTP1Fault) in
+                guard let end = try unsafe scanner.end(of: bytes, limits: limits) else { return nil }
+                let head = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<end])
+                return (try unsafe parse(head), end)
+            }
+        }
+        guard let (head, length) = try outcome.get() else { return nil }
+        buffer.moveReaderIndex(forwardBy: length)
+        scanner = HeadScanner()
+        isInHead = false
+        return head
+    }
+
+    /// RFC 9112 §2.2: one empty line before a request line is ignored.
+    private func skipEmptyLine(_ buffer: inout ByteBuffer) throws(HTTP1Fault) {
+        guard buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) == Grammar.carriageReturn,
+            let second = buffer.getInteger(at: buffer.readerIndex + 1, as: UInt8.self)
+        else { return }
+        guard second == Grammar.lineFeed else { throw .malformedRequestLine }
+        buffer.moveReaderIndex(forwardBy: 2)
+    }
+
+    private func parse(_ head: UnsafeRawBufferPointer) throws(HTTP1Fault) -> RequestHead {
+        guard let feed = unsafe Grammar.firstLineFeed(in: head, from: 0) else { throw .malformedRequestLine }
+        let line = try unsafe RequestLine(parsing: UnsafeRawBufferPointer(rebasing: head[..<(feed - 1)]))
+        let fieldBytes = unsafe UnsafeRawBufferPointer(rebasing: head[(feed + 1)..<(head.count - 2)])
+        let parsed = try unsafe FieldLines(parsing: fieldBytes)
+        let framing = parsed.framing
+        guard !framing.otherExpectation else { throw .unsupportedExpectation }
+        let authority = try Self.authority(of: line, framing)
+        return RequestHead(
+            request: HTTPRequest(
+                method: line.method, scheme: scheme, authority: authority, path: line.path,
+                headerFields: parsed.fields),
+            framing: try framing.requestFraming(minorVersion: line.minorVersion),
+            keepAlive: !framing.connectionClose && (line.minorVersion == 1 || framing.connectionKeepAlive),
+            expectsContinue: framing.expectContinue && line.minorVersion == 1,
+            minorVersion: line.minorVersion)
+    }
+
+    /// RFC 9112 §3.2: exactly one valid Host in HTTP/1.1; a target that names an authority must name the same.
+    private static func authority(of line: RequestLine, _ framing: FramingFields) throws(HTTP1Fault) -> String? {
+        guard framing.hostCount <= 1 else { throw .malformedHost }
+        guard let host = framing.host else {
+            guard line.minorVersion == 0 else { throw .missingHost }
+            return line.authority
+        }
+        guard Authority.isValid(host) else { throw .malformedHost }
+        guard let named = line.authority else { return host }
+        guard Authority.isSame(named, host) else { throw .malformedHost }
+        return host
+    }
+}

@@ -1,0 +1,127 @@
+internal import HTTPTypes
+
+/// `method SP request-target SP HTTP-version` (RFC 9112 §3).
+struct RequestLine {
+    let method: HTTPRequest.Method
+    /// Path and query exactly as received, in origin-form; `*` for OPTIONS; the authority for CONNECT.
+    let path: String
+    /// The authority of an absolute-form or authority-form target.
+    let authority: String?
+    let minorVersion: Int
+
+    init(parsing line: UnsafeRawBufferPointer) throws(HTTP1Fault) {
+        guard let methodEnd = unsafe line.firstIndex(of: Grammar.space),
+            let targetEnd = unsafe line.lastIndex(of: Grammar.space), targetEnd > methodEnd + 1
+        else { throw .malformedRequestLine }
+        method = try unsafe Self.method(UnsafeRawBufferPointer(rebasing: line[..<methodEnd]))
+        minorVersion = try unsafe Self.version(UnsafeRawBufferPointer(rebasing: line[(targetEnd + 1)...]))
+        let target = unsafe UnsafeRawBufferPointer(rebasing: line[(methodEnd + 1)..<targetEnd])
+        // RFC 3986 has no characters outside visible ASCII; a blank would make a second target of the rest.
+        guard unsafe target.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { throw .malformedTarget }
+        let text = unsafe String(decoding: target, as: UTF8.self)
+        if method == .connect {
+            guard Authority.isValid(text), text.utf8.contains(Grammar.colon) else { throw .malformedTarget }
+            (authority, path) = (text, text)
+        } else if unsafe target[0] == UInt8(ascii: "/") {
+            (authority, path) = (nil, text)
+        } else if method == .options, text == "*" {
+            (authority, path) = (nil, text)
+        } else {
+            (authority, path) = try Self.absoluteForm(text)
+        }
+    }
+
+    private static func method(_ bytes: UnsafeRawBufferPointer) throws(HTTP1Fault) -> HTTPRequest.Method {
+        if unsafe equals(bytes, "GET") { return .get }
+        if unsafe equals(bytes, "POST") { return .post }
+        if unsafe equals(bytes, "PUT") { return .put }
+        if unsafe equals(bytes, "DELETE") { return .delete }
+        guard bytes.count <= 32, unsafe Grammar.isToken(bytes),
+            let method = unsafe HTTPRequest.Method(rawValue: String(decoding: bytes, as: UTF8.self))
+        else { throw .malformedRequestLine }
+        return method
+    }
+
+    private static func equals(_ bytes: UnsafeRawBufferPointer, _ literal: StaticString) -> Bool {
+        guard bytes.count == literal.utf8CodeUnitCount else { return false }
+        for index in 0..<bytes.count where unsafe bytes[index] != literal.utf8Start[index] { return false }
+        return true
+    }
+
+    /// `HTTP/1.0` or `HTTP/1.1`; another well-formed version is ``HTTP1Fault/unsupportedVersion``.
+    static func version(_ bytes: UnsafeRawBufferPointer) throws(HTTP1Fault) -> Int {
+        if unsafe equals(bytes, "HTTP/1.1") { return 1 }
+        if unsafe equals(bytes, "HTTP/1.0") { return 0 }
+        guard bytes.count == 8, unsafe equals(UnsafeRawBufferPointer(rebasing: bytes[..<5]), "HTTP/"),
+            unsafe Grammar.isDigit(bytes[5]), unsafe bytes[6] == UInt8(ascii: "."),
+            unsafe Grammar.isDigit(bytes[7])
+        else { throw .malformedRequestLine }
+        throw .unsupportedVersion
+    }
+
+    /// RFC 9112 §3.2.2, for http and https; user information is refused (RFC 9110 §4.2.4).
+    private static func absoluteForm(_ text: String) throws(HTTP1Fault) -> (String, String) {
+        guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else { throw .malformedTarget }
+        let scheme = text[..<colon].lowercased()
+        guard scheme == "http" || scheme == "https" else { throw .malformedTarget }
+        let rest = text[colon...].dropFirst(3)
+        let end = rest.firstIndex { $0 == "/" || $0 == "?" || $0 == "#" } ?? rest.endIndex
+        let authority = String(rest[..<end])
+        guard !authority.isEmpty, Authority.isValid(authority) else { throw .malformedTarget }
+        let path = rest[end...]
+        return (authority, path.hasPrefix("/") ? String(path) : "/" + path)
+    }
+}
+
+/// `uri-host [":" port]` (RFC 9110 §7.2), without user information.
+enum Authority {
+    static func isValid(_ text: String) -> Bool {
+        var text = text
+        return text.withUTF8 { unsafe isValid(UnsafeRawBufferPointer($0)) }
+    }
+
+    private static func isValid(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let first = unsafe bytes.first, bytes.count <= 255 + 6 else { return false }
+        var hostEnd = 0
+        if first == UInt8(ascii: "[") {
+            guard let close = unsafe bytes.firstIndex(of: UInt8(ascii: "]")), close > 2 else { return false }
+            guard unsafe bytes[1..<close].allSatisfy(isAddressByte) else { return false }
+            hostEnd = close + 1
+        } else {
+            while hostEnd < bytes.count, unsafe isNameByte(bytes[hostEnd]) { hostEnd += 1 }
+            guard hostEnd > 0 else { return false }
+        }
+        return unsafe isPort(UnsafeRawBufferPointer(rebasing: bytes[hostEnd...]))
+    }
+
+    /// Letters, digits, `-`, `.`, `_` and `~`: the names that exist, not everything reg-name would allow.
+    private static func isNameByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x5A, 0x61...0x7A, 0x2D, 0x2E, 0x5F, 0x7E: true
+        default: false
+        }
+    }
+
+    private static func isAddressByte(_ byte: UInt8) -> Bool {
+        switch byte {
+        case 0x30...0x39, 0x41...0x46, 0x61...0x66, 0x3A, 0x2E: true
+        default: false
+        }
+    }
+
+    private static func isPort(_ bytes: UnsafeRawBufferPointer) -> Bool {
+        guard let first = unsafe bytes.first else { return true }
+        guard first == Grammar.colon, bytes.count <= 6 else { return false }
+        var port = 0
+        for index in 1..<bytes.count {
+            let byte = unsafe bytes[index]
+            guard Grammar.isDigit(byte) else { return false }
+            port = port * 10 + Int(byte - 0x30)
+        }
+        return port <= 65535
+    }
+
+    static func isSame(_ one: String, _ other: String) -> Bool {
+        one == other || one.lowercased() == other.lowercased()
+    }
+}

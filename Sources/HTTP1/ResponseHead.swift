@@ -1,0 +1,79 @@
+package import HTTPTypes
+package import NIOCore
+
+/// The head of a backend's HTTP/1.1 response, with what its connection must know to go on.
+package struct ResponseHead: Sendable {
+    /// Status and fields; Transfer-Encoding is not among them, Content-Length is.
+    package var response: HTTPResponse
+    package var framing: BodyFraming
+    /// Whether the backend keeps the connection open after this response (RFC 9112 §9.3).
+    package var keepAlive: Bool
+}
+
+/// Parses a backend's response heads, as strictly as requests: a response that can be read two ways is a fault.
+package struct ResponseHeadParser: Sendable {
+    private let limits: HeadLimits
+    private var scanner = HeadScanner()
+
+    package init(limits: HeadLimits = HeadLimits()) {
+        self.limits = limits
+    }
+
+    /// Takes the next head from `buffer`, or nothing when it is not complete.
+    ///
+    /// - Parameter toHead: whether it answers a HEAD request, whose responses have no body.
+    package mutating func next(
+        from buffer: inout ByteBuffer, toHead: Bool
+    ) throws(HTTP1Fault) -> ResponseHead? {
+        guard buffer.readableBytes > 0 else { return nil }
+        let outcome: Result<(ResponseHead, Int)?, HTTP1Fault> = unsafe buffer.withUnsafeReadableBytes { bytes in
+            Result { () throws(HTTP1Fault) in
+                guard let end = try unsafe scanner.end(of: bytes, limits: limits) else { return nil }
+                let head = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<end])
+                return (try unsafe Self.parse(head, toHead: toHead), end)
+            }
+        }
+        guard let (head, length) = try outcome.get() else { return nil }
+        buffer.moveReaderIndex(forwardBy: length)
+        scanner = HeadScanner()
+        return head
+    }
+
+    private static func parse(_ head: UnsafeRawBufferPointer, toHead: Bool) throws(HTTP1Fault) -> ResponseHead {
+        guard let feed = unsafe Grammar.firstLineFeed(in: head, from: 0) else { throw .malformedStatusLine }
+        let line = unsafe UnsafeRawBufferPointer(rebasing: head[..<(feed - 1)])
+        let (status, minorVersion) = try unsafe statusLine(line)
+        let fieldBytes = unsafe UnsafeRawBufferPointer(rebasing: head[(feed + 1)..<(head.count - 2)])
+        let parsed = try unsafe FieldLines(parsing: fieldBytes)
+        let framing = parsed.framing
+        let bodyFraming = try framing.responseFraming(status: status, toHead: toHead, minorVersion: minorVersion)
+        return ResponseHead(
+            response: HTTPResponse(status: .init(code: status), headerFields: parsed.fields),
+            framing: bodyFraming,
+            keepAlive: bodyFraming != .untilClose && !framing.connectionClose
+                && (minorVersion == 1 || framing.connectionKeepAlive))
+    }
+
+    /// `HTTP-version SP status-code SP [reason-phrase]` (RFC 9112 §4). The reason is checked and forgotten.
+    private static func statusLine(_ line: UnsafeRawBufferPointer) throws(HTTP1Fault) -> (Int, Int) {
+        guard line.count >= 12, unsafe line[8] == Grammar.space,
+            line.count == 12 || (unsafe line[12] == Grammar.space)
+        else { throw .malformedStatusLine }
+        let minorVersion: Int
+        do {
+            minorVersion = try unsafe RequestLine.version(UnsafeRawBufferPointer(rebasing: line[..<8]))
+        } catch {
+            throw error == .unsupportedVersion ? error : .malformedStatusLine
+        }
+        var status = 0
+        for index in 9..<12 {
+            let byte = unsafe line[index]
+            guard Grammar.isDigit(byte) else { throw .malformedStatusLine }
+            status = status * 10 + Int(byte - 0x30)
+        }
+        guard status >= 100, status <= 599,
+            unsafe Grammar.isFieldContent(UnsafeRawBufferPointer(rebasing: line[12...]))
+        else { throw .malformedStatusLine }
+        return (status, minorVersion)
+    }
+}

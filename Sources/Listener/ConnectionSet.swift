@@ -1,0 +1,78 @@
+internal import NIOCore
+
+/// A connection that gives up when its deadline has passed, and that can be asked to end.
+protocol TimedConnection: AnyObject {
+    var setIndex: Int { get set }
+    var deadline: NIODeadline { get }
+    func deadlinePassed()
+    /// Ends as soon as nothing is outstanding.
+    func drain()
+    func closeNow()
+}
+
+/// The connections of one event loop. One look at all of them now and then replaces a timer for each, which
+/// every request would have to move.
+final class ConnectionSet {
+    private var connections: [any TimedConnection] = []
+    private var sweep: RepeatedTask?
+    private var isDraining = false
+    private var onEmpty: (() -> Void)?
+
+    /// A deadline is noticed late by at most this.
+    private static let interval = TimeAmount.milliseconds(250)
+
+    init(eventLoop: any EventLoop) {
+        let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        sweep = eventLoop.scheduleRepeatedTask(initialDelay: Self.interval, delay: Self.interval) { _ in
+            bound.value.checkDeadlines()
+        }
+    }
+
+    var count: Int { connections.count }
+
+    func insert(_ connection: any TimedConnection) {
+        connection.setIndex = connections.count
+        connections.append(connection)
+        if isDraining { connection.drain() }
+    }
+
+    func remove(_ connection: any TimedConnection) {
+        let index = connection.setIndex
+        guard index >= 0 else { return }
+        connection.setIndex = -1
+        let last = connections.removeLast()
+        if last !== connection {
+            connections[index] = last
+            last.setIndex = index
+        }
+        if connections.isEmpty, let onEmpty {
+            self.onEmpty = nil
+            onEmpty()
+        }
+    }
+
+    private func checkDeadlines() {
+        let now = NIODeadline.now()
+        for connection in connections where connection.deadline <= now { connection.deadlinePassed() }
+    }
+
+    /// Lets every connection finish what it has begun; `done` is called when all have gone.
+    func drain(done: @escaping () -> Void) {
+        isDraining = true
+        onEmpty = done
+        for connection in connections { connection.drain() }
+        if connections.isEmpty, onEmpty != nil {
+            onEmpty = nil
+            done()
+        }
+    }
+
+    func closeAll() {
+        for connection in connections { connection.closeNow() }
+    }
+
+    func stop() {
+        sweep?.cancel()
+        sweep = nil
+    }
+}

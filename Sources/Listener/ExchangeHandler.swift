@@ -1,0 +1,160 @@
+internal import HTTPTypes
+internal import NIOCore
+internal import NIOHTTPTypes
+
+/// Passes requests to the service and responses back, for HTTP/1.1 connections and HTTP/2 streams alike: it
+/// speaks swift-http-types on both sides.
+final class ExchangeHandler: ChannelDuplexHandler {
+    typealias InboundIn = HTTPRequestPart
+    typealias OutboundIn = Never
+    typealias OutboundOut = HTTPResponsePart
+
+    private enum State {
+        case idle
+        /// The head waits for what follows, which says whether there is a body.
+        case head(HTTPRequest)
+        case running(any ExchangeSink)
+        /// The service has answered; the rest of the request is of no interest.
+        case answered
+    }
+
+    private let service: any RequestService
+    private var context: ChannelHandlerContext?
+    private var peer = ""
+    private var state = State.idle
+    private var exchange: UInt64 = 0
+    private var responseIsOpen = false
+    private var bodyIsPaused = false
+    private var readIsPending = false
+
+    init(_ service: any RequestService) {
+        self.service = service
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        peer = context.channel.remoteAddress?.ipAddress ?? "unix"
+        service.connectionOpened()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        disconnect()
+        service.connectionClosed()
+        self.context = nil
+    }
+
+    // MARK: Requests
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        switch unwrapInboundIn(data) {
+        case .head(let head):
+            state = .head(head)
+        case .body(let body):
+            if case .head(let head) = state { begin(head, hasBody: true) }
+            if case .running(let sink) = state, !sink.receive(body) { bodyIsPaused = true }
+        case .end:
+            if case .head(let head) = state { begin(head, hasBody: false) }
+            if case .running(let sink) = state { sink.receiveEnd() }
+        }
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if case .head(let head) = state { begin(head, hasBody: true) }
+        context.fireChannelReadComplete()
+    }
+
+    private func begin(_ head: HTTPRequest, hasBody: Bool) {
+        exchange &+= 1
+        responseIsOpen = true
+        bodyIsPaused = false
+        let length = hasBody ? head.headerFields[.contentLength].flatMap(Int.init) : nil
+        let request = InboundRequest(
+            head: head, body: !hasBody ? .none : length.map { .length($0) } ?? .unknownLength, peer: peer,
+            receivedAt: .now())
+        let sink = service.begin(request, ResponseWriter(self, exchange: exchange))
+        // The answer may have been given already.
+        if case .head = state { state = responseIsOpen ? .running(sink) : .answered }
+    }
+
+    // MARK: Backpressure
+
+    func read(context: ChannelHandlerContext) {
+        if bodyIsPaused {
+            readIsPending = true
+        } else {
+            context.read()
+        }
+    }
+
+    func resumeBody(of exchange: UInt64) {
+        guard exchange == self.exchange, bodyIsPaused else { return }
+        bodyIsPaused = false
+        releaseRead()
+    }
+
+    private func releaseRead() {
+        guard readIsPending else { return }
+        readIsPending = false
+        context?.read()
+    }
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        if case .running(let sink) = state { sink.clientIsWritable(context.channel.isWritable) }
+        context.fireChannelWritabilityChanged()
+    }
+
+    // MARK: Responses
+
+    func write(_ part: HTTPResponsePart, of exchange: UInt64) {
+        guard exchange == self.exchange, responseIsOpen, let context else { return }
+        context.write(wrapOutboundOut(part), promise: nil)
+    }
+
+    func flush(_ exchange: UInt64) {
+        guard exchange == self.exchange, responseIsOpen else { return }
+        context?.flush()
+    }
+
+    func end(_ exchange: UInt64) {
+        guard exchange == self.exchange, responseIsOpen, let context else { return }
+        responseIsOpen = false
+        state = .answered
+        bodyIsPaused = false
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        releaseRead()
+    }
+
+    func breakOff(_ exchange: UInt64) {
+        guard exchange == self.exchange, responseIsOpen else { return }
+        responseIsOpen = false
+        state = .answered
+        context?.close(promise: nil)
+    }
+
+    // MARK: Ends
+
+    func channelInactive(context: ChannelHandlerContext) {
+        disconnect()
+        context.fireChannelInactive()
+    }
+
+    private func disconnect() {
+        let sink: (any ExchangeSink)? = if case .running(let sink) = state { sink } else { nil }
+        state = .answered
+        responseIsOpen = false
+        sink?.clientDisconnected()
+    }
+
+    /// The codec below gave up on the client's bytes. A response that has not begun says why.
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard let fault = error as? ListenerFault else {
+            context.close(promise: nil)
+            return
+        }
+        disconnect()
+        let (head, body) = service.refuse(fault, peer: peer)
+        context.write(wrapOutboundOut(.head(head)), promise: nil)
+        context.write(wrapOutboundOut(.body(body)), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+    }
+}

@@ -1,0 +1,86 @@
+internal import HTTP1
+internal import HTTPTypes
+internal import NIOCore
+
+/// Puts one response after the other into wire form (RFC 9112 §4–7).
+struct HTTP1ResponseEncoder {
+    private enum Body { case none, sized(Int), chunked, untilClose }
+
+    private var body = Body.none
+    /// Whether the connection must end with this response, whatever was announced.
+    private(set) var mustClose = false
+
+    /// Writes status line and fields.
+    ///
+    /// - Parameters:
+    ///   - toHead: whether it answers a HEAD request.
+    ///   - minorVersion: the request's; an HTTP/1.0 client knows no chunks.
+    ///   - keepAlive: whether the connection may go on.
+    mutating func writeHead(
+        _ head: HTTPResponse, toHead: Bool, minorVersion: Int, keepAlive: Bool, to buffer: inout ByteBuffer
+    ) {
+        buffer.writeStatusLine(head.status)
+        var length: Int?
+        for field in head.headerFields {
+            if field.name == .contentLength { length = Int(field.value) }
+            buffer.writeFieldLine(field)
+        }
+        let code = head.status.code
+        mustClose = !keepAlive
+        if toHead || code < 200 || code == 204 || code == 304 {
+            body = .none
+        } else if let length {
+            body = .sized(length)
+        } else if minorVersion >= 1 {
+            body = .chunked
+            buffer.writeStaticString("Transfer-Encoding: chunked\r\n")
+        } else {
+            body = .untilClose
+            mustClose = true
+        }
+        if mustClose {
+            buffer.writeStaticString("Connection: close\r\n")
+        } else if minorVersion == 0 {
+            buffer.writeStaticString("Connection: keep-alive\r\n")
+        }
+        buffer.writeStaticString("\r\n")
+    }
+
+    /// How a body part goes out.
+    enum Part {
+        /// Nothing: the response has no body.
+        case none
+        /// As it is.
+        case plain
+        /// With a chunk's size before and a line end behind it.
+        case chunk
+        /// Longer than was announced: the connection cannot be saved.
+        case excess
+    }
+
+    mutating func part(_ count: Int) -> Part {
+        switch body {
+        case .none: return .none
+        case .chunked: return .chunk
+        case .untilClose: return .plain
+        case .sized(let left):
+            guard count <= left else { return .excess }
+            body = .sized(left - count)
+            return .plain
+        }
+    }
+
+    /// Writes what ends the body.
+    ///
+    /// - Returns: false when the body is shorter than announced, so that only closing tells the client.
+    mutating func writeEnd(to buffer: inout ByteBuffer) -> Bool {
+        defer { body = .none }
+        switch body {
+        case .none, .untilClose: return true
+        case .sized(let left): return left == 0
+        case .chunked:
+            buffer.writeStaticString("0\r\n\r\n")
+            return true
+        }
+    }
+}

@@ -1,0 +1,329 @@
+internal import HTTP1
+internal import HTTPTypes
+internal import NIOCore
+internal import NIOHTTPTypes
+
+/// HTTP/1.1 on one connection: bytes to request parts, response parts to bytes, one request at a time.
+///
+/// It is the project's own and not SwiftNIO's, for two reasons measured on this data path: a strict reading
+/// needs the raw bytes (SwiftNIO's parser takes bare line feeds and folded lines), and building
+/// swift-http-types values straight from them saves a conversion for each message.
+final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
+    typealias InboundIn = ByteBuffer
+    typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = ByteBuffer
+
+    private enum Reading {
+        case head
+        case body(BodyDecoder)
+        /// Input is read and thrown away until the client has seen the last response and closes.
+        case discarding
+    }
+
+    /// The request that is being answered.
+    private struct Outstanding {
+        var isHead: Bool
+        var minorVersion: Int
+        var keepAlive: Bool
+        var continueIsDue: Bool
+        var requestIsComplete = false
+        var responseHasBegun = false
+    }
+
+    private let settings: ListenerSettings
+    private let connections: ConnectionSet
+    private var parser: RequestHeadParser
+    private var encoder = HTTP1ResponseEncoder()
+    private var reading = Reading.head
+    private var outstanding: Outstanding?
+    private var input = ByteBuffer()
+    private var output: ByteBuffer
+    private var isDecoding = false
+    private var isDraining = false
+    private var readIsPending = false
+    private var context: ChannelHandlerContext?
+
+    var setIndex = -1
+    private(set) var deadline = NIODeadline.distantFuture
+
+    /// Bodies up to this size are copied behind the head, so that one write carries both.
+    private static let coalescedBytes = 16 << 10
+
+    init(_ settings: ListenerSettings, scheme: String, connections: ConnectionSet) {
+        self.settings = settings
+        self.connections = connections
+        self.parser = RequestHeadParser(limits: settings.head, scheme: scheme)
+        self.output = ByteBuffer()
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        deadline = .now() + settings.keepAliveTimeout
+        connections.insert(self)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        connections.remove(self)
+        self.context = nil
+    }
+
+    // MARK: Requests
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        var bytes = unwrapInboundIn(data)
+        if case .discarding = reading { return }
+        if input.readableBytes == 0 {
+            input = bytes
+        } else {
+            input.writeBuffer(&bytes)
+        }
+        decode(context)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        context.fireChannelReadComplete()
+        // By now the service has seen the head, and has not refused the request.
+        if outstanding?.continueIsDue == true, outstanding?.responseHasBegun == false {
+            outstanding?.continueIsDue = false
+            context.writeAndFlush(
+                wrapOutboundOut(ByteBuffer(staticString: "HTTP/1.1 100 Continue\r\n\r\n")), promise: nil)
+        }
+    }
+
+    private func decode(_ context: ChannelHandlerContext) {
+        guard !isDecoding else { return }
+        isDecoding = true
+        defer { isDecoding = false }
+        do {
+            while try decodeNext(context) {}
+        } catch {
+            fail(.http(error), context)
+        }
+        if input.readableBytes == 0, input.storageCapacity > 0 { input = ByteBuffer() }
+    }
+
+    /// - Returns: whether there may be more to decode.
+    private func decodeNext(_ context: ChannelHandlerContext) throws(HTTP1Fault) -> Bool {
+        switch reading {
+        case .discarding:
+            return false
+        case .head:
+            // One request at a time: the next one waits until this one is answered.
+            guard outstanding == nil, let head = try parser.next(from: &input) else {
+                if outstanding == nil { awaitHead() }
+                return false
+            }
+            take(head, context)
+            return true
+        case .body(var decoder):
+            let part = try decoder.next(from: &input)
+            if case .body = reading { reading = .body(decoder) }
+            switch part {
+            case nil:
+                return false
+            case .data(let data):
+                deadline = .now() + settings.bodyIdleTimeout
+                outstanding?.continueIsDue = false
+                context.fireChannelRead(wrapInboundOut(.body(data)))
+            case .end:
+                endRequest(context)
+            }
+            return true
+        }
+    }
+
+    private func awaitHead() {
+        if parser.isInHead, !headDeadlineIsSet {
+            headDeadlineIsSet = true
+            deadline = .now() + settings.headTimeout
+        }
+    }
+    private var headDeadlineIsSet = false
+
+    private func take(_ head: RequestHead, _ context: ChannelHandlerContext) {
+        headDeadlineIsSet = false
+        deadline = .distantFuture
+        outstanding = Outstanding(
+            isHead: head.request.method == .head, minorVersion: head.minorVersion,
+            keepAlive: head.keepAlive && !isDraining, continueIsDue: head.expectsContinue && head.framing != .none)
+        if head.framing == .none {
+            reading = .head
+            outstanding?.requestIsComplete = true
+            context.fireChannelRead(wrapInboundOut(.head(head.request)))
+            context.fireChannelRead(wrapInboundOut(.end(nil)))
+        } else {
+            reading = .body(BodyDecoder(head.framing))
+            deadline = .now() + settings.bodyIdleTimeout
+            context.fireChannelRead(wrapInboundOut(.head(head.request)))
+        }
+    }
+
+    private func endRequest(_ context: ChannelHandlerContext) {
+        reading = .head
+        deadline = .distantFuture
+        outstanding?.requestIsComplete = true
+        context.fireChannelRead(wrapInboundOut(.end(nil)))
+    }
+
+    /// Nothing on this connection can be trusted any more: answer if that is still possible, and close.
+    private func fail(_ fault: ListenerFault, _ context: ChannelHandlerContext) {
+        input = ByteBuffer()
+        reading = .discarding
+        deadline = .now() + Self.lingering
+        if outstanding?.responseHasBegun == true {
+            context.fireErrorCaught(ChannelError.inputClosed)
+            return
+        }
+        outstanding = Outstanding(
+            isHead: false, minorVersion: 1, keepAlive: false, continueIsDue: false, requestIsComplete: true)
+        context.fireErrorCaught(fault)
+    }
+
+    // MARK: Backpressure
+
+    func read(context: ChannelHandlerContext) {
+        // A client that sends the next requests before it has this answer waits in its own kernel.
+        if outstanding != nil, input.readableBytes > 0, !isDecoding {
+            readIsPending = true
+        } else {
+            context.read()
+        }
+    }
+
+    // MARK: Responses
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        switch unwrapOutboundIn(data) {
+        case .head(let head): writeHead(head)
+        case .body(let body): writeBody(body, context)
+        case .end: writeEnd(context)
+        }
+        promise?.succeed()
+    }
+
+    private func writeHead(_ head: HTTPResponse) {
+        guard var current = outstanding else { return }
+        current.responseHasBegun = true
+        current.continueIsDue = false
+        // What is left of the request would have to be read first; the client is told that it need not send it.
+        if !current.requestIsComplete { current.keepAlive = false }
+        if output.storageCapacity == 0 { output.reserveCapacity(1024) }
+        encoder.writeHead(
+            head, toHead: current.isHead, minorVersion: current.minorVersion,
+            keepAlive: current.keepAlive && !isDraining, to: &output)
+        outstanding = current
+    }
+
+    private func writeBody(_ body: ByteBuffer, _ context: ChannelHandlerContext) {
+        switch encoder.part(body.readableBytes) {
+        case .none:
+            break
+        case .excess:
+            context.close(promise: nil)
+        case .chunk where body.readableBytes <= Self.coalescedBytes:
+            output.writeChunk(body)
+        case .plain where body.readableBytes <= Self.coalescedBytes:
+            output.writeImmutableBuffer(body)
+        case .chunk:
+            output.writeString(String(body.readableBytes, radix: 16))
+            output.writeStaticString("\r\n")
+            writeOutput(context)
+            context.write(wrapOutboundOut(body), promise: nil)
+            output.writeStaticString("\r\n")
+        case .plain:
+            writeOutput(context)
+            context.write(wrapOutboundOut(body), promise: nil)
+        }
+    }
+
+    private func writeOutput(_ context: ChannelHandlerContext) {
+        guard output.readableBytes > 0 else { return }
+        context.write(wrapOutboundOut(output), promise: nil)
+        // An idle connection holds no buffer.
+        output = ByteBuffer()
+    }
+
+    func flush(context: ChannelHandlerContext) {
+        writeOutput(context)
+        context.flush()
+    }
+
+    private func writeEnd(_ context: ChannelHandlerContext) {
+        guard let current = outstanding else { return }
+        let isWhole = encoder.writeEnd(to: &output)
+        writeOutput(context)
+        guard isWhole else {
+            context.close(promise: nil)
+            return
+        }
+        outstanding = nil
+        if encoder.mustClose || !current.keepAlive || !current.requestIsComplete {
+            closeAfterResponse(context)
+        } else {
+            deadline = .now() + settings.keepAliveTimeout
+            nextRequest(context)
+        }
+    }
+
+    private func nextRequest(_ context: ChannelHandlerContext) {
+        if isDraining, input.readableBytes == 0 {
+            closeAfterResponse(context)
+            return
+        }
+        if !isDecoding, input.readableBytes > 0 { decode(context) }
+        if readIsPending {
+            readIsPending = false
+            context.read()
+        }
+    }
+
+    /// Closes our side, and reads on for a little: closing at once would reset the connection while the client
+    /// still sends, and the reset could overtake the response (RFC 9112 §9.6).
+    private func closeAfterResponse(_ context: ChannelHandlerContext) {
+        let wasReading = input.readableBytes > 0 || !isAtRequestBoundary
+        reading = .discarding
+        input = ByteBuffer()
+        context.flush()
+        guard wasReading else {
+            context.close(promise: nil)
+            return
+        }
+        deadline = .now() + Self.lingering
+        context.close(mode: .output, promise: nil)
+        context.read()
+    }
+
+    private var isAtRequestBoundary: Bool {
+        if case .head = reading { return !parser.isInHead }
+        return false
+    }
+
+    private static let lingering = TimeAmount.seconds(2)
+
+    // MARK: Time and end
+
+    func deadlinePassed() {
+        guard let context else { return }
+        switch reading {
+        case .discarding:
+            context.close(promise: nil)
+        case .head where outstanding != nil:
+            break
+        case .head where !parser.isInHead && input.readableBytes == 0:
+            context.close(promise: nil)
+        case .head, .body:
+            fail(.requestTimeout, context)
+        }
+    }
+
+    func drain() {
+        guard let context, !isDraining else { return }
+        isDraining = true
+        if outstanding == nil, input.readableBytes == 0 { context.close(promise: nil) }
+    }
+
+    func closeNow() {
+        context?.close(promise: nil)
+    }
+}

@@ -1,0 +1,72 @@
+package import NIOCore
+internal import NIOPosix
+
+/// A bound address and the connections that came to it.
+package final class HTTPListener: Sendable {
+    private let group: any EventLoopGroup
+    private let sets: [ObjectIdentifier: NIOLoopBound<ConnectionSet>]
+    private let channel: any Channel
+
+    /// The address really bound, which tells the port when 0 was asked for.
+    package var localAddress: SocketAddress? { channel.localAddress }
+
+    private init(
+        group: any EventLoopGroup, sets: [ObjectIdentifier: NIOLoopBound<ConnectionSet>], channel: any Channel
+    ) {
+        self.group = group
+        self.sets = sets
+        self.channel = channel
+    }
+
+    /// Binds and begins to accept.
+    ///
+    /// - Parameter service: gives each event loop its service; called on that loop for each connection.
+    /// - Throws: what binding throws, such as an address in use.
+    package static func bind(
+        _ settings: ListenerSettings, group: any EventLoopGroup,
+        service: @escaping @Sendable (any EventLoop) -> any RequestService
+    ) async throws -> HTTPListener {
+        var sets: [ObjectIdentifier: NIOLoopBound<ConnectionSet>] = [:]
+        for eventLoop in group.makeIterator() {
+            sets[ObjectIdentifier(eventLoop)] = try await eventLoop.submit {
+                NIOLoopBound(ConnectionSet(eventLoop: eventLoop), eventLoop: eventLoop)
+            }.get()
+        }
+        let accepted = sets
+        let channel = try await ServerBootstrap(group: group)
+            .serverChannelOption(.backlog, value: 1024)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelInitializer { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    guard let set = accepted[ObjectIdentifier(channel.eventLoop)] else { throw ChannelError.eof }
+                    let service = service(channel.eventLoop)
+                    try channel.pipeline.syncOperations.addHandler(
+                        HTTP1ServerCodec(settings, scheme: "http", connections: set.value))
+                    try channel.pipeline.syncOperations.addHandler(ExchangeHandler(service))
+                }
+            }
+            .bind(host: settings.host, port: settings.port).get()
+        return HTTPListener(group: group, sets: sets, channel: channel)
+    }
+
+    /// Stops accepting, lets what is in flight finish, and after `grace` closes the rest.
+    package func drain(grace: TimeAmount) async {
+        try? await channel.close().get()
+        await withTaskGroup(of: Void.self) { tasks in
+            for set in sets.values { tasks.addTask { await Self.drain(set, grace: grace) } }
+        }
+    }
+
+    private static func drain(_ set: NIOLoopBound<ConnectionSet>, grace: TimeAmount) async {
+        let eventLoop = set.eventLoop
+        let drained = eventLoop.makePromise(of: Void.self)
+        eventLoop.execute {
+            set.value.drain { drained.succeed() }
+        }
+        let deadline = eventLoop.scheduleTask(in: grace) { set.value.closeAll() }
+        try? await drained.futureResult.get()
+        deadline.cancel()
+        eventLoop.execute { set.value.stop() }
+    }
+}

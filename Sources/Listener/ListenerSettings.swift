@@ -1,0 +1,43 @@
+package import HTTP1
+package import NIOCore
+
+/// What a listener allows a client, and for how long it waits for one.
+package struct ListenerSettings: Sendable {
+    package var host: String
+    package var port: Int
+    package var head: HeadLimits
+    /// From a request's first byte to the end of its head.
+    package var headTimeout: TimeAmount
+    /// Between two parts of a request's body.
+    package var bodyIdleTimeout: TimeAmount
+    /// Between a response and the next request, and from accept to the first byte.
+    package var keepAliveTimeout: TimeAmount
+
+    package init(
+        host: String, port: Int, head: HeadLimits = HeadLimits(), headTimeout: TimeAmount = .seconds(10),
+        bodyIdleTimeout: TimeAmount = .seconds(30), keepAliveTimeout: TimeAmount = .seconds(75)
+    ) {
+        self.host = host
+        self.port = port
+        self.head = head
+        self.headTimeout = headTimeout
+        self.bodyIdleTimeout = bodyIdleTimeout
+        self.keepAliveTimeout = keepAliveTimeout
+    }
+}
+
+/// Why a listener itself refuses a request.
+package enum ListenerFault: Error, Equatable, Sendable {
+    /// The bytes are not the HTTP/1.1 that is accepted here.
+    case http(HTTP1Fault)
+    /// The head or the body did not come in time.
+    case requestTimeout
+
+    /// The reason code for logs and metrics.
+    package var reason: String {
+        switch self {
+        case .http(let fault): fault.rawValue
+        case .requestTimeout: "request-timeout"
+        }
+    }
+}

@@ -1,0 +1,116 @@
+package import HTTPTypes
+package import NIOCore
+internal import NIOHTTPTypes
+
+/// How much body a request announces.
+package enum RequestBody: Equatable, Sendable {
+    case none
+    case length(Int)
+    /// Chunked, or an HTTP/2 stream that has not ended.
+    case unknownLength
+}
+
+/// A request as its connection hands it on: head complete, body still to come.
+package struct InboundRequest {
+    package var head: HTTPRequest
+    package var body: RequestBody
+    /// The address of the peer of the connection, without port.
+    package var peer: String
+    package var receivedAt: NIODeadline
+}
+
+/// Answers requests on one event loop.
+package protocol RequestService: AnyObject {
+    /// Takes a request. What comes after the head goes to the returned sink.
+    func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink
+
+    /// The response to bytes that never became a request. Writes its own log line.
+    func refuse(_ fault: ListenerFault, peer: String) -> (HTTPResponse, ByteBuffer)
+
+    /// A connection was accepted or has gone.
+    func connectionOpened()
+    func connectionClosed()
+}
+
+/// Takes what belongs to a request after its head. Called on the event loop.
+package protocol ExchangeSink: AnyObject {
+    /// Takes a part of the body.
+    ///
+    /// - Returns: whether more is wanted now; if not, ``BodyDemand/resume()`` asks for it.
+    func receive(_ body: ByteBuffer) -> Bool
+    func receiveEnd()
+    /// Whether the client keeps up with the response.
+    func clientIsWritable(_ isWritable: Bool)
+    /// The connection has gone, or the request turned out malformed, before the response was complete.
+    func clientDisconnected()
+}
+
+/// The one response to a request. It is used up by answering, so that nothing is answered twice.
+package struct ResponseWriter: ~Copyable {
+    private let handler: ExchangeHandler
+    private let exchange: UInt64
+
+    init(_ handler: ExchangeHandler, exchange: UInt64) {
+        self.handler = handler
+        self.exchange = exchange
+    }
+
+    /// Sends a whole response.
+    package consuming func answer(_ head: HTTPResponse, _ body: ByteBuffer) {
+        handler.write(.head(head), of: exchange)
+        if body.readableBytes > 0 { handler.write(.body(body), of: exchange) }
+        handler.end(exchange)
+    }
+
+    /// Begins a response whose body follows.
+    package consuming func start(_ head: HTTPResponse) -> ResponseBodyWriter {
+        handler.write(.head(head), of: exchange)
+        return ResponseBodyWriter(handler, exchange: exchange)
+    }
+
+    /// Lets the sink's refusal of body parts end; to be kept beside the writer.
+    package var bodyDemand: BodyDemand { BodyDemand(handler, exchange: exchange) }
+}
+
+/// The rest of a response that has begun.
+package struct ResponseBodyWriter: ~Copyable {
+    private let handler: ExchangeHandler
+    private let exchange: UInt64
+
+    init(_ handler: ExchangeHandler, exchange: UInt64) {
+        self.handler = handler
+        self.exchange = exchange
+    }
+
+    package func write(_ body: ByteBuffer) {
+        handler.write(.body(body), of: exchange)
+    }
+
+    package func flush() {
+        handler.flush(exchange)
+    }
+
+    package consuming func end() {
+        handler.end(exchange)
+    }
+
+    /// Ends the connection, so that the client sees an error and not a clean end.
+    package consuming func breakOff() {
+        handler.breakOff(exchange)
+    }
+}
+
+/// Asks for more of a request's body after a sink has said that it wants no more for now.
+package struct BodyDemand {
+    private let handler: ExchangeHandler
+    private let exchange: UInt64
+
+    init(_ handler: ExchangeHandler, exchange: UInt64) {
+        self.handler = handler
+        self.exchange = exchange
+    }
+
+    package func resume() {
+        handler.resumeBody(of: exchange)
+    }
+}

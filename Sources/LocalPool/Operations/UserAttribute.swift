@@ -1,0 +1,52 @@
+/// Cognito's rules for names of user attributes.
+enum UserAttribute {
+    private static let standard: Set<String> = [
+        "address", "birthdate", "email", "family_name", "gender", "given_name", "locale", "middle_name", "name",
+        "nickname", "phone_number", "picture", "preferred_username", "profile", "updated_at", "website", "zoneinfo",
+    ]
+
+    /// What the pool itself sets, and a client must not.
+    private static let managed: Set<String> = [
+        "sub", "email_verified", "phone_number_verified", "identities", "cognito:user_status",
+    ]
+
+    /// Whether the pool's schema has this attribute; here every custom attribute is taken as defined.
+    static func isKnown(_ name: String) -> Bool {
+        standard.contains(name) || isManaged(name) || (name.hasPrefix("custom:") && name.count > "custom:".count)
+    }
+
+    static func isManaged(_ name: String) -> Bool { managed.contains(name) }
+}
+
+/// What counts as an e-mail address in a user name.
+enum EmailAddress {
+    /// One `@` with something before it, a dotted name after it, and neither spaces nor controls.
+    static func isPlausible(_ text: String) -> Bool {
+        let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+        guard parts.count == 2, !parts[0].isEmpty else { return false }
+        let labels = parts[1].split(separator: ".", omittingEmptySubsequences: false)
+        guard labels.count >= 2, labels.allSatisfy({ !$0.isEmpty }) else { return false }
+        return text.unicodeScalars.allSatisfy { $0.value > 0x20 && $0.value != 0x7F && !$0.properties.isWhitespace }
+    }
+
+    /// The address as Cognito shows it in CodeDeliveryDetails: `a***@e***`.
+    static func masked(_ address: String) -> String {
+        address.split(separator: "@").map { "\($0.prefix(1))***" }.joined(separator: "@")
+    }
+}
+
+/// The pool's rule for new passwords.
+enum PasswordPolicy {
+    static let minimumLength = 8
+
+    /// Why the pool refuses this password, nil if it doesn't.
+    static func violation(_ password: String) -> String? {
+        guard !password.unicodeScalars.contains(where: \.properties.isWhitespace) else {
+            return "Password did not conform with policy: Password must not contain whitespace"
+        }
+        guard password.unicodeScalars.count >= minimumLength else {
+            return "Password did not conform with policy: Password not long enough"
+        }
+        return nil
+    }
+}

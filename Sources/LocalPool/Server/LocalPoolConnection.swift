@@ -1,0 +1,64 @@
+internal import NIOCore
+internal import NIOHTTP1
+
+/// One client connection: requests in turn, each read whole, answered whole.
+struct LocalPoolConnection: Sendable {
+    typealias Channel = NIOAsyncChannel<HTTPServerRequestPart, HTTPServerResponsePart>
+
+    /// No Cognito request comes near this.
+    static let maximumBodyBytes = 64 * 1024
+
+    let router: LocalPoolRouter
+
+    /// Serves until the client closes, asks to close, or the task is cancelled.
+    func serve(_ channel: Channel) async throws {
+        try await channel.executeThenClose { inbound, outbound in
+            var head: HTTPRequestHead?
+            var body: [UInt8] = []
+            for try await part in inbound {
+                switch part {
+                case .head(let next):
+                    head = next
+                    body = []
+                case .body(let buffer):
+                    guard body.count + buffer.readableBytes <= Self.maximumBodyBytes else {
+                        return try await write(Self.tooLarge, closing: true, to: outbound)
+                    }
+                    body += buffer.readableBytesView
+                case .end:
+                    guard let request = head else { return }
+                    let response = await router.answer(LocalPoolRequest(request, body: body))
+                    try await write(response, closing: !request.isKeepAlive, to: outbound)
+                    guard request.isKeepAlive else { return }
+                }
+            }
+        }
+    }
+
+    private func write(
+        _ response: LocalPoolResponse, closing: Bool,
+        to outbound: NIOAsyncChannelOutboundWriter<HTTPServerResponsePart>
+    ) async throws {
+        var headers: HTTPHeaders = [
+            "content-type": response.contentType, "content-length": "\(response.body.count)",
+        ]
+        for header in response.headers { headers.add(name: header.name, value: header.value) }
+        headers.add(name: "connection", value: closing ? "close" : "keep-alive")
+        let head = HTTPResponseHead(
+            version: .http1_1, status: HTTPResponseStatus(statusCode: response.status), headers: headers)
+        try await outbound.write(
+            contentsOf: [.head(head), .body(.byteBuffer(ByteBuffer(bytes: response.body))), .end(nil)])
+    }
+
+    private static let tooLarge = LocalPoolResponse(
+        status: 413, contentType: "application/x-amz-json-1.1", body: Array(#"{"__type":"RequestEntityTooLarge"}"#.utf8)
+    )
+}
+
+extension LocalPoolRequest {
+    init(_ head: HTTPRequestHead, body: [UInt8]) {
+        self.init(
+            method: head.method.rawValue, target: head.uri, operationTarget: head.headers.first(name: "x-amz-target"),
+            body: body)
+    }
+}

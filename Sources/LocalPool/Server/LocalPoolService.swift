@@ -1,0 +1,93 @@
+package import Logging
+internal import NIOCore
+internal import NIOHTTP1
+internal import NIOPosix
+
+/// The local pool on a socket.
+///
+/// Its log holds no passwords and no tokens. It does hold confirmation codes: the log is where this pool delivers them,
+/// as a mailbox would, beside the inbox at `GET /_local/inbox?email=…`. Therefore it is for development only.
+package struct LocalPoolService: Sendable {
+    private let pool: UserPool
+    private let configuration: LocalPoolConfiguration
+    private let logger: Logger
+    private let onBound: @Sendable (Int) -> Void
+
+    /// Opens the database, makes keys at the first start and puts the configured users in; listens only in ``run()``.
+    ///
+    /// - Parameter onBound: Called once with the port that is listened on, before the first connection.
+    /// - Throws: what ``UserPool/init(configuration:logger:clock:random:)`` throws.
+    package init(
+        configuration: LocalPoolConfiguration, logger: Logger,
+        onBound: @escaping @Sendable (Int) -> Void = { _ in }
+    ) throws {
+        try self.init(
+            pool: UserPool(configuration: configuration, logger: logger), configuration: configuration, logger: logger,
+            onBound: onBound)
+    }
+
+    init(
+        pool: UserPool, configuration: LocalPoolConfiguration, logger: Logger,
+        onBound: @escaping @Sendable (Int) -> Void
+    ) {
+        self.pool = pool
+        self.configuration = configuration
+        self.logger = logger
+        self.onBound = onBound
+    }
+
+    /// Listens and serves until the task is cancelled, then closes every connection and returns.
+    ///
+    /// - Throws: the system's error if the address can't be had.
+    package func run() async throws {
+        let server = try await bind()
+        let port = server.channel.localAddress?.port ?? configuration.port
+        let router = LocalPoolRouter(pool: poolServing(at: port))
+        let connection = LocalPoolConnection(router: router)
+        logger.info(
+            "local pool is listening", metadata: ["port": "\(port)", "issuer": "\(router.pool.issuer)"])
+        onBound(port)
+        do {
+            try await server.executeThenClose { inbound in
+                try await withThrowingDiscardingTaskGroup { group in
+                    for try await channel in inbound {
+                        group.addTask { await serve(channel, connection) }
+                    }
+                }
+            }
+        } catch is CancellationError {
+            // The way this is meant to end; the connections' tasks were cancelled with this one.
+        }
+    }
+
+    private func serve(_ channel: LocalPoolConnection.Channel, _ connection: LocalPoolConnection) async {
+        do {
+            try await connection.serve(channel)
+        } catch {
+            // A client that goes away or does not speak HTTP ends its own connection only.
+            logger.debug("a connection ended early", metadata: ["error": "\(type(of: error))"])
+        }
+    }
+
+    private func bind() async throws -> NIOAsyncChannel<LocalPoolConnection.Channel, Never> {
+        try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
+            .serverChannelOption(.backlog, value: 1024)
+            .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .bind(host: configuration.host, port: configuration.port) { channel in
+                channel.eventLoop.makeCompletedFuture {
+                    try channel.pipeline.syncOperations.configureHTTPServerPipeline(
+                        withPipeliningAssistance: true, withErrorHandling: true)
+                    return try LocalPoolConnection.Channel(wrappingChannelSynchronously: channel)
+                }
+            }
+    }
+
+    /// The pool, with the port that the system chose in its endpoint where none is configured.
+    private func poolServing(at port: Int) -> UserPool {
+        guard configuration.endpoint == nil else { return pool }
+        var pool = pool
+        pool.endpoint = "http://\(configuration.host):\(port)"
+        return pool
+    }
+}

@@ -1,0 +1,16 @@
+/// Identifiers made from random bytes.
+enum RandomIdentifier {
+    /// A version 4 UUID (RFC 9562, 5.4), lower case, from 16 bytes.
+    static func uuid(from random: [UInt8]) -> String {
+        var bytes = random
+        bytes[6] = bytes[6] & 0x0F | 0x40
+        bytes[8] = bytes[8] & 0x3F | 0x80
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        for (index, byte) in bytes.enumerated() {
+            if [4, 6, 8, 10].contains(index) { text.append(UInt8(ascii: "-")) }
+            text += [digits[Int(byte >> 4)], digits[Int(byte & 15)]]
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

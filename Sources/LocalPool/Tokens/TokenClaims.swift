@@ -1,0 +1,58 @@
+internal import Pipeline
+
+/// What the tokens of one sign-in or refresh say.
+struct TokenClaims {
+    let issuer: String
+    let clientID: String
+    let user: UserRecord
+    /// The id all tokens from one sign-in share.
+    let originJTI: String
+    let eventID: String
+    /// When the user signed in; refreshing doesn't change it.
+    let authTime: Int64
+    let now: Int64
+
+    static let scope = "aws.cognito.signin.user.admin"
+
+    /// Claims of an access token: no `aud`, no e-mail address, `username` is the `sub`.
+    func access(jti: String, lifetime: Int64) -> JSONObject {
+        var claims = common(.access)
+        claims["client_id"] = .string(clientID)
+        claims["scope"] = .string(Self.scope)
+        addTimes(to: &claims, lifetime: lifetime)
+        claims["jti"] = .string(jti)
+        claims["username"] = .string(user.sub)
+        return claims
+    }
+
+    /// Claims of an ID token, which holds the user's attributes too.
+    func id(jti: String, lifetime: Int64) -> JSONObject {
+        var claims = common(.id)
+        claims["aud"] = .string(clientID)
+        claims["cognito:username"] = .string(user.sub)
+        claims["email"] = .string(user.email)
+        claims["email_verified"] = .bool(user.isConfirmed)
+        addTimes(to: &claims, lifetime: lifetime)
+        claims["jti"] = .string(jti)
+        // No attribute can replace a claim.
+        for (name, value) in user.attributes where claims[name] == nil { claims[name] = value }
+        return claims
+    }
+
+    private func common(_ use: PoolKeys.Use) -> JSONObject {
+        var claims: JSONObject = ["sub": .string(user.sub)]
+        // Cognito leaves the claim out for a user without groups.
+        if !user.groups.isEmpty { claims["cognito:groups"] = .array(user.groups.map(JSON.string)) }
+        claims["iss"] = .string(issuer)
+        claims["origin_jti"] = .string(originJTI)
+        claims["event_id"] = .string(eventID)
+        claims["token_use"] = .string(use.rawValue)
+        return claims
+    }
+
+    private func addTimes(to claims: inout JSONObject, lifetime: Int64) {
+        claims["auth_time"] = .number(JSONNumber(authTime))
+        claims["exp"] = .number(JSONNumber(now + lifetime))
+        claims["iat"] = .number(JSONNumber(now))
+    }
+}

@@ -1,0 +1,59 @@
+/// A request that is meant for Cognito and not for the backend: what is counted of it.
+package struct DirectCognitoCall: Sendable, Equatable {
+    /// The operation's name, or `other` for one that is not known: a bounded set. Nil where only the address, or the
+    /// signature, gave the request away.
+    package var operation: String?
+    /// Product and version of the app from `User-Agent`, at most 64 bytes of `A-Za-z0-9._/-`, else `unknown`.
+    /// The client chooses it: whoever counts by it must bound how many values are kept.
+    package var application: String
+
+    package init(operation: String?, application: String) {
+        self.operation = operation
+        self.application = application
+    }
+
+    /// The name as it may be counted: itself if it is an operation of the user-pools API, else `other`.
+    static func boundedOperation(_ name: Substring) -> String {
+        knownOperations.contains(String(name)) ? String(name) : "other"
+    }
+
+    /// The first product of a `User-Agent` (RFC 9110 §10.1.5), other bytes replaced by `_`.
+    static func application(fromUserAgent value: String?) -> String {
+        guard let value else { return "unknown" }
+        var result: [UInt8] = []
+        for byte in value.utf8 {
+            if byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") {
+                if result.isEmpty { continue }
+                break
+            }
+            guard result.count < 64 else { break }
+            result.append(isSafe(byte) ? byte : UInt8(ascii: "_"))
+        }
+        return result.isEmpty ? "unknown" : String(decoding: result, as: UTF8.self)
+    }
+
+    private static func isSafe(_ byte: UInt8) -> Bool {
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "/"),
+            UInt8(ascii: "-"):
+            true
+        default: false
+        }
+    }
+
+    /// The operations of the user-pools API that apps, and tools with credentials, are known to call.
+    private static let knownOperations: Set<String> = [
+        "AssociateSoftwareToken", "ChangePassword", "CompleteWebAuthnRegistration", "ConfirmDevice",
+        "ConfirmForgotPassword", "ConfirmSignUp", "DeleteUser", "DeleteUserAttributes", "DeleteWebAuthnCredential",
+        "ForgetDevice", "ForgotPassword", "GetDevice", "GetTokensFromRefreshToken", "GetUser",
+        "GetUserAttributeVerificationCode", "GetUserAuthFactors", "GlobalSignOut", "InitiateAuth", "ListDevices",
+        "ListWebAuthnCredentials", "ResendConfirmationCode", "RespondToAuthChallenge", "RevokeToken",
+        "SetUserMFAPreference", "SetUserSettings", "SignUp", "StartWebAuthnRegistration", "UpdateAuthEventFeedback",
+        "UpdateDeviceStatus", "UpdateUserAttributes", "VerifySoftwareToken", "VerifyUserAttribute",
+        "AdminConfirmSignUp", "AdminCreateUser", "AdminDeleteUser", "AdminDisableUser", "AdminEnableUser",
+        "AdminGetUser", "AdminInitiateAuth", "AdminResetUserPassword", "AdminRespondToAuthChallenge",
+        "AdminSetUserPassword", "AdminUpdateUserAttributes", "AdminUserGlobalSignOut", "DescribeUserPool",
+        "DescribeUserPoolClient", "ListUserPools", "ListUsers",
+    ]
+}

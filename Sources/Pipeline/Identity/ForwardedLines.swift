@@ -1,0 +1,52 @@
+/// Writes the lines that tell the backend where a request came from, straight into the buffer of its head.
+///
+/// Nothing of what a client sent under these names is kept (``InboundFields`` removes it): no proxy in front is
+/// trusted, so the peer of the connection is the client.
+package struct ForwardedLines {
+    /// The peer's IP address as text.
+    package var peer: String
+    /// `http` or `https`.
+    package var scheme: String
+    /// The `Host` or `:authority` as received; nil if there was none.
+    package var authority: String?
+    package var requestID: String
+    package var trace: TraceContext
+
+    package init(peer: String, scheme: String, authority: String?, requestID: String, trace: TraceContext) {
+        self.peer = peer
+        self.scheme = scheme
+        self.authority = authority
+        self.requestID = requestID
+        self.trace = trace
+    }
+
+    /// Appends `X-Forwarded-For`, `-Proto`, `-Host`, `X-Request-Id` and `traceparent`, each ended by CR LF.
+    ///
+    /// A value that is empty or holds anything but visible ASCII gives no line.
+    package func append(to head: inout [UInt8]) {
+        Self.append("X-Forwarded-For: ", peer, to: &head)
+        Self.append("X-Forwarded-Proto: ", scheme, to: &head)
+        if let authority { Self.append("X-Forwarded-Host: ", authority, to: &head) }
+        Self.append("X-Request-Id: ", requestID, to: &head)
+        head.append(contentsOf: "traceparent: ".utf8)
+        trace.append(to: &head)
+        head.append(contentsOf: "\r\n".utf8)
+    }
+
+    @inline(__always)
+    private static func append(_ name: String, _ value: String, to head: inout [UInt8]) {
+        guard isVisible(value.utf8.span) else { return }
+        head.append(contentsOf: name.utf8)
+        head.append(contentsOf: value.utf8)
+        head.append(contentsOf: "\r\n".utf8)
+    }
+
+    private static func isVisible(_ value: borrowing Span<UInt8>) -> Bool {
+        var index = 0
+        while index < value.count {
+            if value[index] <= 0x20 || value[index] >= 0x7F { return false }
+            index += 1
+        }
+        return value.count > 0
+    }
+}

@@ -1,0 +1,100 @@
+package import HTTPTypes
+
+/// Decides for each field of a client's request whether it may reach the backend: on every route, also in trailers.
+///
+/// Removed are hop-by-hop fields, everything in the namespace of the gateway's identity headers however it is spelt,
+/// forwarding and override headers and their look-alikes, and AWS request signing. Everything else passes, also names
+/// that merely contain `_`, `.` or another symbol.
+package struct InboundFields: Sendable {
+    /// The identity headers' prefix, normalised; never empty.
+    private let namespace: String
+    private let namespaceFirst: UInt8
+    /// The names of further headers the gateway sets, normalised.
+    private let alsoSet: [String]
+    /// One bit for each first letter that occurs in `alsoSet`, so that most names need no comparison.
+    private let alsoSetFirst: UInt32
+
+    /// - Parameters:
+    ///   - namespace: the prefix of the identity headers, for example `X-Auth-`; in any spelling.
+    ///   - alsoSet: names outside the namespace that the gateway sets and a client must not.
+    package init(namespace: String = "X-Auth-", alsoSet: [String] = []) {
+        let prefix = HeaderNames.normalised(namespace)
+        self.namespace = prefix.isEmpty ? "x-auth-" : prefix
+        self.namespaceFirst = self.namespace.utf8.first ?? 0
+        self.alsoSet = alsoSet.map(HeaderNames.normalised)
+        self.alsoSetFirst = self.alsoSet.reduce(0) { $0 | Self.bit($1.utf8.first ?? 0) }
+    }
+
+    /// The field names that `Connection` fields list (RFC 9110 §7.6.1) and that are among `fields`, in lower case.
+    ///
+    /// Empty, without allocating, for the usual `keep-alive` and `close`. Fields for framing, credentials and content
+    /// can't be listed away; what the gateway itself sets is set afterwards and untouched by this. A list of more
+    /// than 64 names is taken to list everything, so that no list costs much to look through.
+    package func connectionOptions(of fields: HTTPFields) -> [String] {
+        guard fields.contains(.connection) else { return [] }
+        var options: Set<String> = []
+        var isEndless = false
+        for field in fields where field.name == .connection {
+            if Self.isOrdinary(field.value.utf8.span) { continue }
+            let parts = field.value.split(separator: ",", maxSplits: Self.maximumOptions)
+            isEndless = parts.count + options.count > Self.maximumOptions
+            if isEndless { break }
+            for part in parts {
+                options.insert(part.lowercased().filter { $0 != " " && $0 != "\t" })
+            }
+        }
+        guard isEndless || !options.isEmpty else { return [] }
+        let present = Set(fields.map(\.name.canonicalName))
+        return present.filter { (isEndless || options.contains($0)) && !HeaderNames.isProtected($0) }
+    }
+
+    private static let maximumOptions = 64
+
+    /// Whether the field may be forwarded.
+    /// - Parameter connectionOptions: what ``connectionOptions(of:)`` gave for the request.
+    package func passes(_ field: HTTPField, connectionOptions: [String]) -> Bool {
+        let name = field.name.canonicalName
+        if Self.hasLookAlikeByte(name.utf8.span) {
+            guard passesAfterNormalising(name) else { return false }
+        } else {
+            if isReserved(name) || HeaderNames.isRemoved(name) { return false }
+            if name == "authorization", Self.isAWSSigned(field.value.utf8.span) { return false }
+        }
+        return connectionOptions.isEmpty || !connectionOptions.contains(name)
+    }
+
+    private func passesAfterNormalising(_ name: String) -> Bool {
+        let normalised = HeaderNames.normalised(name)
+        return !isReserved(normalised) && !HeaderNames.isRemoved(normalised) && !HeaderNames.isProtected(normalised)
+    }
+
+    /// Whether the name is the gateway's own to set.
+    @inline(__always)
+    private func isReserved(_ name: String) -> Bool {
+        let first = name.utf8.first ?? 0
+        if first == namespaceFirst, name.utf8.span.matches(namespace.utf8.span) { return true }
+        return alsoSetFirst & Self.bit(first) != 0 && alsoSet.contains(name)
+    }
+
+    private static func bit(_ first: UInt8) -> UInt32 { 1 &<< UInt32(first & 31) }
+
+    /// Whether some backend could take the name for another one.
+    private static func hasLookAlikeByte(_ name: borrowing Span<UInt8>) -> Bool {
+        var index = 0
+        while index < name.count {
+            if !HeaderNames.isPlain(name[index]) { return true }
+            index += 1
+        }
+        return false
+    }
+
+    private static func isOrdinary(_ value: borrowing Span<UInt8>) -> Bool {
+        let isKeepAlive = value.count == 10 && value.matchesIgnoringCase("keep-alive".utf8.span)
+        return isKeepAlive || value.count == 5 && value.matchesIgnoringCase("close".utf8.span)
+    }
+
+    /// Signature Version 4 and 4A: `AWS4-HMAC-SHA256 …`, `AWS4-ECDSA-P256-SHA256 …`.
+    private static func isAWSSigned(_ value: borrowing Span<UInt8>) -> Bool {
+        value.matchesIgnoringCase("aws4-".utf8.span, at: value.leadingSpaces)
+    }
+}

@@ -1,0 +1,49 @@
+/// The id that ties a response, its log line and the backend's together.
+package enum RequestID {
+    /// The client's own id if it is 1–128 characters of `A-Za-z0-9._-`, else nil.
+    package static func accepted(_ sent: String?) -> String? {
+        guard let sent, isAcceptable(sent.utf8.span) else { return nil }
+        return sent
+    }
+
+    /// A new id like a ULID: 26 characters of Crockford's base 32, 48 bits of time and 80 of randomness.
+    /// - Parameters:
+    ///   - milliseconds: since 1970; the low 48 bits count.
+    ///   - random: at least 80 random bits; the low 16 of `high` and all of `low` count.
+    package static func make(milliseconds: UInt64, random: (high: UInt64, low: UInt64)) -> String {
+        // 130 bits for 26 characters; the top two are zero.
+        var value = UInt128(milliseconds & 0xFFFF_FFFF_FFFF) << 80 | UInt128(random.high & 0xFFFF) << 64
+        value |= UInt128(random.low)
+        return unsafe String(unsafeUninitializedCapacity: length) { buffer in
+            for position in stride(from: length - 1, through: 0, by: -1) {
+                unsafe buffer[position] = digit(UInt8(truncatingIfNeeded: value & 31))
+                value >>= 5
+            }
+            return length
+        }
+    }
+
+    private static let length = 26
+
+    /// Crockford's alphabet: digits and capitals without I, L, O and U.
+    @inline(__always)
+    private static func digit(_ value: UInt8) -> UInt8 {
+        if value < 10 { return UInt8(ascii: "0") + value }
+        let letter = UInt8(ascii: "A") + value - 10
+        // Each left-out letter before the digit moves it by one.
+        return letter + (value >= 18 ? 1 : 0) + (value >= 20 ? 1 : 0) + (value >= 22 ? 1 : 0) + (value >= 27 ? 1 : 0)
+    }
+
+    private static func isAcceptable(_ bytes: borrowing Span<UInt8>) -> Bool {
+        guard bytes.count >= 1, bytes.count <= 128 else { return false }
+        for index in bytes.indices {
+            switch bytes[index] {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "-"):
+                continue
+            default: return false
+            }
+        }
+        return true
+    }
+}

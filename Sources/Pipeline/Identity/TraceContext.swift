@@ -1,0 +1,74 @@
+/// A W3C trace context: what the `traceparent` header says (Trace Context, §3.2).
+///
+/// A valid one from the client is passed on, else a new trace begins.
+package struct TraceContext: Sendable, Equatable {
+    package var traceID: UInt128
+    package var parentID: UInt64
+    /// Bit 0: sampled.
+    package var flags: UInt8
+
+    /// A new trace. Zero ids are not valid (§3.2.2.3), so a zero becomes one. New traces are not sampled.
+    package init(random: (UInt64, UInt64, UInt64)) {
+        self.traceID = max(1, UInt128(random.0) << 64 | UInt128(random.1))
+        self.parentID = max(1, random.2)
+        self.flags = 0
+    }
+
+    /// Reads a `traceparent` value; nil where the specification wants it ignored.
+    ///
+    /// Version 00 is exact. Of a later version the known part is read, if it ends there or goes on with `-`, and only
+    /// the sampled flag is kept (§3.2.4). Version ff and upper case are not valid.
+    package init?(parsing text: String) {
+        let bytes = text.utf8.span
+        guard bytes.count >= 55, bytes[2] == UInt8(ascii: "-"), bytes[35] == UInt8(ascii: "-"),
+            bytes[52] == UInt8(ascii: "-"),
+            let version = Self.number(bytes, 0, 2), version != 0xFF,
+            let high = Self.number(bytes, 3, 16), let low = Self.number(bytes, 19, 16),
+            let parent = Self.number(bytes, 36, 16), let flags = Self.number(bytes, 53, 2)
+        else { return nil }
+        guard bytes.count == 55 || (version > 0 && bytes[55] == UInt8(ascii: "-")) else { return nil }
+        guard high | low != 0, parent != 0 else { return nil }
+        self.traceID = UInt128(high) << 64 | UInt128(low)
+        self.parentID = parent
+        self.flags = version == 0 ? UInt8(flags) : UInt8(flags & 1)
+    }
+
+    /// Appends the value in version 00: 55 bytes.
+    package func append(to bytes: inout [UInt8]) {
+        let start = bytes.count
+        bytes.append(contentsOf: repeatElement(UInt8(ascii: "-"), count: 55))
+        var value = bytes.mutableSpan
+        Self.write(0, digits: 2, at: start, to: &value)
+        Self.write(UInt64(truncatingIfNeeded: traceID >> 64), digits: 16, at: start + 3, to: &value)
+        Self.write(UInt64(truncatingIfNeeded: traceID), digits: 16, at: start + 19, to: &value)
+        Self.write(parentID, digits: 16, at: start + 36, to: &value)
+        Self.write(UInt64(flags), digits: 2, at: start + 53, to: &value)
+    }
+
+    /// Writes the lowest `digits` hexadecimal digits of `number`.
+    @inline(__always)
+    private static func write(_ number: UInt64, digits: Int, at start: Int, to bytes: inout MutableSpan<UInt8>) {
+        var rest = number
+        var index = start + digits
+        while index > start {
+            index -= 1
+            let digit = UInt8(truncatingIfNeeded: rest) & 15
+            bytes[index] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
+            rest >>= 4
+        }
+    }
+
+    /// The number written with `count` lower-case hexadecimal digits.
+    private static func number(_ bytes: borrowing Span<UInt8>, _ start: Int, _ count: Int) -> UInt64? {
+        var value: UInt64 = 0
+        for index in start..<start + count {
+            switch bytes[index] {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"): value = value << 4 | UInt64(bytes[index] - UInt8(ascii: "0"))
+            case UInt8(ascii: "a")...UInt8(ascii: "f"):
+                value = value << 4 | UInt64(bytes[index] - UInt8(ascii: "a") + 10)
+            default: return nil
+            }
+        }
+        return value
+    }
+}

@@ -1,0 +1,48 @@
+/// A JSON value (RFC 8259). Text and numbers are kept as they were written.
+package enum JSON: Equatable, Sendable {
+    case null
+    case bool(Bool)
+    case number(JSONNumber)
+    case string(String)
+    case array([JSON])
+    case object(JSONObject)
+
+    package var boolValue: Bool? {
+        if case .bool(let value) = self { value } else { nil }
+    }
+
+    package var stringValue: String? {
+        if case .string(let value) = self { value } else { nil }
+    }
+
+    package var arrayValue: [JSON]? {
+        if case .array(let value) = self { value } else { nil }
+    }
+
+    package var objectValue: JSONObject? {
+        if case .object(let value) = self { value } else { nil }
+    }
+
+    package var numberValue: JSONNumber? {
+        if case .number(let value) = self { value } else { nil }
+    }
+
+    /// The number's value if it is integral and fits, also when written as `1.0` or `1e3`.
+    package var integerValue: Int64? { numberValue?.integerValue }
+
+    /// The member of this name, if this is an object that has it.
+    package subscript(name: String) -> JSON? { objectValue?[name] }
+}
+
+extension JSON: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,
+    ExpressibleByFloatLiteral, ExpressibleByStringInterpolation, ExpressibleByArrayLiteral,
+    ExpressibleByDictionaryLiteral
+{
+    package init(nilLiteral: ()) { self = .null }
+    package init(booleanLiteral value: Bool) { self = .bool(value) }
+    package init(integerLiteral value: Int64) { self = .number(JSONNumber(value)) }
+    package init(floatLiteral value: Double) { self = JSONNumber(value).map(JSON.number) ?? .null }
+    package init(stringLiteral value: String) { self = .string(value) }
+    package init(arrayLiteral elements: JSON...) { self = .array(elements) }
+    package init(dictionaryLiteral elements: (String, JSON)...) { self = .object(JSONObject(elements)) }
+}

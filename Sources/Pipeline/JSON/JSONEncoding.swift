@@ -1,0 +1,61 @@
+extension JSON {
+    /// The value as compact JSON in UTF-8. Control characters, `"` and `\` are escaped, everything else is as it is.
+    package func encoded() -> [UInt8] {
+        var output: [UInt8] = []
+        append(to: &output)
+        return output
+    }
+
+    private func append(to output: inout [UInt8]) {
+        switch self {
+        case .null: output.append(contentsOf: "null".utf8)
+        case .bool(let value): output.append(contentsOf: (value ? "true" : "false").utf8)
+        case .number(let value): output.append(contentsOf: value.text.utf8)
+        case .string(let value): Self.append(value, to: &output)
+        case .array(let elements):
+            output.append(UInt8(ascii: "["))
+            for (index, element) in elements.enumerated() {
+                if index > 0 { output.append(UInt8(ascii: ",")) }
+                element.append(to: &output)
+            }
+            output.append(UInt8(ascii: "]"))
+        case .object(let object): object.append(to: &output)
+        }
+    }
+
+    fileprivate static func append(_ text: String, to output: inout [UInt8]) {
+        output.append(UInt8(ascii: "\""))
+        for byte in text.utf8 {
+            switch byte {
+            case UInt8(ascii: "\""), UInt8(ascii: "\\"): output.append(contentsOf: [UInt8(ascii: "\\"), byte])
+            case 0x08: output.append(contentsOf: "\\b".utf8)
+            case 0x09: output.append(contentsOf: "\\t".utf8)
+            case 0x0a: output.append(contentsOf: "\\n".utf8)
+            case 0x0c: output.append(contentsOf: "\\f".utf8)
+            case 0x0d: output.append(contentsOf: "\\r".utf8)
+            case 0..<0x20, 0x7f:
+                let digits = Array("0123456789abcdef".utf8)
+                output.append(contentsOf: "\\u00".utf8)
+                output.append(contentsOf: [digits[Int(byte >> 4)], digits[Int(byte & 15)]])
+            default: output.append(byte)
+            }
+        }
+        output.append(UInt8(ascii: "\""))
+    }
+}
+
+extension JSONObject {
+    /// The object as compact JSON in UTF-8.
+    package func encoded() -> [UInt8] { JSON.object(self).encoded() }
+
+    fileprivate func append(to output: inout [UInt8]) {
+        output.append(UInt8(ascii: "{"))
+        for (index, member) in enumerated() {
+            if index > 0 { output.append(UInt8(ascii: ",")) }
+            JSON.append(member.name, to: &output)
+            output.append(UInt8(ascii: ":"))
+            output.append(contentsOf: member.value.encoded())
+        }
+        output.append(UInt8(ascii: "}"))
+    }
+}

@@ -1,0 +1,27 @@
+/// What a JSON text may cost.
+package struct JSONLimits: Sendable {
+    /// The largest text in bytes.
+    package var maximumBytes: Int
+    /// The deepest nesting of arrays and objects.
+    package var maximumDepth: Int
+
+    package init(maximumBytes: Int = 1 << 20, maximumDepth: Int = 32) {
+        self.maximumBytes = maximumBytes
+        self.maximumDepth = maximumDepth
+    }
+
+    /// 1 MiB and 32 levels.
+    package static let `default` = JSONLimits()
+}
+
+/// Why a text isn't JSON as this product accepts it, and at which byte. It never carries the text itself.
+package struct JSONError: Error, Equatable, Sendable {
+    package enum Reason: String, Sendable {
+        case tooLarge, tooDeep, unexpectedEnd, unexpectedByte, invalidNumber, invalidEscape, invalidUTF8
+        case duplicateName, trailingBytes
+    }
+
+    package var reason: Reason
+    /// The offset in bytes from the start of the text.
+    package var offset: Int
+}

@@ -1,0 +1,87 @@
+/// A JSON number, kept as its text so that nothing is lost and nothing can overflow.
+package struct JSONNumber: Equatable, Sendable, ExpressibleByIntegerLiteral {
+    /// The number as written: `-? int frac? exp?` of RFC 8259, 6.
+    package let text: String
+
+    package init(_ value: Int64) { text = String(value) }
+    package init(_ value: Int) { text = String(value) }
+    package init(integerLiteral value: Int64) { self.init(value) }
+
+    /// Nil for infinities and NaN, which JSON does not have.
+    package init?(_ value: Double) {
+        guard value.isFinite else { return nil }
+        text = value.description
+    }
+
+    /// For the parser, which has already checked the grammar.
+    init(checked text: String) { self.text = text }
+
+    /// The nearest double; infinite when the number is too large for one.
+    package var doubleValue: Double { Double(text) ?? .nan }
+
+    /// The number if it is integral, in whatever notation, and within `Int64`.
+    package var integerValue: Int64? {
+        Int64(text) ?? Decimal(text).integerValue
+    }
+
+    /// Seconds of a NumericDate (RFC 7519, 2), fractions dropped towards the past. Nil beyond ±2^53, where doubles
+    /// are no longer exact, so that callers can add to it without overflow.
+    package var numericDate: Int64? {
+        let seconds = doubleValue.rounded(.down)
+        guard seconds.isFinite, abs(seconds) <= 9_007_199_254_740_992 else { return nil }
+        return Int64(seconds)
+    }
+}
+
+/// A decimal fraction taken apart: digits · 10^exponent.
+private struct Decimal {
+    var isNegative: Bool
+    var digits: [UInt8] = []
+    var exponent = 0
+
+    init(_ text: String) {
+        isNegative = text.utf8.first == UInt8(ascii: "-")
+        var rest = Array(text.utf8)[...]
+        if isNegative { rest.removeFirst() }
+        var isFraction = false
+        while let byte = rest.popFirst() {
+            switch byte {
+            case UInt8(ascii: "."):
+                isFraction = true
+            case UInt8(ascii: "e"), UInt8(ascii: "E"):
+                exponent += Self.saturated(rest)
+                rest = []
+            default:
+                digits.append(byte - UInt8(ascii: "0"))
+                if isFraction { exponent -= 1 }
+            }
+        }
+    }
+
+    /// Exponents beyond any text's length are cut to what still decides between zero, integral and too large.
+    private static func saturated(_ text: ArraySlice<UInt8>) -> Int {
+        let isNegative = text.first == UInt8(ascii: "-")
+        let magnitude = text.drop { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "+") }
+            .reduce(0) { min($0 * 10 + Int($1 - UInt8(ascii: "0")), 1 << 40) }
+        return isNegative ? -magnitude : magnitude
+    }
+
+    var integerValue: Int64? {
+        let significant = digits.drop { $0 == 0 }
+        let trailingZeros = significant.reversed().prefix { $0 == 0 }.count
+        guard significant.count > trailingZeros else { return 0 }
+        let power = exponent + trailingZeros
+        let digits = significant.dropLast(trailingZeros)
+        // Int64 has at most 19 digits.
+        guard power >= 0, digits.count + power <= 19 else { return nil }
+        var value: Int64 = 0
+        for digit in digits + [UInt8](repeating: 0, count: power) {
+            let (product, overflow) = value.multipliedReportingOverflow(by: 10)
+            let (next, overflow2) = product.subtractingReportingOverflow(Int64(digit))
+            guard !overflow, !overflow2 else { return nil }
+            value = next
+        }
+        // Counted downwards because Int64 reaches one further there.
+        return isNegative ? value : (value == .min ? nil : -value)
+    }
+}

@@ -1,0 +1,108 @@
+/// Numbers and strings.
+extension JSONParser {
+    private static let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
+
+    /// RFC 8259, 6: no leading zero, a digit on each side of the point and behind the exponent.
+    mutating func number() throws(JSONError) -> JSONNumber {
+        let start = position
+        _ = take("-")
+        if !take("0") { try takeDigits() }
+        if take(".") { try takeDigits() }
+        if take("e") || take("E") {
+            if !take("+") { _ = take("-") }
+            try takeDigits()
+        }
+        return JSONNumber(checked: String(decoding: bytes[start..<position], as: UTF8.self))
+    }
+
+    private mutating func takeDigits() throws(JSONError) {
+        let start = position
+        while position < bytes.count, Self.digits.contains(bytes[position]) { position += 1 }
+        guard position > start else { throw error(.invalidNumber) }
+    }
+
+    /// RFC 8259, 7. The opening quote is next.
+    mutating func string() throws(JSONError) -> String {
+        position += 1
+        let start = position
+        while true {
+            switch try peek() {
+            case UInt8(ascii: "\""):
+                let text = try decoded(bytes[start..<position])
+                position += 1
+                return text
+            case UInt8(ascii: "\\"): return try escapedString(from: start)
+            case 0..<0x20: throw error(.unexpectedByte)
+            default: position += 1
+            }
+        }
+    }
+
+    private func decoded(_ bytes: some Collection<UInt8>) throws(JSONError) -> String {
+        guard let text = String(validating: bytes, as: UTF8.self) else { throw error(.invalidUTF8) }
+        return text
+    }
+
+    /// The slower way for a string with escapes: the bytes before the first one are right already.
+    private mutating func escapedString(from start: Int) throws(JSONError) -> String {
+        var text = Array(bytes[start..<position])
+        while true {
+            let byte = try peek()
+            switch byte {
+            case UInt8(ascii: "\""):
+                let text = try decoded(text)
+                position += 1
+                return text
+            case UInt8(ascii: "\\"):
+                position += 1
+                text.append(contentsOf: try escape())
+            case 0..<0x20: throw error(.unexpectedByte)
+            default:
+                text.append(byte)
+                position += 1
+            }
+        }
+    }
+
+    private mutating func escape() throws(JSONError) -> [UInt8] {
+        let byte = try peek()
+        position += 1
+        switch byte {
+        case UInt8(ascii: "\""), UInt8(ascii: "\\"), UInt8(ascii: "/"): return [byte]
+        case UInt8(ascii: "b"): return [0x08]
+        case UInt8(ascii: "f"): return [0x0c]
+        case UInt8(ascii: "n"): return [0x0a]
+        case UInt8(ascii: "r"): return [0x0d]
+        case UInt8(ascii: "t"): return [0x09]
+        case UInt8(ascii: "u"): return Array(String(Character(try unicodeEscape())).utf8)
+        default: throw error(.invalidEscape)
+        }
+    }
+
+    /// One `\uXXXX`, or two for a surrogate pair; a surrogate alone is no character.
+    private mutating func unicodeEscape() throws(JSONError) -> Unicode.Scalar {
+        let first = try fourHexDigits()
+        if let scalar = Unicode.Scalar(first) { return scalar }
+        guard first < 0xdc00, take("\\"), take("u") else { throw error(.invalidEscape) }
+        let second = try fourHexDigits()
+        guard (0xdc00...0xdfff).contains(second),
+            let scalar = Unicode.Scalar(0x10000 + (first - 0xd800) << 10 + (second - 0xdc00))
+        else { throw error(.invalidEscape) }
+        return scalar
+    }
+
+    private mutating func fourHexDigits() throws(JSONError) -> UInt32 {
+        var value: UInt32 = 0
+        for _ in 0..<4 {
+            let byte = try peek()
+            switch byte {
+            case Self.digits: value = value << 4 | UInt32(byte - UInt8(ascii: "0"))
+            case UInt8(ascii: "a")...UInt8(ascii: "f"): value = value << 4 | UInt32(byte - UInt8(ascii: "a") + 10)
+            case UInt8(ascii: "A")...UInt8(ascii: "F"): value = value << 4 | UInt32(byte - UInt8(ascii: "A") + 10)
+            default: throw error(.invalidEscape)
+            }
+            position += 1
+        }
+        return value
+    }
+}

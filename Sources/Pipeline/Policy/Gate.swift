@@ -1,0 +1,190 @@
+package import HTTPTypes
+
+/// What the gateway does with a request.
+package enum Decision: ~Copyable {
+    case forward(Permit)
+    /// Answered by the gateway itself: the endpoint's number and the verified token, where it asks for one.
+    case endpoint(Int, routeIndex: Int, VerifiedToken?)
+    /// - Parameter routeIndex: nil when no route was found.
+    case refuse(Refusal, routeIndex: Int?)
+    case directCognito(DirectCognitoCall)
+    /// The token names a key that is not there: ask again when it has been looked for.
+    case needsKeys(issuerIndex: Int, keyID: String)
+}
+
+/// What the connection knows about a request besides its head.
+package struct RequestContext {
+    /// The address of the connection's peer.
+    package var peer: String
+    /// `http` or `https`.
+    package var scheme: String
+    package var requestID: String
+    package var trace: TraceContext
+    /// Seconds since 1970.
+    package var now: Int64
+    /// Whether missing keys have been looked for already, so that what is still missing is unknown.
+    package var keysWereLookedUp: Bool
+
+    package init(
+        peer: String, scheme: String, requestID: String, trace: TraceContext, now: Int64,
+        keysWereLookedUp: Bool = false
+    ) {
+        self.peer = peer
+        self.scheme = scheme
+        self.requestID = requestID
+        self.trace = trace
+        self.now = now
+        self.keysWereLookedUp = keysWereLookedUp
+    }
+}
+
+/// Tokens verified on one event loop, each with its identity header lines.
+package typealias TokenCache = VerifiedTokenCache<[UInt8]>
+
+/// The pure part of a request's way: Cognito guard, route, policy, verification, identity.
+package struct Gate: Sendable {
+    package let routes: RouteTable
+    package let verifier: TokenVerifier
+    private let cognito: CognitoGuard
+    private let inbound: InboundFields
+    private let identity: IdentityLines
+    private let acceptances: [TokenAcceptance]
+
+    package init(
+        routes: RouteTable, verifier: TokenVerifier, cognito: CognitoGuard = CognitoGuard(),
+        identityNamespace: String = "X-Auth-"
+    ) {
+        self.routes = routes
+        self.verifier = verifier
+        self.cognito = cognito
+        self.inbound = InboundFields(namespace: identityNamespace)
+        self.identity = IdentityLines(namespace: identityNamespace)
+        self.acceptances = routes.routes.map { TokenAcceptance(issuers: $0.issuers, tokenUses: $0.tokenUses) }
+    }
+
+    /// Decides about a request.
+    ///
+    /// - Parameters:
+    ///   - cache: the event loop's own.
+    ///   - keySets: the issuers' present key sets, in the verifier's order.
+    package func decide(
+        _ request: HTTPRequest, _ context: RequestContext, cache: TokenCache, keySets: [KeySet?]
+    ) -> Decision {
+        if let call = cognito.inspect(request) { return .directCognito(call) }
+        let path: RequestPath
+        do {
+            path = try RequestPath.parse(request.path ?? "")
+        } catch {
+            return .refuse(.path(error), routeIndex: nil)
+        }
+        switch routes.match(method: request.method, path: path) {
+        case .none:
+            return .refuse(.notFound(), routeIndex: nil)
+        case .methodNotAllowed(let allow):
+            return .refuse(.methodNotAllowed(allow), routeIndex: nil)
+        case .route(let index):
+            return admit(request, path, index, context, cache, keySets)
+        }
+    }
+
+    private func admit(
+        _ request: HTTPRequest, _ path: RequestPath, _ index: Int, _ context: RequestContext, _ cache: TokenCache,
+        _ keySets: [KeySet?]
+    ) -> Decision {
+        let route = routes.routes[index]
+        guard route.access != .public else { return pass(request, path, index, context, nil) }
+        switch BearerToken(of: request) {
+        case .repeated:
+            return .refuse(Refusal(.badRequest, reason: "repeated-authorization"), routeIndex: index)
+        case .none:
+            guard route.access == .optional else { return .refuse(.tokenMissing(), routeIndex: index) }
+            return pass(request, path, index, context, nil)
+        case .value(let value, let prefix):
+            switch verify(value, prefix, acceptances[index], context, cache, keySets) {
+            case .entry(let entry): return pass(request, path, index, context, entry)
+            case .refuse(let refusal): return .refuse(refusal, routeIndex: index)
+            case .needsKeys(let issuerIndex, let keyID): return .needsKeys(issuerIndex: issuerIndex, keyID: keyID)
+            }
+        }
+    }
+
+    // MARK: Verification
+
+    private enum Verification {
+        case entry(TokenCache.Entry)
+        case refuse(Refusal)
+        case needsKeys(issuerIndex: Int, keyID: String)
+    }
+
+    /// The cache is asked with the whole field value: its constant front costs nothing and saves a copy.
+    private func verify(
+        _ value: String, _ prefix: Int, _ acceptance: TokenAcceptance, _ context: RequestContext,
+        _ cache: TokenCache, _ keySets: [KeySet?]
+    ) -> Verification {
+        let keys = { (issuerIndex: Int) in keySets[issuerIndex] }
+        switch cache.lookup(value, accepting: acceptance, keys: keys, now: context.now) {
+        case .hit(let entry): return .entry(entry)
+        case .rejected(let reason): return .refuse(Self.refusal(reason))
+        case .miss: break
+        }
+        let token = value.utf8.dropFirst(prefix)
+        switch verifier.verify(token, accepting: acceptance, keys: keys, now: context.now) {
+        case .rejected(let reason):
+            return .refuse(Self.refusal(reason))
+        case .needsKeys(let issuerIndex, let keyID):
+            guard context.keysWereLookedUp else { return .needsKeys(issuerIndex: issuerIndex, keyID: keyID) }
+            guard keySets[issuerIndex] != nil else { return .refuse(Self.keysUnavailable) }
+            return .refuse(Self.refusal(.unknownKey))
+        case .verified(let verified):
+            return remember(value, verified, cache, context)
+        }
+    }
+
+    private func remember(
+        _ value: String, _ verified: VerifiedToken, _ cache: TokenCache, _ context: RequestContext
+    ) -> Verification {
+        do {
+            let lines = try identity.lines(for: Identity(verified))
+            guard
+                let entry = cache.insert(value, verified, extra: lines, extraBytes: lines.count, now: context.now)
+            else { return .refuse(Self.refusal(.badSignature)) }
+            return .entry(entry)
+        } catch {
+            // Who cannot be named to the backend in full is not named at all.
+            return .refuse(.tokenInvalid(reason: "identity-too-large"))
+        }
+    }
+
+    private static func refusal(_ reason: RejectReason) -> Refusal {
+        .tokenInvalid(reason == .expired ? .tokenExpired : .notAuthorized, reason: reason.rawValue)
+    }
+
+    private static let keysUnavailable = Refusal.retryLater(
+        .identityProviderUnavailable, after: 5, reason: "keys-unavailable")
+
+    // MARK: Admission
+
+    private func pass(
+        _ request: HTTPRequest, _ path: RequestPath, _ index: Int, _ context: RequestContext,
+        _ entry: TokenCache.Entry?
+    ) -> Decision {
+        let route = routes.routes[index]
+        switch route.destination {
+        case .endpoint(let number):
+            return .endpoint(number, routeIndex: index, entry?.token)
+        case .upstream(let upstream):
+            var lines: [UInt8] = []
+            lines.reserveCapacity(320 + (entry?.extra.count ?? 0))
+            ForwardedLines(
+                peer: context.peer, scheme: context.scheme, authority: request.authority,
+                requestID: context.requestID, trace: context.trace
+            ).append(to: &lines)
+            if let entry { lines.append(contentsOf: entry.extra) }
+            return .forward(
+                Permit(
+                    request: request, target: path.target, routeIndex: index, upstream: upstream, lines: lines,
+                    subject: entry?.token.subject, inbound: inbound,
+                    dropsAuthorization: entry != nil && !route.forwardToken))
+        }
+    }
+}

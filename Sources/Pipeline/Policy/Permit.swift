@@ -1,0 +1,44 @@
+package import HTTPTypes
+
+/// The right to send one request to one backend, and what exactly is sent. Only ``Gate`` makes one.
+///
+/// It cannot be copied: one decision, one request.
+package struct Permit: ~Copyable {
+    /// Method, authority and the client's fields; ``passes(_:)`` says which of them go on.
+    package let request: HTTPRequest
+    /// Path and query, byte for byte as they were authorised.
+    package let target: String
+    /// The route's position in the table.
+    package let routeIndex: Int
+    /// The name of the upstream.
+    package let upstream: String
+    /// Complete header lines that the gateway adds: forwarding, tracing, identity.
+    package let lines: [UInt8]
+    /// Who asks, when a token was verified.
+    package let subject: String?
+    private let inbound: InboundFields
+    private let connectionOptions: [String]
+    private let dropsAuthorization: Bool
+
+    init(
+        request: HTTPRequest, target: String, routeIndex: Int, upstream: String, lines: [UInt8], subject: String?,
+        inbound: InboundFields, dropsAuthorization: Bool
+    ) {
+        self.request = request
+        self.target = target
+        self.routeIndex = routeIndex
+        self.upstream = upstream
+        self.lines = lines
+        self.subject = subject
+        self.inbound = inbound
+        self.connectionOptions = inbound.connectionOptions(of: request.headerFields)
+        self.dropsAuthorization = dropsAuthorization
+    }
+
+    /// Whether a field of the client's reaches the backend. Framing fields never do: they are written anew.
+    package func passes(_ field: HTTPField) -> Bool {
+        if field.name == .contentLength { return false }
+        if dropsAuthorization, field.name == .authorization { return false }
+        return inbound.passes(field, connectionOptions: connectionOptions)
+    }
+}

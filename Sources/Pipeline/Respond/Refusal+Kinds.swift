@@ -1,0 +1,45 @@
+package import HTTPTypes
+
+extension Refusal {
+    static let invalidToken = "Bearer error=\"invalid_token\""
+
+    /// 401 for a request without a token: a bare challenge, since nothing was wrong with what was sent
+    /// (RFC 6750 §3.1).
+    package static func tokenMissing(reason: String = "token-missing") -> Refusal {
+        Refusal(.notAuthorized, headers: [.wwwAuthenticate: "Bearer"], reason: reason)
+    }
+
+    /// 401 for a token that was sent and does not count (RFC 6750 §3.1).
+    /// - Parameter error: ``GatewayError/notAuthorized``, or ``GatewayError/tokenExpired`` or
+    ///   ``GatewayError/tokenRefresh``, which let an app tell what to do next.
+    package static func tokenInvalid(
+        _ error: GatewayError = .notAuthorized, message: String? = nil, reason: String
+    ) -> Refusal {
+        Refusal(
+            error, message: message, headers: [.wwwAuthenticate: invalidToken], reason: reason)
+    }
+
+    /// 405 with the methods the path takes (RFC 9110 §15.5.6).
+    package static func methodNotAllowed(_ allow: [HTTPRequest.Method]) -> Refusal {
+        Refusal(
+            .methodNotAllowed, headers: [.allow: allow.map(\.rawValue).joined(separator: ", ")],
+            reason: "method-not-allowed")
+    }
+
+    /// 404: no route names the path.
+    package static func notFound() -> Refusal {
+        Refusal(.notFound, reason: "no-route")
+    }
+
+    /// 400 or 414 for a request target.
+    package static func path(_ fault: PathFault) -> Refusal {
+        Refusal(fault.error, reason: fault.rawValue)
+    }
+
+    /// 429 or 503 with the whole seconds after which it may be tried again, at least one (RFC 9110 §10.2.3).
+    package static func retryLater(
+        _ error: GatewayError, after seconds: Int, message: String? = nil, reason: String
+    ) -> Refusal {
+        Refusal(error, message: message, headers: [.retryAfter: String(max(1, seconds))], reason: reason)
+    }
+}

@@ -1,0 +1,60 @@
+package import HTTPTypes
+
+/// A request the gateway answers itself with an error: the one form of every refusal.
+package struct Refusal: Error, Sendable {
+    package var error: GatewayError
+    /// What the client may read.
+    package var message: String
+    /// What goes into the answer beside the fields every refusal has: `WWW-Authenticate`, `Allow`, `Retry-After`.
+    package var headers: HTTPFields
+    /// With 422: each faulty field of the request body and what is wrong with it.
+    package var fields: [String: String]
+    /// Why, for the log only; never sent.
+    package var reason: String
+
+    /// - Parameter message: nil for the error's own message.
+    package init(
+        _ error: GatewayError,
+        message: String? = nil,
+        headers: HTTPFields = [:],
+        fields: [String: String] = [:],
+        reason: String
+    ) {
+        self.error = error
+        self.message = message ?? error.defaultMessage
+        self.headers = headers
+        self.fields = fields
+        self.reason = reason
+    }
+
+    /// The complete head of the answer, without framing: `Content-Length` is the writer's.
+    ///
+    /// A 401 always has a challenge (RFC 9110 §15.5.2), and 429 and 503 always say when to come back.
+    package var response: HTTPResponse {
+        var fields = headers
+        fields[.contentType] = "application/json"
+        fields[.cacheControl] = "no-store"
+        switch error.status.code {
+        case 401 where !fields.contains(.wwwAuthenticate): fields[.wwwAuthenticate] = Self.invalidToken
+        case 429 where !fields.contains(.retryAfter): fields[.retryAfter] = "5"
+        case 503 where !fields.contains(.retryAfter): fields[.retryAfter] = "5"
+        default: break
+        }
+        return HTTPResponse(status: error.status, headerFields: fields)
+    }
+
+    /// The answer's JSON: `error`, `message`, `statusCode`, `requestId` and, where there are any, `fields` by name.
+    package func body(requestID: String) -> [UInt8] {
+        var body: JSONObject = [
+            "error": .string(error.rawValue),
+            "message": .string(message),
+            "statusCode": .number(JSONNumber(error.status.code)),
+            "requestId": .string(requestID),
+        ]
+        if !fields.isEmpty {
+            let sorted = fields.sorted { $0.key < $1.key }
+            body["fields"] = .object(JSONObject(sorted.map { ($0.key, .string($0.value)) }))
+        }
+        return body.encoded()
+    }
+}

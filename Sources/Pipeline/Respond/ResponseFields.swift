@@ -1,0 +1,44 @@
+package import HTTPTypes
+
+/// The header fields of a backend's response as the client gets them.
+package enum ResponseFields {
+    /// Leaves out what was for this connection only (RFC 9110 §7.6.1) and sets the request's id.
+    package static func forClient(_ fields: HTTPFields, requestID: String) -> HTTPFields {
+        let nominated = inbound.connectionOptions(of: fields)
+        var result = HTTPFields()
+        result.reserveCapacity(fields.count + 1)
+        for field in fields {
+            let name = field.name.canonicalName
+            if isHopByHop(name) || (!nominated.isEmpty && nominated.contains(name)) { continue }
+            result.append(field)
+        }
+        result.append(HTTPField(name: .requestID, value: requestID))
+        return result
+    }
+
+    /// `Connection` is read alike on both ways.
+    private static let inbound = InboundFields()
+
+    private static func isHopByHop(_ name: String) -> Bool {
+        switch name.utf8.count {
+        case 2: name == "te"
+        case 7: name == "upgrade" || name == "trailer"
+        case 10: name == "connection" || name == "keep-alive"
+        case 12: name == "x-request-id"
+        case 16: name == "proxy-connection"
+        case 17: name == "transfer-encoding"
+        case 18: name == "proxy-authenticate"
+        default: false
+        }
+    }
+}
+
+extension HTTPField.Name {
+    /// `X-Request-Id`, on every response.
+    package static let requestID: HTTPField.Name = known("X-Request-Id")
+
+    private static func known(_ text: String) -> HTTPField.Name {
+        guard let name = HTTPField.Name(text) else { preconditionFailure("\(text) is a token") }
+        return name
+    }
+}

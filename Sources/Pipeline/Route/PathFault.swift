@@ -1,0 +1,32 @@
+/// Why a request target is refused. The raw value is the reason written to the log; the client learns only the status.
+package enum PathFault: String, Error, Sendable, CaseIterable {
+    /// Longer than ``RequestPath/maximumLength`` bytes.
+    case tooLong = "target-too-long"
+    /// Does not start with `/`: absolute, authority or asterisk form (RFC 9112 §3.2), or nothing at all.
+    case notOriginForm = "target-not-origin-form"
+    /// A byte that RFC 3986 §3.3 does not allow raw in a path.
+    case forbiddenByte = "path-forbidden-byte"
+    /// A control, a space, `#` or a byte above ASCII in the query.
+    case forbiddenQueryByte = "query-forbidden-byte"
+    /// `%` without two hexadecimal digits behind it.
+    case malformedEscape = "path-malformed-escape"
+    /// `%2F` or `%5C`: a separator to some and a character to others.
+    case encodedSeparator = "path-encoded-separator"
+    /// An encoded NUL, line break or other control, up to U+009F.
+    case encodedControl = "path-encoded-control"
+    /// What remains after decoding would change if it were decoded again, as `%252e`.
+    case doubleEncoding = "path-double-encoding"
+    /// `.` or `..`, in any encoding, also with a `;parameter` behind.
+    case dotSegment = "path-dot-segment"
+    /// `//`, or a segment of which only a parameter is there.
+    case emptySegment = "path-empty-segment"
+    /// The decoded bytes are not UTF-8; overlong forms are not either.
+    case invalidUTF8 = "path-invalid-utf8"
+    /// A character that some software reads as a dot, slash or backslash.
+    case deceptiveCharacter = "path-deceptive-character"
+
+    /// What the client is told: 414 for length, 400 for everything else.
+    package var error: GatewayError {
+        self == .tooLong ? .uriTooLong : .badRequest
+    }
+}

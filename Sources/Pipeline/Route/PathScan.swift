@@ -1,0 +1,65 @@
+/// What one pass over a target's raw bytes finds out.
+struct PathScan {
+    /// Where the path ends: the position of the first `?`, else the length.
+    var end = 0
+    var hasEscapes = false
+    var hasParameters = false
+
+    /// Checks every byte of path and query, and the segments as far as they are not encoded.
+    static func scan(_ bytes: borrowing Span<UInt8>) throws(PathFault) -> PathScan {
+        guard bytes.count <= RequestPath.maximumLength else { throw .tooLong }
+        guard bytes.count > 0, bytes[0] == UInt8(ascii: "/") else { throw .notOriginForm }
+        var scan = PathScan()
+        var index = 0
+        scanning: while index < bytes.count {
+            let byte = bytes[index]
+            if PathBytes.isPlain(byte) {
+                index += 1
+                continue
+            }
+            switch byte {
+            case UInt8(ascii: "/"): try checkSegment(bytes, at: index + 1)
+            case UInt8(ascii: "%"): scan.hasEscapes = true
+            case UInt8(ascii: ";"): scan.hasParameters = true
+            case UInt8(ascii: "?"): break scanning
+            default: throw .forbiddenByte
+            }
+            index += 1
+        }
+        scan.end = index
+        try checkQuery(bytes, from: index)
+        return scan
+    }
+
+    /// Refuses the segment that starts at `start` if it is empty or a dot segment. An empty one at the very end is a
+    /// trailing slash and is fine.
+    @inline(__always)
+    static func checkSegment(_ bytes: borrowing Span<UInt8>, at start: Int) throws(PathFault) {
+        guard start < bytes.count else { return }
+        switch bytes[start] {
+        // `/;x/` is an empty segment to whoever drops parameters.
+        case UInt8(ascii: "/"), UInt8(ascii: ";"): throw .emptySegment
+        case UInt8(ascii: "."): if isDotSegment(bytes, at: start) { throw .dotSegment }
+        default: return
+        }
+    }
+
+    /// RFC 3986 §3.3 dot segments, also those that become one when a parameter, query or fragment is cut off.
+    private static func isDotSegment(_ bytes: borrowing Span<UInt8>, at start: Int) -> Bool {
+        var end = start + 1
+        if end < bytes.count, bytes[end] == UInt8(ascii: ".") { end += 1 }
+        guard end < bytes.count else { return true }
+        switch bytes[end] {
+        case UInt8(ascii: "/"), UInt8(ascii: ";"), UInt8(ascii: "?"), UInt8(ascii: "#"): return true
+        default: return false
+        }
+    }
+
+    private static func checkQuery(_ bytes: borrowing Span<UInt8>, from start: Int) throws(PathFault) {
+        var index = start
+        while index < bytes.count {
+            if !PathBytes.isQuery(bytes[index]) { throw .forbiddenQueryByte }
+            index += 1
+        }
+    }
+}

@@ -1,0 +1,82 @@
+/// A request target in origin form, parsed once: the bytes that are forwarded and the normal form that is matched.
+///
+/// The normal form is the path fully percent-decoded, without the query and without a trailing slash (`/` itself
+/// stays). Upper and lower case are different, and no Unicode normalisation takes place. Whatever two readers could
+/// read differently is refused by ``parse(_:)`` instead of being repaired, so that the target can be forwarded byte
+/// for byte. The query is neither decoded nor matched: escapes in it, also broken ones, are the backend's to judge.
+package struct RequestPath: Sendable {
+    /// The most bytes a target may have; more is ``PathFault/tooLong``.
+    package static let maximumLength = 8192
+
+    /// Path and query exactly as received.
+    package let target: String
+    /// The decoded path where it differs from the received one, else nil.
+    private let decoded: String?
+    /// How many bytes the normal form has: of `decoded`, or of `target` where there is no `decoded`.
+    private let length: Int
+    /// How many bytes of `target` come before the query.
+    private let receivedLength: Int
+    /// Whether the decoded path holds `;`, `?` or `#`, at which some software cuts. See ``otherReading()``.
+    let hasOtherReading: Bool
+
+    /// Parses a target as it stood in the request line or in `:path`. RFC 9112 §3.2.1, RFC 3986 §3.3 and §3.4.
+    package static func parse(_ target: String) throws(PathFault) -> RequestPath {
+        let bytes = target.utf8.span
+        let scan = try PathScan.scan(bytes)
+        guard scan.hasEscapes else {
+            return RequestPath(
+                target: target, decoded: nil, length: withoutTrailingSlash(bytes, scan.end),
+                receivedLength: scan.end, hasOtherReading: scan.hasParameters)
+        }
+        let decoded = try PathDecoding.decode(bytes, upTo: scan.end)
+        let decodedBytes = decoded.utf8.span
+        return RequestPath(
+            target: target, decoded: decoded, length: withoutTrailingSlash(decodedBytes, decodedBytes.count),
+            receivedLength: scan.end, hasOtherReading: PathDecoding.mayBeCut(decodedBytes))
+    }
+
+    /// The normal form: what routes are matched against.
+    package var path: String {
+        if let decoded {
+            return length == decoded.utf8.count ? decoded : String(Substring(decoded.utf8.prefix(length)))
+        }
+        return String(Substring(target.utf8.prefix(length)))
+    }
+
+    /// The path as received, without the query: for the access log.
+    package var received: Substring {
+        Substring(target.utf8.prefix(receivedLength))
+    }
+
+    /// Calls `body` with the bytes of the normal form, without copying them.
+    @inline(__always)
+    func withBytes<Result>(_ body: (borrowing Span<UInt8>) -> Result) -> Result {
+        if let decoded {
+            return body(decoded.utf8.span.extracting(first: length))
+        }
+        return body(target.utf8.span.extracting(first: length))
+    }
+
+    /// The path as software reads it that drops `;parameters` from segments or that cuts a decoded path at `?` or
+    /// `#`. A route is only found where this reading leads to the same one.
+    func otherReading() -> [UInt8] {
+        withBytes { bytes in
+            var result: [UInt8] = []
+            result.reserveCapacity(bytes.count)
+            var inParameter = false
+            for index in bytes.indices {
+                let byte = bytes[index]
+                if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { break }
+                if byte == UInt8(ascii: ";") { inParameter = true }
+                if byte == UInt8(ascii: "/") { inParameter = false }
+                if !inParameter { result.append(byte) }
+            }
+            result.removeLast(result.count - Self.withoutTrailingSlash(result.span, result.count))
+            return result
+        }
+    }
+
+    private static func withoutTrailingSlash(_ bytes: borrowing Span<UInt8>, _ end: Int) -> Int {
+        end > 1 && bytes[end - 1] == UInt8(ascii: "/") ? end - 1 : end
+    }
+}

@@ -1,0 +1,55 @@
+package import HTTPTypes
+
+/// Whether a route asks for a token.
+package enum Access: String, Sendable, Hashable, CaseIterable {
+    /// No token is looked at.
+    case `public`
+    /// A token may be missing, but one that is sent must be valid.
+    case optional
+    /// A valid token must be sent.
+    case required
+}
+
+/// Where a route's requests go.
+package enum Destination: Sendable, Hashable {
+    /// The name of an upstream.
+    case upstream(String)
+    /// An endpoint of the gateway's own, by a number that its maker knows.
+    case endpoint(Int)
+}
+
+/// One entry of the route table: which requests it takes, who may make them and where they go.
+package struct Route: Sendable {
+    /// The route's name in logs, metrics and faults; unique in its table.
+    package var name: String
+    package var pattern: RoutePattern
+    /// The methods taken; nil for all but CONNECT and TRACE, which are never routed. GET takes HEAD along.
+    package var methods: Set<HTTPRequest.Method>?
+    package var access: Access
+    /// The configured names of the issuers whose tokens count; nil for all.
+    package var issuers: Set<String>?
+    package var tokenUses: Set<TokenUse>
+    package var destination: Destination
+    /// Whether `Authorization` is passed on after it was verified.
+    package var forwardToken: Bool
+
+    package init(
+        name: String,
+        pattern: RoutePattern,
+        methods: Set<HTTPRequest.Method>? = nil,
+        access: Access,
+        issuers: Set<String>? = nil,
+        tokenUses: Set<TokenUse> = [.access],
+        destination: Destination,
+        forwardToken: Bool = false
+    ) {
+        self.name = name
+        self.pattern = pattern
+        self.methods = methods
+        self.access = access
+        self.issuers = issuers
+        self.tokenUses = tokenUses
+        self.destination = destination
+        self.forwardToken = forwardToken
+    }
+}

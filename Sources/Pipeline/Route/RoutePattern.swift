@@ -1,0 +1,81 @@
+/// The path pattern of a route: `/a/b` exactly, `*` for exactly one segment (`/users/*/photo`), and a last `/**` for
+/// the path before it and everything below (`/api/**` matches `/api`, `/api/x` and `/api/x/y`; `/**` matches all).
+///
+/// Literal segments are in the normal form of ``RequestPath``: decoded, case-sensitive.
+package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
+    enum Segment: Sendable, Hashable {
+        case literal(String)
+        /// `*`: any one segment.
+        case any
+    }
+
+    /// The pattern as written.
+    package let text: String
+    let segments: [Segment]
+    /// Whether the pattern ends in `/**`.
+    let includesBelow: Bool
+
+    package var description: String { text }
+
+    /// Parses a pattern. Throws a fault that names the pattern and what is wrong with it.
+    package init(_ text: String) throws(RouteFault) {
+        guard text.utf8.first == UInt8(ascii: "/") else {
+            throw RouteFault("pattern \"\(text)\" does not start with \"/\"")
+        }
+        var parts = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+        if text == "/" { parts = [] }
+        let includesBelow = parts.last == "**"
+        if includesBelow { parts.removeLast() }
+        var segments: [Segment] = []
+        for part in parts {
+            segments.append(try Self.segment(part, of: text))
+        }
+        self.text = text
+        self.segments = segments
+        self.includesBelow = includesBelow
+    }
+
+    private static func segment(_ part: Substring, of text: String) throws(RouteFault) -> Segment {
+        if part == "*" { return .any }
+        if part == "**" { throw RouteFault("pattern \"\(text)\": \"**\" may only be the last segment") }
+        if part.utf8.contains(UInt8(ascii: "*")) {
+            throw RouteFault("pattern \"\(text)\": \"*\" stands for a whole segment and can't be part of one")
+        }
+        try checkNormalForm(part, of: text)
+        return .literal(String(part))
+    }
+
+    /// A literal that no request's normal form could ever equal would silently match nothing.
+    private static func checkNormalForm(_ part: Substring, of text: String) throws(RouteFault) {
+        if part.isEmpty {
+            throw RouteFault("pattern \"\(text)\" has an empty segment; write it without \"//\" and trailing \"/\"")
+        }
+        if part == "." || part == ".." {
+            throw RouteFault("pattern \"\(text)\" has a dot segment")
+        }
+        for byte in part.utf8 {
+            switch byte {
+            case UInt8(ascii: ";"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "\\"):
+                let character = Character(Unicode.Scalar(byte))
+                throw RouteFault("pattern \"\(text)\" holds \"\(character)\", which no matched path can")
+            case _ where PathBytes.isControl(byte):
+                throw RouteFault("pattern \"\(text)\" holds a control character")
+            default: continue
+            }
+        }
+        if part.unicodeScalars.contains(where: PathBytes.isDeceptive) {
+            throw RouteFault("pattern \"\(text)\" holds a control or a character that looks like a dot or slash")
+        }
+        if hasEscape(part) {
+            throw RouteFault("pattern \"\(text)\" holds a percent escape; write the decoded character")
+        }
+    }
+
+    private static func hasEscape(_ part: Substring) -> Bool {
+        let bytes = Array(part.utf8)
+        return bytes.indices.dropLast(2).contains { index in
+            bytes[index] == UInt8(ascii: "%") && PathBytes.hexValue(bytes[index + 1]) != nil
+                && PathBytes.hexValue(bytes[index + 2]) != nil
+        }
+    }
+}

@@ -1,0 +1,95 @@
+package import HTTPTypes
+
+/// All routes, compiled once for matching. What no route names is ``Match/none`` and must not be forwarded.
+package struct RouteTable: Sendable {
+    /// What a request comes to.
+    package enum Match: Sendable, Equatable {
+        /// The position in ``RouteTable/routes``.
+        case route(index: Int)
+        /// A pattern names the path but no route of that pattern has the method (405): what `Allow` lists.
+        case methodNotAllowed(allow: [HTTPRequest.Method])
+        /// No pattern names the path (404).
+        case none
+    }
+
+    /// The routes of one pattern.
+    private struct Shape {
+        var pattern: RoutePattern
+        var rules: [(methods: MethodSet, route: Int)] = []
+        var allow: [HTTPRequest.Method] = []
+    }
+
+    /// The routes as given.
+    package let routes: [Route]
+    private let shapes: [Shape]
+    private let trie: RouteTrie
+
+    /// Compiles the table. Throws for two routes of one name, for two of the same pattern whose methods overlap, and
+    /// for methods that are never routed.
+    package init(_ routes: [Route]) throws(RouteFault) {
+        var shapes: [Shape] = []
+        var names: Set<String> = []
+        for (index, route) in routes.enumerated() {
+            guard names.insert(route.name).inserted else {
+                throw RouteFault("two routes are named \"\(route.name)\"")
+            }
+            let methods = try Self.methods(of: route)
+            let known = shapes.firstIndex { $0.pattern.text.utf8.elementsEqual(route.pattern.text.utf8) }
+            let position = known ?? shapes.count
+            if known == nil { shapes.append(Shape(pattern: route.pattern)) }
+            if let rival = shapes[position].rules.first(where: { $0.methods.overlaps(methods) }) {
+                throw RouteFault(
+                    "routes \"\(routes[rival.route].name)\" and \"\(route.name)\" both take "
+                        + "\"\(route.pattern)\" with the same method")
+            }
+            shapes[position].rules.append((methods, index))
+        }
+        for position in shapes.indices {
+            var all = MethodSet([])
+            for rule in shapes[position].rules { all.formUnion(rule.methods) }
+            shapes[position].allow = all.listed
+        }
+        self.routes = routes
+        self.shapes = shapes
+        self.trie = RouteTrie(shapes.map(\.pattern))
+    }
+
+    /// Finds the route for a request.
+    ///
+    /// The most specific pattern decides alone: a method it lacks is not allowed, even if a wider pattern would take
+    /// it. CONNECT and TRACE (RFC 9110 §9.3.6, §9.3.8) never match a route. A path that some software would cut at
+    /// `;`, `?` or `#` only matches where the cut path comes under the same pattern.
+    package func match(method: HTTPRequest.Method, path: borrowing RequestPath) -> Match {
+        guard let shape = path.withBytes({ trie.find($0) }) else { return .none }
+        if path.hasOtherReading, trie.find(path.otherReading().span) != shape { return .none }
+        return select(method, in: shape)
+    }
+
+    @inline(__always)
+    private func select(_ method: HTTPRequest.Method, in shape: Int) -> Match {
+        let bit = MethodSet.bit(of: method)
+        if method != .connect, method != .trace {
+            for rule in shapes[shape].rules where rule.methods.contains(method, bit: bit) {
+                return .route(index: rule.route)
+            }
+            // RFC 9110 §9.3.2: whoever answers GET answers HEAD, unless a route of its own takes HEAD.
+            if method == .head {
+                let get = MethodSet.bit(of: .get)
+                for rule in shapes[shape].rules where rule.methods.contains(.get, bit: get) {
+                    return .route(index: rule.route)
+                }
+            }
+        }
+        return .methodNotAllowed(allow: shapes[shape].allow)
+    }
+
+    private static func methods(of route: Route) throws(RouteFault) -> MethodSet {
+        if let methods = route.methods {
+            if methods.isEmpty { throw RouteFault("route \"\(route.name)\" takes no method") }
+            for method in [HTTPRequest.Method.connect, .trace] where methods.contains(method) {
+                throw RouteFault("route \"\(route.name)\" names \(method.rawValue), which is never routed")
+            }
+        }
+        return MethodSet(route.methods)
+    }
+}

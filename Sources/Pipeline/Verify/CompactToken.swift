@@ -1,0 +1,67 @@
+internal import Cryptography
+
+/// A JWS in compact serialization (RFC 7515, 3.1), taken apart and decoded; nothing in it is verified yet.
+struct CompactToken {
+    /// What the signature is over: the header and payload as they came, with the dot between.
+    let signedBytes: [UInt8]
+    let header: JSONObject
+    let payload: JSONObject
+    let signature: [UInt8]
+
+    /// - Throws: ``RejectReason`` for anything but three strictly encoded segments with two JSON objects.
+    init(_ token: [UInt8]) throws(RejectReason) {
+        let dots = token.indices.filter { token[$0] == UInt8(ascii: ".") }
+        guard dots.count == 2 else { throw .malformedToken }
+        guard let header = Base64URL.decode(token[..<dots[0]]),
+            let payload = Base64URL.decode(token[(dots[0] + 1)..<dots[1]]),
+            let signature = Base64URL.decode(token[(dots[1] + 1)...])
+        else { throw .malformedToken }
+        // An "unsecured JWS" has an empty third segment (RFC 7515, A.5).
+        guard !signature.isEmpty else { throw .badSignature }
+        self.header = try Self.object(header, else: .malformedHeader)
+        self.payload = try Self.object(payload, else: .malformedPayload)
+        self.signature = signature
+        self.signedBytes = Array(token[..<dots[1]])
+    }
+
+    private static func object(_ bytes: [UInt8], else reason: RejectReason) throws(RejectReason) -> JSONObject {
+        guard let object = try? JSON.parse(bytes).objectValue else { throw reason }
+        return object
+    }
+}
+
+/// The header parameters that choose a key, after every check that needs no key (RFC 7515, 4.1; RFC 8725, 3).
+struct TokenHeader {
+    static let maximumKeyIDBytes = 256
+
+    let keyID: String
+    private let algorithmName: String
+
+    /// - Throws: ``RejectReason`` for a header that is incomplete or asks for what this verifier doesn't do.
+    init(_ header: JSONObject) throws(RejectReason) {
+        guard header["crit"] == nil else { throw .criticalHeader }
+        guard header["b64"] == nil else { throw .unencodedPayload }
+        // Keys come from configured issuers only (RFC 8725, 3.10).
+        for name in ["jku", "jwk", "x5u", "x5c"] where header[name] != nil { throw .keyInHeader }
+        if let type = header["typ"] { try Self.requireAccessTokenType(type) }
+        guard let algorithmName = header["alg"]?.stringValue else { throw .algorithmNotAllowed }
+        guard let keyID = header["kid"]?.stringValue,
+            (1...Self.maximumKeyIDBytes).contains(keyID.utf8.count)
+        else { throw .keyIDInvalid }
+        self.algorithmName = algorithmName
+        self.keyID = keyID
+    }
+
+    /// The algorithm if it is one of these; the name is compared byte for byte (RFC 7515, 4.1.1).
+    func algorithm(among allowed: [SignatureAlgorithm]) -> SignatureAlgorithm? {
+        allowed.first { $0.rawValue.hasSameBytes(as: algorithmName) }
+    }
+
+    /// `typ` is a media type whose `application/` may be left out (RFC 7515, 4.1.9). Other kinds of JWT must not pass
+    /// for one that gives access (RFC 8725, 3.11).
+    private static func requireAccessTokenType(_ type: JSON) throws(RejectReason) {
+        guard var name = type.stringValue?.lowercased() else { throw .typeNotAllowed }
+        if name.hasPrefix("application/") { name.removeFirst("application/".count) }
+        guard name == "jwt" || name == "at+jwt" else { throw .typeNotAllowed }
+    }
+}

@@ -1,0 +1,77 @@
+internal import Cryptography
+
+/// What became of a token.
+package enum Verdict: Sendable {
+    case verified(VerifiedToken)
+    case rejected(RejectReason)
+    /// The issuer has no key set yet, or its set has no key of this `kid`: the caller fetches it and asks again, or
+    /// takes it for ``RejectReason/unknownKey`` where the set is fresh enough.
+    case needsKeys(issuerIndex: Int, keyID: String)
+}
+
+/// Verifies JWTs (RFC 7519) as RFC 8725 demands. A value: it fetches nothing and knows no clock.
+package struct TokenVerifier: Sendable {
+    package static let defaultMaximumTokenBytes = 8192
+
+    /// The issuers, in the order their indexes refer to.
+    package let issuers: [Issuer]
+    private let maximumTokenBytes: Int
+
+    package init(issuers: [Issuer], maximumTokenBytes: Int = defaultMaximumTokenBytes) {
+        self.issuers = issuers
+        self.maximumTokenBytes = maximumTokenBytes
+    }
+
+    /// Judges a compact JWS.
+    ///
+    /// - Parameters:
+    ///   - token: The token's own bytes, without `Bearer`.
+    ///   - accepting: The issuers and kinds of token that are good enough here.
+    ///   - keys: The present key set of the issuer at an index, nil if there is none.
+    ///   - now: Seconds since 1970.
+    package func verify(
+        _ token: some Collection<UInt8>, accepting: TokenAcceptance, keys: (_ issuerIndex: Int) -> KeySet?, now: Int64
+    ) -> Verdict {
+        guard token.count <= maximumTokenBytes else { return .rejected(.tokenTooLarge) }
+        do throws(RejectReason) {
+            return try judge(CompactToken(Array(token)), accepting: accepting, keys: keys, now: now)
+        } catch {
+            return .rejected(error)
+        }
+    }
+
+    private func judge(
+        _ token: CompactToken, accepting: TokenAcceptance, keys: (Int) -> KeySet?, now: Int64
+    ) throws(RejectReason) -> Verdict {
+        let header = try TokenHeader(token.header)
+        let index = try issuerIndex(of: token.payload, accepting: accepting)
+        let issuer = issuers[index]
+        guard let algorithm = header.algorithm(among: issuer.algorithms) else { throw .algorithmNotAllowed }
+        guard let keySet = keys(index), let key = keySet.key(id: header.keyID) else {
+            return .needsKeys(issuerIndex: index, keyID: header.keyID)
+        }
+        // A key verifies its own algorithm only, whatever the header says (RFC 8725, 3.1).
+        guard key.algorithm == algorithm else { throw .algorithmNotAllowed }
+        guard key.verify(signature: token.signature, of: token.signedBytes, algorithm: algorithm) else {
+            throw .badSignature
+        }
+        var verified = try ClaimsCheck(issuer: issuer, accepting: accepting, now: now)
+            .verified(token.payload, keyID: header.keyID)
+        verified.proof = TokenProof(
+            issuerIndex: index, key: key, generation: keySet.generation, endsAt: verified.expires + issuer.skew)
+        return .verified(verified)
+    }
+
+    /// The issuer the payload names. It is not verified yet and only chooses the keys that may verify it.
+    private func issuerIndex(
+        of payload: JSONObject, accepting: TokenAcceptance
+    ) throws(RejectReason) -> Int {
+        guard let name = payload["iss"]?.stringValue else { throw .issuerInvalid }
+        let candidates = issuers.indices.filter { issuers[$0].issuer.hasSameBytes(as: name) }
+        guard !candidates.isEmpty else { throw .unknownIssuer }
+        guard let index = candidates.first(where: { accepting.accepts(issuerNamed: issuers[$0].name) }) else {
+            throw .issuerNotAccepted
+        }
+        return index
+    }
+}

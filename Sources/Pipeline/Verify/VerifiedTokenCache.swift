@@ -1,0 +1,183 @@
+internal import Cryptography
+
+/// The tokens verified on one event loop, least recently used first to go.
+///
+/// The key is the token's whole text, so that nothing is believed that was not verified byte for byte. Not `Sendable`
+/// and without locks: each event loop has its own.
+///
+/// `Extra` is what the owner makes of a token once and wants at each request, such as ready header lines.
+package final class VerifiedTokenCache<Extra> {
+    /// One verified token. A class, so that a hit costs one reference count and not one for each claim.
+    package final class Entry {
+        package let token: VerifiedToken
+        package let extra: Extra
+        fileprivate let proof: TokenProof
+        /// The second at which this ends whatever else happens.
+        fileprivate let endsAt: Int64
+
+        fileprivate init(token: VerifiedToken, extra: Extra, proof: TokenProof, endsAt: Int64) {
+            self.token = token
+            self.extra = extra
+            self.proof = proof
+            self.endsAt = endsAt
+        }
+    }
+
+    package enum Lookup {
+        case hit(Entry)
+        /// The token is verified but not accepted here.
+        case rejected(RejectReason)
+        /// It must be verified.
+        case miss
+    }
+
+    private struct Slot {
+        var text: String
+        var entry: Entry?
+        /// The generation of the key set last seen to hold the entry's key.
+        var generation: UInt64
+        var cost: Int
+        /// Neighbours in order of use; for a free slot, `older` is the next free one.
+        var newer: Int
+        var older: Int
+    }
+
+    /// No entry lives longer unverified, whatever its `exp` says.
+    private static var maximumLife: Int64 { 86_400 }
+    /// Besides the text itself: its decoded claims (about twice the text), the slot and the entry.
+    private static var costFactor: Int { 3 }
+    private static var fixedCost: Int { 1024 }
+    private static var none: Int { -1 }
+
+    private let maximumEntries: Int
+    private let maximumBytes: Int
+    private var indexes: [String: Int] = [:]
+    private var slots: [Slot] = []
+    private var newest = none
+    private var oldest = none
+    private var firstFree = none
+
+    /// How many tokens are held, and about how many bytes they take.
+    package var count: Int { indexes.count }
+    package private(set) var byteCount = 0
+    /// How often a lookup found its token, and how often not.
+    package private(set) var hitCount = 0
+    package private(set) var missCount = 0
+
+    package init(maximumEntries: Int = 10_000, maximumBytes: Int = 64 << 20) {
+        self.maximumEntries = maximumEntries
+        self.maximumBytes = maximumBytes
+    }
+
+    /// Finds a token by its own text.
+    ///
+    /// - Parameters:
+    ///   - accepting: As for ``TokenVerifier/verify(_:accepting:keys:now:)``; checked at each hit, because a token may
+    ///     have been verified for another route.
+    ///   - keys: The present key set of the issuer at an index. An entry whose key is gone or changed ends here.
+    ///   - now: Seconds since 1970.
+    package func lookup(
+        _ token: String, accepting: TokenAcceptance, keys: (_ issuerIndex: Int) -> KeySet?, now: Int64
+    ) -> Lookup {
+        // Strings are equal under canonical equivalence. A verified token is ASCII, whose other spellings are longer.
+        guard let index = indexes[token], let entry = slots[index].entry,
+            slots[index].text.utf8.count == token.utf8.count
+        else {
+            missCount += 1
+            return .miss
+        }
+        guard now < entry.endsAt, isStillSigned(index, entry, keys(entry.proof.issuerIndex)) else {
+            remove(index)
+            missCount += 1
+            return .miss
+        }
+        hitCount += 1
+        moveToFront(index)
+        if let reason = accepting.rejection(of: entry.token) { return .rejected(reason) }
+        return .hit(entry)
+    }
+
+    /// Keeps a token that ``TokenVerifier`` verified and returns its entry, also when it is too large to keep.
+    ///
+    /// - Parameter extraBytes: About how much memory `extra` takes.
+    /// - Returns: Nil for a token without a proof, which was not verified.
+    @discardableResult
+    package func insert(
+        _ text: String, _ token: VerifiedToken, extra: Extra, extraBytes: Int, now: Int64
+    ) -> Entry? {
+        guard let proof = token.proof else { return nil }
+        if let index = indexes[text] { remove(index) }
+        let endsAt = min(proof.endsAt, now + Self.maximumLife)
+        let entry = Entry(token: token, extra: extra, proof: proof, endsAt: endsAt)
+        let cost = text.utf8.count * Self.costFactor + extraBytes + Self.fixedCost
+        guard maximumEntries > 0, cost <= maximumBytes else { return entry }
+        while count >= maximumEntries || byteCount + cost > maximumBytes { remove(oldest) }
+        let slot = Slot(
+            text: text, entry: entry, generation: proof.generation, cost: cost, newer: Self.none, older: Self.none)
+        let index = store(slot)
+        indexes[text] = index
+        byteCount += cost
+        linkAtFront(index)
+        return entry
+    }
+
+    /// Forgets everything, as after a change of the configured issuers, to which the entries' indexes refer.
+    package func removeAll() {
+        indexes.removeAll()
+        slots.removeAll()
+        newest = Self.none
+        oldest = Self.none
+        firstFree = Self.none
+        byteCount = 0
+    }
+
+    /// Whether the issuer's present key set still holds the key that signed the entry's token.
+    private func isStillSigned(_ index: Int, _ entry: Entry, _ keySet: KeySet?) -> Bool {
+        guard let keySet else { return false }
+        if keySet.generation == slots[index].generation { return true }
+        guard let key = keySet.key(id: entry.token.keyID), key.isSameKey(as: entry.proof.key) else { return false }
+        slots[index].generation = keySet.generation
+        return true
+    }
+
+    private func store(_ slot: Slot) -> Int {
+        guard firstFree != Self.none else {
+            slots.append(slot)
+            return slots.count - 1
+        }
+        let index = firstFree
+        firstFree = slots[index].older
+        slots[index] = slot
+        return index
+    }
+
+    private func remove(_ index: Int) {
+        unlink(index)
+        indexes[slots[index].text] = nil
+        byteCount -= slots[index].cost
+        slots[index] = Slot(text: "", entry: nil, generation: 0, cost: 0, newer: Self.none, older: firstFree)
+        firstFree = index
+    }
+
+    private func moveToFront(_ index: Int) {
+        guard index != newest else { return }
+        unlink(index)
+        linkAtFront(index)
+    }
+
+    private func linkAtFront(_ index: Int) {
+        slots[index].newer = Self.none
+        slots[index].older = newest
+        if newest != Self.none { slots[newest].newer = index }
+        newest = index
+        if oldest == Self.none { oldest = index }
+    }
+
+    private func unlink(_ index: Int) {
+        let (newer, older) = (slots[index].newer, slots[index].older)
+        if newer != Self.none { slots[newer].older = older } else { newest = older }
+        if older != Self.none { slots[older].newer = newer } else { oldest = newer }
+    }
+}
+
+extension VerifiedTokenCache.Entry: Sendable where Extra: Sendable {}

@@ -1,0 +1,99 @@
+/// Why a value is not what its key needs.
+struct ScalarRefusal: Error {
+    /// Such as `must be a duration like 250ms, 5s, 10m, 24h or 30d`.
+    var message: String
+    /// What was probably meant.
+    var suggestion: String?
+
+    init(_ message: String, suggestion: String? = nil) {
+        self.message = message
+        self.suggestion = suggestion
+    }
+}
+
+/// How a scalar's text becomes a value.
+struct ScalarFormat<Value> {
+    let read: (String) throws(ScalarRefusal) -> Value
+}
+
+extension ScalarFormat where Value == Bool {
+    /// `true` or `false`, nothing else: YAML's `yes`, `on` and `off` mean different things to different parsers.
+    static var boolean: Self {
+        Self { (text) throws(ScalarRefusal) in
+            switch text {
+            case "true": return true
+            case "false": return false
+            default: throw ScalarRefusal("must be true or false")
+            }
+        }
+    }
+}
+
+extension ScalarFormat where Value == Int {
+    /// A whole number in decimal digits.
+    static func integer(_ range: ClosedRange<Int>) -> Self {
+        Self { (text) throws(ScalarRefusal) in
+            guard let first = text.utf8.first, first != UInt8(ascii: "+"), let value = Int(text), range.contains(value)
+            else {
+                throw ScalarRefusal("must be a whole number from \(range.lowerBound) to \(range.upperBound)")
+            }
+            return value
+        }
+    }
+}
+
+extension ScalarFormat where Value == String {
+    /// Any text of visible characters and inner spaces, at least one.
+    static var text: Self {
+        Self { (text) throws(ScalarRefusal) in
+            guard !text.isEmpty else { throw ScalarRefusal("must not be empty") }
+            guard printable(text) == text, text.first?.isWhitespace == false, text.last?.isWhitespace == false else {
+                throw ScalarRefusal("must not hold control characters, nor begin or end with a space")
+            }
+            return text
+        }
+    }
+
+    /// An identifier as others gave it: ASCII without spaces, at most 256 characters.
+    static var identifier: Self {
+        Self { (text) throws(ScalarRefusal) in
+            guard (1...256).contains(text.utf8.count), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
+                throw ScalarRefusal("must be 1 to 256 visible ASCII characters without spaces")
+            }
+            return text
+        }
+    }
+
+    /// The name of something else in the file.
+    static func reference(to kind: String, among names: [String]) -> Self {
+        Self { (text) throws(ScalarRefusal) in
+            guard names.contains(text) else {
+                throw ScalarRefusal("names no \(kind)", suggestion: suggestion(for: text, among: names))
+            }
+            return text
+        }
+    }
+
+    /// One of a closed list of words.
+    static func word(among words: [String]) -> Self {
+        Self { (text) throws(ScalarRefusal) in
+            guard words.contains(text) else {
+                throw ScalarRefusal(
+                    (words.count == 1 ? "must be " : "must be one of ") + words.joined(separator: ", "),
+                    suggestion: suggestion(for: text, among: words))
+            }
+            return text
+        }
+    }
+}
+
+extension ScalarFormat where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
+    /// One of an enumeration's raw values.
+    static var oneOf: Self {
+        let words = ScalarFormat<String>.word(among: Value.allCases.map(\.rawValue))
+        return Self { (text) throws(ScalarRefusal) in
+            guard let value = Value(rawValue: try words.read(text)) else { throw ScalarRefusal("is not known") }
+            return value
+        }
+    }
+}

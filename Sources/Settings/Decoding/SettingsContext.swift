@@ -1,0 +1,75 @@
+/// Where a node stands in its file.
+struct SettingsPlace {
+    var line: Int
+    var column: Int?
+    /// `routes[3].access`
+    var keyPath: String
+    /// The same with names and numbers left open: `routes[].access`, `upstreams.*.url`.
+    var schemaPath: String
+
+    /// The place of the key `name` in the section at this place.
+    func key(_ name: String, line: Int, column: Int?) -> SettingsPlace {
+        SettingsPlace(
+            line: line, column: column, keyPath: Self.join(keyPath, name), schemaPath: Self.join(schemaPath, name))
+    }
+
+    /// The place of an entry whose name the operator chose, as in `upstreams`.
+    func entry(_ name: String, line: Int, column: Int?) -> SettingsPlace {
+        SettingsPlace(
+            line: line, column: column, keyPath: Self.join(keyPath, name), schemaPath: Self.join(schemaPath, "*"))
+    }
+
+    /// The place of a list's element.
+    func element(_ index: Int, line: Int, column: Int?) -> SettingsPlace {
+        SettingsPlace(line: line, column: column, keyPath: "\(keyPath)[\(index)]", schemaPath: "\(schemaPath)[]")
+    }
+
+    private static func join(_ path: String, _ name: String) -> String {
+        path.isEmpty ? name : "\(path).\(name)"
+    }
+}
+
+/// What one reading of a settings file shares: the faults found so far, and the world the file refers to.
+final class SettingsContext {
+    let file: String
+    let environment: [String: String]
+    let readFile: (String) throws(FileReadFailure) -> [UInt8]
+    /// See ``SettingsSource``.
+    let renamedKeys: [String: String]
+    private(set) var faults: [SettingsFault] = []
+    /// Every key that was asked for, by schema path, and whether the file has it anywhere.
+    private(set) var knownKeys: [String: Bool] = [:]
+
+    init(
+        file: String, environment: [String: String],
+        readFile: @escaping (String) throws(FileReadFailure) -> [UInt8], renamedKeys: [String: String] = [:]
+    ) {
+        self.file = file
+        self.environment = environment
+        self.readFile = readFile
+        self.renamedKeys = renamedKeys
+    }
+
+    func fault(_ message: String, at place: SettingsPlace) {
+        faults.append(
+            SettingsFault(
+                file: file, line: place.line, column: place.column, keyPath: place.keyPath, message: message))
+    }
+
+    func asked(for schemaPath: String, present: Bool) {
+        knownKeys[schemaPath] = present || knownKeys[schemaPath] == true
+    }
+
+    /// The faults in the order of the file; those of one line in the order they were found.
+    var sortedFaults: [SettingsFault] {
+        faults.enumerated()
+            .sorted { ($0.element.line, $0.offset) < ($1.element.line, $1.offset) }
+            .map(\.element)
+    }
+
+    /// A path named in the file; a relative one is relative to the file's own folder.
+    func resolve(path: String) -> String {
+        guard !path.hasPrefix("/"), let slash = file.lastIndex(of: "/") else { return path }
+        return file[...slash] + path
+    }
+}

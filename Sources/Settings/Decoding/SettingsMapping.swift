@@ -1,0 +1,166 @@
+internal import Cryptography
+internal import Yams
+
+/// A section of the file. It remembers which keys were asked for; ``reportUnknownKeys()`` notes the others as faults.
+final class SettingsMapping {
+    let node: SettingsNode
+    private var values: [(name: String, node: SettingsNode)] = []
+    private var asked: Set<String> = []
+
+    fileprivate init(_ node: SettingsNode, _ mapping: Node.Mapping, renamedKeys: [String: String]) {
+        self.node = node
+        var firstLines: [String: Int] = [:]
+        for (key, value) in mapping {
+            let line = key.mark?.line ?? node.place.line
+            guard case .scalar(let scalar) = key else {
+                node.context.fault("a key must be a single value", at: node.place)
+                continue
+            }
+            if let name = renamedKeys[scalar.string] {
+                firstLines[name] = firstLines[name] ?? line
+                continue
+            }
+            let place = Self.place(of: scalar, value, in: node.place, line: line)
+            values.append((scalar.string, SettingsNode(yaml: value, place: place, context: node.context)))
+        }
+        for (name, value) in values {
+            guard let first = firstLines[name] else { continue }
+            value.fault("is given more than once, first on line \(first)")
+        }
+    }
+
+    /// A section's or list's place is its key's, where a reader looks for it; a single value's is its own.
+    private static func place(
+        of key: Node.Scalar, _ value: Node, in parent: SettingsPlace, line: Int
+    ) -> SettingsPlace {
+        if case .scalar(let scalar) = value, let mark = scalar.mark, mark.line >= line {
+            return parent.key(key.string, line: mark.line, column: mark.column)
+        }
+        return parent.key(key.string, line: line, column: key.mark?.column)
+    }
+
+    private func find(_ name: String) -> SettingsNode? {
+        asked.insert(name)
+        let found = values.first { $0.name == name }?.node
+        node.context.asked(for: node.place.key(name, line: 0, column: nil).schemaPath, present: found != nil)
+        return found
+    }
+
+    /// Whether the file has this key.
+    func has(_ name: String) -> Bool {
+        values.contains { $0.name == name }
+    }
+
+    /// Whether the file has this key with a list that has no elements.
+    func isEmptyList(_ name: String) -> Bool {
+        guard case .sequence(let sequence) = values.first(where: { $0.name == name })?.node.yaml else { return false }
+        return sequence.isEmpty
+    }
+
+    /// Notes a fault of a key that the file has.
+    func fault(_ name: String, _ message: String) {
+        values.first { $0.name == name }?.node.fault(message)
+    }
+
+    /// The node of a key that may be left out.
+    func optional(_ name: String) -> SettingsNode? {
+        find(name)
+    }
+
+    /// The node of a key that must be there; its absence is a fault of the section.
+    func required(_ name: String) -> SettingsNode? {
+        guard let found = find(name) else {
+            let place = node.place.key(name, line: node.place.line, column: node.place.column)
+            node.context.fault("is missing", at: place)
+            return nil
+        }
+        return found
+    }
+
+    /// A value that may be left out. What is faulty reads as the default: the fault is noted.
+    func value<Value>(_ name: String, _ format: ScalarFormat<Value>, default standard: Value) -> Value {
+        guard let found = find(name) else { return standard }
+        return found.read(format) ?? standard
+    }
+
+    func value<Value>(_ name: String, _ format: ScalarFormat<Value>) -> Value? {
+        find(name)?.read(format)
+    }
+
+    func required<Value>(_ name: String, _ format: ScalarFormat<Value>) -> Value? {
+        required(name)?.read(format)
+    }
+
+    /// A list of single values, each given once. Nil when the key is left out or its value is no list.
+    func list<Value>(_ name: String, _ format: ScalarFormat<Value>, of expected: String) -> [Value]? {
+        guard let found = find(name), let elements = found.elements(expected: expected) else { return nil }
+        var seen: Set<String> = []
+        for element in elements {
+            guard let text = element.yaml.scalar?.string, !seen.insert(text).inserted else { continue }
+            element.refuse("is given more than once")
+        }
+        return elements.compactMap { $0.read(format) }
+    }
+
+    /// A section of keys that may all be left out, as may the section: `decode` then sees an empty one, so that all its
+    /// defaults hold.
+    func section<Value>(_ name: String, _ decode: (SettingsMapping) -> Value) -> Value {
+        let found = find(name)
+        if let value = found?.section(decode) { return value }
+        let place = found?.place ?? node.place.key(name, line: node.place.line, column: nil)
+        let empty = SettingsNode(yaml: Node([(Node, Node)]()), place: place, context: node.context)
+        return decode(SettingsMapping(empty, Node.Mapping([]), renamedKeys: [:]))
+    }
+
+    fileprivate func chosenEntries() -> [(name: String, node: SettingsNode)] {
+        values.map { name, value in
+            let place = node.place.entry(name, line: value.place.line, column: value.place.column)
+            return (name, SettingsNode(yaml: value.yaml, place: place, context: node.context))
+        }
+    }
+
+    fileprivate func reportUnknownKeys() {
+        for (name, value) in values where !asked.contains(name) {
+            if let meant = suggestion(for: name, among: asked.sorted()) {
+                value.fault("unknown key (did you mean \"\(meant)\"?)")
+            } else {
+                value.fault("unknown key (known here: \(asked.sorted().joined(separator: ", ")))")
+            }
+        }
+    }
+}
+
+extension SettingsNode {
+    /// Reads this node as a section and notes the keys that `decode` does not ask for as faults.
+    func section<Value>(_ decode: (SettingsMapping) -> Value) -> Value? {
+        guard let mapping = mapping() else { return nil }
+        let value = decode(mapping)
+        mapping.reportUnknownKeys()
+        return value
+    }
+
+    /// Reads this node as a section of named entries. Names are used in logs and metrics, so they are kept simple.
+    func entries(atLeastOne kind: String? = nil) -> [(name: String, node: SettingsNode)] {
+        guard let entries = mapping()?.chosenEntries() else { return [] }
+        if let kind, entries.isEmpty { fault("must hold at least one \(kind)") }
+        for (name, entry) in entries where !Self.isName(name) {
+            entry.fault("the name must be 1 to 64 letters, digits, \"-\" or \"_\"")
+        }
+        return entries
+    }
+
+    private static func isName(_ text: String) -> Bool {
+        (1...64).contains(text.utf8.count)
+            && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") }
+    }
+
+    private func mapping() -> SettingsMapping? {
+        if case .mapping(let mapping) = yaml {
+            return SettingsMapping(self, mapping, renamedKeys: context.renamedKeys)
+        }
+        // A section whose keys are all commented out is a section of defaults.
+        if isNull { return SettingsMapping(self, Node.Mapping([]), renamedKeys: [:]) }
+        fault("must be a section of keys, not \(kind)")
+        return nil
+    }
+}

@@ -1,0 +1,120 @@
+internal import Cryptography
+internal import Yams
+
+/// A node of the file with its place. Reading it gives a value, or nil after a fault was noted.
+struct SettingsNode {
+    let yaml: Node
+    let place: SettingsPlace
+    let context: SettingsContext
+
+    func fault(_ message: String) {
+        context.fault(message, at: place)
+    }
+
+    /// Notes a fault about the value itself, which is quoted.
+    func refuse(_ message: String, suggestion: String? = nil) {
+        var details = yaml.scalar.flatMap { Self.quoted($0.string) }.map { ["got \($0)"] } ?? []
+        if let suggestion { details.append("did you mean \"\(suggestion)\"?") }
+        fault(message + (details.isEmpty ? "" : " (\(details.joined(separator: "; ")))"))
+    }
+
+    /// Whether the key is there with nothing behind it.
+    var isNull: Bool {
+        guard case .scalar(let scalar) = yaml, scalar.style == .plain else { return false }
+        return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
+    }
+
+    var isScalar: Bool { yaml.scalar != nil }
+
+    func read<Value>(_ format: ScalarFormat<Value>) -> Value? {
+        guard let text = scalarText(), let value = expand(text) else { return nil }
+        do {
+            return try format.read(value)
+        } catch {
+            refuse(error.message, suggestion: error.suggestion)
+            return nil
+        }
+    }
+
+    /// A secret, written in the file, taken from the environment, or read from the file that `file:` names.
+    func readSecret() -> Secret? {
+        guard let text = scalarText() else { return nil }
+        let secret: Secret
+        // Decided by what the settings say, not by what an environment variable holds.
+        if text.hasPrefix("file:") {
+            guard let path = expand(String(text.dropFirst(5))), let bytes = readSecretFile(path) else { return nil }
+            secret = Secret(bytes)
+        } else {
+            guard let value = expand(text) else { return nil }
+            secret = Secret(value)
+        }
+        guard !secret.isEmpty else {
+            fault("the secret is empty")
+            return nil
+        }
+        return secret
+    }
+
+    /// The elements of a list; nil after a fault when this is none. `expected` says what a list of.
+    func elements(expected: String) -> [SettingsNode]? {
+        guard case .sequence(let sequence) = yaml else {
+            fault("must be a list of \(expected), not \(kind)")
+            return nil
+        }
+        return sequence.enumerated().map { index, element in
+            let line = element.mark?.line ?? place.line
+            return SettingsNode(
+                yaml: element, place: place.element(index, line: line, column: element.mark?.column), context: context)
+        }
+    }
+
+    var kind: String {
+        switch yaml {
+        case .scalar: isNull ? "nothing" : "a single value"
+        case .mapping: "a section"
+        case .sequence: "a list"
+        case .alias: "an alias"
+        }
+    }
+
+    private func scalarText() -> String? {
+        guard case .scalar(let scalar) = yaml else {
+            fault("must be a single value, not \(kind)")
+            return nil
+        }
+        guard !isNull else {
+            fault("has no value")
+            return nil
+        }
+        return scalar.string
+    }
+
+    private func expand(_ text: String) -> String? {
+        do {
+            return try interpolate(text, environment: context.environment)
+        } catch {
+            fault(error.message)
+            return nil
+        }
+    }
+
+    /// Editors and shells end a file with a newline that is not part of the secret.
+    private func readSecretFile(_ path: String) -> [UInt8]? {
+        do {
+            var bytes = try context.readFile(context.resolve(path: path))
+            if bytes.last == UInt8(ascii: "\n") { bytes.removeLast() }
+            if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
+            return bytes
+        } catch {
+            fault("the secret's file can't be read: \(error)")
+            return nil
+        }
+    }
+
+    /// A value as the file has it, before the environment's values are put in, since those may be secrets. What may
+    /// hold a password before an `@` is not quoted at all.
+    private static func quoted(_ raw: String) -> String? {
+        guard !raw.contains("@") else { return nil }
+        return "\"" + String(raw.prefix(80)) + (raw.count > 80 ? "…" : "") + "\""
+    }
+}

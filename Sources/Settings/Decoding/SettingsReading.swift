@@ -1,0 +1,39 @@
+internal import Yams
+
+/// One reading of a settings file: its text as a tree, then the tree as settings.
+struct SettingsReading {
+    let context: SettingsContext
+    private let root: SettingsNode
+
+    init(
+        path: String, environment: [String: String],
+        readFile: @escaping (String) throws(FileReadFailure) -> [UInt8]
+    ) throws(SettingsFaults) {
+        func failure(_ message: String, line: Int = 1, column: Int? = nil) -> SettingsFaults {
+            SettingsFaults(faults: [
+                SettingsFault(file: path, line: line, column: column, keyPath: "", message: message)
+            ])
+        }
+        let bytes: [UInt8]
+        do {
+            bytes = try readFile(path)
+        } catch {
+            throw failure("the settings can't be read: \(error)")
+        }
+        do {
+            let source = try SettingsSource(bytes)
+            context = SettingsContext(
+                file: path, environment: environment, readFile: readFile, renamedKeys: source.renamedKeys)
+            let place = SettingsPlace(line: 1, column: nil, keyPath: "", schemaPath: "")
+            root = SettingsNode(yaml: source.root ?? Node([(Node, Node)]()), place: place, context: context)
+        } catch {
+            throw failure(error.message, line: error.line, column: error.column)
+        }
+    }
+
+    func settings() throws(SettingsFaults) -> GatewaySettings {
+        let settings = root.section(GatewaySettings.init(reading:))
+        guard let settings, context.faults.isEmpty else { throw SettingsFaults(faults: context.sortedFaults) }
+        return settings
+    }
+}

@@ -1,0 +1,95 @@
+internal import Yams
+
+/// A settings file as a tree of nodes that know their lines.
+///
+/// Yams gives up at the first key that is given twice in one section. So that such a file's other faults are found as
+/// well, the first of the two is renamed in the text, to as many characters so that no column moves, and the text
+/// is read again.
+struct SettingsSource {
+    /// Nil for a file that holds nothing but comments.
+    let root: Node?
+    /// The name that a renamed key had.
+    let renamedKeys: [String: String]
+
+    /// What stops the reading of a file as YAML.
+    struct Failure: Error {
+        let line: Int
+        let column: Int?
+        let message: String
+    }
+
+    init(_ bytes: [UInt8]) throws(Failure) {
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw Failure(line: Self.lineOfInvalidUTF8(bytes), column: nil, message: "is not valid UTF-8")
+        }
+        var source = text
+        var renamedKeys: [String: String] = [:]
+        while true {
+            do {
+                root = try compose(yaml: source)
+                self.renamedKeys = renamedKeys
+                return
+            } catch YamlError.duplicatedKeysInMapping(let names, let context) {
+                // A name that was renamed already is an alias' target: renaming it again would change nothing.
+                guard let name = names.first, renamedKeys[name] == nil,
+                    let renamed = Self.rename(name, at: context.mark, in: source, number: renamedKeys.count)
+                else { throw Failure(context.mark, "a key is given more than once") }
+                source = renamed.source
+                renamedKeys[renamed.key] = name
+            } catch let error as YamlError {
+                throw Failure(error)
+            } catch {
+                throw Failure(line: 1, column: nil, message: "can't be read as YAML")
+            }
+        }
+    }
+
+    /// Gives the key at `mark` a name of the private use area; nil when it is not written there as it reads, as with
+    /// escapes in quotes.
+    private static func rename(
+        _ name: String, at mark: Mark, in source: String, number: Int
+    ) -> (source: String, key: String)? {
+        guard !name.isEmpty, number < 0x1000, let replacement = Unicode.Scalar(0xE000 + UInt32(number)) else {
+            return nil
+        }
+        var lines = source.unicodeScalars.split(separator: "\n", omittingEmptySubsequences: false).map(Array.init)
+        guard lines.indices.contains(mark.line - 1) else { return nil }
+        var start = mark.column - 1
+        let line = lines[mark.line - 1]
+        if line.indices.contains(start), line[start] == "\"" || line[start] == "'" { start += 1 }
+        let scalars = Array(name.unicodeScalars)
+        guard line.dropFirst(start).starts(with: scalars) else { return nil }
+        lines[mark.line - 1][start] = replacement
+        var key = String.UnicodeScalarView([replacement])
+        key.append(contentsOf: scalars.dropFirst())
+        return (String(String.UnicodeScalarView(lines.joined(separator: ["\n"]))), String(key))
+    }
+
+    private static func lineOfInvalidUTF8(_ bytes: [UInt8]) -> Int {
+        let lines = bytes.split(separator: UInt8(ascii: "\n"), omittingEmptySubsequences: false)
+        let index = lines.firstIndex { String(validating: $0, as: UTF8.self) == nil }
+        return (index ?? 0) + 1
+    }
+}
+
+extension SettingsSource.Failure {
+    fileprivate init(_ mark: Mark, _ message: String) {
+        self.init(line: max(mark.line, 1), column: mark.column, message: message)
+    }
+
+    /// The parser's own words: they describe the syntax and never quote the file.
+    fileprivate init(_ error: YamlError) {
+        switch error {
+        case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _):
+            self.init(mark, "not valid YAML: " + (context.map { "\($0.text), " } ?? "") + problem)
+        case .composer(_, let problem, let mark, _):
+            self.init(mark, "not valid YAML: " + problem)
+        case .reader(let problem, let offset, _, let yaml):
+            let before = yaml.prefix(offset ?? 0)
+            self.init(
+                line: before.count(where: \.isNewline) + 1, column: nil, message: "not valid YAML: " + problem)
+        default:
+            self.init(line: 1, column: nil, message: "not valid YAML")
+        }
+    }
+}

@@ -1,0 +1,33 @@
+/// The candidate that was probably meant by `text`: the one with the fewest edits, if they are few for its length.
+func suggestion(for text: String, among candidates: [String]) -> String? {
+    let limit = max(1, (text.count + 1) / 3)
+    var best: (candidate: String, distance: Int)?
+    for candidate in candidates {
+        let distance = editDistance(Array(text.lowercased()), Array(candidate.lowercased()))
+        if distance <= limit, distance < best?.distance ?? .max {
+            best = (candidate, distance)
+        }
+    }
+    return best?.candidate
+}
+
+/// The number of insertions, deletions, replacements and swaps of neighbours that make `a` into `b`
+/// (optimal string alignment distance).
+func editDistance(_ a: [Character], _ b: [Character]) -> Int {
+    guard !a.isEmpty, !b.isEmpty else { return max(a.count, b.count) }
+    var beforeLast: [Int] = []
+    var last = Array(0...b.count)
+    for i in 1...a.count {
+        var row = [i]
+        for j in 1...b.count {
+            let replaced = last[j - 1] + (a[i - 1] == b[j - 1] ? 0 : 1)
+            var cost = min(replaced, last[j] + 1, row[j - 1] + 1)
+            if i > 1, j > 1, a[i - 1] == b[j - 2], a[i - 2] == b[j - 1] {
+                cost = min(cost, beforeLast[j - 2] + 1)
+            }
+            row.append(cost)
+        }
+        (beforeLast, last) = (last, row)
+    }
+    return last[b.count]
+}

@@ -1,0 +1,43 @@
+extension ScalarFormat where Value == String {
+    /// A path pattern of the route table: exact, with `*` for one segment, or ending in `/**` for all below.
+    static var routePath: Self {
+        Self { (text) throws(ScalarRefusal) in
+            let segments = try pathSegments(text)
+            for (index, segment) in segments.enumerated() where segment.contains("*") {
+                guard segment == "*" || segment == "**" else {
+                    throw ScalarRefusal("\"*\" must be a whole segment, as in /users/*/photo")
+                }
+                guard segment == "*" || index == segments.count - 1 else {
+                    throw ScalarRefusal("\"**\" may only be the last segment, as in /api/**")
+                }
+            }
+            return text
+        }
+    }
+
+    /// A path that others begin with, such as `/api/v1/auth`.
+    static var pathPrefix: Self {
+        Self { (text) throws(ScalarRefusal) in
+            guard try pathSegments(text).allSatisfy({ !$0.contains("*") && !$0.isEmpty }) else {
+                throw ScalarRefusal("must be a path like /api/v1/auth, without \"*\" and without a \"/\" at its end")
+            }
+            return text
+        }
+    }
+}
+
+/// The segments of a path in its normal form. A request's path is matched in that form, so a pattern that isn't could
+/// never match.
+private func pathSegments(_ text: String) throws(ScalarRefusal) -> [Substring] {
+    guard text.hasPrefix("/") else { throw ScalarRefusal("must begin with \"/\"") }
+    guard text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), !text.contains(where: { "?#\\\"<>^`{|}".contains($0) })
+    else {
+        throw ScalarRefusal("must hold only characters of a URL's path, without query and fragment")
+    }
+    let segments = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
+    guard !segments.dropLast().contains(where: \.isEmpty) else { throw ScalarRefusal("must not hold \"//\"") }
+    guard !segments.contains(where: { $0 == "." || $0 == ".." }) else {
+        throw ScalarRefusal("must not hold \".\" or \"..\" segments")
+    }
+    return segments
+}

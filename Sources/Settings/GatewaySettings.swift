@@ -1,0 +1,38 @@
+/// Everything that a settings file says, with every default filled in and every reference resolved.
+package struct GatewaySettings: Sendable {
+    /// The public addresses, at least one.
+    package var listeners: [HostAndPort]
+    /// Event loops; 0: one per core.
+    package var threads: Int
+    /// Where `/healthz`, `/readyz` and `/metrics` are served.
+    package var adminAddress: HostAndPort
+    /// In the file's order, at least one.
+    package var upstreams: [UpstreamSettings]
+    /// In the file's order; may be empty when every route is public.
+    package var issuers: [IssuerSettings]
+    package var keySets: KeySetSettings
+    /// Where keys that are made once and key sets that were fetched are kept.
+    package var stateDirectory: String
+    package var signIn: SignInSettings
+    package var directCognito: DirectCognitoSettings
+    package var identity: IdentitySettings
+    /// In the file's order, at least one, each with its own name.
+    package var routes: [RouteSettings]
+    package var limits: LimitSettings
+    /// How long requests in flight may take to end after a SIGTERM.
+    package var drainTimeout: Duration
+    package var logging: LoggingSettings
+
+    /// Reads the settings file at `path`, or tells everything that is wrong with it.
+    ///
+    /// `${NAME}` in a value is taken from `environment`; `readFile` reads the settings file and the files that
+    /// `file:` names, whose relative paths are relative to the settings file.
+    package static func load(
+        path: String, environment: [String: String],
+        readFile: @escaping (String) throws(FileReadFailure) -> [UInt8] = { (path) throws(FileReadFailure) in
+            try readWholeFile(path)
+        }
+    ) throws(SettingsFaults) -> GatewaySettings {
+        try SettingsReading(path: path, environment: environment, readFile: readFile).settings()
+    }
+}

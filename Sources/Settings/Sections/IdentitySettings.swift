@@ -1,0 +1,34 @@
+/// How the backend is told who the caller is.
+package struct IdentitySettings: Sendable {
+    /// What the names of the identity headers begin with, such as `X-Auth-`. A client's headers that begin with it
+    /// are removed.
+    package var namespace: String
+}
+
+extension IdentitySettings {
+    init(reading keys: SettingsMapping) {
+        namespace = keys.value("namespace", .headerNamespace, default: "X-Auth-")
+    }
+}
+
+/// Headers that requests need; a namespace that covers one of them would remove it from every request.
+private let neededHeaders = [
+    "accept-encoding", "content-length", "content-type", "if-none-match", "sec-websocket-key", "transfer-encoding",
+    "x-amzn-trace-id", "x-forwarded-for", "x-forwarded-proto", "x-forwarded-host", "x-real-ip", "x-request-id",
+]
+
+extension ScalarFormat where Value == String {
+    fileprivate static var headerNamespace: Self {
+        Self { (text) throws(ScalarRefusal) in
+            guard (3...32).contains(text.utf8.count), text.first?.isLetter == true, text.hasSuffix("-"),
+                text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") })
+            else {
+                throw ScalarRefusal("must be 3 to 32 letters, digits or \"-\", ending in \"-\", such as X-Auth-")
+            }
+            if let header = neededHeaders.first(where: { $0.hasPrefix(text.lowercased()) }) {
+                throw ScalarRefusal("must not cover headers that requests need, such as \(header)")
+            }
+            return text
+        }
+    }
+}

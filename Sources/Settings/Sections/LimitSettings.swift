@@ -1,0 +1,36 @@
+/// What a client may take of the gateway's time and memory.
+package struct LimitSettings: Sendable {
+    /// From a request's first byte (or the connection's start) to the end of its head.
+    package var headerTimeout: Duration
+    /// Between two reads of a request's body.
+    package var bodyIdleTimeout: Duration
+    /// How long a connection may wait for its next request.
+    package var keepAliveTimeout: Duration
+    /// A request's header lines together, in bytes.
+    package var headerBytes: Int
+    /// One header line, in bytes.
+    package var headerLineBytes: Int
+    package var headerCount: Int
+    /// Method, target and version together, in bytes.
+    package var requestLineBytes: Int
+    /// A bearer token, in bytes; longer ones are refused unread.
+    package var tokenBytes: Int
+    /// Open connections of clients, all event loops together.
+    package var connections: Int
+}
+
+extension LimitSettings {
+    init(reading keys: SettingsMapping) {
+        headerTimeout = keys.value("header_timeout", .wait, default: .seconds(10))
+        bodyIdleTimeout = keys.value("body_idle_timeout", .wait, default: .seconds(30))
+        keepAliveTimeout = keys.value("keep_alive_timeout", .wait, default: .seconds(75))
+        headerBytes = keys.value("header_bytes", .size(1024...(1 << 20)), default: 32 << 10)
+        let line = keys.optional("header_line_bytes")
+        headerLineBytes = line?.read(.size(256...(1 << 20))) ?? min(16 << 10, headerBytes)
+        if headerLineBytes > headerBytes { line?.refuse("must not be larger than header_bytes") }
+        headerCount = keys.value("header_count", .integer(1...10_000), default: 100)
+        requestLineBytes = keys.value("request_line_bytes", .size(256...(1 << 20)), default: 8 << 10)
+        tokenBytes = keys.value("token_bytes", .size(512...(1 << 16)), default: 8 << 10)
+        connections = keys.value("connections", .integer(1...10_000_000), default: 10_000)
+    }
+}

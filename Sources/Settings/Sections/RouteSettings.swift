@@ -1,0 +1,122 @@
+/// Who may take a route.
+package enum AccessSetting: String, Sendable, CaseIterable {
+    /// Anyone; tokens are not looked at.
+    case `public`
+    /// Anyone; a token that is there must be valid.
+    case optional
+    /// Only who brings a valid token.
+    case required
+}
+
+/// What is forwarded where, and for whom.
+package struct RouteSettings: Sendable {
+    /// Unique; the label in logs and metrics.
+    package var name: String
+    /// Exact, with `*` for one segment, or ending in `/**`.
+    package var path: String
+    /// Upper case; nil for every method.
+    package var methods: [String]?
+    package var access: AccessSetting
+    /// Names of the issuers whose tokens are accepted; empty on a public route, else at least one.
+    package var issuers: [String]
+    /// Empty on a public route, else at least one.
+    package var tokenUses: [TokenUseSetting]
+    /// The upstream's name.
+    package var upstream: String
+    /// Whether a verified `Authorization` is sent on.
+    package var forwardToken: Bool
+}
+
+extension RouteSettings {
+    static func all(of file: SettingsMapping, known: KnownNames) -> [RouteSettings] {
+        guard let node = file.required("routes"), let elements = node.elements(expected: "routes") else { return [] }
+        if elements.isEmpty { node.fault("must hold at least one route") }
+        var routes: [(route: RouteSettings, node: SettingsNode, isNamed: Bool)] = []
+        for element in elements {
+            let read = element.section { keys in Self(reading: keys, known: known).map { ($0, keys.has("name")) } }
+            if let found = read.flatMap({ $0 }) { routes.append((found.0, element, found.1)) }
+        }
+        return named(routes)
+    }
+
+    private init?(reading keys: SettingsMapping, known: KnownNames) {
+        let name = keys.value("name", .text)
+        let path = keys.required("path", .routePath)
+        let methods = keys.list("methods", .method, of: "methods")
+        if methods?.isEmpty == true, keys.isEmptyList("methods") {
+            keys.fault("methods", "must name at least one method (leave the key out for all)")
+        }
+        let access = keys.value("access", .oneOf, default: AccessSetting.required)
+        let issuers = Self.issuers(of: keys, access: access, known: known)
+        let tokenUses = Self.tokenUses(of: keys, access: access, issuers: issuers.compactMap(known.issuer(named:)))
+        let upstream = keys.required("upstream", .reference(to: "upstream", among: known.upstreams))
+        let forwardToken = keys.value("forward_token", .boolean, default: false)
+        guard let path, let upstream else { return nil }
+        self.init(
+            name: name ?? path, path: path, methods: methods, access: access, issuers: issuers,
+            tokenUses: tokenUses, upstream: upstream, forwardToken: forwardToken)
+    }
+
+    private static func issuers(of keys: SettingsMapping, access: AccessSetting, known: KnownNames) -> [String] {
+        let reference = ScalarFormat.reference(to: "issuer", among: known.issuers)
+        let named = keys.list("issuers", reference, of: "issuers")
+        if access == .public {
+            if named != nil { keys.fault("issuers", "has no effect on a public route") }
+            return []
+        }
+        if keys.isEmptyList("issuers") { keys.fault("issuers", "must name at least one issuer") }
+        if named == nil, known.issuers.isEmpty {
+            keys.node.fault("needs an issuer, since access is \(access.rawValue), but issuers names none")
+        }
+        return named ?? known.issuers
+    }
+
+    private static func tokenUses(
+        of keys: SettingsMapping, access: AccessSetting, issuers: [IssuerSettings]
+    ) -> [TokenUseSetting] {
+        let named = keys.list("token_uses", ScalarFormat<TokenUseSetting>.oneOf, of: "token uses")
+        if access == .public {
+            if named != nil { keys.fault("token_uses", "has no effect on a public route") }
+            return []
+        }
+        if keys.isEmptyList("token_uses") { keys.fault("token_uses", "must name at least one") }
+        let accepted = TokenUseSetting.allCases.filter { use in issuers.contains { $0.tokenUses.contains(use) } }
+        for use in named ?? [] where !issuers.isEmpty && !accepted.contains(use) {
+            keys.fault("token_uses", "none of the route's issuers accepts \"\(use.rawValue)\" tokens")
+        }
+        return named ?? accepted
+    }
+
+    /// Sees that no two routes ask for the same, and that each has a name of its own: a route without one is called
+    /// by its path, and by its methods as well where another route has that path.
+    private static func named(
+        _ routes: [(route: RouteSettings, node: SettingsNode, isNamed: Bool)]
+    ) -> [RouteSettings] {
+        var result: [RouteSettings] = []
+        for (route, node, isNamed) in routes {
+            var route = route
+            if let other = result.first(where: { $0.path == route.path && $0.sharesMethod(with: route) }) {
+                node.fault("another route, \"\(other.name)\", has the same path and methods")
+            } else if !isNamed, let methods = route.methods, routes.count(where: { $0.route.path == route.path }) > 1 {
+                route.name = "\(methods.joined(separator: ",")) \(route.path)"
+            }
+            if isNamed, result.contains(where: { $0.name == route.name }) {
+                node.fault("another route is called \"\(route.name)\"")
+            }
+            result.append(route)
+        }
+        return result
+    }
+
+    private func sharesMethod(with other: RouteSettings) -> Bool {
+        guard let methods, let others = other.methods else { return methods == nil && other.methods == nil }
+        return methods.contains(where: others.contains)
+    }
+}
+
+extension ScalarFormat where Value == String {
+    /// A method by its name in RFC 9110, section 9.3, or RFC 5789; `CONNECT` is never forwarded.
+    fileprivate static var method: Self {
+        .word(among: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
+    }
+}

@@ -1,0 +1,113 @@
+package import Cryptography
+internal import FoundationEssentials
+
+/// The account endpoints that the gateway answers itself.
+package struct SignInSettings: Sendable {
+    /// Nil keeps the family off: its paths are then ordinary routes.
+    package var cognito: CognitoSignInSettings?
+}
+
+/// Sign-in with a Cognito user pool.
+package struct CognitoSignInSettings: Sendable {
+    /// The name of the issuer whose pool this is.
+    package var issuer: String
+    package var clientID: String
+    package var clientSecret: Secret
+    /// Cognito's API. Follows from the issuer's region unless it is given.
+    package var endpoint: ServiceURL
+    /// What the endpoints' paths begin with, such as `/api/v1/auth`.
+    package var prefix: String
+    /// Whether clients get the ID token as well.
+    package var includeIDToken: Bool
+    package var refreshTokenLifetime: Duration
+    /// For `remember_me: false`.
+    package var shortRefreshTokenLifetime: Duration
+    /// The first seals, all open. Empty: a key is made once and kept in the state directory.
+    package var sealingKeys: [SealingKeySettings]
+}
+
+/// A key for sealed refresh tokens.
+package struct SealingKeySettings: Sendable {
+    /// Tells a sealed token's key; not secret.
+    package var id: String
+    /// 32 bytes, for AES-256-GCM.
+    package var key: Secret
+}
+
+extension SignInSettings {
+    init(reading keys: SettingsMapping, known: KnownNames) {
+        cognito = keys.optional("cognito")?.section { CognitoSignInSettings(reading: $0, known: known) } ?? nil
+    }
+}
+
+extension CognitoSignInSettings {
+    fileprivate init?(reading keys: SettingsMapping, known: KnownNames) {
+        let issuer = keys.required("issuer", .reference(to: "issuer", among: known.issuers))
+        let pool = issuer.flatMap(known.issuer(named:))
+        let clientID = keys.clientID(of: pool)
+        let secret = keys.required("client_secret")?.readSecret()
+        let endpoint = keys.cognitoEndpoint(region: pool?.region)
+        let prefix = keys.value("prefix", .pathPrefix, default: "/api/v1/auth")
+        let includeIDToken = keys.value("include_id_token", .boolean, default: false)
+        let day = Duration.seconds(86_400)
+        // Ten years is the longest that Cognito gives a refresh token.
+        let lifetimes = Duration.seconds(60)...(day * 3650)
+        let lifetime = keys.value("refresh_token_lifetime", .duration(lifetimes), default: day * 30)
+        let shortLifetime = keys.value("short_refresh_token_lifetime", .duration(lifetimes), default: day)
+        let sealingKeys = keys.sealingKeys()
+        guard let issuer, let clientID, let secret, let endpoint else { return nil }
+        self.init(
+            issuer: issuer, clientID: clientID, clientSecret: secret, endpoint: endpoint, prefix: prefix,
+            includeIDToken: includeIDToken, refreshTokenLifetime: lifetime,
+            shortRefreshTokenLifetime: shortLifetime, sealingKeys: sealingKeys)
+    }
+}
+
+extension SettingsMapping {
+    /// A client that the pool's issuer doesn't name would get tokens that the gateway itself refuses.
+    fileprivate func clientID(of pool: IssuerSettings?) -> String? {
+        guard let node = required("client_id"), let clientID = node.read(.identifier) else { return nil }
+        if let pool, !pool.clientIDs.isEmpty, !pool.clientIDs.contains(clientID) {
+            node.refuse("must be one of issuers.\(pool.name).client_ids")
+        }
+        return clientID
+    }
+
+    /// The region's endpoint, or the one given, as for a pool on this machine.
+    fileprivate func cognitoEndpoint(region: String?) -> ServiceURL? {
+        let insecure = value("allow_insecure_http", .boolean, default: false)
+        guard let node = optional("endpoint") else { return region.map(CognitoEndpoint.url(region:)) }
+        guard let url = node.read(.url) else { return nil }
+        if url.isPlain, !insecure {
+            node.fault("passwords are sent over https only, unless allow_insecure_http is true")
+        }
+        return url
+    }
+
+    fileprivate func sealingKeys() -> [SealingKeySettings] {
+        guard let elements = optional("sealing_keys")?.elements(expected: "sealing keys") else { return [] }
+        var keys: [SealingKeySettings] = []
+        for element in elements {
+            guard let secret = element.readSecret() else { continue }
+            guard let key = SealingKeySettings(secret) else {
+                element.fault("must be id:key, the key being the base64 of 32 random bytes (openssl rand -base64 32)")
+                continue
+            }
+            if keys.contains(where: { $0.id == key.id }) { element.fault("another sealing key has this id") }
+            keys.append(key)
+        }
+        return keys
+    }
+}
+
+extension SealingKeySettings {
+    /// Reads `id:base64`.
+    fileprivate init?(_ secret: Secret) {
+        let parts = secret.exposeText().split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
+        guard parts.count == 2, (1...32).contains(parts[0].utf8.count),
+            parts[0].allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") }),
+            let key = Data(base64Encoded: String(parts[1])), key.count == 32
+        else { return nil }
+        self.init(id: String(parts[0]), key: Secret([UInt8](key)))
+    }
+}

@@ -1,0 +1,67 @@
+extension GatewaySettings {
+    /// Reads the whole file. What is faulty gets some value: the faults noted keep the settings from being used.
+    init(reading file: SettingsMapping) {
+        listeners = Self.listeners(of: file)
+        threads = file.value("threads", .integer(0...1024), default: 0)
+        adminAddress = Self.adminAddress(of: file, listeners: listeners)
+        let upstreamEntries = file.required("upstreams")?.entries(atLeastOne: "upstream") ?? []
+        upstreams = upstreamEntries.compactMap(UpstreamSettings.init(name:node:))
+        let issuerEntries = file.optional("issuers")?.entries() ?? []
+        issuers = IssuerSettings.all(of: issuerEntries)
+        let known = KnownNames(
+            upstreams: upstreamEntries.map(\.name), issuers: issuerEntries.map(\.name), readIssuers: issuers)
+        keySets = file.section("key_sets", KeySetSettings.init(reading:))
+        stateDirectory = file.node.context.resolve(
+            path: file.value("state_directory", .text, default: "/var/lib/gatehouse"))
+        signIn = file.section("sign_in") { SignInSettings(reading: $0, known: known) }
+        directCognito = DirectCognitoSettings(of: file)
+        identity = file.section("identity", IdentitySettings.init(reading:))
+        routes = RouteSettings.all(of: file, known: known)
+        limits = file.section("limits", LimitSettings.init(reading:))
+        drainTimeout = file.value("drain_timeout", .duration(.zero ... .seconds(3600)), default: .seconds(30))
+        logging = file.section("logging", LoggingSettings.init(reading:))
+    }
+
+    private static func listeners(of file: SettingsMapping) -> [HostAndPort] {
+        guard let node = file.required("listeners"), let elements = node.elements(expected: "listeners") else {
+            return []
+        }
+        if elements.isEmpty { node.fault("must hold at least one listener") }
+        var addresses: [HostAndPort] = []
+        for element in elements {
+            _ = element.section { listener in
+                guard let node = listener.required("address"), let address = node.read(.listenAddress) else { return }
+                node.refuse(address, usedIn: addresses)
+                addresses.append(address)
+            }
+        }
+        return addresses
+    }
+
+    private static func adminAddress(of file: SettingsMapping, listeners: [HostAndPort]) -> HostAndPort {
+        file.section("admin") { admin in
+            let node = admin.optional("address")
+            let address = node?.read(.listenAddress) ?? HostAndPort(host: "127.0.0.1", port: 9901)
+            (node ?? admin.node).refuse(address, usedIn: listeners)
+            return address
+        }
+    }
+}
+
+extension SettingsNode {
+    /// Port 0 gives each listener a port of its own, so only other ports can clash.
+    fileprivate func refuse(_ address: HostAndPort, usedIn others: [HostAndPort]) {
+        if address.port != 0, others.contains(address) { refuse("another listener has this address") }
+    }
+}
+
+/// The names that other parts of the file may refer to. Those of faulty entries count: a reference to them is right.
+struct KnownNames {
+    let upstreams: [String]
+    let issuers: [String]
+    let readIssuers: [IssuerSettings]
+
+    func issuer(named name: String) -> IssuerSettings? {
+        readIssuers.first { $0.name == name }
+    }
+}

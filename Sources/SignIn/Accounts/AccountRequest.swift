@@ -1,0 +1,81 @@
+package import Cryptography
+package import HTTPTypes
+package import Pipeline
+
+/// The account endpoints that the gateway answers itself.
+package enum AccountOperation: String, Sendable, CaseIterable {
+    case login
+    case refresh
+    case me
+
+    package var method: HTTPRequest.Method {
+        switch self {
+        case .login, .refresh: .post
+        case .me: .get
+        }
+    }
+
+    /// Whether the pipeline must have verified an access token before it asks for this.
+    package var needsBearer: Bool { self == .me }
+
+    /// Every operation with its method and path, for the route table.
+    ///
+    /// - Parameter prefix: the path before the operation's name, without a slash at the end.
+    package static func all(
+        prefix: String = "/api/v1/auth"
+    ) -> [(method: HTTPRequest.Method, path: String, operation: AccountOperation)] {
+        allCases.map { ($0.method, "\(prefix)/\($0.rawValue)", $0) }
+    }
+}
+
+/// A request to an account endpoint, its body read in full.
+package struct AccountRequest: Sendable {
+    package var operation: AccountOperation
+    package var body: [UInt8]
+    package var contentType: String?
+    /// The access token that the pipeline has verified; what it says is in `identity`.
+    package var bearer: Secret?
+    package var identity: VerifiedToken?
+    package var requestID: String
+    /// The address of the client as the gateway trusts it: an IPv4 or IPv6 literal.
+    package var clientAddress: String
+    package var userAgent: String?
+
+    package init(
+        operation: AccountOperation, body: [UInt8] = [], contentType: String? = nil, bearer: Secret? = nil,
+        identity: VerifiedToken? = nil, requestID: String, clientAddress: String, userAgent: String? = nil
+    ) {
+        self.operation = operation
+        self.body = body
+        self.contentType = contentType
+        self.bearer = bearer
+        self.identity = identity
+        self.requestID = requestID
+        self.clientAddress = clientAddress
+        self.userAgent = userAgent
+    }
+}
+
+/// The whole answer of an account endpoint. The body can hold tokens: it is never to be logged.
+package struct AccountAnswer: Sendable {
+    package var status: HTTPResponse.Status
+    /// All headers but `Content-Length` and `X-Request-Id`, which are the listener's.
+    package var headers: HTTPFields
+    package var body: [UInt8]
+    /// Why the request was denied, for the access log; `nil` for a success.
+    package var reason: String?
+    /// The user's `sub` where it is known, for the access log's hash of it.
+    package var subject: String?
+}
+
+// Bodies hold passwords and tokens, so neither type prints its own.
+
+extension AccountRequest: CustomStringConvertible, CustomReflectable {
+    package var description: String { "AccountRequest(\(operation.rawValue), \(requestID))" }
+    package var customMirror: Mirror { Mirror(self, children: ["operation": operation, "requestID": requestID]) }
+}
+
+extension AccountAnswer: CustomStringConvertible, CustomReflectable {
+    package var description: String { "AccountAnswer(\(status.code), \(reason ?? "ok"))" }
+    package var customMirror: Mirror { Mirror(self, children: ["status": status.code, "reason": reason ?? "ok"]) }
+}

@@ -1,0 +1,45 @@
+package import Cryptography
+
+/// What the account endpoints have to know of one user pool and its app client.
+package struct CognitoAccountSettings: Sendable {
+    /// Cognito's API, such as `https://cognito-idp.eu-west-1.amazonaws.com/`.
+    package var endpoint: String
+    /// The `iss` of the pool's tokens. Tokens of other issuers are not shown to Cognito.
+    package var issuer: String
+    /// Such as `eu-west-1_AbCdEfGhI`.
+    package var poolID: String
+    package var clientID: String
+    /// `nil` for an app client that has none.
+    package var clientSecret: Secret?
+    /// What seals and opens refresh tokens.
+    package var sealingKeys: SealingKeyRing
+    /// How long a sign-in can be refreshed with `remember_me`, in seconds.
+    package var refreshLifetime: Int64
+    /// How long a sign-in can be refreshed without `remember_me`, in seconds; never more than `refreshLifetime`.
+    package var briefRefreshLifetime: Int64
+    /// Whether clients get the ID token too.
+    package var returnIDToken: Bool
+    /// Whether Cognito is told the client's address, which its app client must allow
+    /// (`EnablePropagateAdditionalUserContextData`).
+    package var propagateClientAddress: Bool
+    /// The most time one call to Cognito may take.
+    package var deadline: Duration
+
+    package init(
+        endpoint: String, issuer: String, poolID: String, clientID: String, clientSecret: Secret?,
+        sealingKeys: SealingKeyRing, refreshLifetime: Int64 = 30 * 86_400, briefRefreshLifetime: Int64 = 86_400,
+        returnIDToken: Bool = false, propagateClientAddress: Bool = false, deadline: Duration = .seconds(5)
+    ) {
+        self.endpoint = endpoint
+        self.issuer = issuer
+        self.poolID = poolID
+        self.clientID = clientID
+        self.clientSecret = clientSecret
+        self.sealingKeys = sealingKeys
+        self.refreshLifetime = refreshLifetime
+        self.briefRefreshLifetime = briefRefreshLifetime
+        self.returnIDToken = returnIDToken
+        self.propagateClientAddress = propagateClientAddress
+        self.deadline = deadline
+    }
+}

@@ -1,0 +1,110 @@
+package import Pipeline
+package import Upstream
+
+/// The operations of Cognito's API that the gateway calls; the raw value is the operation's name on the wire.
+package enum CognitoOperation: String, Sendable {
+    case initiateAuth = "InitiateAuth"
+    case getTokensFromRefreshToken = "GetTokensFromRefreshToken"
+    case getUser = "GetUser"
+}
+
+/// Speaks Cognito's wire protocol: AWS JSON 1.1, one POST per operation, unsigned.
+package struct CognitoClient: Sendable {
+    private let endpoint: String
+    private let fetcher: any Fetcher
+    private let deadline: Duration
+
+    /// - Parameters:
+    ///   - endpoint: such as `https://cognito-idp.eu-west-1.amazonaws.com/`.
+    ///   - deadline: the most time one operation may take.
+    package init(endpoint: String, fetcher: any Fetcher, deadline: Duration = .seconds(5)) {
+        self.endpoint = endpoint
+        self.fetcher = fetcher
+        self.deadline = deadline
+    }
+
+    /// Carries out one operation and gives its output, empty for an operation without one.
+    ///
+    /// - Throws: what Cognito reported, or an error of kind ``CognitoErrorKind/unavailable`` where it did not answer.
+    package func call(_ operation: CognitoOperation, _ input: JSONObject) async throws(CognitoError) -> JSONObject {
+        let request = FetchRequest(
+            method: "POST",
+            url: endpoint,
+            headers: [
+                ("Content-Type", "application/x-amz-json-1.1"),
+                ("X-Amz-Target", "AWSCognitoIdentityProviderService.\(operation.rawValue)"),
+            ],
+            body: JSON.object(input).encoded(),
+            deadline: deadline)
+        let response: FetchResponse
+        do {
+            response = try await fetcher.fetch(request)
+        } catch {
+            throw CognitoError(noAnswer: error)
+        }
+        guard response.status == 200 else { throw CognitoError(response) }
+        return try Self.output(of: response)
+    }
+
+    /// Operations without output answer `{}` or nothing at all.
+    private static func output(of response: FetchResponse) throws(CognitoError) -> JSONObject {
+        if response.body.isEmpty { return [:] }
+        guard let output = (try? JSON.parse(response.body))?.objectValue else {
+            throw CognitoError(unavailable: "UnreadableAnswer")
+        }
+        return output
+    }
+}
+
+extension CognitoError {
+    /// An answer with another status than 200.
+    ///
+    /// The status itself tells little: throttling is a 400. The name is in the body's `__type`, or in a header where
+    /// something between has replaced the body.
+    init(_ response: FetchResponse) {
+        let body = (try? JSON.parse(response.body))?.objectValue
+        let named = body?["__type"]?.stringValue ?? response.header("x-amzn-errortype")
+        guard response.status < 500, let type = named.flatMap(Self.bareName) else {
+            self.init(unavailable: "Status\(response.status)")
+            return
+        }
+        let message = body?["message"]?.stringValue ?? body?["Message"]?.stringValue
+        self.init(type: type, message: message ?? response.header("x-amzn-errormessage") ?? "")
+    }
+
+    /// The error's name without the namespace before `#` and the address behind `:`; `nil` for what is no name.
+    static func bareName(_ raw: String) -> String? {
+        let name = raw.prefix { $0 != ":" }.split(separator: "#").last ?? ""
+        guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy({ $0.isASCIILetterOrDigit }) else { return nil }
+        return String(name)
+    }
+
+    init(noAnswer error: FetchError) {
+        switch error {
+        case .cannotConnect: self.init(unavailable: "CannotConnect")
+        case .timedOut: self.init(unavailable: "TimedOut")
+        case .responseTooLarge: self.init(unavailable: "AnswerTooLarge")
+        case .forbiddenScheme: self.init(unavailable: "ForbiddenScheme")
+        case .failed: self.init(unavailable: "TransferFailed")
+        case .cancelled: self.init(unavailable: "Cancelled")
+        }
+    }
+
+    /// - Parameter cause: a name in the manner of Cognito's, for the log.
+    init(unavailable cause: String) {
+        type = cause
+        message = ""
+        kind = .unavailable
+    }
+}
+
+extension UInt8 {
+    var isASCIILetterOrDigit: Bool {
+        switch self {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+            UInt8(ascii: "a")...UInt8(ascii: "z"):
+            true
+        default: false
+        }
+    }
+}

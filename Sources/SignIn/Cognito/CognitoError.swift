@@ -1,0 +1,107 @@
+/// A failure that Cognito reported, by its own name.
+///
+/// The message is Cognito's and is for classification only: it can echo what was sent, so it is neither shown to
+/// clients nor logged.
+package struct CognitoError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// Cognito's name, without namespace and suffix, such as `NotAuthorizedException`.
+    package var type: String
+    package var message: String
+    package var kind: CognitoErrorKind
+
+    package init(type: String, message: String) {
+        self.type = type
+        self.message = message
+        kind = CognitoErrorKind(type: type, message: message)
+    }
+
+    /// The type and nothing else: see the type's comment.
+    package var description: String { "CognitoError(\(type), \(kind.rawValue))" }
+}
+
+/// What a failure means to the gateway: the closed list that every endpoint's error table is over.
+///
+/// The raw value is the reason in logs.
+package enum CognitoErrorKind: String, Sendable, CaseIterable {
+    case badCredentials = "bad-credentials"
+    case userNotFound = "user-not-found"
+    case userNotConfirmed = "user-not-confirmed"
+    case passwordResetRequired = "password-reset-required"
+    case userDisabled = "user-disabled"
+    /// Too many wrong passwords: "Password attempts exceeded".
+    case lockedOut = "locked-out"
+    /// A challenge session that has expired or was used.
+    case invalidSession = "invalid-session"
+    /// An access or refresh token that is unknown, malformed or revoked.
+    case tokenRevoked = "token-revoked"
+    case tokenExpired = "token-expired"
+    /// A rotated refresh token was used again.
+    case tokenReused = "token-reused"
+    /// The client secret, or the hash made with it, is not the app client's.
+    case clientSecretRefused = "client-secret-refused"
+    case clientUnknown = "client-unknown"
+    /// The app client does not allow the authentication flow.
+    case flowNotEnabled = "flow-not-enabled"
+    /// The pool's own configuration keeps it from answering: a trigger, a role, an SMS or e-mail setting.
+    case poolMisconfigured = "pool-misconfigured"
+    /// The web application firewall before the pool refused the gateway.
+    case blockedByFirewall = "blocked-by-firewall"
+    /// One of the pool's own triggers said no.
+    case rejectedByTrigger = "rejected-by-trigger"
+    case throttled = "throttled"
+    case unsupportedOperation = "unsupported-operation"
+    case invalidParameter = "invalid-parameter"
+    /// No answer, a server fault, or an answer that is not Cognito's.
+    case unavailable = "provider-unavailable"
+    case other = "provider-error"
+
+    /// Classifies by Cognito's name and, where one name has several meanings, by its message.
+    init(type: String, message: String) {
+        switch type {
+        case "NotAuthorizedException": self = Self.notAuthorized(message.lowercased())
+        case "InvalidParameterException": self = Self.invalidParameter(message.lowercased())
+        default: self = Self.byType[type] ?? .other
+        }
+    }
+
+    /// `NotAuthorizedException` is overloaded: only its message tells a wrong password from a wrong client secret.
+    private static func notAuthorized(_ message: String) -> CognitoErrorKind {
+        if message.contains("secret") { return .clientSecretRefused }
+        if message.contains("not enabled for this client") { return .flowNotEnabled }
+        if message.contains("attempts exceeded") { return .lockedOut }
+        if message.contains("user is disabled") { return .userDisabled }
+        if message.contains("invalid session") { return .invalidSession }
+        guard message.contains("access token") || message.contains("refresh token") else { return .badCredentials }
+        return message.contains("expired") ? .tokenExpired : .tokenRevoked
+    }
+
+    private static func invalidParameter(_ message: String) -> CognitoErrorKind {
+        if message.contains("secret") { return .clientSecretRefused }
+        if message.contains("not enabled for this client") { return .flowNotEnabled }
+        // A user name or password outside the API's grammar can belong to nobody.
+        let namesCredential = message.contains("at 'username'") || message.contains("at 'password'")
+        return namesCredential ? .badCredentials : .invalidParameter
+    }
+
+    private static let byType: [String: CognitoErrorKind] = [
+        "UserNotFoundException": .userNotFound,
+        "UserNotConfirmedException": .userNotConfirmed,
+        "PasswordResetRequiredException": .passwordResetRequired,
+        "RefreshTokenReuseException": .tokenReused,
+        "ResourceNotFoundException": .clientUnknown,
+        "InvalidUserPoolConfigurationException": .poolMisconfigured,
+        "InvalidSmsRoleAccessPolicyException": .poolMisconfigured,
+        "InvalidSmsRoleTrustRelationshipException": .poolMisconfigured,
+        "InvalidEmailRoleAccessPolicyException": .poolMisconfigured,
+        "InvalidLambdaResponseException": .poolMisconfigured,
+        "UnexpectedLambdaException": .poolMisconfigured,
+        "UserLambdaValidationException": .rejectedByTrigger,
+        "ForbiddenException": .blockedByFirewall,
+        "TooManyRequestsException": .throttled,
+        "TooManyFailedAttemptsException": .throttled,
+        "LimitExceededException": .throttled,
+        "ThrottlingException": .throttled,
+        "UnsupportedOperationException": .unsupportedOperation,
+        "UnknownOperationException": .unsupportedOperation,
+        "InternalErrorException": .unavailable,
+    ]
+}

@@ -1,0 +1,59 @@
+/// Writes the compact binary form of sealed values: big-endian integers, fields preceded by their length.
+struct ByteWriter {
+    private(set) var bytes: [UInt8] = []
+
+    mutating func write(byte: UInt8) {
+        bytes.append(byte)
+    }
+
+    mutating func write(integer: Int64) {
+        for shift in stride(from: 56, through: 0, by: -8) {
+            bytes.append(UInt8(truncatingIfNeeded: integer >> Int64(shift)))
+        }
+    }
+
+    /// - Returns: `false`, with nothing written, if the field is longer than its 16-bit length can say.
+    mutating func write(field: [UInt8]) -> Bool {
+        guard let length = UInt16(exactly: field.count) else { return false }
+        bytes.append(UInt8(truncatingIfNeeded: length >> 8))
+        bytes.append(UInt8(truncatingIfNeeded: length))
+        bytes.append(contentsOf: field)
+        return true
+    }
+}
+
+/// Reads what ``ByteWriter`` wrote. Every read gives `nil` where the bytes end too early.
+struct ByteReader {
+    private var rest: ArraySlice<UInt8>
+
+    init(_ bytes: [UInt8]) {
+        rest = bytes[...]
+    }
+
+    var isAtEnd: Bool { rest.isEmpty }
+
+    mutating func readByte() -> UInt8? {
+        rest.popFirst()
+    }
+
+    mutating func readInteger() -> Int64? {
+        guard let raw = read(count: 8) else { return nil }
+        return raw.reduce(Int64(0)) { $0 << 8 | Int64($1) }
+    }
+
+    mutating func readField() -> [UInt8]? {
+        guard let length = read(count: 2) else { return nil }
+        return read(count: length.reduce(0) { $0 << 8 | Int($1) })
+    }
+
+    mutating func readText() -> String? {
+        guard let field = readField() else { return nil }
+        return String(validating: field, as: UTF8.self)
+    }
+
+    private mutating func read(count: Int) -> [UInt8]? {
+        guard rest.count >= count else { return nil }
+        defer { rest = rest.dropFirst(count) }
+        return Array(rest.prefix(count))
+    }
+}

@@ -1,0 +1,63 @@
+package import Cryptography
+
+/// Why a sealing key can't be used.
+package enum SealingKeyFault: Error, Equatable, Sendable {
+    /// The key is not 32 bytes.
+    case length
+    /// The id is not 1–32 characters of `A-Za-z0-9_-`.
+    case identifier
+}
+
+/// One AES-256 key that seals what clients keep for the gateway.
+package struct SealingKey: Sendable {
+    /// Names the key in everything it seals; clients see it.
+    package let id: String
+
+    let key: AESGCMKey
+
+    /// - Parameters:
+    ///   - id: 1–32 characters of `A-Za-z0-9_-`. If nil, it is sixteen hex digits derived from the key: a message
+    ///     authentication code, which says nothing about the key itself.
+    ///   - secret: exactly 32 random bytes.
+    package init(id: String? = nil, _ secret: Secret) throws(SealingKeyFault) {
+        guard let key = try? AESGCMKey(secret) else { throw .length }
+        let id = id ?? Self.derivedID(secret)
+        guard Self.isIdentifier(id) else { throw .identifier }
+        self.key = key
+        self.id = id
+    }
+
+    private static func derivedID(_ secret: Secret) -> String {
+        let code = HMACSHA256.authenticationCode(for: Array("gatehouse sealing key id".utf8), key: secret.expose())
+        return code.prefix(8).map(hexadecimal).joined()
+    }
+
+    /// Above all no dot, which ends the id in the text form.
+    private static func isIdentifier(_ text: String) -> Bool {
+        (1...32).contains(text.utf8.count)
+            && text.utf8.allSatisfy { $0.isASCIILetterOrDigit || $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "_") }
+    }
+}
+
+/// The keys that open what the gateway has sealed. The first one seals, all of them open: a new key is put in front,
+/// the old one is removed once all it sealed has expired.
+package struct SealingKeyRing: Sendable {
+    private let first: SealingKey
+    private let others: [SealingKey]
+
+    package init(sealing first: SealingKey, opening others: [SealingKey] = []) {
+        self.first = first
+        self.others = others
+    }
+
+    var sealingKey: SealingKey { first }
+
+    func key(named id: some StringProtocol) -> SealingKey? {
+        first.id == id ? first : others.first { $0.id == id }
+    }
+}
+
+private func hexadecimal(_ byte: UInt8) -> String {
+    let digits = String(byte, radix: 16)
+    return digits.count == 1 ? "0" + digits : digits
+}

@@ -1,0 +1,60 @@
+internal import Cryptography
+
+/// Writes access records as JSON, one object a line.
+///
+/// Keys: `time` (RFC 3339, UTC, milliseconds), `request_id`, `client_address`, `method`, `path` (with the names of the
+/// query's parameters and without their values), `status`, `bytes_sent`, `duration_us`, and where known
+/// `upstream_duration_us`, `route`, `subject_hash` (the first 16 hex digits of the subject's SHA-256) and
+/// `denial_reason`.
+package struct AccessLogEncoder: Sendable {
+    private var clock = TimestampEncoder()
+    /// Callers come with many requests; a hash costs as much as half a line.
+    private var subjectHashes: [String: String] = [:]
+    private static let maximumSubjectHashes = 4096
+
+    package init() {}
+
+    /// Appends the line of `record` to `line`, with the newline that ends it.
+    package mutating func encode(_ record: AccessRecord, into line: inout [UInt8]) {
+        line.append(contentsOf: #"{"time":""#.utf8)
+        clock.append(milliseconds: record.time, to: &line)
+        line.append(UInt8(ascii: "\""))
+        line.appendField("request_id", record.requestID)
+        line.appendField("client_address", record.clientAddress)
+        line.appendField("method", record.method)
+        line.appendKey("path")
+        line.append(UInt8(ascii: "\""))
+        let start = line.count
+        line.append(contentsOf: record.target.utf8)
+        RedactedTarget.redact(&line, from: start)
+        line.escape(from: start)
+        line.append(UInt8(ascii: "\""))
+        line.appendField("status", Int64(record.status))
+        line.appendField("bytes_sent", record.bytesSent)
+        line.appendField("duration_us", record.duration)
+        if let duration = record.upstreamDuration { line.appendField("upstream_duration_us", duration) }
+        if let route = record.route { line.appendField("route", route) }
+        if let subject = record.subject { line.appendField("subject_hash", knownHash(ofSubject: subject)) }
+        if let reason = record.denialReason { line.appendField("denial_reason", reason) }
+        line.append(contentsOf: "}\n".utf8)
+    }
+
+    private mutating func knownHash(ofSubject subject: String) -> String {
+        if let known = subjectHashes[subject] { return known }
+        if subjectHashes.count >= Self.maximumSubjectHashes { subjectHashes.removeAll(keepingCapacity: true) }
+        let hash = Self.hash(ofSubject: subject)
+        subjectHashes[subject] = hash
+        return hash
+    }
+
+    /// Tells one caller's requests from another's without saying who it is.
+    package static func hash(ofSubject subject: String) -> String {
+        let digits = Array("0123456789abcdef".utf8)
+        var text: [UInt8] = []
+        for byte in SHA256.hash(Array(subject.utf8)).prefix(8) {
+            text.append(digits[Int(byte >> 4)])
+            text.append(digits[Int(byte & 15)])
+        }
+        return String(decoding: text, as: UTF8.self)
+    }
+}

@@ -1,0 +1,44 @@
+/// What is known of one request when its response has ended. It is made on the event loop and formatted off it.
+package struct AccessRecord: Sendable {
+    /// When the request began, in milliseconds since 1970-01-01 UTC.
+    package var time: Int64
+    package var requestID: String
+    /// The client's IP address, without its port.
+    package var clientAddress: String
+    package var method: String
+    /// The request's target as it came: path and query. The values of the query are left out when it is written.
+    package var target: String
+    package var status: Int
+    /// Body bytes that were sent to the client.
+    package var bytesSent: Int64
+    /// From the request's first byte to the response's last, in microseconds.
+    package var duration: Int64
+    /// From the request's start at the upstream to its response's last byte, in microseconds; nil when the gateway
+    /// answered itself.
+    package var upstreamDuration: Int64?
+    /// The name of the route taken; nil when there was none.
+    package var route: String?
+    /// The token's `sub`. Only the beginning of its SHA-256 is written.
+    package var subject: String?
+    /// Why the request was refused, from a closed list such as `expired`; nil when it wasn't.
+    package var denialReason: String?
+
+    package init(
+        time: Int64, requestID: String, clientAddress: String, method: String, target: String, status: Int,
+        bytesSent: Int64, duration: Int64, upstreamDuration: Int64? = nil, route: String? = nil,
+        subject: String? = nil, denialReason: String? = nil
+    ) {
+        self.time = time
+        self.requestID = requestID
+        self.clientAddress = clientAddress
+        self.method = method
+        self.target = target
+        self.status = status
+        self.bytesSent = bytesSent
+        self.duration = duration
+        self.upstreamDuration = upstreamDuration
+        self.route = route
+        self.subject = subject
+        self.denialReason = denialReason
+    }
+}

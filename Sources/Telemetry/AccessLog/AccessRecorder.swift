@@ -1,0 +1,47 @@
+internal import Synchronization
+
+/// Takes one event loop's access records and keeps them until the log's writer comes for them.
+///
+/// Recording appends to an array under a lock that only the writer contends for, ten times a second and for the time of
+/// a swap. When the writer falls behind, records are dropped and counted; the event loop never waits.
+package final class AccessRecorder: Sendable {
+    private struct Buffer {
+        var records: [AccessRecord] = []
+        var dropped = 0
+    }
+
+    private let buffer: Mutex<Buffer>
+    private let capacity: Int
+    private let wakingCount: Int
+    private let wake: @Sendable () -> Void
+
+    init(capacity: Int, wake: @escaping @Sendable () -> Void) {
+        self.capacity = capacity
+        self.wakingCount = max(1, capacity / 2)
+        self.wake = wake
+        buffer = Mutex(Buffer())
+    }
+
+    /// Hands over the record of a request that has ended.
+    package func record(_ record: consuming AccessRecord) {
+        let record = record
+        let isHalfFull = buffer.withLock { buffer in
+            guard buffer.records.count < capacity else {
+                buffer.dropped += 1
+                return false
+            }
+            buffer.records.append(record)
+            return buffer.records.count == wakingCount
+        }
+        if isHalfFull { wake() }
+    }
+
+    /// Exchanges the records for an empty array, whose memory is used for the next ones.
+    func exchange(_ records: inout [AccessRecord]) {
+        buffer.withLock { swap(&$0.records, &records) }
+    }
+
+    var dropped: Int {
+        buffer.withLock { $0.dropped }
+    }
+}

@@ -1,0 +1,46 @@
+/// A request's target as it may be logged: the path, and the names of the query's parameters without their values.
+/// `/a?b=1&c=2` becomes `/a?b=&c=`.
+///
+/// A parameter without `=` may be a value itself, such as a one-time code, and becomes `*`, as does an overlong name. An
+/// overlong target ends with `…`.
+enum RedactedTarget {
+    /// Longer names are more likely a misplaced token than a name.
+    private static let maximumNameLength = 64
+    private static let maximumLength = 2048
+
+    /// Redacts the target that begins at `start` and goes to the end of `bytes`. What is written is never longer than
+    /// what was read, so it is done in place.
+    static func redact(_ bytes: inout [UInt8], from start: Int) {
+        if let query = bytes[start...].firstIndex(of: UInt8(ascii: "?")) {
+            redactQuery(&bytes, from: query + 1)
+        }
+        if bytes.count - start > maximumLength {
+            bytes.removeSubrange((start + maximumLength)...)
+            bytes.append(contentsOf: "…".utf8)
+        }
+    }
+
+    private static func redactQuery(_ bytes: inout [UInt8], from start: Int) {
+        var written = start
+        var parameter = start
+        while parameter < bytes.count {
+            let end = bytes[parameter...].firstIndex(of: UInt8(ascii: "&")) ?? bytes.count
+            let equals = bytes[parameter..<end].firstIndex(of: UInt8(ascii: "="))
+            if let equals, equals - parameter <= maximumNameLength {
+                for index in parameter...equals {
+                    bytes[written] = bytes[index]
+                    written += 1
+                }
+            } else if end > parameter {
+                bytes[written] = UInt8(ascii: "*")
+                written += 1
+            }
+            if end < bytes.count {
+                bytes[written] = UInt8(ascii: "&")
+                written += 1
+            }
+            parameter = end + 1
+        }
+        bytes.removeSubrange(written...)
+    }
+}

@@ -1,0 +1,89 @@
+/// One event loop's counters. They are changed on that loop only and read by any thread.
+package final class LoopMetrics: Sendable {
+    let requests: CounterFamily
+    let denials: CounterFamily
+    let directCognito: CounterFamily
+    let upstreamOpened: CounterFamily
+    let upstreamReused: CounterFamily
+    let upstreamFailures: CounterFamily
+    let upstreamRetries: CounterFamily
+    let requestDuration = DurationHistogram()
+    let upstreamDuration = DurationHistogram()
+    let requestsInFlight = Counter()
+    let bytesReceived = Counter()
+    let bytesSent = Counter()
+    let connectionsAccepted = Counter()
+    let connectionsOpen = Counter()
+    let tokenCacheHits = Counter()
+    let tokenCacheMisses = Counter()
+
+    private let denialIndexes: [String: Int]
+    private let directIndexes: [String: Int]
+    private let noRoute: Int
+
+    init(_ labels: MetricsLabels) {
+        noRoute = labels.routes.count
+        requests = CounterFamily(count: (labels.routes.count + 1) * StatusClass.labels.count)
+        denials = CounterFamily(count: labels.denialReasons.count + 1)
+        directCognito = CounterFamily(count: labels.directCognitoOperations.count + 1)
+        upstreamOpened = CounterFamily(count: labels.upstreams.count + 1)
+        upstreamReused = CounterFamily(count: labels.upstreams.count + 1)
+        upstreamFailures = CounterFamily(count: labels.upstreams.count + 1)
+        upstreamRetries = CounterFamily(count: labels.upstreams.count + 1)
+        denialIndexes = Self.indexes(of: labels.denialReasons)
+        directIndexes = Self.indexes(of: labels.directCognitoOperations)
+    }
+
+    private static func indexes(of labels: [String]) -> [String: Int] {
+        Dictionary(labels.enumerated().map { ($1, $0) }) { first, _ in first }
+    }
+
+    /// A request's head has come. Each is followed by one `requestEnded`.
+    package func requestBegan() {
+        requestsInFlight.add()
+    }
+
+    /// A response has ended, or its client has gone. `route` is the route's index in ``MetricsLabels``, nil for none;
+    /// durations are in microseconds.
+    package func requestEnded(route: Int?, status: Int, duration: Int64, upstreamDuration: Int64?) {
+        let route = route.map { (0..<noRoute).contains($0) ? $0 : noRoute } ?? noRoute
+        requests.add(at: route * StatusClass.labels.count + StatusClass.index(of: status))
+        requestDuration.observe(microseconds: duration)
+        if let upstreamDuration { self.upstreamDuration.observe(microseconds: upstreamDuration) }
+        requestsInFlight.add(-1)
+    }
+
+    /// A request was refused for a reason of the closed list.
+    package func denied(_ reason: String) {
+        denials.add(at: denialIndexes[reason] ?? denialIndexes.count)
+    }
+
+    /// An app tried to call Cognito itself; nil when it is not known which operation.
+    package func directCognitoCall(operation: String?) {
+        directCognito.add(at: operation.flatMap { directIndexes[$0] } ?? directIndexes.count)
+    }
+
+    /// Bytes read from clients.
+    package func received(bytes: Int) { bytesReceived.add(Int64(bytes)) }
+    /// Bytes written to clients.
+    package func sent(bytes: Int) { bytesSent.add(Int64(bytes)) }
+
+    package func connectionOpened() {
+        connectionsAccepted.add()
+        connectionsOpen.add()
+    }
+
+    package func connectionClosed() { connectionsOpen.add(-1) }
+
+    package func tokenCacheHit() { tokenCacheHits.add() }
+    package func tokenCacheMiss() { tokenCacheMisses.add() }
+
+    /// `upstream` is the upstream's index in ``MetricsLabels``, here and below.
+    package func upstreamConnectionOpened(_ upstream: Int) { upstreamOpened.add(at: upstream) }
+    /// A pooled connection took a request.
+    package func upstreamConnectionReused(_ upstream: Int) { upstreamReused.add(at: upstream) }
+    /// A request could not be answered by its upstream: no connection, no answer in time, or a faulty one.
+    package func upstreamFailed(_ upstream: Int) { upstreamFailures.add(at: upstream) }
+    /// A request was sent once more, on a new connection.
+    package func upstreamRetried(_ upstream: Int) { upstreamRetries.add(at: upstream) }
+}

@@ -1,0 +1,41 @@
+/// The label values that metrics are counted by. They are fixed when the gateway starts, never taken from a client, so
+/// that their number is bounded.
+package struct MetricsLabels: Sendable {
+    /// Names of the routes; what took none counts as `none`.
+    package var routes: [String]
+    package var upstreams: [String]
+    /// Codes of refusals; others count as `other`.
+    package var denialReasons: [String]
+    /// Cognito operations that apps may try to call; others count as `other`.
+    package var directCognitoOperations: [String]
+
+    package init(
+        routes: [String], upstreams: [String], denialReasons: [String],
+        directCognitoOperations: [String] = MetricsLabels.cognitoClientOperations
+    ) {
+        self.routes = routes
+        self.upstreams = upstreams
+        self.denialReasons = denialReasons
+        self.directCognitoOperations = directCognitoOperations
+    }
+
+    /// The operations that apps call without AWS credentials.
+    package static let cognitoClientOperations = [
+        "AssociateSoftwareToken", "ChangePassword", "ConfirmDevice", "ConfirmForgotPassword", "ConfirmSignUp",
+        "DeleteUser", "DeleteUserAttributes", "ForgetDevice", "ForgotPassword", "GetDevice",
+        "GetTokensFromRefreshToken", "GetUser", "GetUserAttributeVerificationCode", "GlobalSignOut", "InitiateAuth",
+        "ListDevices", "ResendConfirmationCode", "RespondToAuthChallenge", "RevokeToken", "SetUserMFAPreference",
+        "SetUserSettings", "SignUp", "UpdateDeviceStatus", "UpdateUserAttributes", "VerifySoftwareToken",
+        "VerifyUserAttribute",
+    ]
+}
+
+/// The first digit of a status, as a label.
+enum StatusClass {
+    static let labels = ["1xx", "2xx", "3xx", "4xx", "5xx", "other"]
+
+    @inline(__always)
+    static func index(of status: Int) -> Int {
+        (100..<600).contains(status) ? status / 100 - 1 : 5
+    }
+}

@@ -1,0 +1,127 @@
+internal import Synchronization
+
+/// All event loops' counters, summed when they are asked for.
+package final class MetricsRegistry: Sendable {
+    private let labels: MetricsLabels
+    private let loops = Mutex<[LoopMetrics]>([])
+    private let readings: @Sendable () -> MetricsReadings
+
+    /// `readings` is called at each ``render()``, on its thread.
+    package init(labels: MetricsLabels, readings: @escaping @Sendable () -> MetricsReadings = { MetricsReadings() }) {
+        self.labels = labels
+        self.readings = readings
+    }
+
+    /// The counters for one event loop.
+    package func makeLoopMetrics() -> LoopMetrics {
+        let metrics = LoopMetrics(labels)
+        loops.withLock { $0.append(metrics) }
+        return metrics
+    }
+
+    /// What the `Content-Type` of ``render()``'s text is.
+    package static var contentType: String { PrometheusText.contentType }
+
+    /// All metrics in Prometheus' text format 0.0.4.
+    package func render() -> String {
+        let loops = loops.withLock { $0 }
+        let readings = readings()
+        var text = PrometheusText()
+        writeRequests(loops, to: &text)
+        writeClients(loops, to: &text)
+        writeUpstreams(loops, to: &text)
+        writeKeySets(readings.keySets, to: &text)
+        text.single(
+            "gatehouse_access_log_dropped_total", .counter, "Access records dropped because writing fell behind.",
+            Int64(readings.accessLogDropped))
+        text.single("gatehouse_ready", .gauge, "Whether the gateway takes traffic.", readings.isReady ? 1 : 0)
+        return text.text
+    }
+
+    private func writeRequests(_ loops: [LoopMetrics], to text: inout PrometheusText) {
+        let counts = sum(loops, \.requests)
+        let classes = StatusClass.labels
+        text.metric("gatehouse_requests_total", .counter, "Requests by route and class of their status.")
+        for (routeIndex, route) in (labels.routes + ["none"]).enumerated() {
+            for (classIndex, status) in classes.enumerated() {
+                let count = counts[routeIndex * classes.count + classIndex]
+                // Five of six classes of most routes never occur; the successes are always there to be watched for.
+                guard count > 0 || status == "2xx" else { continue }
+                text.sample("gatehouse_requests_total", [("route", route), ("status", status)], String(count))
+            }
+        }
+        text.single(
+            "gatehouse_requests_in_flight", .gauge, "Requests whose response has not ended.",
+            sum(loops, \.requestsInFlight))
+        text.histogram(
+            "gatehouse_request_duration_seconds", "From a request's first byte to its response's last.",
+            DurationHistogram.sum(loops.lazy.map(\.requestDuration)))
+        text.family(
+            "gatehouse_denials_total", "Requests refused, by reason.", label: "reason", values: labels.denialReasons,
+            other: "other", sum(loops, \.denials))
+        text.family(
+            "gatehouse_direct_cognito_calls_total", "Calls that apps sent to Cognito itself, by operation.",
+            label: "operation", values: labels.directCognitoOperations, other: "other", sum(loops, \.directCognito))
+        text.metric("gatehouse_token_cache_total", .counter, "Tokens looked up among the verified ones.")
+        text.sample("gatehouse_token_cache_total", [("result", "hit")], String(sum(loops, \.tokenCacheHits)))
+        text.sample("gatehouse_token_cache_total", [("result", "miss")], String(sum(loops, \.tokenCacheMisses)))
+    }
+
+    private func writeClients(_ loops: [LoopMetrics], to text: inout PrometheusText) {
+        text.single(
+            "gatehouse_client_connections_total", .counter, "Connections of clients that were accepted.",
+            sum(loops, \.connectionsAccepted))
+        text.single(
+            "gatehouse_client_connections_open", .gauge, "Connections of clients that are open.",
+            sum(loops, \.connectionsOpen))
+        text.single(
+            "gatehouse_client_received_bytes_total", .counter, "Bytes read from clients.", sum(loops, \.bytesReceived))
+        text.single(
+            "gatehouse_client_sent_bytes_total", .counter, "Bytes written to clients.", sum(loops, \.bytesSent))
+    }
+
+    private func writeUpstreams(_ loops: [LoopMetrics], to text: inout PrometheusText) {
+        let families: [(String, String, KeyPath<LoopMetrics, CounterFamily>)] = [
+            ("connections_opened_total", "Connections opened to upstreams.", \.upstreamOpened),
+            ("connections_reused_total", "Requests that took a pooled connection.", \.upstreamReused),
+            ("failures_total", "Requests that their upstream did not answer as it should.", \.upstreamFailures),
+            ("retries_total", "Requests sent once more on a new connection.", \.upstreamRetries),
+        ]
+        for (name, help, family) in families {
+            text.family(
+                "gatehouse_upstream_\(name)", help, label: "upstream", values: labels.upstreams, other: nil,
+                sum(loops, family))
+        }
+        text.histogram(
+            "gatehouse_upstream_duration_seconds",
+            "From a request's start at its upstream to the response's last byte.",
+            DurationHistogram.sum(loops.lazy.map(\.upstreamDuration)))
+    }
+
+    private func writeKeySets(_ keySets: [MetricsReadings.KeySet], to text: inout PrometheusText) {
+        let issuers = keySets.map(\.issuer)
+        text.family(
+            "gatehouse_key_set_refreshes_total", "Key sets fetched, by issuer.", label: "issuer", values: issuers,
+            other: nil, keySets.map { Int64($0.refreshes) })
+        text.family(
+            "gatehouse_key_set_failures_total", "Key sets that could not be fetched, by issuer.", label: "issuer",
+            values: issuers, other: nil, keySets.map { Int64($0.failures) })
+        text.metric("gatehouse_key_set_age_seconds", .gauge, "How long ago the key set in use was fetched.")
+        for keySet in keySets {
+            guard let age = keySet.ageSeconds else { continue }
+            text.sample("gatehouse_key_set_age_seconds", [("issuer", keySet.issuer)], String(age))
+        }
+    }
+
+    private func sum(_ loops: [LoopMetrics], _ counter: KeyPath<LoopMetrics, Counter>) -> Int64 {
+        loops.reduce(0) { $0 + $1[keyPath: counter].value }
+    }
+
+    /// Without a loop every sum is there as well, as zero.
+    private func sum(_ loops: [LoopMetrics], _ family: KeyPath<LoopMetrics, CounterFamily>) -> [Int64] {
+        guard let first = loops.first else { return LoopMetrics(labels)[keyPath: family].values }
+        return loops.dropFirst().reduce(first[keyPath: family].values) { sums, loop in
+            zip(sums, loop[keyPath: family].values).map(+)
+        }
+    }
+}

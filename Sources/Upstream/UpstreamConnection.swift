@@ -1,0 +1,91 @@
+internal import Curl
+internal import NIOCore
+
+/// A connection to a backend: in use by one exchange, or idle in its pool.
+final class UpstreamConnection: CurlConnectionDelegate {
+    private enum Use {
+        case connecting(UpstreamExchange)
+        case exchange(UpstreamExchange)
+        case idle
+        case closed
+    }
+
+    private let pool: UpstreamPool
+    private var curl: CurlConnection?
+    private var use: Use
+    /// Whether an exchange has already been completed on it.
+    private(set) var isReused = false
+    /// When it was last put back.
+    private(set) var idleSince = NIODeadline.uptimeNanoseconds(0)
+
+    /// Connects for `exchange`, which hears when it is up or has failed.
+    init(for exchange: UpstreamExchange, in pool: UpstreamPool, on loop: CurlLoop) throws(CurlFailure) {
+        self.pool = pool
+        self.use = .connecting(exchange)
+        let curl = try CurlConnection(to: pool.settings.target, on: loop)
+        self.curl = curl
+        curl.delegate = self
+    }
+
+    func send(_ bytes: ByteBuffer) throws(CurlFailure) -> Int {
+        guard let curl else { return 0 }
+        return try curl.send(bytes)
+    }
+
+    func receive() -> CurlConnection.Received {
+        curl?.receive() ?? .end
+    }
+
+    /// Takes it out of the pool for `exchange`.
+    func reuse(for exchange: UpstreamExchange) {
+        isReused = true
+        use = .exchange(exchange)
+    }
+
+    /// Whether the backend has not closed it meanwhile, as far as can be known without sending.
+    func isStillOpen() -> Bool {
+        guard let curl, case .nothingYet = curl.receiveNow() else { return false }
+        return true
+    }
+
+    func becomeIdle(at now: NIODeadline) {
+        use = .idle
+        idleSince = now
+    }
+
+    func close() {
+        use = .closed
+        curl?.close()
+        curl = nil
+    }
+
+    // MARK: CurlConnectionDelegate
+
+    func connectionIsUp() {
+        guard case .connecting(let exchange) = use else { return }
+        use = .exchange(exchange)
+        exchange.connectionIsUp(self)
+    }
+
+    func connectionFailed(_ failure: CurlFailure) {
+        guard case .connecting(let exchange) = use else { return }
+        close()
+        exchange.fail(failure.kind == .timeout ? .connectTimeout : .cannotConnect(failure.description))
+    }
+
+    func connectionIsReadable() {
+        switch use {
+        case .exchange(let exchange):
+            exchange.connectionIsReadable()
+        case .idle:
+            // Either the end, or bytes that no request asked for: of no more use both ways.
+            pool.discardIdle(self)
+        case .connecting, .closed:
+            break
+        }
+    }
+
+    func connectionIsWritable() {
+        if case .exchange(let exchange) = use { exchange.connectionIsWritable() }
+    }
+}

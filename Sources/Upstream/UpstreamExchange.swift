@@ -1,0 +1,275 @@
+internal import Curl
+internal import HTTP1
+package import HTTPTypes
+package import NIOCore
+
+/// Hears a backend's response. Called on the event loop.
+package protocol UpstreamResponseReceiver: AnyObject {
+    func upstreamResponded(_ head: HTTPResponse)
+    func upstreamSent(_ body: ByteBuffer)
+    /// Nothing more for now: what was sent on can be flushed.
+    func upstreamPaused()
+    func upstreamFinished()
+    /// There will be no (further) response. After ``upstreamResponded(_:)`` the response is broken off.
+    func upstreamFailed(_ fault: UpstreamFault)
+    /// More of the request's body can be taken.
+    func upstreamWantsBody()
+}
+
+/// One request on its way to a backend and its response on the way back.
+///
+/// Bytes go out as they come, and in as the client takes them: at most one receive and what is pending of one
+/// body part are held.
+package final class UpstreamExchange {
+    private enum Phase { case awaitingHead, body, done }
+
+    private let pool: UpstreamPool
+    /// Let go when the exchange ends, which breaks the cycle with its owner.
+    private var receiver: (any UpstreamResponseReceiver)?
+    private let request: ForwardedRequest
+    private var connection: UpstreamConnection?
+    private var isUp = false
+    private var outbound: ByteBuffer
+    private var requestIsComplete: Bool
+    private var phase = Phase.awaitingHead
+    private var headParser = ResponseHeadParser()
+    private var bodyDecoder = BodyDecoder(.none)
+    private var keepAlive = false
+    private var sawResponseByte = false
+    private var hasRetried = false
+    private var isPaused = false
+    private var isReceiving = false
+    /// Received and not yet understood: the beginning of a head or a chunk line.
+    private var inbound: ByteBuffer?
+
+    /// Where this is in the pool's list, -1 when not.
+    var activeIndex = -1
+    /// When patience ends with what is awaited now.
+    private(set) var deadline = NIODeadline.distantFuture
+
+    init(_ request: ForwardedRequest, pool: UpstreamPool, receiver: any UpstreamResponseReceiver) {
+        self.pool = pool
+        self.receiver = receiver
+        self.request = request
+        self.outbound = request.head
+        self.requestIsComplete = request.framing == .none
+    }
+
+    /// Whether the request can be sent a second time: an idempotent method, and nothing to send but its head.
+    var isRepeatable: Bool {
+        request.framing == .none && request.isIdempotent
+    }
+
+    // MARK: The request
+
+    /// Passes a part of the request's body on.
+    ///
+    /// - Returns: whether more is wanted now; if not, ``UpstreamResponseReceiver/upstreamWantsBody()`` tells when.
+    package func send(body: ByteBuffer) -> Bool {
+        guard phase != .done, !requestIsComplete else { return true }
+        if request.framing == .chunked {
+            outbound.writeChunk(body)
+        } else if outbound.readableBytes == 0 {
+            outbound = body
+        } else {
+            outbound.writeImmutableBuffer(body)
+        }
+        flush()
+        return outbound.readableBytes == 0
+    }
+
+    /// The request's body is complete.
+    package func finishBody() {
+        guard phase != .done, !requestIsComplete else { return }
+        if request.framing == .chunked { outbound.writeStaticString("0\r\n\r\n") }
+        requestIsComplete = true
+        flush()
+    }
+
+    /// Stops taking the response until ``resume()``, because the client is slow.
+    package func pause() { isPaused = true }
+
+    package func resume() {
+        guard isPaused else { return }
+        isPaused = false
+        if phase != .done, isUp { connectionIsReadable() }
+    }
+
+    /// The client has gone: the connection is closed, which is all HTTP/1.1 has to say so.
+    package func cancel() {
+        guard phase != .done else { return }
+        finish(reuse: false)
+    }
+
+    private func flush() {
+        guard isUp, let connection else { return }
+        var progressed = false
+        while outbound.readableBytes > 0 {
+            do {
+                let sent = try connection.send(outbound)
+                guard sent > 0 else { break }
+                progressed = true
+                outbound.moveReaderIndex(forwardBy: sent)
+            } catch {
+                // What the backend said before it closed may still be there to read.
+                receiveAll()
+                if phase != .done { lost() }
+                return
+            }
+        }
+        guard progressed else { return }
+        setDeadline()
+        pool.scheduleDrain()
+    }
+
+    /// Waiting for the request's remainder, for the head, or for more of the body.
+    private func setDeadline() {
+        let isAwaitingHead = requestIsComplete && outbound.readableBytes == 0 && phase == .awaitingHead
+        deadline = .now() + (isAwaitingHead ? pool.settings.firstByteTimeout : pool.settings.idleTimeout)
+    }
+
+    func deadlinePassed() {
+        // A client that does not read is the listener's to time out.
+        guard phase != .done, !isPaused else { return }
+        if !isUp { return fail(.connectTimeout) }
+        let isAwaitingHead = requestIsComplete && outbound.readableBytes == 0 && phase == .awaitingHead
+        // Nothing to send and not complete: it is the client that is slow.
+        if !requestIsComplete && outbound.readableBytes == 0 { return }
+        fail(isAwaitingHead && !sawResponseByte ? .firstByteTimeout : .idleTimeout)
+    }
+
+    // MARK: The connection
+
+    func isConnecting(_ connection: UpstreamConnection) {
+        self.connection = connection
+    }
+
+    func connectionIsUp(_ connection: UpstreamConnection) {
+        guard phase != .done else {
+            connection.close()
+            return
+        }
+        self.connection = connection
+        isUp = true
+        flush()
+    }
+
+    func connectionIsWritable() {
+        guard outbound.readableBytes > 0 else { return }
+        flush()
+        if outbound.readableBytes == 0, !requestIsComplete, phase != .done { receiver?.upstreamWantsBody() }
+    }
+
+    func connectionIsReadable() {
+        receiveAll()
+    }
+
+    func fail(_ fault: UpstreamFault) {
+        guard phase != .done else { return }
+        let receiver = receiver
+        finish(reuse: false)
+        receiver?.upstreamFailed(fault)
+    }
+
+    /// The connection ended too early. A reused one may have been closed by the backend just when the request
+    /// was sent: the request is then repeated once, on a new one (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+    private func lost() {
+        guard isRepeatable, !sawResponseByte, !hasRetried, let connection, connection.isReused else {
+            return fail(.connectionLost)
+        }
+        hasRetried = true
+        connection.close()
+        self.connection = nil
+        isUp = false
+        outbound = request.head
+        deadline = .distantFuture
+        pool.retry(self)
+    }
+
+    private func finish(reuse: Bool) {
+        phase = .done
+        deadline = .distantFuture
+        receiver = nil
+        pool.ended(self)
+        guard let connection else { return }
+        self.connection = nil
+        isUp = false
+        if reuse { pool.giveBack(connection) } else { connection.close() }
+    }
+
+    // MARK: The response
+
+    private func receiveAll() {
+        guard !isReceiving else { return }
+        isReceiving = true
+        defer { isReceiving = false }
+        while !isPaused, phase != .done, let connection, isUp {
+            switch connection.receive() {
+            case .nothingYet:
+                if phase == .body { receiver?.upstreamPaused() }
+                return
+            case .end: return ended()
+            case .failed: return lost()
+            case .bytes(let bytes): understand(bytes)
+            }
+        }
+    }
+
+    private func ended() {
+        if phase == .body, bodyDecoder.isUntilClose { return complete(reuse: false) }
+        lost()
+    }
+
+    private func understand(_ bytes: ByteBuffer) {
+        sawResponseByte = true
+        var bytes = bytes
+        if var earlier = inbound {
+            earlier.writeBuffer(&bytes)
+            bytes = earlier
+            inbound = nil
+        }
+        do {
+            if phase == .awaitingHead { try takeHead(&bytes) }
+            if phase == .body { try takeBody(&bytes) }
+        } catch {
+            return fail(.protocolFault(error.rawValue))
+        }
+        guard phase != .done else { return }
+        if bytes.readableBytes > 0 { inbound = ByteBuffer(bytes: bytes.readableBytesView) }
+        setDeadline()
+    }
+
+    private func takeHead(_ bytes: inout ByteBuffer) throws(HTTP1Fault) {
+        while let head = try headParser.next(from: &bytes, toHead: request.isHead) {
+            // RFC 9110 §15.2: interim responses; the gateway has sent its own 100. No upgrade was asked for.
+            if head.response.status.code < 200 {
+                guard head.response.status.code != 101 else { throw .malformedStatusLine }
+                continue
+            }
+            keepAlive = head.keepAlive
+            bodyDecoder = BodyDecoder(head.framing)
+            phase = .body
+            receiver?.upstreamResponded(head.response)
+            return
+        }
+    }
+
+    private func takeBody(_ bytes: inout ByteBuffer) throws(HTTP1Fault) {
+        while phase == .body, let part = try bodyDecoder.next(from: &bytes) {
+            switch part {
+            case .data(let data):
+                receiver?.upstreamSent(data)
+            case .end:
+                // Bytes behind the response belong to no request: whoever sent them is not to be trusted further.
+                complete(
+                    reuse: keepAlive && requestIsComplete && outbound.readableBytes == 0 && bytes.readableBytes == 0)
+            }
+        }
+    }
+
+    private func complete(reuse: Bool) {
+        let receiver = receiver
+        finish(reuse: reuse)
+        receiver?.upstreamFinished()
+    }
+}

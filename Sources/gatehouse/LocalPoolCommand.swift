@@ -1,0 +1,64 @@
+import ArgumentParser
+import FoundationEssentials
+import LocalPool
+import Logging
+import ServiceLifecycle
+import UnixSignals
+
+#if canImport(Glibc)
+    import Glibc
+#else
+    import Darwin
+#endif
+
+/// `gatehouse local-pool`: a local Cognito for development and tests.
+struct LocalPoolCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "local-pool",
+        abstract: "Run a local Amazon Cognito user pool, for development and tests.",
+        discussion: "Stops at SIGTERM or SIGINT. Config/local-pool.yaml shows every key of the configuration.")
+
+    @Option(help: ArgumentHelp("The YAML file that describes the pool.", valueName: "file"))
+    var config: String
+
+    func run() async throws {
+        let logger = Logger(label: "local-pool") { StreamLogHandler.standardError(label: $0) }
+        let pool = try reportingFaults { try service(logger) }
+        // Only what goes wrong: starting and stopping is said by the line above and the exit status.
+        var lifecycleLogger = logger
+        lifecycleLogger.logLevel = .error
+        try await ServiceGroup(
+            services: [UntilShutdown(pool: pool)], gracefulShutdownSignals: [.sigterm, .sigint],
+            logger: lifecycleLogger
+        ).run()
+    }
+
+    private func service(_ logger: Logger) throws -> LocalPoolService {
+        let settings = try LocalPoolConfiguration.load(
+            path: config, environment: ProcessInfo.processInfo.environment)
+        return try LocalPoolService(configuration: settings, logger: logger) { port in
+            print("local pool \(settings.poolID) listening on http://\(settings.host):\(port)")
+            // Scripts wait for this line, and what goes into a pipe would stay in the buffer.
+            fflush(nil)
+        }
+    }
+
+    /// - Throws: exit status 78 (EX_CONFIG of sysexits) after every fault was printed.
+    private func reportingFaults<Value>(_ body: () throws -> Value) throws -> Value {
+        do {
+            return try body()
+        } catch let faults as ConfigurationFaults {
+            StandardError.write("\(faults)\n")
+            throw ExitCode(78)
+        }
+    }
+}
+
+/// The local pool ends by cancellation; nothing it does is worth waiting for.
+private struct UntilShutdown: Service {
+    let pool: LocalPoolService
+
+    func run() async throws {
+        try await cancelWhenGracefulShutdown { try await pool.run() }
+    }
+}

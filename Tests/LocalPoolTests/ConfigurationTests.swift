@@ -1,0 +1,146 @@
+import Cryptography
+import Testing
+
+@testable import LocalPool
+
+@Suite("The configuration file")
+struct ConfigurationTests {
+    static let minimal = """
+        pool_id: us-east-1_X
+        client: {id: abc, secret: "${SECRET}"}
+        database: ":memory:"
+        """
+    static let secret = "0123456789abcdef01234567"
+
+    static func parse(_ text: String) throws -> LocalPoolConfiguration {
+        try LocalPoolConfiguration.parse(text, file: "f.yaml", environment: ["SECRET": secret, "PORT": "1234"])
+    }
+
+    @Test("What isn't given has its default, and the environment is put in")
+    func defaults() throws {
+        let configuration = try Self.parse(Self.minimal)
+        #expect(configuration.poolID == "us-east-1_X")
+        #expect(configuration.clientSecret.exposeText() == Self.secret)
+        #expect(configuration.host == "127.0.0.1")
+        #expect(configuration.port == 9229)
+        #expect(configuration.endpoint == nil)
+        #expect(configuration.lifetimes.refreshToken == 2_592_000)
+        #expect(configuration.hasGetTokensFromRefreshToken)
+        #expect(!configuration.rotation.isEnabled)
+        #expect(configuration.users.isEmpty)
+    }
+
+    @Test("Every key is taken")
+    func everyKey() throws {
+        let configuration = try Self.parse(
+            """
+            listen: {host: "::1", port: "${PORT}"}
+            endpoint: https://pool.test/
+            region: eu-central-1
+            pool_id: eu-central-1_X
+            client: {id: abc, secret: \(Self.secret)}
+            database: state/x.sqlite
+            lifetimes: {access_token: 1, id_token: 2, refresh_token: 3, confirmation_code: 4}
+            rotation: {enabled: true, retry_grace: 60}
+            prevent_user_existence_errors: false
+            get_tokens_from_refresh_token: false
+            lockout: false
+            users:
+              - email: a@example.com
+                password: long-enough
+                sub: some-sub
+                groups: [g, h]
+                attributes: {name: A, "custom:x": "1"}
+                confirmed: false
+            """)
+        #expect(configuration.host == "::1")
+        #expect(configuration.port == 1234)
+        #expect(configuration.endpoint == "https://pool.test")
+        #expect(configuration.databasePath == "state/x.sqlite")
+        #expect(configuration.lifetimes.accessToken == 1)
+        #expect(configuration.lifetimes.idToken == 2)
+        #expect(configuration.lifetimes.refreshToken == 3)
+        #expect(configuration.lifetimes.confirmationCode == 4)
+        #expect(configuration.rotation.isEnabled)
+        #expect(configuration.rotation.retryGrace == 60)
+        #expect(!configuration.preventsUserExistenceErrors)
+        #expect(!configuration.hasGetTokensFromRefreshToken)
+        #expect(!configuration.hasLockout)
+        let user = try #require(configuration.users.first)
+        #expect(user.email == "a@example.com")
+        #expect(user.password.exposeText() == "long-enough")
+        #expect(user.sub == "some-sub")
+        #expect(user.groups == ["g", "h"])
+        #expect(user.attributes == ["name": "A", "custom:x": "1"])
+        #expect(!user.isConfirmed)
+    }
+
+    static let faults: [(String, String)] = [
+        (minimal + "\ncolour: red", "f.yaml:4: colour: unknown key"),
+        (minimal + "\nlisten: {hots: x}", "f.yaml:4: listen.hots: unknown key"),
+        (minimal + "\nlisten: {port: 65536}", "f.yaml:4: listen.port: must be a whole number from 0 to 65535"),
+        (minimal + "\nlockout: yes", "f.yaml:4: lockout: must be true or false"),
+        (minimal + "\nregion: ${NOWHERE}", "f.yaml:4: region: the environment has no NOWHERE"),
+        (
+            minimal.replacing("SECRET", with: "NOWHERE"),
+            "f.yaml:2: client.secret: the environment has no NOWHERE"
+        ),
+        (minimal + "\nusers: {}", "f.yaml:4: users: must be a list"),
+        (minimal + "\nusers: [{email: a@b.c}]", "f.yaml:4: users[0].password: is missing or empty"),
+        (
+            minimal + "\nusers: [{email: a, password: long-enough}]",
+            "f.yaml:4: users[0].email: must be an e-mail address"
+        ),
+        (
+            minimal + "\nusers: [{email: a@b.c, password: short}]",
+            "f.yaml:4: users[0].password: breaks the pool's password policy"
+        ),
+        (
+            minimal + "\nusers: [{email: a@b.c, password: long-enough, attributes: {sub: x}}]",
+            "f.yaml:4: users[0].attributes.sub: not an attribute that can be given here"
+        ),
+        (
+            minimal
+                + "\nusers:\n- {email: a@b.c, password: long-enough, sub: x}\n"
+                + "- {email: A@b.c, password: long-enough, sub: y}",
+            "f.yaml:6: users[1].email: is there twice"
+        ),
+        (
+            minimal
+                + "\nusers:\n- {email: a@b.c, password: long-enough, sub: x}\n"
+                + "- {email: d@b.c, password: long-enough, sub: x}",
+            "f.yaml:6: users[1].sub: is there twice"
+        ),
+    ]
+
+    @Test("A fault is reported with its line and key", arguments: faults)
+    func fault(text: String, expected: String) throws {
+        let error = try #require(throws: ConfigurationFaults.self) { try Self.parse(text) }
+        #expect(error.faults == [expected])
+    }
+
+    @Test("All faults are reported together")
+    func allFaults() throws {
+        let error = try #require(throws: ConfigurationFaults.self) {
+            try Self.parse("a: 1\nb: 2\nclient: {secret: short}")
+        }
+        #expect(
+            error.faults == [
+                "f.yaml:1: a: unknown key", "f.yaml:2: b: unknown key", "f.yaml:1: pool_id: is missing or empty",
+                "f.yaml:3: client.id: is missing or empty", "f.yaml:1: database: is missing or empty",
+                "f.yaml:3: client.secret: must be 24 to 64 letters, digits, _ or +",
+            ])
+    }
+
+    @Test("What is no YAML mapping is a fault", arguments: ["", "- a", "a: [", "a: 1\na: 2"])
+    func noMapping(text: String) {
+        #expect(throws: ConfigurationFaults.self) { try Self.parse(text) }
+    }
+
+    @Test("No secret shows when a configuration is printed")
+    func redaction() throws {
+        let text = "\(try Self.parse(Self.minimal + "\nusers: [{email: a@b.c, password: my-password}]"))"
+        #expect(!text.contains(Self.secret))
+        #expect(!text.contains("my-password"))
+    }
+}

@@ -1,0 +1,110 @@
+import Pipeline
+import Testing
+
+@Suite("IdentityLines")
+struct IdentityLinesTests {
+    static func identity(_ change: (inout Identity) -> Void = { _ in }) -> Identity {
+        var identity = Identity(subject: "s-1", issuer: "https://i", clientID: "c1", tokenUse: .access, expires: 17)
+        change(&identity)
+        return identity
+    }
+
+    static func text(_ identity: Identity, namespace: String = "X-Auth-") throws -> String {
+        String(decoding: try IdentityLines(namespace: namespace).lines(for: identity), as: UTF8.self)
+    }
+
+    @Test("Every claim has its line, once")
+    func allLines() throws {
+        let identity = Self.identity {
+            $0.email = "a@b.c"
+            $0.emailVerified = false
+            $0.username = "al"
+            $0.groups = ["beta", "staff"]
+            $0.scopes = ["openid", "email"]
+            $0.tokenUse = .id
+        }
+        #expect(
+            try Self.text(identity) == """
+                X-Auth-Subject: s-1\r
+                X-Auth-Email: a@b.c\r
+                X-Auth-Email-Verified: false\r
+                X-Auth-Username: al\r
+                X-Auth-Groups: beta,staff\r
+                X-Auth-Scopes: openid email\r
+                X-Auth-Issuer: https://i\r
+                X-Auth-Client: c1\r
+                X-Auth-Token-Use: id\r
+                X-Auth-Expires: 17\r
+
+                """)
+    }
+
+    @Test("An absent claim has no line, and the namespace is the configured one")
+    func absentClaims() throws {
+        #expect(
+            try Self.text(Self.identity(), namespace: "Y-") == """
+                Y-Subject: s-1\r
+                Y-Issuer: https://i\r
+                Y-Client: c1\r
+                Y-Token-Use: access\r
+                Y-Expires: 17\r
+
+                """)
+    }
+
+    /// Rows 22 and 23.
+    @Test(
+        "A value is percent-encoded reversibly and never starts a second line",
+        arguments: [
+            ("a b", "a b"), (" a ", "%20a%20"), (" ", "%20"), ("100%", "100%25"), ("%41", "%2541"),
+            ("a\r\nX-Auth-Groups: x", "a%0D%0AX-Auth-Groups: x"),
+            ("a\0b", "a%00b"), ("é", "%C3%A9"), ("\u{202E}x", "%E2%80%AEx"), ("a\tb", "a%09b"),
+            ("a,b;c=\"d\"", "a,b;c=\"d\""),
+            ("\u{7f}", "%7F"), ("😀", "%F0%9F%98%80"),
+        ])
+    func encoding(value: String, encoded: String) throws {
+        let lines = try Self.text(Self.identity { $0.subject = value }).split(separator: "\r\n")
+        #expect(lines.first.map(String.init) == "X-Auth-Subject: " + encoded)
+        #expect(lines.count == 5)
+    }
+
+    /// Row 24.
+    @Test("A list's elements can't be confused once joined")
+    func lists() throws {
+        let identity = Self.identity {
+            $0.groups = ["a,b", "", " c", "d e", "é\r\n"]
+            $0.scopes = ["read all", "x,y", "z"]
+        }
+        let text = try Self.text(identity)
+        #expect(text.contains("\r\nX-Auth-Groups: a%2Cb,%20c,d e,%C3%A9%0D%0A\r\n"))
+        #expect(text.contains("\r\nX-Auth-Scopes: read%20all x,y z\r\n"))
+    }
+
+    @Test("A value over 4096 encoded bytes is a fault, not a missing header")
+    func tooLarge() throws {
+        let fits = Self.identity { $0.groups = [String(repeating: "a", count: 4096)] }
+        #expect(throws: Never.self) { try IdentityLines().lines(for: fits) }
+        let over = Self.identity { $0.groups = [String(repeating: "a", count: 4096), "b"] }
+        #expect(throws: IdentityFault.tooLarge(header: "X-Auth-Groups")) { try IdentityLines().lines(for: over) }
+        let encodedOver = Self.identity { $0.email = String(repeating: "é", count: 700) }
+        #expect(throws: IdentityFault.tooLarge(header: "X-Auth-Email")) { try IdentityLines().lines(for: encodedOver) }
+    }
+
+    @Test("An identity without a subject is a fault")
+    func emptySubject() {
+        #expect(throws: IdentityFault.emptySubject) {
+            try IdentityLines().lines(for: Self.identity { $0.subject = "" })
+        }
+    }
+
+    @Test("A verified token's identity is all of its claims that have a header")
+    func fromToken() {
+        let token = VerifiedToken(
+            issuer: "https://i", issuerName: "main", subject: "s-1", tokenUse: .id, clientID: "c1", username: "al",
+            email: "a@b.c", emailVerified: true, groups: ["g"], scopes: ["s"], expires: 17, keyID: "k")
+        let expected = Identity(
+            subject: "s-1", email: "a@b.c", emailVerified: true, username: "al", groups: ["g"], scopes: ["s"],
+            issuer: "https://i", clientID: "c1", tokenUse: .id, expires: 17)
+        #expect(Identity(token) == expected)
+    }
+}

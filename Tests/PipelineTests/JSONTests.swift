@@ -1,0 +1,134 @@
+import Testing
+
+@testable import Pipeline
+
+@Suite("JSON")
+struct JSONTests {
+    static let values: [(text: String, value: JSON)] = [
+        ("null", nil),
+        (" true\r\n\t", true),
+        ("false", false),
+        ("0", 0),
+        ("-12", -12),
+        (#""""#, ""),
+        (#""a\"b\\c\/d\b\f\n\r\té""#, "a\"b\\c/d\u{8}\u{c}\n\r\té"),
+        (#""\u0041\u00e9\ud83d\ude00\uD83D\uDE00\u0000""#, "Aé😀😀\u{0}"),
+        ("\"пример 😀\"", "пример 😀"),
+        ("[]", []),
+        ("[ 1 , [ ] , {} ]", [1, [], [:]]),
+        (#"{"b":1,"a":{"c":[true,null]}}"#, ["a": ["c": [true, nil]], "b": 1]),
+        (#"{"":0}"#, ["": 0]),
+    ]
+
+    @Test("Valid JSON is read", arguments: values)
+    func reading(text: String, value: JSON) throws {
+        #expect(try JSON.parse(Array(text.utf8)) == value)
+    }
+
+    @Test("What is written is read back as the same", arguments: values)
+    func writing(text: String, value: JSON) throws {
+        #expect(try JSON.parse(value.encoded()) == value)
+    }
+
+    @Test("Writing is compact, keeps order and number text, and escapes what must be")
+    func encoding() throws {
+        let text = #"{"z":1.50,"a":["\u0001\u007f\n\"\\/é",-0,1E5,null,true]}"#
+        #expect(String(decoding: try JSON.parse(Array(text.utf8)).encoded(), as: UTF8.self) == text)
+    }
+
+    static let invalid: [(text: String, reason: JSONError.Reason)] = [
+        ("", .unexpectedEnd), (" ", .unexpectedEnd), ("nul", .unexpectedEnd), ("nulL", .unexpectedByte),
+        ("True", .unexpectedByte), ("'a'", .unexpectedByte), ("NaN", .unexpectedByte), ("Infinity", .unexpectedByte),
+        ("\u{feff}{}", .unexpectedByte), ("{} {}", .trailingBytes), ("{}\u{0}", .trailingBytes),
+        ("1 2", .trailingBytes),
+        ("01", .trailingBytes), ("-", .invalidNumber), ("+1", .unexpectedByte), (".5", .unexpectedByte),
+        ("1.", .invalidNumber), ("1e", .invalidNumber), ("1e+", .invalidNumber), ("0x10", .trailingBytes),
+        ("-Infinity", .invalidNumber), ("[1,]", .unexpectedByte), ("[1", .unexpectedEnd), ("[1 2]", .unexpectedByte),
+        ("[", .unexpectedEnd), ("[,1]", .unexpectedByte), ("{\"a\"}", .unexpectedByte), ("{\"a\":1,}", .unexpectedByte),
+        ("{a:1}", .unexpectedByte), ("{\"a\":1", .unexpectedEnd), ("{1:1}", .unexpectedByte), ("{,}", .unexpectedByte),
+        ("\"a", .unexpectedEnd), ("\"\n\"", .unexpectedByte), ("\"\u{0}\"", .unexpectedByte),
+        ("\"\\n\t\"", .unexpectedByte), (#""\x41""#, .invalidEscape), (#""\u12""#, .invalidEscape),
+        (#""\u 123""#, .invalidEscape), (#""\ud800""#, .invalidEscape), (#""\udc00""#, .invalidEscape),
+        (#""\ud800A""#, .invalidEscape), (#""\ud83d\ud83d""#, .invalidEscape), (#""\"#, .unexpectedEnd),
+        ("// c\n1", .unexpectedByte), ("[1]//", .trailingBytes),
+        (#"{"exp":1,"exp":1}"#, .duplicateName), (#"{"exp":1,"\u0065xp":2}"#, .duplicateName),
+        (#"[{"a":{"b":1,"c":2,"b":3}}]"#, .duplicateName), (#"{"":1,"":2}"#, .duplicateName),
+    ]
+
+    @Test("Anything else is refused", arguments: invalid)
+    func refusing(text: String, reason: JSONError.Reason) {
+        let error = #expect(throws: JSONError.self) { try JSON.parse(Array(text.utf8)) }
+        #expect(error?.reason == reason)
+    }
+
+    /// Overlong, surrogate, beyond U+10FFFF, cut off, continuation alone; also behind an escape.
+    static let invalidUTF8: [[UInt8]] = [
+        [0xc0, 0xaf], [0xe0, 0x80, 0xaf], [0xed, 0xa0, 0x80], [0xf4, 0x90, 0x80, 0x80], [0xc3], [0xe2, 0x82], [0x80],
+        [0xff], [0xfe], [0x5c, 0x6e, 0xc0, 0xaf],
+    ]
+
+    @Test("Invalid UTF-8 is refused", arguments: invalidUTF8)
+    func utf8(bytes: [UInt8]) {
+        let error = #expect(throws: JSONError.self) { try JSON.parse([0x22] + bytes + [0x22]) }
+        #expect(error?.reason == .invalidUTF8)
+    }
+
+    @Test("Nesting is bounded, however deep the text", arguments: [33, 500, 50_000])
+    func depth(levels: Int) throws {
+        for (open, close) in [("[", "]"), ("{\"a\":", "}")] {
+            let text = String(repeating: open, count: levels) + "1" + String(repeating: close, count: levels)
+            let error = #expect(throws: JSONError.self) { try JSON.parse(Array(text.utf8)) }
+            #expect(error?.reason == .tooDeep)
+        }
+        let allowed = String(repeating: "[", count: 32) + String(repeating: "]", count: 32)
+        #expect(throws: Never.self) { try JSON.parse(Array(allowed.utf8)) }
+    }
+
+    @Test("Size is bounded by the caller")
+    func size() {
+        let text = Array("[1,2]".utf8)
+        #expect(throws: Never.self) { try JSON.parse(text, limits: JSONLimits(maximumBytes: 5)) }
+        #expect(throws: JSONError(reason: .tooLarge, offset: 4)) {
+            try JSON.parse(text, limits: JSONLimits(maximumBytes: 4))
+        }
+    }
+
+    @Test("Thousands of names are read, and a repeated one among them is found")
+    func manyNames() throws {
+        let names = (0..<5000).map { "\"n\($0)\":\($0)" }
+        let object = try JSON.parse(Array("{\(names.joined(separator: ","))}".utf8)).objectValue
+        #expect(object?.count == 5000)
+        #expect(object?["n4999"] == 4999)
+        let repeated = "{\((names + ["\"n17\":0"]).joined(separator: ","))}"
+        #expect(throws: JSONError.self) { try JSON.parse(Array(repeated.utf8)) }
+    }
+
+    @Test("Names are found by their bytes, not by canonical equivalence")
+    func names() {
+        let object: JSONObject = ["\u{212a}id": 1, "e\u{301}": 2]
+        #expect(object["Kid"] == nil)
+        #expect(object["\u{e9}"] == nil)
+        #expect(object["\u{212a}id"] == 1)
+    }
+
+    @Test("Members are set, replaced in place and removed")
+    func members() {
+        var object: JSONObject = ["a": 1, "b": 2]
+        object["a"] = 3
+        object["c"] = "x"
+        object["b"] = nil
+        object["d"] = nil
+        #expect(String(decoding: object.encoded(), as: UTF8.self) == #"{"a":3,"c":"x"}"#)
+    }
+
+    @Test("Accessors give a value of their own kind only")
+    func accessors() {
+        let value: JSON = ["s": "x", "n": 1, "b": true, "a": [1], "o": [:], "z": nil]
+        #expect(value["s"]?.stringValue == "x" && value["n"]?.stringValue == nil)
+        #expect(value["n"]?.integerValue == 1 && value["s"]?.integerValue == nil)
+        #expect(value["b"]?.boolValue == true && value["n"]?.boolValue == nil)
+        #expect(value["a"]?.arrayValue == [1] && value["o"]?.arrayValue == nil)
+        #expect(value["o"]?.objectValue == [:] && value["a"]?.objectValue == nil)
+        #expect(value["z"] == .null && value["missing"] == nil)
+    }
+}

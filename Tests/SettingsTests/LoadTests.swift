@@ -1,0 +1,141 @@
+import Cryptography
+import Testing
+
+@testable import Settings
+
+@Suite("Settings that are right")
+struct LoadTests {
+    @Test("The smallest file gets every default")
+    func defaults() throws {
+        let settings = try load(Sample().yaml)
+        #expect(settings.listeners == [HostAndPort(host: "127.0.0.1", port: 8080)])
+        #expect(settings.adminAddress == HostAndPort(host: "127.0.0.1", port: 9901))
+        #expect(settings.threads == 0)
+        let upstream = try #require(settings.upstreams.first)
+        #expect(upstream.name == "api")
+        #expect(upstream.url.description == "http://127.0.0.1:8000")
+        #expect(upstream.connectTimeout == .seconds(5))
+        #expect(upstream.firstByteTimeout == .seconds(30))
+        #expect(upstream.maximumIdleConnections == 128)
+        #expect(settings.signIn.cognito == nil)
+        #expect(settings.directCognito.mode == .block)
+        #expect(settings.identity.namespace == "X-Auth-")
+        #expect(settings.limits.headerBytes == 32768)
+        #expect(settings.limits.headerLineBytes == 16384)
+        #expect(settings.drainTimeout == .seconds(30))
+        #expect(settings.stateDirectory == "/var/lib/gatehouse")
+        #expect(settings.logging.level == .info)
+        #expect(settings.logging.accessLog)
+    }
+
+    @Test(
+        "A pool's issuer and key set follow from its region",
+        arguments: [
+            ("us-east-1_Pool1", "https://cognito-idp.us-east-1.amazonaws.com/us-east-1_Pool1"),
+            ("cn-north-1_Pool1", "https://cognito-idp.cn-north-1.amazonaws.com.cn/cn-north-1_Pool1"),
+        ])
+    func derivedIssuer(pool: String, issuer: String) throws {
+        var sample = Sample()
+        sample.issuers = "issuers: {users: {user_pool_id: \(pool), client_ids: [client1]}}"
+        let read = try #require(try load(sample.yaml).issuers.first)
+        #expect(read.issuer == issuer)
+        #expect(read.jwksURL.description == issuer + "/.well-known/jwks.json")
+        #expect(read.tokenUses == [.access])
+        #expect(read.clockSkew == .seconds(60))
+    }
+
+    @Test("A local pool is reached over http only when the settings say so")
+    func localPool() throws {
+        var sample = Sample()
+        sample.issuers = """
+            issuers:
+              users:
+                user_pool_id: local_Pool1
+                client_ids: [client1]
+                issuer: http://127.0.0.1:9229/local_Pool1
+                allow_insecure_http: true
+            """
+        sample.more = """
+            sign_in:
+              cognito:
+                issuer: users
+                client_id: client1
+                client_secret: s3cret
+                endpoint: http://127.0.0.1:9229/
+                allow_insecure_http: true
+            """
+        let settings = try load(sample.yaml)
+        let issuer = try #require(settings.issuers.first)
+        #expect(issuer.issuer == "http://127.0.0.1:9229/local_Pool1")
+        #expect(issuer.jwksURL.description == "http://127.0.0.1:9229/local_Pool1/.well-known/jwks.json")
+        #expect(settings.signIn.cognito?.endpoint.description == "http://127.0.0.1:9229")
+    }
+
+    @Test("A route takes what it leaves out from the rest of the file")
+    func routeDefaults() throws {
+        var sample = Sample()
+        sample.issuers = """
+            issuers:
+              users: {user_pool_id: us-east-1_Pool1, client_ids: [client1]}
+              staff: {user_pool_id: us-east-1_Pool2, client_ids: [client2], token_uses: [id]}
+            """
+        sample.routes = """
+            routes:
+              - {path: /api/**, upstream: api}
+              - {path: /files, methods: [GET], upstream: api, access: public}
+              - {path: /files, methods: [PUT, POST], upstream: api, issuers: [staff]}
+              - {name: photos, path: /users/*/photo, upstream: api, access: optional, forward_token: true}
+            """
+        let routes = try load(sample.yaml).routes
+        #expect(routes.map(\.name) == ["/api/**", "GET /files", "PUT,POST /files", "photos"])
+        #expect(routes.map(\.access) == [.required, .public, .required, .optional])
+        #expect(routes.map(\.issuers) == [["users", "staff"], [], ["staff"], ["users", "staff"]])
+        #expect(routes.map(\.tokenUses) == [[.access, .id], [], [.id], [.access, .id]])
+        #expect(routes.map(\.methods) == [nil, ["GET"], ["PUT", "POST"], nil])
+        #expect(routes.map(\.forwardToken) == [false, false, false, true])
+    }
+
+    @Test(
+        "Direct Cognito traffic is set in short or in full",
+        arguments: [
+            ("direct_cognito: block", [String]()),
+            ("direct_cognito: {hosted_domains: [Login.Example.com]}", ["login.example.com"]),
+            ("direct_cognito:", []),
+        ])
+    func directCognito(yaml: String, domains: [String]) throws {
+        var sample = Sample()
+        sample.more = yaml
+        let direct = try load(sample.yaml).directCognito
+        #expect(direct.mode == .block)
+        #expect(direct.hostedDomains == domains)
+    }
+
+    @Test("A section whose keys are commented out has its defaults")
+    func emptySection() throws {
+        var sample = Sample()
+        sample.more = "limits:\n  # header_count: 5\nlogging: {}\n"
+        #expect(try load(sample.yaml).limits.headerCount == 100)
+    }
+
+    @Test(
+        "Values come from the environment",
+        arguments: [
+            ("${DIR}", "/srv/x"), ("/a/${DIR}/b", "/a//srv/x/b"), ("/a/$${DIR}", "/a/${DIR}"), ("/a$b/$", "/a$b/$"),
+            ("'${EMPTY}/y'", "/y"), ("/${NESTED}", "/${DIR}"), ("state", "/etc/gatehouse/state"),
+        ])
+    func environment(value: String, expected: String) throws {
+        var sample = Sample()
+        sample.more = "state_directory: \(value)"
+        let environment = ["DIR": "/srv/x", "EMPTY": "", "NESTED": "${DIR}"]
+        #expect(try load(sample.yaml, environment: environment).stateDirectory == expected)
+    }
+
+    @Test("A relative settings path keeps relative paths relative")
+    func relativePath() throws {
+        let yaml = Sample().yaml + "state_directory: state\n"
+        let settings = try GatewaySettings.load(path: "gatehouse.yaml", environment: [:]) {
+            (_) throws(FileReadFailure) in Array(yaml.utf8)
+        }
+        #expect(settings.stateDirectory == "state")
+    }
+}

@@ -1,0 +1,78 @@
+import Cryptography
+import Testing
+
+@testable import Settings
+
+@Suite("Secrets in settings")
+struct SecretTests {
+    private func sample(secret: String, more: String = "") -> String {
+        var sample = Sample()
+        sample.more = """
+            sign_in:
+              cognito:
+                issuer: users
+                client_id: client1
+                client_secret: \(secret)
+                \(more)
+            """
+        return sample.yaml
+    }
+
+    @Test(
+        "A secret is written, taken from the environment or read from a file",
+        arguments: [
+            ("hunter2", "hunter2"), ("${SECRET}", "from the environment"), ("file:/run/secret", "from a file"),
+            ("file:secret", "beside the settings"), ("'file:${NAME}'", "from a file"), ("${FILE}", "file:/run/secret"),
+            ("file:windows", "line end"), ("12345", "12345"),
+        ])
+    func sources(value: String, expected: String) throws {
+        let settings = try load(
+            sample(secret: value),
+            environment: ["SECRET": "from the environment", "NAME": "/run/secret", "FILE": "file:/run/secret"],
+            files: [
+                "/run/secret": "from a file\n", "/etc/gatehouse/secret": "beside the settings",
+                "/etc/gatehouse/windows": "line end\r\n",
+            ])
+        let cognito = try #require(settings.signIn.cognito)
+        #expect(cognito.clientSecret.exposeText() == expected)
+        #expect(!String(reflecting: settings).contains(expected))
+        var dumped = ""
+        dump(settings, to: &dumped)
+        #expect(!dumped.contains(expected))
+    }
+
+    @Test("Sealing keys are ids with 32 bytes in base64")
+    func sealingKeys() throws {
+        let key = "AAECAwQFBgcICQoLDA0ODxAREhMUFRYXGBkaGxwdHh8="
+        let settings = try load(
+            sample(secret: "x", more: "sealing_keys: ['2026-01:\(key)', file:old]"),
+            files: ["/etc/gatehouse/old": "old:\(key)\n"])
+        let keys = try #require(settings.signIn.cognito).sealingKeys
+        #expect(keys.map(\.id) == ["2026-01", "old"])
+        #expect(keys.map { $0.key.expose() } == [Array(0..<32), Array(0..<32)])
+    }
+
+    @Test(
+        "A faulty secret is told without its value",
+        arguments: [
+            ("file:/nowhere", "", "the secret's file can't be read: there is no such file"),
+            ("''", "", "the secret is empty"),
+            ("file:/empty", "", "the secret is empty"),
+            ("${HUNTER}", "", "the environment variable HUNTER is not set"),
+            ("[hunter2]", "", "must be a single value, not a list"),
+            ("", "", "has no value"),
+            ("x", "sealing_keys: ['hunter2']", "must be id:key"),
+            ("x", "sealing_keys: ['hunter2:AAAA']", "must be id:key"),
+            ("x", "sealing_keys: hunter2", "must be a list of sealing keys, not a single value"),
+            ("x", "client_secert: hunter2", "unknown key (did you mean \"client_secret\"?)"),
+            ("x", "endpoint: https://user:hunter2@example.com", "must not hold a user name or password"),
+            ("x", "prefix: ${PASSWORD}", "must begin with \"/\" (got \"${PASSWORD}\")"),
+        ])
+    func faulty(value: String, more: String, expected: String) {
+        let found = faults(
+            sample(secret: value, more: more), environment: ["PASSWORD": "hunter2"], files: ["/empty": "\n"])
+        #expect(found.count == 1)
+        #expect(found.contains { $0.contains(expected) }, "\(found)")
+        #expect(!found.contains { $0.contains("hunter2") })
+    }
+}

@@ -1,0 +1,200 @@
+import Testing
+
+@testable import Settings
+
+@Suite("Faults of each section")
+struct SectionFaultTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        var yaml: String
+        var expected: String
+        var testDescription: String { yaml }
+
+        init(_ yaml: String, _ expected: String) {
+            self.yaml = yaml
+            self.expected = expected
+        }
+    }
+
+    /// The one fault of a file is `expected` (its beginning, without the line).
+    private func check(_ yaml: String, _ expected: String) {
+        let found = faults(yaml)
+        #expect(found.count == 1, "\(found)")
+        let message = found.first?.drop { $0 != ":" }.dropFirst(2)
+        #expect(message?.hasPrefix(expected) == true, "\(found)")
+    }
+
+    @Test(
+        "Faults of simple keys",
+        arguments: [
+            Case("threads: -1", "threads: must be a whole number from 0 to 1024 (got \"-1\")"),
+            Case("threads: +1", "threads: must be a whole number"),
+            Case("threads: 1.5", "threads: must be a whole number"),
+            Case("threads: [1]", "threads: must be a single value, not a list"),
+            Case("threads:", "threads: has no value"),
+            Case("threads: ${N}", "threads: the environment variable N is not set"),
+            Case("threads: '${N'", "threads: \"${\" without a closing \"}\""),
+            Case("threads: ${N:-2}", "threads: \"${…}\" must hold the name"),
+            Case("admin: 127.0.0.1:1", "admin: must be a section of keys, not a single value"),
+            Case("admin: {address: '127.0.0.1:8080'}", "admin.address: another listener has this address"),
+            Case("admin: {address: 127.0.0.1}", "admin.address: must be an address like"),
+            Case("drain_timeout: 2h", "drain_timeout: must be a duration from 0s to 1h"),
+            Case("drain_timeout: 99999999999s", "drain_timeout: must be a duration like"),
+            Case("logging: {level: warn}", "logging.level: must be one of trace, debug"),
+            Case("logging: {access_log: yes}", "logging.access_log: must be true or false (got \"yes\")"),
+            Case("identity: {namespace: X-}", "identity.namespace: must be 3 to 32"),
+            Case("identity: {namespace: x-forwarded-}", "identity.namespace: must not cover headers"),
+            Case("identity: {namespace: X_Auth_}", "identity.namespace: must be 3 to 32"),
+            Case("direct_cognito: translte", "direct_cognito: must be block"),
+            Case("direct_cognito: {hosted_domains: ['a.b:443']}", "direct_cognito.hosted_domains[0]: must be a domain"),
+            Case("key_sets: {maximum_lifetime: 1m}", "key_sets.maximum_lifetime: must not be shorter"),
+            Case("key_sets: {timeout: 5 s}", "key_sets.timeout: must be a duration"),
+            Case(
+                "limits: {header_bytes: 8KiB, header_line_bytes: 9KiB}", "limits.header_line_bytes: must not be larger"),
+            Case("limits: {token_bytes: 1MiB}", "limits.token_bytes: must be a size from 512B to 64KiB"),
+            Case("frobnicate: 1", "frobnicate: unknown key (known here: admin, direct_cognito, drain_timeout"),
+        ])
+    func simple(_ value: Case) {
+        var sample = Sample()
+        sample.more = value.yaml
+        check(sample.yaml, value.expected)
+    }
+
+    @Test(
+        "Faults of listeners",
+        arguments: [
+            Case("[{address: ':8080'}]", "listeners[0].address: must be an address"),
+            Case("[{address: '127.0.0.1:65536'}]", "listeners[0].address: must be an address"),
+            Case("[{address: '::1:8080'}]", "listeners[0].address: must be an address"),
+            Case("[{address: '[1.2.3.4]:80'}]", "listeners[0].address: must be an address"),
+            Case("[{address: 'a b:80'}]", "listeners[0].address: must be an address"),
+            Case("{address: '127.0.0.1:80'}", "listeners: must be a list of listeners, not a section"),
+            Case("['127.0.0.1:80']", "listeners[0]: must be a section of keys, not a single value"),
+        ])
+    func listeners(_ value: Case) {
+        var sample = Sample()
+        sample.listeners = "listeners: \(value.yaml)"
+        check(sample.yaml, value.expected)
+    }
+
+    @Test("A listener can't have the admin listener's default address")
+    func adminDefault() {
+        var sample = Sample()
+        sample.listeners = "listeners: [{address: '127.0.0.1:9901'}]"
+        check(sample.yaml, "admin: another listener has this address")
+    }
+
+    @Test("Ports that the system chooses don't clash")
+    func anyPort() {
+        var sample = Sample()
+        sample.listeners = "listeners: [{address: '127.0.0.1:0'}, {address: '127.0.0.1:0'}, {address: '[::1]:8080'}]"
+        #expect(faults(sample.yaml) == [])
+    }
+
+    @Test(
+        "Faults of upstreams",
+        arguments: [
+            Case("{api: {url: 'http://h/v1'}}", "upstreams.api.url: must have no path"),
+            Case("{api: {url: 'http://h:0'}}", "upstreams.api.url: must be a URL"),
+            Case("{api: {url: 'http://'}}", "upstreams.api.url: must be a URL"),
+            Case("{api: {url: 'http://h?x'}}", "upstreams.api.url: must have no query"),
+            Case("{api: {url: '127.0.0.1:8000'}}", "upstreams.api.url: must be a URL"),
+            Case("{api: {url: 'http://user:pw@h'}}", "upstreams.api.url: must not hold a user name or password"),
+            Case("{api: {url: 'http://h', keep_alive: -1s}}", "upstreams.api.keep_alive: must be a duration"),
+            Case("{api: {url: 'http://h'}, 'b.c': {url: 'http://h'}}", "upstreams.b.c: the name must be"),
+            Case("{api: {}}", "upstreams.api.url: is missing"),
+            Case("{api: http://h}", "upstreams.api: must be a section of keys"),
+        ])
+    func upstreams(_ value: Case) {
+        var sample = Sample()
+        sample.upstreams = "upstreams: \(value.yaml)"
+        check(sample.yaml, value.expected)
+    }
+
+    @Test(
+        "Faults of issuers",
+        arguments: [
+            Case("{user_pool_id: us-east-1, client_ids: [c]}", "issuers.users.user_pool_id: must be a user pool's id"),
+            Case("{user_pool_id: us-east-1_P}", "issuers.users.client_ids: is missing"),
+            Case("{user_pool_id: us-east-1_P, client_ids: []}", "issuers.users.client_ids: must name at least one"),
+            Case(
+                "{user_pool_id: us-east-1_P, client_ids: [c, c]}",
+                "issuers.users.client_ids[1]: is given more than once"),
+            Case("{client_ids: [c]}", "issuers.users.user_pool_id: is missing"),
+            Case("{user_pool_id: us-east-1_P, client_ids: [c], jwks_url: here}", "issuers.users.jwks_url: must be a"),
+            Case("{user_pool_id: us-east-1_P, client_ids: [c], issuer: here}", "issuers.users.issuer: must be a URL"),
+            Case(
+                "{user_pool_id: us-east-1_P, region: eu-west-1, client_ids: [c]}",
+                "issuers.users.region: the pool's id says that it is in another region"),
+            Case(
+                "{user_pool_id: us-east-1_P, client_ids: [c], jwks_url: 'http://h/k'}",
+                "issuers.users.jwks_url: key sets are fetched over https only"),
+            Case(
+                "{user_pool_id: us-east-1_P, client_ids: [c], issuer: 'http://h/p'}",
+                "issuers.users.issuer: key sets are fetched over https only"),
+            Case(
+                "{user_pool_id: us-east-1_P, client_ids: [c], token_uses: [acess]}",
+                "issuers.users.token_uses[0]: must be one of access, id (got \"acess\"; did you mean \"access\"?)"),
+            Case(
+                "{user_pool_id: us-east-1_P, client_ids: [c], profile: okta}", "issuers.users.profile: must be cognito"),
+            Case(
+                "{user_pool_id: us-east-1_P, client_ids: [c]}, again: {user_pool_id: us-east-1_P, client_ids: [d]}",
+                "issuers.again: has the same issuer as issuers.users"),
+        ])
+    func issuers(_ value: Case) {
+        var sample = Sample()
+        sample.issuers = "issuers: {users: \(value.yaml)}"
+        check(sample.yaml, value.expected)
+    }
+
+    @Test(
+        "Faults of routes",
+        arguments: [
+            Case("{path: api, upstream: api}", "routes[0].path: must begin with \"/\""),
+            Case("{path: //a, upstream: api}", "routes[0].path: must not hold \"//\""),
+            Case("{path: /a/../b, upstream: api}", "routes[0].path: must not hold \".\" or \"..\""),
+            Case("{path: /a*, upstream: api}", "routes[0].path: \"*\" must be a whole segment"),
+            Case("{path: /**/a, upstream: api}", "routes[0].path: \"**\" may only be the last segment"),
+            Case("{path: '/a?b', upstream: api}", "routes[0].path: must hold only characters of a URL's path"),
+            Case("{path: /a, upstream: api, methods: [get]}", "routes[0].methods[0]: must be one of GET"),
+            Case("{path: /a, upstream: api, methods: []}", "routes[0].methods: must name at least one"),
+            Case("{path: /a, upstream: api, issuers: [user]}", "routes[0].issuers[0]: names no issuer"),
+            Case("{path: /a, upstream: api, issuers: []}", "routes[0].issuers: must name at least one"),
+            Case("{path: /a, upstream: api, token_uses: [id]}", "routes[0].token_uses: none of the route's issuers"),
+            Case("{path: /a, upstream: api, access: public, issuers: [users]}", "routes[0].issuers: has no effect"),
+            Case(
+                "{path: /a, upstream: api}, {path: /a, upstream: api}", "routes[1]: another route, \"/a\", has the same"
+            ),
+            Case(
+                "{path: /a, upstream: api, name: x}, {path: /b, upstream: api, name: x}",
+                "routes[1]: another route is called \"x\""),
+            Case("{path: /a}", "routes[0].upstream: is missing"),
+            Case("{path: /a, upstream: api, requires: x}", "routes[0].requires: unknown key"),
+        ])
+    func routes(_ value: Case) {
+        var sample = Sample()
+        sample.routes = "routes: [\(value.yaml)]"
+        check(sample.yaml, value.expected)
+    }
+
+    @Test(
+        "Faults of sign-in",
+        arguments: [
+            Case("client_id: client1, client_secret: s", "sign_in.cognito.issuer: is missing"),
+            Case("issuer: usrs, client_id: client1, client_secret: s", "sign_in.cognito.issuer: names no issuer"),
+            Case(
+                "issuer: users, client_id: other, client_secret: s", "sign_in.cognito.client_id: must be one of issuers"
+            ),
+            Case("issuer: users, client_id: client1", "sign_in.cognito.client_secret: is missing"),
+            Case(
+                "issuer: users, client_id: client1, client_secret: s, endpoint: 'http://h'",
+                "sign_in.cognito.endpoint: passwords are sent over https only"),
+            Case(
+                "issuer: users, client_id: client1, client_secret: s, prefix: /auth/",
+                "sign_in.cognito.prefix: must be a path like /api/v1/auth"),
+        ])
+    func signIn(_ value: Case) {
+        var sample = Sample()
+        sample.more = "sign_in: {cognito: {\(value.yaml)}}"
+        check(sample.yaml, value.expected)
+    }
+}

@@ -1,0 +1,26 @@
+import Testing
+
+@testable import Settings
+
+@Suite("Suggestions")
+struct SuggestionTests {
+    @Test(
+        "The nearest name is suggested, if it is near",
+        arguments: [
+            ("requird", "required"), ("obtianal", "optional"), ("requierd", "required"), ("Public", "public"),
+            ("optinal", "optional"),
+            ("none", nil), ("", nil), ("x", nil),
+        ])
+    func nearest(text: String, expected: String?) {
+        #expect(suggestion(for: text, among: ["public", "optional", "required"]) == expected)
+    }
+
+    @Test(
+        "Edits are counted",
+        arguments: [
+            ("", "abc", 3), ("abc", "", 3), ("abc", "abc", 0), ("abc", "acb", 1), ("abc", "bc", 1), ("abc", "xbcd", 2),
+        ])
+    func distance(a: String, b: String, expected: Int) {
+        #expect(editDistance(Array(a), Array(b)) == expected)
+    }
+}

@@ -1,0 +1,155 @@
+import Testing
+
+@testable import Telemetry
+
+/// The record of a request that was answered by the gateway itself.
+func record(
+    time: Int64 = 1_769_903_999_123, requestID: String = "r1", method: String = "GET", target: String = "/",
+    route: String? = nil, subject: String? = nil, denialReason: String? = nil
+) -> AccessRecord {
+    AccessRecord(
+        time: time, requestID: requestID, clientAddress: "192.0.2.1", method: method, target: target, status: 200,
+        bytesSent: 275, duration: 1234, route: route, subject: subject, denialReason: denialReason)
+}
+
+func line(_ record: AccessRecord) -> String {
+    var encoder = AccessLogEncoder()
+    var bytes: [UInt8] = []
+    encoder.encode(record, into: &bytes)
+    return String(decoding: bytes, as: UTF8.self)
+}
+
+/// `target` as it is logged, behind something that isn't touched.
+func redacted(_ target: String) -> String {
+    var bytes = Array("?x=y\(target)".utf8)
+    RedactedTarget.redact(&bytes, from: 4)
+    return String(decoding: bytes.dropFirst(4), as: UTF8.self)
+}
+
+@Suite("Access log lines")
+struct AccessLogEncoderTests {
+    @Test("A line holds what is known of the request")
+    func everything() {
+        var record = record(target: "/api/items?page=2", route: "api", subject: "abc", denialReason: "expired")
+        record.upstreamDuration = 1000
+        // echo -n abc | sha256sum
+        #expect(
+            line(record) == """
+                {"time":"2026-01-31T23:59:59.123Z","request_id":"r1","client_address":"192.0.2.1","method":"GET",\
+                "path":"/api/items?page=","status":200,"bytes_sent":275,"duration_us":1234,\
+                "upstream_duration_us":1000,"route":"api","subject_hash":"ba7816bf8f01cfea","denial_reason":"expired"}
+
+                """)
+    }
+
+    @Test("What is not known is left out")
+    func little() {
+        #expect(
+            line(record()) == """
+                {"time":"2026-01-31T23:59:59.123Z","request_id":"r1","client_address":"192.0.2.1","method":"GET",\
+                "path":"/","status":200,"bytes_sent":275,"duration_us":1234}
+
+                """)
+    }
+
+    @Test(
+        "Query values are not written",
+        arguments: [
+            ("/a", "/a"), ("/a?", "/a?"), ("/a?b=1", "/a?b="), ("/a?b=1&c=2", "/a?b=&c="), ("/a?b=1=2", "/a?b="),
+            ("/a?b==", "/a?b="), ("/a?&b=1&", "/a?&b=&"), ("/a?secret", "/a?*"), ("/a?b=1&secret", "/a?b=&*"),
+            ("/a?b=1?c=2", "/a?b="), ("/a?b=1;c=2", "/a?b="), ("/a?=x", "/a?="), ("/a?%62=1", "/a?%62="),
+            ("/" + String(repeating: "x", count: 3000), "/" + String(repeating: "x", count: 2047) + "…"),
+        ])
+    func queries(target: String, expected: String) {
+        #expect(redacted(target) == expected)
+    }
+
+    @Test(
+        "A value can't end its string or its line, nor drive a terminal",
+        arguments: [
+            ("a\"b", #"a\"b"#), ("a\\b", #"a\\b"#), ("a\r\nb", #"a\r\nb"#), ("a\tb", #"a\tb"#), ("a\0b", #"a\u0000b"#),
+            ("\u{1B}[2J", #"\u001b[2J"#), ("\u{7F}", #"\u007f"#), ("\u{9B}2J", #"\u009b2J"#), ("\u{85}", #"\u0085"#),
+            ("\u{2028}", #"\u2028"#), ("\u{202E}x", #"\u202ex"#), ("\u{2066}x", #"\u2066x"#),
+            ("Grüße 🙂", "Grüße 🙂"), ("a b", "a b"),
+            (String(decoding: [0x61, 0xFF, 0x62] as [UInt8], as: UTF8.self), "a\u{FFFD}b"),
+        ])
+    func escaping(value: String, expected: String) {
+        let line = line(record(requestID: value))
+        #expect(line.contains(#""request_id":"\#(expected)","#), "\(line)")
+        #expect(line.utf8.count { $0 == 0x0A } == 1)
+    }
+
+    @Test(
+        "Bytes that are not UTF-8 are replaced",
+        arguments: [
+            ([0xFF], "\u{FFFD}"), ([0x61, 0xC3], "a\u{FFFD}"), ([0xED, 0xA0, 0x80], "\u{FFFD}\u{FFFD}\u{FFFD}"),
+            ([0xC0, 0x80], "\u{FFFD}\u{FFFD}"),
+        ] as [([UInt8], String)])
+    func invalid(bytes: [UInt8], expected: String) {
+        var escaped = bytes
+        escaped.escape(from: 0)
+        #expect(String(validating: escaped, as: UTF8.self) == expected)
+    }
+
+    @Test("A caller has the same hash on every line, also after many others")
+    func subjects() {
+        var encoder = AccessLogEncoder()
+        var first: [UInt8] = []
+        var last: [UInt8] = []
+        encoder.encode(record(subject: "abc"), into: &first)
+        var others: [UInt8] = []
+        for number in 0..<5000 { encoder.encode(record(subject: "\(number)"), into: &others) }
+        encoder.encode(record(subject: "abc"), into: &last)
+        #expect(first == last)
+        #expect(String(decoding: first, as: UTF8.self).contains(#""subject_hash":"ba7816bf8f01cfea""#))
+        #expect(!String(decoding: first, as: UTF8.self).contains("abc"))
+    }
+
+    @Test("An overlong name of a parameter is not written")
+    func longName() {
+        let target = "/a?" + String(repeating: "x", count: 65) + "=1&b=2"
+        #expect(redacted(target) == "/a?*&b=")
+    }
+
+    @Test(
+        "Times are written in UTC",
+        arguments: [
+            (0, "1970-01-01T00:00:00.000Z"), (-1, "1969-12-31T23:59:59.999Z"),
+            (951_782_400_000, "2000-02-29T00:00:00.000Z"), (951_868_800_001, "2000-03-01T00:00:00.001Z"),
+            (1_709_164_799_999, "2024-02-28T23:59:59.999Z"), (1_709_251_199_000, "2024-02-29T23:59:59.000Z"),
+            (4_107_542_400_000, "2100-03-01T00:00:00.000Z"), (1_798_761_599_050, "2026-12-31T23:59:59.050Z"),
+            (253_402_300_799_999, "9999-12-31T23:59:59.999Z"),
+        ] as [(Int64, String)])
+    func times(milliseconds: Int64, expected: String) {
+        var encoder = TimestampEncoder()
+        var bytes: [UInt8] = []
+        encoder.append(milliseconds: milliseconds, to: &bytes)
+        // A second time, from the kept text.
+        encoder.append(milliseconds: milliseconds, to: &bytes)
+        #expect(String(decoding: bytes, as: UTF8.self) == expected + expected)
+    }
+
+    @Test("Every day of 800 years follows the one before")
+    func calendar() {
+        var expected = CivilDate(year: 1600, month: 1, day: 1)
+        for day in Int64(-135_140)..<Int64(-135_140 + 2 * 146_097) {
+            let date = CivilDate(daysSince1970: day)
+            guard date == expected else {
+                Issue.record("day \(day) is \(date), not \(expected)")
+                return
+            }
+            expected = next(expected)
+        }
+    }
+
+    private func next(_ date: CivilDate) -> CivilDate {
+        let isLeap = date.year % 4 == 0 && (date.year % 100 != 0 || date.year % 400 == 0)
+        let lengths: [Int64] = [31, isLeap ? 29 : 28, 31, 30, 31, 30, 31, 31, 30, 31, 30, 31]
+        if date.day < lengths[Int(date.month) - 1] {
+            return CivilDate(year: date.year, month: date.month, day: date.day + 1)
+        }
+        return date.month < 12
+            ? CivilDate(year: date.year, month: date.month + 1, day: 1)
+            : CivilDate(year: date.year + 1, month: 1, day: 1)
+    }
+}

@@ -1,0 +1,109 @@
+import Dispatch
+import Synchronization
+import Testing
+
+@testable import Telemetry
+
+/// Collects what a log writes.
+final class Sink: Sendable {
+    private let bytes = Mutex<[UInt8]>([])
+
+    var write: @Sendable ([UInt8]) -> Void {
+        { lines in self.bytes.withLock { $0 += lines } }
+    }
+
+    var lines: [Substring] {
+        String(decoding: bytes.withLock { $0 }, as: UTF8.self).split(separator: "\n")
+    }
+}
+
+@Suite("Access log")
+struct AccessLogTests {
+    @Test("Each recorder's lines come in order and whole")
+    func order() async {
+        let sink = Sink()
+        let log = AccessLog(write: sink.write)
+        await withTaskGroup { group in
+            for loop in 0..<4 {
+                let recorder = log.makeRecorder()
+                group.addTask {
+                    for number in 0..<2000 { recorder.record(record(requestID: "\(loop)-\(number)")) }
+                }
+            }
+        }
+        log.shutdown()
+        let lines = sink.lines
+        #expect(lines.count == 8000)
+        for loop in 0..<4 {
+            let own = lines.filter { $0.contains("\"request_id\":\"\(loop)-") }
+            let isOrdered = own.enumerated().allSatisfy { $1.contains("\"\(loop)-\($0)\"") }
+            #expect(own.count == 2000 && isOrdered)
+        }
+        #expect(log.dropped == 0)
+    }
+
+    @Test("Lines are written without being asked for")
+    func interval() async {
+        let (lines, continuation) = AsyncStream.makeStream(of: [UInt8].self)
+        let log = AccessLog { continuation.yield($0) }
+        log.makeRecorder().record(record(requestID: "alone"))
+        var iterator = lines.makeAsyncIterator()
+        let first = await iterator.next()
+        #expect(first.map { String(decoding: $0, as: UTF8.self) }?.contains("alone") == true)
+        log.shutdown()
+    }
+
+    @Test("A stalled writer costs records, not time, and they are counted")
+    func overflow() {
+        let sink = Sink()
+        let gate = Gate()
+        let log = AccessLog(capacity: 10) { lines in
+            gate.wait()
+            sink.write(lines)
+        }
+        let recorder = log.makeRecorder()
+        // The writer takes at most one batch of ten before it stands at the gate, so of 100 at least 80 are dropped.
+        for number in 0..<100 { recorder.record(record(requestID: "\(number)")) }
+        #expect(log.dropped >= 80)
+        gate.open()
+        log.shutdown()
+        #expect(sink.lines.count + log.dropped == 100)
+        recorder.record(record(requestID: "later"))
+        log.flush()
+        #expect(sink.lines.last?.contains("later") == true)
+    }
+
+    @Test("A large burst is written in pieces of whole lines")
+    func pieces() {
+        let pieces = Mutex<[[UInt8]]>([])
+        let log = AccessLog(capacity: 100_000) { lines in pieces.withLock { $0.append(lines) } }
+        let recorder = log.makeRecorder()
+        for _ in 0..<5000 { recorder.record(record()) }
+        log.shutdown()
+        let written = pieces.withLock { $0 }
+        #expect(written.allSatisfy { $0.last == 0x0A && $0.count < 80 << 10 })
+        #expect(written.reduce(0) { $0 + $1.count { $0 == 0x0A } } == 5000)
+    }
+
+    @Test("Shutting down twice writes nothing twice")
+    func twice() {
+        let sink = Sink()
+        let log = AccessLog(write: sink.write)
+        log.makeRecorder().record(record())
+        log.shutdown()
+        log.shutdown()
+        #expect(sink.lines.count == 1)
+    }
+}
+
+/// Keeps threads waiting until it is opened.
+final class Gate: Sendable {
+    private let semaphore = DispatchSemaphore(value: 0)
+
+    func open() { semaphore.signal() }
+
+    func wait() {
+        semaphore.wait()
+        semaphore.signal()
+    }
+}

@@ -1,0 +1,158 @@
+import Testing
+
+@testable import Telemetry
+
+@Suite("Metrics")
+struct MetricsTests {
+    private static let labels = MetricsLabels(
+        routes: ["api", "he\"al\\th\n"], upstreams: ["main", "files"], denialReasons: ["expired", "no-token"],
+        directCognitoOperations: ["InitiateAuth"])
+
+    private func samples(_ registry: MetricsRegistry) -> [Substring] {
+        registry.render().split(separator: "\n")
+    }
+
+    @Test("Event loops are summed")
+    func summed() {
+        let registry = MetricsRegistry(labels: Self.labels)
+        let loops = [registry.makeLoopMetrics(), registry.makeLoopMetrics()]
+        for loop in loops {
+            loop.connectionOpened()
+            loop.connectionOpened()
+            loop.connectionClosed()
+            for _ in 0..<3 { loop.requestBegan() }
+            loop.requestEnded(route: 0, status: 200, duration: 900, upstreamDuration: 700)
+            loop.requestEnded(route: nil, status: 404, duration: 40_000_000, upstreamDuration: nil)
+            loop.denied("expired")
+            loop.denied("never heard of")
+            loop.directCognitoCall(operation: "InitiateAuth")
+            loop.directCognitoCall(operation: "Evil\n")
+            loop.directCognitoCall(operation: nil)
+            loop.received(bytes: 10)
+            loop.sent(bytes: 20)
+            loop.tokenCacheHit()
+            loop.tokenCacheMiss()
+            loop.upstreamConnectionOpened(0)
+            loop.upstreamConnectionReused(1)
+            loop.upstreamFailed(1)
+            loop.upstreamRetried(0)
+        }
+        let samples = samples(registry)
+        for expected in [
+            "gatehouse_client_connections_total 4", "gatehouse_client_connections_open 2",
+            "gatehouse_requests_in_flight 2",
+            #"gatehouse_requests_total{route="api",status="2xx"} 2"#,
+            #"gatehouse_requests_total{route="none",status="4xx"} 2"#,
+            #"gatehouse_requests_total{route="he\"al\\th\n",status="2xx"} 0"#,
+            #"gatehouse_denials_total{reason="expired"} 2"#, #"gatehouse_denials_total{reason="no-token"} 0"#,
+            #"gatehouse_denials_total{reason="other"} 2"#,
+            #"gatehouse_direct_cognito_calls_total{operation="InitiateAuth"} 2"#,
+            #"gatehouse_direct_cognito_calls_total{operation="other"} 4"#,
+            "gatehouse_client_received_bytes_total 20", "gatehouse_client_sent_bytes_total 40",
+            #"gatehouse_token_cache_total{result="hit"} 2"#, #"gatehouse_token_cache_total{result="miss"} 2"#,
+            #"gatehouse_upstream_connections_opened_total{upstream="main"} 2"#,
+            #"gatehouse_upstream_connections_reused_total{upstream="files"} 2"#,
+            #"gatehouse_upstream_failures_total{upstream="files"} 2"#,
+            #"gatehouse_upstream_retries_total{upstream="main"} 2"#,
+            #"gatehouse_request_duration_seconds_bucket{le="0.0005"} 0"#,
+            #"gatehouse_request_duration_seconds_bucket{le="0.001"} 2"#,
+            #"gatehouse_request_duration_seconds_bucket{le="30"} 2"#,
+            #"gatehouse_request_duration_seconds_bucket{le="+Inf"} 4"#,
+            "gatehouse_request_duration_seconds_sum 80.001800", "gatehouse_request_duration_seconds_count 4",
+            "gatehouse_upstream_duration_seconds_sum 0.001400", "gatehouse_upstream_duration_seconds_count 2",
+        ] {
+            #expect(samples.contains(Substring(expected)), "\(expected) is missing")
+        }
+        #expect(!registry.render().contains("Evil"))
+    }
+
+    @Test(
+        "A status counts in its class",
+        arguments: [
+            (100, "1xx"), (199, "1xx"), (200, "2xx"), (304, "3xx"), (499, "4xx"), (599, "5xx"), (0, "other"),
+            (99, "other"), (600, "other"), (-1, "other"), (.max, "other"),
+        ])
+    func statusClasses(status: Int, expected: String) {
+        #expect(StatusClass.labels[StatusClass.index(of: status)] == expected)
+    }
+
+    @Test("An index out of range counts somewhere harmless", arguments: [-1, 2, 3, 1000])
+    func outOfRange(index: Int) {
+        let registry = MetricsRegistry(labels: Self.labels)
+        let loop = registry.makeLoopMetrics()
+        loop.requestEnded(route: index, status: 200, duration: 1, upstreamDuration: nil)
+        loop.upstreamFailed(index)
+        let samples = samples(registry)
+        #expect(samples.contains(#"gatehouse_requests_total{route="none",status="2xx"} 1"#))
+        #expect(samples.contains(#"gatehouse_upstream_failures_total{upstream="main"} 0"#))
+        #expect(samples.contains(#"gatehouse_upstream_failures_total{upstream="files"} 0"#))
+    }
+
+    @Test("Readings are taken when metrics are asked for")
+    func readings() {
+        let registry = MetricsRegistry(labels: Self.labels) {
+            MetricsReadings(
+                keySets: [
+                    .init(issuer: "users", refreshes: 3, failures: 1, ageSeconds: 12.5),
+                    .init(issuer: "staff", refreshes: 0, failures: 4, ageSeconds: nil),
+                ], accessLogDropped: 7, isReady: false)
+        }
+        let samples = samples(registry)
+        #expect(samples.contains(#"gatehouse_key_set_refreshes_total{issuer="users"} 3"#))
+        #expect(samples.contains(#"gatehouse_key_set_failures_total{issuer="staff"} 4"#))
+        #expect(samples.contains(#"gatehouse_key_set_age_seconds{issuer="users"} 12.5"#))
+        #expect(!samples.contains { $0.hasPrefix(#"gatehouse_key_set_age_seconds{issuer="staff"}"#) })
+        #expect(samples.contains("gatehouse_access_log_dropped_total 7"))
+        #expect(samples.contains("gatehouse_ready 0"))
+    }
+
+    /// The format's rules: each sample belongs to the metric whose HELP and TYPE came last, none is given twice, and
+    /// the text ends with a newline.
+    @Test("The text keeps the format's rules")
+    func format() throws {
+        let registry = MetricsRegistry(labels: Self.labels)
+        registry.makeLoopMetrics().requestEnded(route: 0, status: 500, duration: 1, upstreamDuration: 1)
+        let text = registry.render()
+        #expect(text.hasSuffix("\n"))
+        var metric = ""
+        var seen: Set<Substring> = []
+        var names: Set<String> = []
+        for line in text.split(separator: "\n", omittingEmptySubsequences: false).dropLast() {
+            if line.hasPrefix("# HELP ") {
+                metric = String(line.dropFirst(7).prefix { $0 != " " })
+                #expect(names.insert(metric).inserted, "\(metric) is there twice")
+            } else if line.hasPrefix("# TYPE ") {
+                #expect(line.dropFirst(7).hasPrefix(metric + " "))
+            } else {
+                let name = line.prefix { $0 != " " && $0 != "{" }
+                #expect(["", "_bucket", "_sum", "_count"].contains { metric + $0 == name }, "\(line)")
+                let key = try #require(line.lastIndex(of: " ").map { line[..<$0] })
+                #expect(seen.insert(key).inserted, "\(key) is there twice")
+                #expect(Double(line[key.endIndex...].dropFirst()) != nil, "\(line)")
+            }
+        }
+        #expect(names.allSatisfy { $0.hasPrefix("gatehouse_") })
+    }
+
+    @Test(
+        "A duration counts under the first limit that is not below it",
+        arguments: [
+            (0, "0.0005"), (500, "0.0005"), (501, "0.001"), (30_000_000, "30"), (30_000_001, "+Inf"),
+        ] as [(Int64, String)])
+    func buckets(microseconds: Int64, limit: String) throws {
+        let histogram = DurationHistogram()
+        histogram.observe(microseconds: microseconds)
+        let counts = DurationHistogram.sum([histogram]).counts
+        let index = try #require(counts.firstIndex(of: 1))
+        #expect((DurationHistogram.limits.map(\.seconds) + ["+Inf"])[index] == limit)
+    }
+
+    @Test(
+        "Seconds are exact",
+        arguments: [
+            (0, "0.000000"), (1, "0.000001"), (1_234_567, "1.234567"), (-1, "-0.000001"), (60_000_000, "60.000000"),
+        ] as [(Int64, String)])
+    func seconds(microseconds: Int64, expected: String) {
+        #expect(PrometheusText.seconds(microseconds: microseconds) == expected)
+    }
+}
