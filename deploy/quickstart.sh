@@ -84,7 +84,9 @@ umask 077
 [ -s "$GATEHOUSE_STATE/client-secret" ] \
     || python3 -c 'import secrets; print(secrets.token_hex(26), end="")' >"$GATEHOUSE_STATE/client-secret"
 cat >"$GATEHOUSE_STATE/local-pool.yaml" <<YAML
-listen: {host: 127.0.0.1, port: $GATEHOUSE_POOL_PORT}
+listen:
+  host: 127.0.0.1
+  port: $GATEHOUSE_POOL_PORT
 region: eu-central-1
 pool_id: eu-central-1_Quickstart
 client:

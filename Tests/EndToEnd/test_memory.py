@@ -49,6 +49,14 @@ class BulkBackend:
             writer.close()
 
     def stop(self) -> None:
+        async def end_connections() -> None:
+            mine = asyncio.current_task()
+            tasks = [task for task in asyncio.all_tasks() if task is not mine]
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
+
+        asyncio.run_coroutine_threadsafe(end_connections(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
 

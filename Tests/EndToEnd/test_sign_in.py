@@ -35,7 +35,7 @@ def test_the_access_token_opens_the_backend(account, gateway):
 def test_the_refresh_token_is_sealed(account, gateway):
     """The client's refresh token is not Cognito's, is no JWT, and opens nothing."""
     sealed = account.login(*ADA).json()["refresh_token"]
-    assert sealed.count(".") not in (2, 4)
+    assert not sealed.startswith("eyJ")
     response = raw.exchange(gateway.port, "GET", "/api/v1/whoami", bearer(sealed))
     assert response.status == 401
 

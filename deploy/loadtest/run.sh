@@ -120,7 +120,9 @@ nginx_worker=$(worker_of "${pids[-1]}")
 
 export CLIENT_SECRET=loadtestclientsecret0000000000000000000000000000000
 cat >"$work/pool.yaml" <<YAML
-listen: {host: 127.0.0.1, port: $pool_port}
+listen:
+  host: 127.0.0.1
+  port: $pool_port
 region: eu-central-1
 pool_id: eu-central-1_Loadtest
 client: {id: loadtestclient000000000000, secret: "\${CLIENT_SECRET}"}
