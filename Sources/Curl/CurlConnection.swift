@@ -47,6 +47,10 @@ package final class CurlConnection: CurlTransfer {
     /// The end, or an error, waits behind the bytes that are there, and is announced only once.
     private var sawHangUp = false
 
+    /// libcurl caps a receive at its buffer's size, by default this many bytes: fewer were all there were,
+    /// whatever was asked for.
+    private static let shortReceive = 16 << 10
+
     /// Starts to connect; the delegate hears how it went.
     package init(to target: CurlTarget, on loop: CurlLoop) throws(CurlFailure) {
         self.loop = loop
@@ -56,6 +60,7 @@ package final class CurlConnection: CurlTransfer {
             url: target.url, allowedSchemes: "http,https", connectTimeout: target.connectTimeout)
         try easy.set(CURLOPT_CONNECT_ONLY, 1)
         try easy.set(CURLOPT_FRESH_CONNECT, 1)
+        try easy.set(CURLOPT_BUFFERSIZE, CurlLoop.receiveSize)
         try loop.add(self)
     }
 
@@ -125,7 +130,7 @@ package final class CurlConnection: CurlTransfer {
         guard count > 0 else { return .end }
         // A short read of a plain socket has emptied it, and epoll tells of what comes later. What TLS has
         // decrypted ahead, epoll does not know of.
-        if !isTLS, !sawHangUp, count < CurlLoop.receiveSize { isDrained = true }
+        if !isTLS, !sawHangUp, count < Self.shortReceive { isDrained = true }
         return .bytes(loop.scratch)
     }
 

@@ -212,7 +212,13 @@ package final class UpstreamExchange {
         guard !isReceiving else { return }
         isReceiving = true
         defer { isReceiving = false }
-        while !isPaused, phase != .done, let connection, isUp {
+        while phase != .done, let connection, isUp {
+            if isPaused {
+                // What the client is slow to take must at least be on its way to it; that alone may make room.
+                receiver?.upstreamPaused()
+                guard !isPaused else { return }
+                continue
+            }
             switch connection.receive() {
             case .nothingYet:
                 if phase == .body { receiver?.upstreamPaused() }
@@ -222,8 +228,6 @@ package final class UpstreamExchange {
             case .bytes(let bytes): understand(bytes)
             }
         }
-        // What the client is slow to take must at least be on its way to it.
-        if phase == .body { receiver?.upstreamPaused() }
     }
 
     private func ended() {
