@@ -59,7 +59,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        deadline = .now() + settings.keepAliveTimeout
+        deadline = connections.now + settings.keepAliveTimeout
         connections.insert(self)
     }
 
@@ -123,7 +123,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
             case nil:
                 return false
             case .data(let data):
-                deadline = .now() + settings.bodyIdleTimeout
+                deadline = connections.now + settings.bodyIdleTimeout
                 outstanding?.continueIsDue = false
                 context.fireChannelRead(wrapInboundOut(.body(data)))
             case .end:
@@ -136,7 +136,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     private func awaitHead() {
         if parser.isInHead, !headDeadlineIsSet {
             headDeadlineIsSet = true
-            deadline = .now() + settings.headTimeout
+            deadline = connections.now + settings.headTimeout
         }
     }
     private var headDeadlineIsSet = false
@@ -154,7 +154,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
             context.fireChannelRead(wrapInboundOut(.end(nil)))
         } else {
             reading = .body(BodyDecoder(head.framing))
-            deadline = .now() + settings.bodyIdleTimeout
+            deadline = connections.now + settings.bodyIdleTimeout
             context.fireChannelRead(wrapInboundOut(.head(head.request)))
         }
     }
@@ -170,7 +170,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     private func fail(_ fault: ListenerFault, _ context: ChannelHandlerContext) {
         input = ByteBuffer()
         reading = .discarding
-        deadline = .now() + Self.lingering
+        deadline = connections.now + Self.lingering
         if outstanding?.responseHasBegun == true {
             context.fireErrorCaught(ChannelError.inputClosed)
             return
@@ -261,7 +261,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
         if encoder.mustClose || !current.keepAlive || !current.requestIsComplete {
             closeAfterResponse(context)
         } else {
-            deadline = .now() + settings.keepAliveTimeout
+            deadline = connections.now + settings.keepAliveTimeout
             nextRequest(context)
         }
     }
@@ -289,7 +289,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
             context.close(promise: nil)
             return
         }
-        deadline = .now() + Self.lingering
+        deadline = connections.now + Self.lingering
         context.close(mode: .output, promise: nil)
         context.read()
     }
