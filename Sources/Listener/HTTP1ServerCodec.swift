@@ -42,6 +42,8 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     private var isDecoding = false
     private var isDraining = false
     private var readIsPending = false
+    /// Whether the client's bytes are awaited. They are not while the service wants no more of a body.
+    private var isReading = false
     private var context: ChannelHandlerContext?
 
     var setIndex = -1
@@ -71,6 +73,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     // MARK: Requests
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        isReading = false
         var bytes = unwrapInboundIn(data)
         if case .discarding = reading { return }
         if input.readableBytes == 0 {
@@ -123,7 +126,6 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
             case nil:
                 return false
             case .data(let data):
-                deadline = connections.now + settings.bodyIdleTimeout
                 outstanding?.continueIsDue = false
                 context.fireChannelRead(wrapInboundOut(.body(data)))
             case .end:
@@ -187,8 +189,14 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
         if outstanding != nil, input.readableBytes > 0, !isDecoding {
             readIsPending = true
         } else {
-            context.read()
+            awaitBytes(context)
         }
+    }
+
+    private func awaitBytes(_ context: ChannelHandlerContext) {
+        isReading = true
+        if case .body = reading { deadline = connections.now + settings.bodyIdleTimeout }
+        context.read()
     }
 
     // MARK: Responses
@@ -274,7 +282,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
         if !isDecoding, input.readableBytes > 0 { decode(context) }
         if readIsPending {
             readIsPending = false
-            context.read()
+            awaitBytes(context)
         }
     }
 
@@ -312,6 +320,9 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
             break
         case .head where !parser.isInHead && input.readableBytes == 0:
             context.close(promise: nil)
+        case .body where !isReading:
+            // It is the service that is slow. The client's time begins when it is read from again.
+            deadline = connections.now + settings.bodyIdleTimeout
         case .head, .body:
             fail(.requestTimeout, context)
         }
