@@ -12,7 +12,7 @@ final class Wire {
     let connections: ConnectionSet
     let service: ScriptedService
     private let socket = Socket()
-    private var received = ""
+    private var kernel: [String] = []
 
     init(
         _ service: ScriptedService = ScriptedService(),
@@ -34,15 +34,27 @@ final class Wire {
         _ = try? channel.finish(acceptAlreadyClosed: true)
     }
 
-    /// The client sends this as one arrival; then the channel asks for more, as one of a socket does.
+    /// The client sends this as one arrival. It waits in the kernel for as long as nobody reads.
     func send(_ text: String) throws {
-        guard !isClosed else { return }
-        try channel.writeInbound(ByteBuffer(string: text))
-        channel.read()
+        kernel.append(text)
+        try deliver()
     }
+
+    /// What has arrived goes up when it is read; then the channel asks for more, as one of a socket does.
+    private func deliver() throws {
+        while socket.isReading, !isClosed, !kernel.isEmpty {
+            socket.isReading = false
+            try channel.writeInbound(ByteBuffer(string: kernel.removeFirst()))
+            channel.read()
+        }
+    }
+
+    /// What has been sent and not been read.
+    var unread: String { kernel.joined() }
 
     /// Everything the client got since it was last asked.
     func take() throws -> String {
+        try deliver()
         var text = ""
         while let bytes = try channel.readOutbound(as: ByteBuffer.self) { text += String(buffer: bytes) }
         return text
@@ -57,12 +69,8 @@ final class Wire {
     var isClosed: Bool { socket.isClosed }
     var isHalfClosed: Bool { socket.isHalfClosed }
 
-    /// Whether a read that the channel asks for would reach the socket now.
-    func readReachesSocket() -> Bool {
-        let before = socket.reads
-        channel.read()
-        return socket.reads > before
-    }
+    /// Whether what the client sends now would be read.
+    var isReading: Bool { socket.isReading }
 
     /// How many reads have reached the socket.
     var reads: Int { socket.reads }
@@ -84,11 +92,13 @@ private final class Socket: ChannelOutboundHandler {
     typealias OutboundOut = ByteBuffer
 
     var reads = 0
+    var isReading = false
     var isHalfClosed = false
     var isClosed = false
 
     func read(context: ChannelHandlerContext) {
         reads += 1
+        isReading = true
         context.read()
     }
 
