@@ -185,8 +185,9 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     // MARK: Backpressure
 
     func read(context: ChannelHandlerContext) {
-        // A client that sends the next requests before it has this answer waits in its own kernel.
-        if outstanding != nil, input.readableBytes > 0, !isDecoding {
+        // A client that sends the next requests before it has this answer waits in its own kernel. What is left of
+        // the present request's body, such as half a chunk's size, needs the bytes that follow.
+        if case .head = reading, outstanding != nil, input.readableBytes > 0, !isDecoding {
             readIsPending = true
         } else {
             awaitBytes(context)
