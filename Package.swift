@@ -98,12 +98,19 @@ let package = Package(
         .testTarget(
             name: "ListenerTests",
             dependencies: [
-                "Listener", "Pipeline", httpTypes, nioHTTPTypes, nio("NIOCore"), nio("NIOEmbedded"), nio("NIOPosix"),
+                "Listener", "HTTP1", "Pipeline", httpTypes, nioHTTPTypes, nio("NIOCore"), nio("NIOEmbedded"),
+                nio("NIOPosix"),
             ],
             swiftSettings: strict),
         .testTarget(
             name: "UpstreamTests",
             dependencies: ["Upstream", "Curl", "HTTP1", "Pipeline", httpTypes, nio("NIOCore"), nio("NIOPosix")],
+            swiftSettings: strict),
+        .testTarget(
+            name: "GatewayTests",
+            dependencies: [
+                "Gateway", "Pipeline", "SignIn", "Settings", "Upstream", "Cryptography", httpTypes, logging,
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "SignInTests", dependencies: ["SignIn", "Pipeline", "Cryptography", "Upstream", httpTypes, logging],

@@ -13,6 +13,7 @@ protocol TimedConnection: AnyObject {
 /// The connections of one event loop. One look at all of them now and then replaces a timer for each, which
 /// every request would have to move.
 final class ConnectionSet {
+    private let eventLoop: any EventLoop
     private var connections: [any TimedConnection] = []
     private var sweep: RepeatedTask?
     private var isDraining = false
@@ -22,6 +23,7 @@ final class ConnectionSet {
     private static let interval = TimeAmount.milliseconds(250)
 
     init(eventLoop: any EventLoop) {
+        self.eventLoop = eventLoop
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         sweep = eventLoop.scheduleRepeatedTask(initialDelay: Self.interval, delay: Self.interval) { _ in
             bound.value.checkDeadlines()
@@ -29,6 +31,9 @@ final class ConnectionSet {
     }
 
     var count: Int { connections.count }
+
+    /// The event loop's clock, which every deadline is of.
+    var now: NIODeadline { eventLoop.now }
 
     func insert(_ connection: any TimedConnection) {
         connection.setIndex = connections.count
@@ -52,7 +57,7 @@ final class ConnectionSet {
     }
 
     private func checkDeadlines() {
-        let now = NIODeadline.now()
+        let now = self.now
         for connection in connections where connection.deadline <= now { connection.deadlinePassed() }
     }
 

@@ -20,6 +20,7 @@ struct HTTP1ResponseEncoder {
         _ head: HTTPResponse, toHead: Bool, minorVersion: Int, keepAlive: Bool, to buffer: inout ByteBuffer
     ) {
         buffer.writeStatusLine(head.status)
+        let code = head.status.code
         var length: Int?
         mustClose = !keepAlive
         for field in head.headerFields {
@@ -28,10 +29,13 @@ struct HTTP1ResponseEncoder {
                 mustClose = true
                 continue
             }
-            if field.name == .contentLength { length = Int(field.value) }
+            if field.name == .contentLength {
+                // RFC 9110 §8.6: never with 1xx or 204, not even 0.
+                if code < 200 || code == 204 { continue }
+                length = Int(field.value)
+            }
             buffer.writeFieldLine(field)
         }
-        let code = head.status.code
         if toHead || code < 200 || code == 204 || code == 304 {
             body = .none
         } else if let length {

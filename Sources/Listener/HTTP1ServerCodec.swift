@@ -42,6 +42,8 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     private var isDecoding = false
     private var isDraining = false
     private var readIsPending = false
+    /// Whether the client's bytes are awaited. They are not while the service wants no more of a body.
+    private var isReading = false
     private var context: ChannelHandlerContext?
 
     var setIndex = -1
@@ -59,7 +61,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        deadline = .now() + settings.keepAliveTimeout
+        deadline = connections.now + settings.keepAliveTimeout
         connections.insert(self)
     }
 
@@ -71,6 +73,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     // MARK: Requests
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        isReading = false
         var bytes = unwrapInboundIn(data)
         if case .discarding = reading { return }
         if input.readableBytes == 0 {
@@ -123,7 +126,6 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
             case nil:
                 return false
             case .data(let data):
-                deadline = .now() + settings.bodyIdleTimeout
                 outstanding?.continueIsDue = false
                 context.fireChannelRead(wrapInboundOut(.body(data)))
             case .end:
@@ -136,7 +138,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     private func awaitHead() {
         if parser.isInHead, !headDeadlineIsSet {
             headDeadlineIsSet = true
-            deadline = .now() + settings.headTimeout
+            deadline = connections.now + settings.headTimeout
         }
     }
     private var headDeadlineIsSet = false
@@ -154,7 +156,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
             context.fireChannelRead(wrapInboundOut(.end(nil)))
         } else {
             reading = .body(BodyDecoder(head.framing))
-            deadline = .now() + settings.bodyIdleTimeout
+            deadline = connections.now + settings.bodyIdleTimeout
             context.fireChannelRead(wrapInboundOut(.head(head.request)))
         }
     }
@@ -170,7 +172,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     private func fail(_ fault: ListenerFault, _ context: ChannelHandlerContext) {
         input = ByteBuffer()
         reading = .discarding
-        deadline = .now() + Self.lingering
+        deadline = connections.now + Self.lingering
         if outstanding?.responseHasBegun == true {
             context.fireErrorCaught(ChannelError.inputClosed)
             return
@@ -183,12 +185,19 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     // MARK: Backpressure
 
     func read(context: ChannelHandlerContext) {
-        // A client that sends the next requests before it has this answer waits in its own kernel.
-        if outstanding != nil, input.readableBytes > 0, !isDecoding {
+        // A client that sends the next requests before it has this answer waits in its own kernel. What is left of
+        // the present request's body, such as half a chunk's size, needs the bytes that follow.
+        if case .head = reading, outstanding != nil, input.readableBytes > 0, !isDecoding {
             readIsPending = true
         } else {
-            context.read()
+            awaitBytes(context)
         }
+    }
+
+    private func awaitBytes(_ context: ChannelHandlerContext) {
+        isReading = true
+        if case .body = reading { deadline = connections.now + settings.bodyIdleTimeout }
+        context.read()
     }
 
     // MARK: Responses
@@ -261,7 +270,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
         if encoder.mustClose || !current.keepAlive || !current.requestIsComplete {
             closeAfterResponse(context)
         } else {
-            deadline = .now() + settings.keepAliveTimeout
+            deadline = connections.now + settings.keepAliveTimeout
             nextRequest(context)
         }
     }
@@ -274,7 +283,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
         if !isDecoding, input.readableBytes > 0 { decode(context) }
         if readIsPending {
             readIsPending = false
-            context.read()
+            awaitBytes(context)
         }
     }
 
@@ -289,7 +298,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
             context.close(promise: nil)
             return
         }
-        deadline = .now() + Self.lingering
+        deadline = connections.now + Self.lingering
         context.close(mode: .output, promise: nil)
         context.read()
     }
@@ -312,6 +321,9 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
             break
         case .head where !parser.isInHead && input.readableBytes == 0:
             context.close(promise: nil)
+        case .body where !isReading:
+            // It is the service that is slow. The client's time begins when it is read from again.
+            deadline = connections.now + settings.bodyIdleTimeout
         case .head, .body:
             fail(.requestTimeout, context)
         }

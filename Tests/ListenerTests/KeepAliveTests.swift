@@ -1,0 +1,206 @@
+import HTTPTypes
+import NIOCore
+import Testing
+
+@testable import Listener
+
+@Suite("Listener: one request after the other")
+struct KeepAliveTests {
+    static let get = "GET /a HTTP/1.1\r\nHost: h\r\n\r\n"
+
+    static func response(_ text: String, _ fields: String = "") -> String {
+        "HTTP/1.1 200 OK\r\nContent-Length: \(text.utf8.count)\r\n\(fields)\r\n\(text)"
+    }
+
+    @Test("A connection serves one request after the other")
+    func keepAlive() throws {
+        let wire = try Wire(ScriptedService { $0.answer(.ok, $0.request.head.path ?? "") })
+        for path in ["/a", "/b", "/c"] {
+            try wire.send("GET \(path) HTTP/1.1\r\nHost: h\r\n\r\n")
+            #expect(try wire.take() == Self.response(path))
+        }
+        #expect(!wire.isClosed)
+        #expect(wire.service.opened == 1)
+        try wire.disconnect()
+        #expect(wire.service.closed == 1)
+        #expect(wire.connections.count == 0)
+    }
+
+    @Test("The service gets the head as it was sent, whose peer it is and what body comes")
+    func request() throws {
+        let wire = try Wire()
+        try wire.send("POST /a?b=c HTTP/1.1\r\nHost: example.com:8080\r\nX-A: 1\r\nContent-Length: 3\r\n\r\nabc")
+        let exchange = try #require(wire.service.exchanges.first)
+        #expect(exchange.request.head.method == .post)
+        #expect(exchange.request.head.path == "/a?b=c")
+        #expect(exchange.request.head.authority == "example.com:8080")
+        #expect(exchange.request.head.scheme == "http")
+        #expect(exchange.request.peer == "203.0.113.7")
+        #expect(exchange.request.body == .length(3))
+        #expect(exchange.body == "abc")
+        #expect(exchange.ends == 1)
+    }
+
+    @Test(
+        "A request is the same however its bytes arrive",
+        arguments: [
+            "POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 6\r\n\r\nabcdef",
+            "POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n2\r\nab\r\n4;x=y\r\ncdef\r\n0\r\nX: y\r\n\r\n",
+        ])
+    func arrivals(text: String) throws {
+        for size in 1..<text.utf8.count {
+            let wire = try Wire()
+            var rest = Substring(text)
+            while !rest.isEmpty {
+                try wire.send(String(rest.prefix(size)))
+                rest = rest.dropFirst(size)
+            }
+            #expect(wire.service.paths == ["/a"])
+            #expect(wire.service.exchanges.first?.body == "abcdef")
+            #expect(wire.service.exchanges.first?.ends == 1)
+            wire.service.exchanges.first?.answer(.ok, "x")
+            #expect(try wire.take() == Self.response("x"))
+            #expect(!wire.isClosed)
+        }
+    }
+
+    @Test("Pipelined requests are begun and answered in order, though later answers would be ready first")
+    func pipelining() throws {
+        let wire = try Wire(ScriptedService { if $0.request.head.path != "/a" { $0.answer(.ok, "later") } })
+        try wire.send(Self.get + "GET /b HTTP/1.1\r\nHost: h\r\n\r\nGET /c HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(wire.service.paths == ["/a"])
+        #expect(try wire.take() == "")
+        wire.service.exchanges[0].answer(.ok, "first")
+        #expect(wire.service.paths == ["/a", "/b", "/c"])
+        #expect(try wire.take() == Self.response("first") + Self.response("later") + Self.response("later"))
+    }
+
+    @Test("A pipelined request waits for the end of a streamed answer, and for the end of the body before it")
+    func pipeliningAndBodies() throws {
+        let wire = try Wire()
+        try wire.send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 2\r\n\r\nxy" + Self.get)
+        #expect(wire.service.paths == ["/a"])
+        wire.service.exchanges[0].start()
+        wire.service.exchanges[0].write("one")
+        #expect(wire.service.paths == ["/a"])
+        wire.service.exchanges[0].end()
+        #expect(wire.service.paths == ["/a", "/a"])
+        #expect(wire.service.exchanges[0].body == "xy")
+        #expect(wire.service.exchanges[1].request.body == .none)
+    }
+
+    @Test("A thousand requests in one arrival are answered without recursion growing with them")
+    func longPipeline() throws {
+        let wire = try Wire(ScriptedService { $0.answer(.ok, "") })
+        try wire.send(String(repeating: Self.get, count: 1000))
+        #expect(wire.service.exchanges.count == 1000)
+        #expect(try wire.take() == String(repeating: Self.response(""), count: 1000))
+        let slow = try Wire()
+        try slow.send(String(repeating: Self.get, count: 1000))
+        for index in 0..<1000 { slow.service.exchanges[index].answer() }
+        #expect(try slow.take() == String(repeating: Self.response(""), count: 1000))
+    }
+
+    @Test("While a request is answered, those behind it wait in the client's kernel")
+    func pipeliningBackpressure() throws {
+        let wire = try Wire()
+        try wire.send(Self.get)
+        // One arrival is taken, so that the client's leaving is noticed.
+        #expect(wire.isReading)
+        try wire.send(Self.get)
+        #expect(!wire.isReading)
+        try wire.send("GET /c HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(wire.unread.hasPrefix("GET /c"))
+        wire.service.exchanges[0].answer()
+        #expect(wire.isReading)
+        wire.service.exchanges[1].answer()
+        _ = try wire.take()
+        #expect(wire.unread == "")
+        #expect(wire.service.paths == ["/a", "/a", "/c"])
+    }
+
+    @Test(
+        "A client that will send no more gets its answer and the end",
+        arguments: [
+            ("HTTP/1.1", "Connection: close\r\n"), ("HTTP/1.1", "Connection: x, Close\r\n"), ("HTTP/1.0", ""),
+            ("HTTP/1.0", "Connection: close\r\n"),
+        ])
+    func lastRequest(version: String, field: String) throws {
+        let wire = try Wire(ScriptedService { $0.answer(.ok, "x") })
+        try wire.send("GET /a \(version)\r\nHost: h\r\n\(field)\r\n")
+        #expect(try wire.take() == Self.response("x", "Connection: close\r\n"))
+        #expect(wire.isClosed)
+    }
+
+    @Test("An HTTP/1.0 client that asks for it keeps its connection, and is told so")
+    func oldKeepAlive() throws {
+        let wire = try Wire(ScriptedService { $0.answer(.ok, "x") })
+        for _ in 0..<2 {
+            try wire.send("GET /a HTTP/1.0\r\nHost: h\r\nConnection: keep-alive\r\n\r\n")
+            #expect(try wire.take() == Self.response("x", "Connection: keep-alive\r\n"))
+        }
+        #expect(!wire.isClosed)
+    }
+
+    @Test("A request behind the last one is not begun")
+    func afterTheLast() throws {
+        let wire = try Wire(ScriptedService { $0.answer(.ok, "x") })
+        try wire.send("GET /a HTTP/1.1\r\nHost: h\r\nConnection: close\r\n\r\nGET /b HTTP/1.1\r\nHost: h\r\n\r\n")
+        #expect(wire.service.paths == ["/a"])
+        #expect(try wire.take() == Self.response("x", "Connection: close\r\n"))
+        // With unread input a full close would reset the connection, and the answer with it.
+        #expect(wire.isHalfClosed)
+        #expect(!wire.isClosed)
+        wire.advance(.seconds(3))
+        #expect(wire.isClosed)
+    }
+
+    @Test("The service can end the connection with its answer")
+    func closedByService() throws {
+        let wire = try Wire(ScriptedService { $0.answer(.badRequest, "x", fields: [.connection: "close"]) })
+        try wire.send(Self.get + Self.get)
+        #expect(
+            try wire.take() == "HTTP/1.1 400 Bad Request\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx")
+        #expect(wire.service.paths == ["/a"])
+        #expect(wire.isHalfClosed)
+    }
+
+    // MARK: Draining
+
+    @Test("Draining closes an idle connection at once and a busy one after its answer")
+    func draining() throws {
+        let idle = try Wire()
+        var drained = 0
+        idle.connections.drain { drained += 1 }
+        idle.run()
+        #expect(idle.isClosed)
+        #expect(drained == 1)
+
+        let busy = try Wire()
+        try busy.send(Self.get)
+        busy.connections.drain { drained += 1 }
+        busy.run()
+        #expect(!busy.isClosed)
+        #expect(drained == 1)
+        busy.service.exchanges[0].answer(.ok, "x")
+        busy.run()
+        #expect(try busy.take() == Self.response("x", "Connection: close\r\n"))
+        #expect(busy.isClosed)
+        #expect(drained == 2)
+    }
+
+    @Test("Draining without connections is done at once; what outlives the grace is closed")
+    func drainingEnds() throws {
+        let wire = try Wire()
+        try wire.send(Self.get)
+        var drained = 0
+        wire.connections.drain { drained += 1 }
+        wire.connections.closeAll()
+        wire.run()
+        #expect(wire.isClosed)
+        #expect(drained == 1)
+        #expect(wire.service.exchanges[0].disconnects == 1)
+        wire.connections.drain { drained += 1 }
+        #expect(drained == 2)
+    }
+}

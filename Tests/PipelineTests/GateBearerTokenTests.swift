@@ -1,0 +1,59 @@
+import HTTPTypes
+import Pipeline
+import Testing
+
+@Suite("Gate: the token of a request")
+struct GateBearerTokenTests {
+    /// The token, or nil where there is none; throws where there are two.
+    struct Repeated: Error {}
+
+    func token(_ values: [String]) throws -> String? {
+        let request = try GateFixture.request("/", values.map { ("Authorization", $0) })
+        switch BearerToken(of: request) {
+        case .none: return nil
+        case .repeated: throw Repeated()
+        case .value(let value, let prefix): return String(value.dropFirst(prefix))
+        }
+    }
+
+    @Test(
+        "The token stands behind the scheme, whose case does not matter, and blanks",
+        arguments: [
+            ("Bearer abc", "abc"), ("bearer abc", "abc"), ("BEARER abc", "abc"), ("bEaReR abc", "abc"),
+            ("Bearer   abc", "abc"), ("Bearer a b", "a b"), ("Bearer abc,def", "abc,def"),
+            ("Bearer Bearer abc", "Bearer abc"), ("Bearer \u{212a}", "\u{212a}"),
+        ])
+    func bearer(value: String, token: String) throws {
+        #expect(try self.token([value]) == token)
+    }
+
+    @Test(
+        "Anything else is no bearer token",
+        arguments: [
+            "", "Bearer", "bearer", "Bear abc", "Bearerabc", "Bearer\tabc", "Bearer:abc", "Bearer,abc", "Basic abc",
+            "Digest Bearer abc", "\"Bearer\" abc", "Token abc", "B\u{45}arers abc", "\u{412}earer abc",
+        ])
+    func others(value: String) throws {
+        #expect(try token([value]) == nil)
+    }
+
+    @Test("Two Authorization fields are never chosen from, also when they are alike or one is of another scheme")
+    func repeated() {
+        let lists = [
+            ["Bearer abc", "Bearer abc"], ["Bearer abc", "Basic abc"], ["Basic abc", "Bearer abc"], ["", ""],
+            ["Bearer a", "Bearer b", "Bearer c"],
+        ]
+        for list in lists { #expect(throws: Repeated.self, "\(list)") { try token(list) } }
+    }
+
+    @Test("No field, no token; a look-alike's is nobody's, and the query's neither")
+    func missing() throws {
+        #expect(try token([]) == nil)
+        let request = try GateFixture.request(
+            "/?access_token=abc", [("X-Authorization", "Bearer abc"), ("Proxy-Authorization", "Bearer abc")])
+        guard case .none = BearerToken(of: request) else {
+            Issue.record("found a token")
+            return
+        }
+    }
+}
