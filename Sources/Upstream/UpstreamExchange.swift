@@ -69,6 +69,7 @@ package final class UpstreamExchange {
     /// - Returns: whether more is wanted now; if not, ``UpstreamResponseReceiver/upstreamWantsBody()`` tells when.
     package func send(body: ByteBuffer) -> Bool {
         guard phase != .done, !requestIsComplete else { return true }
+        forgetWhatIsSent()
         if request.framing == .chunked {
             outbound.writeChunk(body)
         } else if outbound.readableBytes == 0 {
@@ -84,6 +85,15 @@ package final class UpstreamExchange {
             askForBody()
         }
         return !isHoldingBack
+    }
+
+    /// Else what is written behind it would make one buffer of the whole body.
+    private func forgetWhatIsSent() {
+        if outbound.readableBytes == 0 {
+            outbound.clear()
+        } else if outbound.readerIndex >= 64 << 10 {
+            outbound.discardReadBytes()
+        }
     }
 
     /// The request's body is complete.
