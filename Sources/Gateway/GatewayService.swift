@@ -30,7 +30,9 @@ package struct GatewayService: Service {
     }
 
     /// Whether the settings fit together, without starting anything.
-    package static func check(_ settings: GatewaySettings) throws(WiringFault) {
+    ///
+    /// - Throws: ``SettingsFaults``.
+    package static func check(_ settings: GatewaySettings) throws {
         _ = try Wiring.gate(settings, issuers: Wiring.issuers(settings))
     }
 
@@ -181,7 +183,8 @@ package struct GatewayService: Service {
                 requestLine: limits.requestLineBytes, fieldLine: limits.headerLineBytes, head: limits.headerBytes,
                 fieldCount: limits.headerCount),
             headTimeout: TimeAmount(limits.headerTimeout), bodyIdleTimeout: TimeAmount(limits.bodyIdleTimeout),
-            keepAliveTimeout: TimeAmount(limits.keepAliveTimeout))
+            keepAliveTimeout: TimeAmount(limits.keepAliveTimeout),
+            connections: limits.connections)
     }
 
     // MARK: Serve and stop

@@ -2,7 +2,7 @@ internal import HTTPTypes
 
 /// The field lines of one head or trailer section, parsed strictly (RFC 9112 §5).
 struct FieldLines {
-    private(set) var fields = HTTPFields()
+    private var list: [HTTPField] = []
     /// What decides framing and the connection's life, collected on the way.
     private(set) var framing = FramingFields()
 
@@ -11,6 +11,7 @@ struct FieldLines {
     /// Transfer-Encoding and Host are not among ``fields``: they are read here once, and are written again from
     /// what was understood, never copied. Content-Length stays, being part of the message in every HTTP version.
     init(parsing bytes: UnsafeRawBufferPointer) throws(HTTP1Fault) {
+        list.reserveCapacity(12)
         var position = 0
         while position < bytes.count {
             guard let feed = unsafe Grammar.firstLineFeed(in: bytes, from: position), feed > position else {
@@ -20,6 +21,13 @@ struct FieldLines {
             try unsafe append(line)
             position = feed + 1
         }
+    }
+
+    /// In the order received. Put together at once: appending to HTTPFields one by one takes a generic detour each time.
+    var fields: HTTPFields {
+        var fields = HTTPFields()
+        fields.replaceSubrange(0..<0, with: list)
+        return fields
     }
 
     private mutating func append(_ line: UnsafeRawBufferPointer) throws(HTTP1Fault) {
@@ -32,14 +40,14 @@ struct FieldLines {
         guard unsafe Grammar.isFieldContent(value) else { throw .malformedField }
         if let known = unsafe KnownField.lookUp(nameBytes) {
             if try unsafe !framing.take(known, value) {
-                unsafe fields.append(HTTPField(name: known.name, lenientValue: value))
+                unsafe list.append(HTTPField(name: known.name, lenientValue: value))
             }
             return
         }
         guard unsafe Grammar.isToken(nameBytes),
             let name = unsafe HTTPField.Name(String(decoding: nameBytes, as: UTF8.self))
         else { throw .malformedField }
-        unsafe fields.append(HTTPField(name: name, lenientValue: value))
+        unsafe list.append(HTTPField(name: name, lenientValue: value))
     }
 }
 

@@ -51,7 +51,10 @@ final class ExchangeHandler: ChannelDuplexHandler {
             state = .head(head)
         case .body(let body):
             if case .head(let head) = state { begin(head, hasBody: true) }
-            if case .running(let sink) = state, !sink.receive(body) { bodyIsPaused = true }
+            guard case .running(let sink) = state else { return }
+            // A later part of the same read may find room again.
+            bodyIsPaused = !sink.receive(body)
+            if !bodyIsPaused { releaseRead() }
         case .end:
             if case .head(let head) = state { begin(head, hasBody: false) }
             if case .running(let sink) = state { sink.receiveEnd() }
@@ -105,9 +108,12 @@ final class ExchangeHandler: ChannelDuplexHandler {
 
     // MARK: Responses
 
-    func write(_ part: HTTPResponsePart, of exchange: UInt64) {
-        guard exchange == self.exchange, responseIsOpen, let context else { return }
+    /// - Returns: whether the client keeps up with what has been written; if not, the sink hears when it does.
+    @discardableResult
+    func write(_ part: HTTPResponsePart, of exchange: UInt64) -> Bool {
+        guard exchange == self.exchange, responseIsOpen, let context else { return true }
         context.write(wrapOutboundOut(part), promise: nil)
+        return context.channel.isWritable
     }
 
     func flush(_ exchange: UInt64) {

@@ -1,5 +1,6 @@
 package import NIOCore
 internal import NIOPosix
+internal import Synchronization
 
 /// A bound address and the connections that came to it.
 package final class HTTPListener: Sendable {
@@ -33,12 +34,17 @@ package final class HTTPListener: Sendable {
             }.get()
         }
         let accepted = sets
+        let open = OpenConnections(limit: settings.connections)
         let channel = try await ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 1024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
-                channel.eventLoop.makeCompletedFuture {
+                let isAdmitted = open.admit(channel)
+                return channel.eventLoop.makeCompletedFuture {
+                    guard isAdmitted else {
+                        return try channel.pipeline.syncOperations.addHandler(TurnAwayHandler())
+                    }
                     guard let set = accepted[ObjectIdentifier(channel.eventLoop)] else { throw ChannelError.eof }
                     let service = service(channel.eventLoop)
                     try channel.pipeline.syncOperations.addHandler(
@@ -68,5 +74,41 @@ package final class HTTPListener: Sendable {
         try? await drained.futureResult.get()
         deadline.cancel()
         eventLoop.execute { set.value.stop() }
+    }
+}
+
+/// Counts a listener's connections over all event loops.
+private final class OpenConnections: Sendable {
+    private let count = Atomic(0)
+    private let limit: Int
+
+    init(limit: Int) {
+        self.limit = limit
+    }
+
+    /// Whether there is room; if so, the place is free again when the channel has closed.
+    func admit(_ channel: any Channel) -> Bool {
+        guard count.add(1, ordering: .relaxed).newValue <= limit else {
+            count.subtract(1, ordering: .relaxed)
+            return false
+        }
+        channel.closeFuture.whenComplete { _ in self.count.subtract(1, ordering: .relaxed) }
+        return true
+    }
+}
+
+/// Says 503 in the fewest bytes, and closes.
+private final class TurnAwayHandler: ChannelInboundHandler {
+    typealias InboundIn = ByteBuffer
+    typealias OutboundOut = ByteBuffer
+
+    private static let answer = ByteBuffer(
+        staticString: """
+            HTTP/1.1 503 Service Unavailable\r\nRetry-After: 5\r\nContent-Length: 0\r\nConnection: close\r\n\r\n
+            """)
+
+    func channelActive(context: ChannelHandlerContext) {
+        context.writeAndFlush(wrapOutboundOut(Self.answer), promise: nil)
+        context.close(promise: nil)
     }
 }

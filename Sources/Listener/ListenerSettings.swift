@@ -12,10 +12,13 @@ package struct ListenerSettings: Sendable {
     package var bodyIdleTimeout: TimeAmount
     /// Between a response and the next request, and from accept to the first byte.
     package var keepAliveTimeout: TimeAmount
+    /// Connections open at once; one more is told 503 and closed.
+    package var connections: Int
 
     package init(
         host: String, port: Int, head: HeadLimits = HeadLimits(), headTimeout: TimeAmount = .seconds(10),
-        bodyIdleTimeout: TimeAmount = .seconds(30), keepAliveTimeout: TimeAmount = .seconds(75)
+        bodyIdleTimeout: TimeAmount = .seconds(30), keepAliveTimeout: TimeAmount = .seconds(75),
+        connections: Int = 10_000
     ) {
         self.host = host
         self.port = port
@@ -23,6 +26,7 @@ package struct ListenerSettings: Sendable {
         self.headTimeout = headTimeout
         self.bodyIdleTimeout = bodyIdleTimeout
         self.keepAliveTimeout = keepAliveTimeout
+        self.connections = connections
     }
 }
 

@@ -82,7 +82,8 @@ package struct ResponseBodyWriter: ~Copyable {
         self.exchange = exchange
     }
 
-    package func write(_ body: ByteBuffer) {
+    /// - Returns: whether the client keeps up; if not, ``ExchangeSink/clientIsWritable(_:)`` tells when it does.
+    package func write(_ body: ByteBuffer) -> Bool {
         handler.write(.body(body), of: exchange)
     }
 

@@ -17,8 +17,6 @@ struct SettingsOptions: ParsableArguments {
             return settings
         } catch let faults as SettingsFaults {
             StandardError.write("\(faults)\n")
-        } catch let fault as WiringFault {
-            StandardError.write("\(config): \(fault)\n")
         }
         throw ExitCode(EX_CONFIG)
     }

@@ -100,6 +100,27 @@ def test_many_faults_are_told_at_once(tmp_path):
         assert SECRET not in output
 
 
+CLASHES = {
+    # What stands behind the routes → the fault that is told at its line.
+    "the gateway's own endpoint": "  - {path: /api/v1/auth/login, methods: [POST], access: public, upstream: api}\n",
+    "all methods over one method": (
+        "  - {path: /x, access: public, upstream: api}\n  - {path: /x, methods: [GET], access: public, upstream: api}\n"
+    ),
+    "a path no request can have": "  - {path: '/a%41', access: public, upstream: api}\n",
+}
+
+
+@pytest.mark.parametrize("case", CLASHES)
+def test_routes_that_do_not_fit_together_are_told_with_their_line(tmp_path, case):
+    text = GOOD + CLASHES[case]
+    line = text.rstrip("\n").count("\n") + 1
+    for command in ("check", "serve"):
+        result = run(command, written(tmp_path, text), ENVIRONMENT)
+        output = result.stdout + result.stderr
+        assert result.returncode == 78, output
+        assert f"gatehouse.yaml:{line}: routes[" in output, output
+
+
 def test_what_is_no_yaml_is_told_with_its_line(tmp_path):
     result = check(written(tmp_path, GOOD + "  - [unclosed\n"), ENVIRONMENT)
     output = result.stdout + result.stderr

@@ -27,16 +27,19 @@ package actor KeySetService {
         /// How long the last good set serves after it should have been refreshed.
         package var staleLimit: Int64
         package var timeout: Duration
+        /// The largest document taken.
+        package var maximumBytes: Int
 
         package init(
             minimumAge: Int64 = 300, maximumAge: Int64 = 3600, unknownKeyInterval: Int64 = 60,
-            staleLimit: Int64 = 86_400, timeout: Duration = .seconds(3)
+            staleLimit: Int64 = 86_400, timeout: Duration = .seconds(3), maximumBytes: Int = KeySet.maximumBytes
         ) {
             self.minimumAge = minimumAge
             self.maximumAge = maximumAge
             self.unknownKeyInterval = unknownKeyInterval
             self.staleLimit = staleLimit
             self.timeout = timeout
+            self.maximumBytes = maximumBytes
         }
     }
 
@@ -138,7 +141,7 @@ package actor KeySetService {
     private func fetch() async -> Bool {
         let request = FetchRequest(
             url: issuer.jwksURL, headers: [(name: "Accept", value: "application/json")], deadline: policy.timeout,
-            maximumResponseBytes: KeySet.maximumBytes)
+            maximumResponseBytes: policy.maximumBytes)
         do {
             let response = try await fetcher.fetch(request)
             guard response.status == 200 else { return fail("status \(response.status)") }

@@ -131,7 +131,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     func upstreamSent(_ body: ByteBuffer) {
         bytesSent += body.readableBytes
-        bodyWriter?.write(body)
+        // The connection may be behind already with the response before this one.
+        if bodyWriter?.write(body) == false, case .forwarding(let upstream) = state { upstream.pause() }
     }
 
     func upstreamPaused() {

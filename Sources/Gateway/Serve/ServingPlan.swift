@@ -23,7 +23,7 @@ struct ServingPlan: Sendable {
     var accessLog: AccessLog?
 }
 
-/// What is wrong with settings that read well one by one but do not fit together.
+/// Why a gateway with good settings cannot start.
 package struct WiringFault: Error, CustomStringConvertible {
     package let description: String
 }
@@ -42,54 +42,48 @@ enum Wiring {
     }
 
     /// The gateway's own endpoints first, then the configured routes in their order.
-    static func gate(_ settings: GatewaySettings, issuers: [Issuer]) throws(WiringFault) -> Gate {
-        let routes = try endpointRoutes(settings) + configuredRoutes(settings)
-        let table: RouteTable
-        do {
-            table = try RouteTable(routes)
-        } catch {
-            throw WiringFault(description: error.message)
+    ///
+    /// - Throws: ``SettingsFaults`` with every route that clashes with one before it.
+    static func gate(_ settings: GatewaySettings, issuers: [Issuer]) throws -> Gate {
+        var routes = try endpointRoutes(settings)
+        var faults: [SettingsFault] = []
+        for configured in settings.routes {
+            do {
+                let route = try route(configured)
+                _ = try RouteTable(routes + [route])
+                routes.append(route)
+            } catch {
+                faults.append(configured.place.fault(error.message))
+            }
         }
+        guard faults.isEmpty else { throw SettingsFaults(faults: faults) }
         return Gate(
-            routes: table,
+            routes: try RouteTable(routes),
             verifier: TokenVerifier(issuers: issuers, maximumTokenBytes: settings.limits.tokenBytes),
             cognito: CognitoGuard(hostedDomains: settings.directCognito.hostedDomains),
             identityNamespace: settings.identity.namespace)
     }
 
-    private static func configuredRoutes(_ settings: GatewaySettings) throws(WiringFault) -> [Route] {
-        var routes: [Route] = []
-        for route in settings.routes {
-            routes.append(
-                Route(
-                    name: route.name, pattern: try pattern(route.path),
-                    methods: route.methods.map { Set($0.compactMap(HTTPRequest.Method.init(rawValue:))) },
-                    access: route.access.access, issuers: route.issuers.isEmpty ? nil : Set(route.issuers),
-                    tokenUses: Set(route.tokenUses.map(\.tokenUse)), destination: .upstream(route.upstream),
-                    forwardToken: route.forwardToken))
-        }
-        return routes
+    private static func route(_ settings: RouteSettings) throws(RouteFault) -> Route {
+        Route(
+            name: settings.name, pattern: try RoutePattern(settings.path),
+            methods: settings.methods.map { Set($0.compactMap(HTTPRequest.Method.init(rawValue:))) },
+            access: settings.access.access, issuers: settings.issuers.isEmpty ? nil : Set(settings.issuers),
+            tokenUses: Set(settings.tokenUses.map(\.tokenUse)), destination: .upstream(settings.upstream),
+            forwardToken: settings.forwardToken)
     }
 
-    private static func endpointRoutes(_ settings: GatewaySettings) throws(WiringFault) -> [Route] {
+    private static func endpointRoutes(_ settings: GatewaySettings) throws(RouteFault) -> [Route] {
         guard let cognito = settings.signIn.cognito else { return [] }
         var routes: [Route] = []
         for (number, endpoint) in AccountOperation.all(prefix: cognito.prefix).enumerated() {
             routes.append(
                 Route(
-                    name: "gatehouse:\(endpoint.operation.rawValue)", pattern: try pattern(endpoint.path),
+                    name: "gatehouse:\(endpoint.operation.rawValue)", pattern: try RoutePattern(endpoint.path),
                     methods: [endpoint.method], access: endpoint.operation.needsBearer ? .required : .public,
                     issuers: [cognito.issuer], tokenUses: [.access], destination: .endpoint(number)))
         }
         return routes
-    }
-
-    private static func pattern(_ text: String) throws(WiringFault) -> RoutePattern {
-        do {
-            return try RoutePattern(text)
-        } catch {
-            throw WiringFault(description: "\(text): \(error.message)")
-        }
     }
 
     static func operations(_ settings: GatewaySettings) -> [AccountOperation] {
@@ -118,7 +112,8 @@ enum Wiring {
             minimumAge: settings.minimumLifetime.components.seconds,
             maximumAge: settings.maximumLifetime.components.seconds,
             unknownKeyInterval: settings.unknownKeyInterval.components.seconds,
-            staleLimit: settings.staleLimit.components.seconds, timeout: settings.timeout)
+            staleLimit: settings.staleLimit.components.seconds, timeout: settings.timeout,
+            maximumBytes: min(settings.maximumBytes, KeySet.maximumBytes))
     }
 
     static func accounts(

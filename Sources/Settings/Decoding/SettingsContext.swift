@@ -1,5 +1,6 @@
 /// Where a node stands in its file.
-struct SettingsPlace {
+package struct SettingsPlace: Sendable {
+    let file: String
     var line: Int
     var column: Int?
     /// `routes[3].access`
@@ -10,18 +11,24 @@ struct SettingsPlace {
     /// The place of the key `name` in the section at this place.
     func key(_ name: String, line: Int, column: Int?) -> SettingsPlace {
         SettingsPlace(
-            line: line, column: column, keyPath: Self.join(keyPath, name), schemaPath: Self.join(schemaPath, name))
+            file: file, line: line, column: column, keyPath: Self.join(keyPath, name), schemaPath: Self.join(schemaPath, name))
     }
 
     /// The place of an entry whose name the operator chose, as in `upstreams`.
     func entry(_ name: String, line: Int, column: Int?) -> SettingsPlace {
         SettingsPlace(
-            line: line, column: column, keyPath: Self.join(keyPath, name), schemaPath: Self.join(schemaPath, "*"))
+            file: file, line: line, column: column, keyPath: Self.join(keyPath, name), schemaPath: Self.join(schemaPath, "*"))
     }
 
     /// The place of a list's element.
     func element(_ index: Int, line: Int, column: Int?) -> SettingsPlace {
-        SettingsPlace(line: line, column: column, keyPath: "\(keyPath)[\(index)]", schemaPath: "\(schemaPath)[]")
+        SettingsPlace(
+            file: file, line: line, column: column, keyPath: "\(keyPath)[\(index)]", schemaPath: "\(schemaPath)[]")
+    }
+
+    /// A fault at this place that only shows when the parts are put together.
+    package func fault(_ message: String) -> SettingsFault {
+        SettingsFault(file: file, line: line, column: column, keyPath: keyPath, message: message)
     }
 
     private static func join(_ path: String, _ name: String) -> String {

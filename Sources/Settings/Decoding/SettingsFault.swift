@@ -31,6 +31,10 @@ package struct SettingsFault: Error, Sendable, Equatable, CustomStringConvertibl
 package struct SettingsFaults: Error, Sendable, CustomStringConvertible {
     package let faults: [SettingsFault]
 
+    package init(faults: [SettingsFault]) {
+        self.faults = faults
+    }
+
     /// One fault a line.
     package var description: String {
         faults.map(\.description).joined(separator: "\n")

@@ -24,7 +24,7 @@ struct SettingsReading {
             let source = try SettingsSource(bytes)
             context = SettingsContext(
                 file: path, environment: environment, readFile: readFile, renamedKeys: source.renamedKeys)
-            let place = SettingsPlace(line: 1, column: nil, keyPath: "", schemaPath: "")
+            let place = SettingsPlace(file: context.file, line: 1, column: nil, keyPath: "", schemaPath: "")
             root = SettingsNode(yaml: source.root ?? Node([(Node, Node)]()), place: place, context: context)
         } catch {
             throw failure(error.message, line: error.line, column: error.column)

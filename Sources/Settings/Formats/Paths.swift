@@ -1,3 +1,5 @@
+internal import Pipeline
+
 extension ScalarFormat where Value == String {
     /// A path pattern of the route table: exact, with `*` for one segment, or ending in `/**` for all below.
     static var routePath: Self {
@@ -11,8 +13,18 @@ extension ScalarFormat where Value == String {
                     throw ScalarRefusal("\"**\" may only be the last segment, as in /api/**")
                 }
             }
-            return text
+            return try routable(text)
         }
+    }
+
+    /// Whether a request's path, brought to its normal form, could ever match.
+    private static func routable(_ text: String) throws(ScalarRefusal) -> String {
+        do {
+            _ = try RoutePattern(text)
+        } catch {
+            throw ScalarRefusal(error.message)
+        }
+        return text
     }
 
     /// A path that others begin with, such as `/api/v1/auth`.
@@ -21,7 +33,7 @@ extension ScalarFormat where Value == String {
             guard try pathSegments(text).allSatisfy({ !$0.contains("*") && !$0.isEmpty }) else {
                 throw ScalarRefusal("must be a path like /api/v1/auth, without \"*\" and without a \"/\" at its end")
             }
-            return text
+            return try routable(text)
         }
     }
 }

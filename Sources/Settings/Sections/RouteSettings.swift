@@ -25,6 +25,7 @@ package struct RouteSettings: Sendable {
     package var upstream: String
     /// Whether a verified `Authorization` is sent on.
     package var forwardToken: Bool
+    package var place: SettingsPlace
 }
 
 extension RouteSettings {
@@ -54,7 +55,8 @@ extension RouteSettings {
         guard let path, let upstream else { return nil }
         self.init(
             name: name ?? path, path: path, methods: methods, access: access, issuers: issuers,
-            tokenUses: tokenUses, upstream: upstream, forwardToken: forwardToken)
+            tokenUses: tokenUses, upstream: upstream, forwardToken: forwardToken,
+            place: keys.node.place)
     }
 
     private static func issuers(of keys: SettingsMapping, access: AccessSetting, known: KnownNames) -> [String] {
