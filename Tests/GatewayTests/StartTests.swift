@@ -1,11 +1,11 @@
 import Cryptography
 import Foundation
 import Pipeline
-import Settings
 import SignIn
 import Testing
 
 @testable import Gateway
+@testable import Settings
 
 @Suite("Starting a gateway")
 struct StartTests {
@@ -36,7 +36,8 @@ struct StartTests {
             #expect(try Self.fits(first, second))
             #expect(try Self.fits(second, first))
             try await KeySetServiceTests.withDirectory { other in
-                #expect(try !Self.fits(first, try SealingKeys.ring([], stateDirectory: other)))
+                let foreign = try SealingKeys.ring([], stateDirectory: other)
+                #expect(try !Self.fits(first, foreign))
             }
         }
     }
