@@ -137,11 +137,21 @@ struct RequestBodyTests {
         try wire.send(KeepAliveTests.get)
         let exchange = wire.service.exchanges[0]
         exchange.start()
+        #expect(exchange.write("x") == true)
         wire.setWritable(false)
+        #expect(exchange.write("x") == false)
         wire.setWritable(true)
         exchange.end()
         wire.setWritable(false)
         #expect(exchange.writability == [false, true])
+    }
+
+    @Test("A later part of the same arrival can find room again")
+    func roomAgain() throws {
+        let wire = try Wire(ScriptedService { $0.takes = { $0 != "a" } })
+        try wire.send("POST /a HTTP/1.1\r\nHost: h\r\nTransfer-Encoding: chunked\r\n\r\n1\r\na\r\n1\r\nb\r\n")
+        #expect(wire.service.exchanges[0].body == "ab")
+        #expect(wire.isReading)
     }
 
     // MARK: Disconnects

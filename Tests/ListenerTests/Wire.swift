@@ -155,6 +155,8 @@ final class ScriptedExchange: ExchangeSink {
     let demand: BodyDemand
     /// What ``receive(_:)`` says.
     var wantsMore = true
+    /// Whether this part leaves room for more.
+    var takes: (String) -> Bool = { _ in true }
     private(set) var body = ""
     private(set) var ends = 0
     private(set) var writability: [Bool] = []
@@ -170,7 +172,7 @@ final class ScriptedExchange: ExchangeSink {
 
     func receive(_ body: ByteBuffer) -> Bool {
         self.body += String(buffer: body)
-        return wantsMore
+        return wantsMore && takes(String(buffer: body))
     }
 
     func receiveEnd() { ends += 1 }
@@ -196,7 +198,10 @@ final class ScriptedExchange: ExchangeSink {
         bodyWriter = writer.start(HTTPResponse(status: status, headerFields: fields))
     }
 
-    func write(_ text: String) { bodyWriter?.write(ByteBuffer(string: text)) }
+    /// - Returns: whether the client keeps up; nil when there is nothing to write to.
+    @discardableResult
+    func write(_ text: String) -> Bool? { bodyWriter?.write(ByteBuffer(string: text)) }
+
     func flush() { bodyWriter?.flush() }
     func end() { bodyWriter.take()?.end() }
     func breakOff() { bodyWriter.take()?.breakOff() }

@@ -1,0 +1,249 @@
+import Foundation
+import Pipeline
+import Testing
+import Upstream
+
+@testable import Gateway
+
+@Suite("Key sets: fetching and keeping", .timeLimit(.minutes(1)))
+struct KeySetServiceTests {
+    // MARK: Look-ups
+
+    @Test("A thousand tokens of a key that is not there yet cause one fetch")
+    func oneFlight() async throws {
+        let fixture = KeySetFixture(try KeySetFixture.answer("key-1"), isOpen: false)
+        let answers = await withTaskGroup(of: String.self) { tasks in
+            for _ in 0..<1000 { tasks.addTask { await fixture.lookUp("key-1") } }
+            await fixture.fetcher.awaitCall()
+            await fixture.fetcher.open()
+            return await tasks.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+        }
+        #expect(answers == ["refreshed": 1000])
+        #expect(await fixture.fetcher.calls == 1)
+        #expect(fixture.published.all == [["key-1"]])
+    }
+
+    @Test("A thousand tokens while nothing can be fetched share the failure, and cause one fetch a second")
+    func oneFailingFlight() async throws {
+        let fixture = KeySetFixture(.failure(.timedOut), isOpen: false)
+        let answers = await withTaskGroup(of: String.self) { tasks in
+            for _ in 0..<1000 { tasks.addTask { await fixture.lookUp("key-1") } }
+            await fixture.fetcher.awaitCall()
+            await fixture.fetcher.open()
+            return await tasks.reduce(into: [:]) { $0[$1, default: 0] += 1 }
+        }
+        #expect(answers == ["unavailable": 1000])
+        #expect(await fixture.fetcher.calls == 1)
+        #expect(await fixture.lookUp("key-1") == "unavailable")
+        #expect(await fixture.fetcher.calls == 1)
+        fixture.clock.advance(1)
+        await fixture.fetcher.answer(try KeySetFixture.answer("key-1"))
+        #expect(await fixture.lookUp("key-1") == "refreshed")
+        #expect(await fixture.fetcher.calls == 2)
+        #expect(fixture.published.all == [["key-1"]])
+    }
+
+    @Test("Ten thousand tokens of unknown keys cause one fetch in each interval")
+    func unknownKeys() async throws {
+        let fixture = KeySetFixture(try KeySetFixture.answer("key-1"))
+        await fixture.runOnce()
+        #expect(await fixture.fetcher.calls == 1)
+        for index in 0..<10_000 { _ = await fixture.service.lookUp("made-up-\(index)") }
+        #expect(await fixture.fetcher.calls == 2)
+        fixture.clock.advance(59)
+        #expect(await fixture.lookUp("made-up") == "unchanged")
+        #expect(await fixture.fetcher.calls == 2)
+        fixture.clock.advance(1)
+        for index in 0..<10_000 { _ = await fixture.service.lookUp("made-up-\(index)") }
+        #expect(await fixture.fetcher.calls == 3)
+        // A known key needs no fetch, ever.
+        for _ in 0..<100 { #expect(await fixture.lookUp("key-1") == "refreshed") }
+        #expect(await fixture.fetcher.calls == 3)
+    }
+
+    @Test("A rotated key is found by the first token that names it")
+    func rotation() async throws {
+        let fixture = KeySetFixture(try KeySetFixture.answer("key-1"), try KeySetFixture.answer("key-2"))
+        await fixture.runOnce()
+        #expect(await fixture.lookUp("key-2") == "refreshed")
+        #expect(fixture.published.all == [["key-1"], ["key-2"]])
+        #expect(Set(fixture.published.generations).count == 2)
+    }
+
+    @Test("The fetch asks the issuer's own URL, bounded in time and size")
+    func request() async throws {
+        let policy = KeySetService.Policy(timeout: .seconds(2), maximumBytes: 4096)
+        let fixture = KeySetFixture(try KeySetFixture.answer("key-1"), policy: policy)
+        await fixture.runOnce()
+        let request = try #require(await fixture.fetcher.requests.first)
+        #expect(
+            request.url == "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Example/.well-known/jwks.json")
+        #expect(request.method == "GET")
+        #expect(request.deadline == .seconds(2))
+        #expect(request.maximumResponseBytes == 4096)
+    }
+
+    // MARK: Failures
+
+    @Test("Whatever is no key set leaves the one that is held, and is counted")
+    func failures() async throws {
+        let bodies: [(Int, [UInt8])] = [
+            (200, []), (200, Array("{}".utf8)), (200, Array(#"{"keys":[]}"#.utf8)), (200, Array("<html>".utf8)),
+            (200, Array(#"{"keys":[{"kty":"oct","kid":"x","k":"AA"}]}"#.utf8)),
+            (200, try KeySetFixture.document("key-2").dropLast()), (200, try KeySetFixture.document("key-2", "key-2")),
+            (200, Array(repeating: 0x20, count: KeySet.maximumBytes + 1)),
+            (404, try KeySetFixture.document("key-2")), (302, []), (500, []),
+        ]
+        let answers = bodies.map { Result<FetchResponse, FetchError>.success(FetchResponse(status: $0.0, body: $0.1)) }
+        let faults: [FetchError] = [
+            .timedOut, .cannotConnect("refused"), .responseTooLarge, .forbiddenScheme, .failed("x"), .cancelled,
+        ]
+        for answer in answers + faults.map({ .failure($0) }) {
+            let fixture = KeySetFixture(try KeySetFixture.answer("key-1"), answer)
+            await fixture.runOnce()
+            #expect(await fixture.lookUp("key-2") == "unchanged")
+            #expect(await fixture.lookUp("key-1") == "refreshed")
+            #expect(await fixture.fetcher.calls == 2)
+            #expect(fixture.published.all == [["key-1"]])
+            #expect(fixture.service.currentStatus.refreshes == 1)
+            #expect(fixture.service.currentStatus.failures == 1)
+            #expect(fixture.service.currentStatus.fetchedAt == ManualClock.start)
+        }
+    }
+
+    @Test("The last good set serves for a bounded time, then nothing is trusted until there is a new one")
+    func staleLimit() async throws {
+        let policy = KeySetService.Policy(minimumAge: 300, maximumAge: 3600, staleLimit: 86_400)
+        let fixture = KeySetFixture(try KeySetFixture.answer("key-1"), .failure(.timedOut), policy: policy)
+        await fixture.runOnce()
+        fixture.clock.advance(3600 + 86_400)
+        await fixture.runOnce()
+        #expect(await fixture.fetcher.calls == 2)
+        #expect(fixture.published.all == [["key-1"]])
+        #expect(await fixture.lookUp("key-1") == "refreshed")
+        fixture.clock.advance(1)
+        await fixture.runOnce()
+        #expect(fixture.published.all == [["key-1"], nil])
+        #expect(await fixture.lookUp("key-1") == "unavailable")
+        fixture.clock.advance(5)
+        await fixture.fetcher.answer(try KeySetFixture.answer("key-1"))
+        await fixture.runOnce()
+        #expect(fixture.published.all == [["key-1"], nil, ["key-1"]])
+    }
+
+    // MARK: Freshness
+
+    @Test(
+        "A set is fresh for as long as its response says, within bounds",
+        arguments: [
+            (nil, 3600), ("max-age=600", 600), ("public, max-age=600", 600), ("max-age=1", 300), ("max-age=0", 300),
+            ("no-store", 300), ("no-cache, max-age=600", 300), ("max-age=999999", 3600), ("max-age=never", 3600),
+            ("max-age=-1", 300), ("private", 3600), ("max-age=9223372036854775807", 3600),
+        ] as [(String?, Int64)])
+    func freshness(cacheControl: String?, seconds: Int64) async throws {
+        let fixture = KeySetFixture(try KeySetFixture.answer("key-1", cacheControl: cacheControl))
+        await fixture.runOnce()
+        fixture.clock.advance(seconds - 1)
+        await fixture.runOnce()
+        #expect(await fixture.fetcher.calls == 1)
+        fixture.clock.advance(1)
+        await fixture.runOnce()
+        #expect(await fixture.fetcher.calls == 2)
+    }
+
+    @Test(
+        "max-age is read from Cache-Control, and nothing else is taken for it",
+        arguments: [
+            (nil, nil), ("", nil), ("max-age=60", 60), ("Max-Age=60", 60), ("public,max-age=60", 60),
+            ("  max-age = 60 , public", 60), ("max-age=\"60\"", 60), ("no-store", 0), ("max-age=60, no-store", 0),
+            ("no-cache", 0), ("no-cache=\"x\"", 0), ("s-maxage=60", nil), ("max-age", nil), ("max-age=", nil),
+            ("max-age=6e1", nil), ("x-max-age=60", nil), ("max-age=99999999999999999999", nil), (",,,", nil),
+        ] as [(String?, Int64?)])
+    func cacheControl(value: String?, seconds: Int64?) {
+        #expect(CacheControl.maximumAge(value) == seconds)
+    }
+
+    @Test("One issuer's trouble does not touch another's keys")
+    func independence() async throws {
+        let clock = ManualClock()
+        let broken = KeySetFixture(.failure(.timedOut), isOpen: false, clock: clock, name: "broken")
+        let sound = KeySetFixture(try KeySetFixture.answer("key-1"), clock: clock, name: "sound")
+        async let waiting = broken.lookUp("key-1")
+        await broken.fetcher.awaitCall()
+        // The broken one has not even answered.
+        #expect(await sound.lookUp("key-1") == "refreshed")
+        await broken.fetcher.open()
+        #expect(await waiting == "unavailable")
+        #expect(broken.published.all == [])
+        #expect(sound.published.all == [["key-1"]])
+        #expect(sound.service.currentStatus.failures == 0)
+    }
+
+    // MARK: The file
+
+    /// A directory of its own for each use, removed afterwards.
+    static func withDirectory(_ body: (String) async throws -> Void) async throws {
+        let path = NSTemporaryDirectory() + "gatehouse-tests-" + UUID().uuidString
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        try await body(path)
+    }
+
+    /// Reads the file and does nothing else.
+    static func restore(_ fixture: KeySetFixture) async { await fixture.runOnce() }
+
+    @Test("The last good set is there again after a restart, before anything was fetched")
+    func restart() async throws {
+        try await Self.withDirectory { path in
+            let file = KeySetFile(directory: path, issuerName: "pool")
+            let first = KeySetFixture(try KeySetFixture.answer("key-1"), file: file)
+            #expect(await first.lookUp("key-1") == "refreshed")
+            let second = KeySetFixture(.failure(.timedOut), clock: first.clock, file: file)
+            await Self.restore(second)
+            #expect(second.published.all == [["key-1"]])
+            #expect(await second.fetcher.calls == 0)
+            #expect(second.service.currentStatus.fetchedAt == ManualClock.start)
+            #expect(await second.lookUp("key-1") == "refreshed")
+            // Another issuer has another file.
+            let other = KeySetFixture(.failure(.timedOut), file: KeySetFile(directory: path, issuerName: "other"))
+            await other.runOnce()
+            #expect(other.published.all == [])
+        }
+    }
+
+    @Test("A kept set that is too old, or is none, is not used")
+    func unusableFiles() async throws {
+        try await Self.withDirectory { path in
+            let file = KeySetFile(directory: path, issuerName: "pool")
+            let limit: Int64 = 3600 + 86_400
+            try file.write(try KeySetFixture.document("key-1"), fetchedAt: ManualClock.start - limit)
+            let young = KeySetFixture(.failure(.timedOut), file: file)
+            await Self.restore(young)
+            #expect(young.published.all == [["key-1"]])
+            try file.write(try KeySetFixture.document("key-1"), fetchedAt: ManualClock.start - limit - 1)
+            let old = KeySetFixture(.failure(.timedOut), file: file)
+            await Self.restore(old)
+            #expect(old.published.all == [])
+            for document in ["", "{}", "{\"keys\":[]}", "\u{0}"] {
+                try file.write(Array(document.utf8), fetchedAt: ManualClock.start)
+                let fixture = KeySetFixture(.failure(.timedOut), file: file)
+                await Self.restore(fixture)
+                #expect(fixture.published.all == [], "\(document.debugDescription)")
+            }
+        }
+    }
+
+    @Test("An issuer's name can't lead out of the state directory")
+    func fileNames() async throws {
+        try await Self.withDirectory { path in
+            for name in ["../../etc/x", "/etc/x", "a b", "é", ".."] {
+                try KeySetFile(directory: path, issuerName: name).write([1], fetchedAt: 1)
+            }
+            let names = Set(try FileManager.default.contentsOfDirectory(atPath: path))
+            #expect(
+                names == [
+                    "key-set-______etc_x.json", "key-set-_.json", "key-set-__.json", "key-set-_etc_x.json",
+                    "key-set-a_b.json",
+                ])
+        }
+    }
+}

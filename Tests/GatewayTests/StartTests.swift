@@ -1,0 +1,127 @@
+import Cryptography
+import Foundation
+import Pipeline
+import SignIn
+import Testing
+
+@testable import Gateway
+@testable import Settings
+
+@Suite("Starting a gateway")
+struct StartTests {
+    // MARK: Sealing keys
+
+    static let token = SealedRefreshToken(
+        clientID: "client", username: "ada", refreshToken: Secret("refresh"), deviceID: nil,
+        family: Array(repeating: 1, count: 16), issuedAt: 1, expiresAt: 2)
+
+    /// Whether what one ring seals opens with the other.
+    static func fits(_ sealing: SealingKeyRing, _ opening: SealingKeyRing) throws -> Bool {
+        let sealed = try token.sealed(with: sealing, poolID: "pool")
+        return (try? SealedRefreshToken(opening: sealed, with: opening, poolID: "pool")) != nil
+    }
+
+    static func permissions(_ path: String) throws -> Int? {
+        try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+    }
+
+    @Test("Without a configured key one is made, for the owner's eyes only, and found again")
+    func keptKey() async throws {
+        try await KeySetServiceTests.withDirectory { path in
+            let first = try SealingKeys.ring([], stateDirectory: path)
+            #expect(try Self.permissions(path + "/sealing.key") == 0o600)
+            #expect(try Self.permissions(path) == 0o700)
+            #expect(FileManager.default.contents(atPath: path + "/sealing.key")?.count == 32)
+            let second = try SealingKeys.ring([], stateDirectory: path)
+            #expect(try Self.fits(first, second))
+            #expect(try Self.fits(second, first))
+            try await KeySetServiceTests.withDirectory { other in
+                let foreign = try SealingKeys.ring([], stateDirectory: other)
+                #expect(try !Self.fits(first, foreign))
+            }
+        }
+    }
+
+    @Test("Configured keys are used instead: the first seals, all open, nothing is written")
+    func configuredKeys() async throws {
+        try await KeySetServiceTests.withDirectory { path in
+            let old = SealingKeySettings(id: "old", key: Secret(Array(repeating: 7, count: 32)))
+            let new = SealingKeySettings(id: "new", key: Secret(Array(repeating: 8, count: 32)))
+            let before = try SealingKeys.ring([old], stateDirectory: path)
+            let during = try SealingKeys.ring([new, old], stateDirectory: path)
+            let after = try SealingKeys.ring([new], stateDirectory: path)
+            #expect(try Self.fits(before, during))
+            #expect(try Self.fits(during, after))
+            #expect(try !Self.fits(before, after))
+            #expect(!FileManager.default.fileExists(atPath: path))
+        }
+    }
+
+    @Test("A key file that was cut or cannot be written stops the start; no key is made in its place")
+    func brokenKeyFile() async throws {
+        try await KeySetServiceTests.withDirectory { path in
+            try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
+            for count in [0, 31, 33] {
+                let bytes = Data(repeating: 1, count: count)
+                #expect(FileManager.default.createFile(atPath: path + "/sealing.key", contents: bytes))
+                #expect(throws: SealingKeyFault.length) { try SealingKeys.ring([], stateDirectory: path) }
+                #expect(FileManager.default.contents(atPath: path + "/sealing.key") == bytes)
+            }
+            // A directory's place is taken by a file.
+            #expect(throws: (any Error).self) {
+                try SealingKeys.ring([], stateDirectory: path + "/sealing.key/below")
+            }
+        }
+    }
+
+    // MARK: Settings that do not fit together
+
+    static func settings(routes: String) throws -> GatewaySettings {
+        let yaml = """
+            listeners: [{address: '127.0.0.1:8080'}]
+            upstreams: {api: {url: 'http://127.0.0.1:8000'}}
+            issuers: {users: {user_pool_id: us-east-1_Pool1, client_ids: [client1]}}
+            sign_in: {cognito: {issuer: users, client_id: client1, client_secret: '${SECRET}'}}
+            routes:
+            \(routes)
+            """
+        return try GatewaySettings.load(path: "/settings.yaml", environment: ["SECRET": "s"]) {
+            (path) throws(FileReadFailure) in
+            guard path == "/settings.yaml" else { throw .notFound }
+            return Array(yaml.utf8)
+        }
+    }
+
+    @Test("Routes that fit together pass, also beside the gateway's own endpoints")
+    func goodRoutes() throws {
+        let settings = try Self.settings(
+            routes: """
+                  - {path: /api/**, upstream: api}
+                  - {path: /api/v1/auth/**, upstream: api, access: public}
+                  - {path: /a, upstream: api, methods: [GET]}
+                  - {path: /a, upstream: api, methods: [POST], name: write-a}
+                """)
+        try GatewayService.check(settings)
+        let gate = try Wiring.gate(settings, issuers: Wiring.issuers(settings))
+        #expect(gate.routes.routes.prefix(3).map(\.name) == ["gatehouse:login", "gatehouse:refresh", "gatehouse:me"])
+        #expect(Wiring.upstreamOfRoute(gate, Wiring.upstreams(settings)) == [nil, nil, nil, 0, 0, 0, 0])
+    }
+
+    @Test("Each clash of routes is told with its line, its place and the other route's name")
+    func clashes() throws {
+        let settings = try Self.settings(
+            routes: """
+                  - {path: /a, upstream: api, name: first}
+                  - {path: /a, upstream: api, name: second, methods: [GET]}
+                  - {path: /api/v1/auth/login, upstream: api, name: mine, methods: [POST]}
+                  - {path: /b, upstream: api, name: sound}
+                """)
+        let error = #expect(throws: SettingsFaults.self) { try GatewayService.check(settings) }
+        let faults = try #require(error).faults
+        #expect(faults.map(\.line) == [7, 8])
+        #expect(faults.map(\.keyPath).allSatisfy { $0.hasPrefix("routes[") })
+        let messages = faults.map(\.message)
+        #expect(messages[0].contains("\"first\"") && messages[0].contains("\"second\""))
+        #expect(messages[1].contains("\"gatehouse:login\"") && messages[1].contains("\"mine\""))
+    }
+}
