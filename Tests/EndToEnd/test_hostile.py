@@ -147,3 +147,20 @@ def test_an_empty_line_before_a_request_may_come_in_two_parts(gateway, recorder)
         time.sleep(0.05)
         client.send(b"\n" + request_bytes("GET", "/recorded/public/x"))
         assert client.response().status == 200
+
+
+def test_a_response_of_small_chunks_is_not_collected_for_a_client_that_reads_nothing(start_gateway, own_recorder):
+    def large(backend: Exchange) -> None:
+        blob = (b"1000\r\n" + b"x" * 0x1000 + b"\r\n") * 256
+        backend.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for _ in range(400):
+            backend.send(blob)
+
+    own_recorder.on("/recorded/public/large", large)
+    gateway = start_gateway({"threads": 1})
+    before = gateway.process.resident_bytes()
+    with RawConnection(gateway.port, receive_buffer=4096) as client:
+        client.send(request_bytes("GET", "/recorded/public/large"))
+        client.head()
+        time.sleep(1)
+        assert gateway.process.resident_bytes() - before < 24 << 20
