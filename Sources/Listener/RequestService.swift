@@ -82,13 +82,9 @@ package struct ResponseBodyWriter: ~Copyable {
         self.exchange = exchange
     }
 
-    package func write(_ body: ByteBuffer) {
-        handler.write(.body(body), of: exchange)
-    }
-
-    package func flush() {
-        handler.flush(exchange)
-    }
+    /// What writes parts, to be called apart from this: a write can find that the client has gone, and whoever
+    /// hears of that lets the writer go, which nobody may be in the middle of using then.
+    package var parts: ResponseBodyParts { ResponseBodyParts(handler, exchange: exchange) }
 
     package consuming func end() {
         handler.end(exchange)
@@ -97,6 +93,25 @@ package struct ResponseBodyWriter: ~Copyable {
     /// Ends the connection, so that the client sees an error and not a clean end.
     package consuming func breakOff() {
         handler.breakOff(exchange)
+    }
+}
+
+/// Writes parts of a response's body as long as its ``ResponseBodyWriter`` has not been used up.
+package struct ResponseBodyParts {
+    private let handler: ExchangeHandler
+    private let exchange: UInt64
+
+    init(_ handler: ExchangeHandler, exchange: UInt64) {
+        self.handler = handler
+        self.exchange = exchange
+    }
+
+    package func write(_ body: ByteBuffer) {
+        handler.write(.body(body), of: exchange)
+    }
+
+    package func flush() {
+        handler.flush(exchange)
     }
 }
 

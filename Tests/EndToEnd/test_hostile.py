@@ -1,6 +1,8 @@
 """Clients and backends that are slow, split their bytes oddly or go away: nobody hangs, nothing is cut short."""
 
 import os
+import socket
+import struct
 import threading
 import time
 
@@ -164,3 +166,25 @@ def test_a_response_of_small_chunks_is_not_collected_for_a_client_that_reads_not
         client.head()
         time.sleep(1)
         assert gateway.process.resident_bytes() - before < 24 << 20
+
+
+def test_clients_that_reset_a_running_download_do_not_end_the_gateway(start_gateway, own_recorder):
+    def stream(backend: Exchange) -> None:
+        backend.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        try:
+            for _ in range(2_000):
+                backend.send(b"400\r\n" + b"x" * 0x400 + b"\r\n")
+        except OSError:
+            backend.close()
+
+    gateway = start_gateway({"threads": 1})
+    own_recorder.on("/recorded/public/stream", stream)
+    for _ in range(150):
+        client = RawConnection(gateway.port, receive_buffer=4096)
+        client.send(request_bytes("GET", "/recorded/public/stream"))
+        client.head()
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+    assert exchange(gateway.port, "GET", "/recorded/public/fine").status == 200
+    assert gateway.process.exit_status is None
+    wait_until(lambda: gateway.metric("gatehouse_requests_in_flight") == 0, "all requests to end")

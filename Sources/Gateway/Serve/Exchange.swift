@@ -131,11 +131,13 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     func upstreamSent(_ body: ByteBuffer) {
         bytesSent += body.readableBytes
-        bodyWriter?.write(body)
+        let parts = bodyWriter?.parts
+        parts?.write(body)
     }
 
     func upstreamPaused() {
-        bodyWriter?.flush()
+        let parts = bodyWriter?.parts
+        parts?.flush()
     }
 
     func upstreamFinished() {
