@@ -2,10 +2,12 @@
 
 import json
 import os
+import resource
 import socket
 import struct
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -198,3 +200,22 @@ def test_a_kept_key_set_with_an_impossible_time_is_not_used(start_gateway, issue
     (state / "key-set-own.json").write_text(fetched_at + "\n" + json.dumps({"keys": [issuer.access_key.jwk()]}))
     gateway = start_gateway({"state_directory": str(state)})
     wait_until(lambda: gateway.metric("gatehouse_key_set_refreshes_total") == 1, "the key set to be fetched")
+
+
+def test_without_descriptors_accepting_pauses_and_recovers(start_gateway, own_recorder):
+    gateway = start_gateway()
+    resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE, (64, 64))
+
+    def ticks() -> int:
+        fields = Path(f"/proc/{gateway.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+
+    clients = [RawConnection(gateway.port) for _ in range(100)]
+    time.sleep(0.5)
+    before = ticks()
+    time.sleep(1)
+    # A hundred ticks are a second of one core.
+    assert ticks() - before < 30
+    for client in clients:
+        client.close()
+    wait_until(lambda: exchange(gateway.port, "GET", "/recorded/public/x").status == 200, "an answer again")
