@@ -115,8 +115,7 @@ struct BackpressureTests {
     @Test("A paused exchange is not given up for the client's slowness")
     func pausedDeadline() async throws {
         let half = Step.answer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha")
-        let silent = Step(await: "never")
-        try await Client.with([[half], [silent]], settings: { $0.idleTimeout = .milliseconds(50) }) {
+        try await Client.with([[half], [half]], settings: { $0.idleTimeout = .milliseconds(50) }) {
             client async throws in
             let paused = client.eventLoop.makePromise(of: Void.self).bounded()
             let outcome = try await client.begin(name: "paused") { exchange, receiver in
@@ -128,8 +127,6 @@ struct BackpressureTests {
             try await paused.futureResult.get()
             // Another response stops in its middle at the same time, and is given up.
             let other = try await client.begin(name: "other")
-            try await client.onLoop { _ in }
-            try await client.backend.push("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha", on: 1)
             #expect(try await other.get().fault == .idleTimeout)
             #expect(try await client.on("paused") { _, receiver in receiver.ends } == 0)
             try await client.backend.push("lf")
@@ -157,6 +154,26 @@ struct BackpressureTests {
             }
             #expect(try await client.exchange().body == "ok")
             #expect(try await client.events == [.opened, .opened])
+        }
+    }
+
+    @Test(
+        "The time for the first byte begins with the end of the request's body",
+        arguments: [BodyFraming.length(4), .chunked])
+    func silentAfterBody(framing: BodyFraming) async throws {
+        try await Client.with([[]], settings: { $0.firstByteTimeout = .milliseconds(50) }) { client in
+            let isUp = client.eventLoop.makePromise(of: Void.self).bounded()
+            let outcome = try await client.begin(.post, framing: framing, name: "upload") { exchange, receiver in
+                // Wanted once the connection is there and the first part sent.
+                receiver.onWantsBody = { isUp.succeed() }
+                _ = exchange.send(body: ByteBuffer(string: "en"))
+            }
+            try await isUp.futureResult.get()
+            try await client.on("upload") { exchange, _ in
+                _ = exchange.send(body: ByteBuffer(string: "d!"))
+                exchange.finishBody()
+            }
+            #expect(try await outcome.get() == .fault(.firstByteTimeout))
         }
     }
 
