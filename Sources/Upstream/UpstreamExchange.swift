@@ -87,6 +87,8 @@ package final class UpstreamExchange {
         if request.framing == .chunked { outbound.writeStaticString("0\r\n\r\n") }
         requestIsComplete = true
         flush()
+        // With nothing left to send, the wait for the first byte begins here.
+        if isUp, phase != .done, outbound.readableBytes == 0 { setDeadline() }
     }
 
     /// Stops taking the response until ``resume()``, because the client is slow.
