@@ -26,6 +26,7 @@ struct FieldLines {
     /// In the order received. Put together at once: appending to HTTPFields one by one takes a generic detour each time.
     var fields: HTTPFields {
         var fields = HTTPFields()
+        fields.reserveCapacity(list.count)
         fields.replaceSubrange(0..<0, with: list)
         return fields
     }

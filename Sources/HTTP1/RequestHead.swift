@@ -36,6 +36,12 @@ package struct RequestHeadParser: Sendable {
     package mutating func next(from buffer: inout ByteBuffer) throws(HTTP1Fault) -> RequestHead? {
         if !isInHead { try skipEmptyLine(&buffer) }
         guard buffer.readableBytes > 0 else { return nil }
+        // Half of an empty line, perhaps.
+        if !isInHead, buffer.readableBytes == 1,
+            buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) == Grammar.carriageReturn
+        {
+            return nil
+        }
         isInHead = true
         let outcome: Result<(RequestHead, Int)?, HTTP1Fault> = unsafe buffer.withUnsafeReadableBytes { bytes in
             Result { () throws(HTTP1Fault) in

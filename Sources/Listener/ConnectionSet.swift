@@ -3,7 +3,7 @@ internal import NIOCore
 /// A connection that gives up when its deadline has passed, and that can be asked to end.
 protocol TimedConnection: AnyObject {
     var setIndex: Int { get set }
-    var deadline: NIODeadline { get }
+    var nextDeadline: NIODeadline { get }
     func deadlinePassed()
     /// Ends as soon as nothing is outstanding.
     func drain()
@@ -58,7 +58,7 @@ final class ConnectionSet {
 
     private func checkDeadlines() {
         let now = self.now
-        for connection in connections where connection.deadline <= now { connection.deadlinePassed() }
+        for connection in connections where connection.nextDeadline <= now { connection.deadlinePassed() }
     }
 
     /// Lets every connection finish what it has begun; `done` is called when all have gone.

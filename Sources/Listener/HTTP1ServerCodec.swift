@@ -47,7 +47,12 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     private var context: ChannelHandlerContext?
 
     var setIndex = -1
-    private(set) var deadline = NIODeadline.distantFuture
+    var nextDeadline: NIODeadline { min(deadline, writeDeadline) }
+    /// For what is to come from the client.
+    private var deadline = NIODeadline.distantFuture
+    /// For a client that is slow to take its response, and how much of that waited when it was set.
+    private var writeDeadline = NIODeadline.distantFuture
+    private var unsentBytes = 0
 
     /// Bodies up to this size are copied behind the head, so that one write carries both.
     private static let coalescedBytes = 16 << 10
@@ -79,12 +84,19 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
         if input.readableBytes == 0 {
             input = bytes
         } else {
+            // Else a client whose every packet ends within a chunk's line would have all it sends kept.
+            input.discardReadBytes()
             input.writeBuffer(&bytes)
         }
         decode(context)
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
+        endOfInput(context)
+    }
+
+    /// All input there is has been passed on.
+    private func endOfInput(_ context: ChannelHandlerContext) {
         context.fireChannelReadComplete()
         // By now the service has seen the head, and has not refused the request.
         if outstanding?.continueIsDue == true, outstanding?.responseHasBegun == false {
@@ -200,6 +212,16 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
         context.read()
     }
 
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        writeDeadline = context.channel.isWritable ? .distantFuture : connections.now + settings.bodyIdleTimeout
+        unsentBytes = Self.unsentBytes(context)
+        context.fireChannelWritabilityChanged()
+    }
+
+    private static func unsentBytes(_ context: ChannelHandlerContext) -> Int {
+        (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
+    }
+
     // MARK: Responses
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
@@ -280,7 +302,11 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
             closeAfterResponse(context)
             return
         }
-        if !isDecoding, input.readableBytes > 0 { decode(context) }
+        if !isDecoding, input.readableBytes > 0 {
+            decode(context)
+            // No read brought this request, so none ends it either.
+            endOfInput(context)
+        }
         if readIsPending {
             readIsPending = false
             awaitBytes(context)
@@ -294,13 +320,15 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
         reading = .discarding
         input = ByteBuffer()
         context.flush()
-        guard wasReading else {
-            context.close(promise: nil)
-            return
+        // A client that is slow gets the time for what is still on its way to it: closing would throw that away.
+        deadline = connections.now + settings.keepAliveTimeout
+        let sent = context.eventLoop.makePromise(of: Void.self)
+        sent.futureResult.assumeIsolated().whenComplete { _ in
+            guard let context = self.context else { return }
+            if wasReading { self.deadline = self.connections.now + Self.lingering } else { context.close(promise: nil) }
         }
-        deadline = connections.now + Self.lingering
-        context.close(mode: .output, promise: nil)
-        context.read()
+        context.close(mode: .output, promise: sent)
+        if wasReading { context.read() }
     }
 
     private var isAtRequestBoundary: Bool {
@@ -314,6 +342,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
 
     func deadlinePassed() {
         guard let context else { return }
+        if writeDeadline <= connections.now { return clientTakesNothing(context) }
         switch reading {
         case .discarding:
             context.close(promise: nil)
@@ -332,7 +361,23 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     func drain() {
         guard let context, !isDraining else { return }
         isDraining = true
-        if outstanding == nil, input.readableBytes == 0 { context.close(promise: nil) }
+        guard outstanding == nil, input.readableBytes == 0 else { return }
+        guard context.channel.isActive else {
+            context.close(promise: nil)
+            return
+        }
+        if case .head = reading { closeAfterResponse(context) }
+    }
+
+    /// A client that does not read must not keep a backend's connection for ever.
+    private func clientTakesNothing(_ context: ChannelHandlerContext) {
+        let unsent = Self.unsentBytes(context)
+        guard unsent < unsentBytes else {
+            context.close(promise: nil)
+            return
+        }
+        unsentBytes = unsent
+        writeDeadline = connections.now + settings.bodyIdleTimeout
     }
 
     func closeNow() {

@@ -72,12 +72,33 @@ package struct ResponseWriter: ~Copyable {
     package var bodyDemand: BodyDemand { BodyDemand(handler, exchange: exchange) }
 }
 
-/// The rest of a response that has begun.
+/// The end of a response that has begun: it is used up by ending, one way or the other.
 package struct ResponseBodyWriter: ~Copyable {
-    private let handler: ExchangeHandler
-    private let exchange: UInt64
+    /// Where the body goes until then.
+    package let stream: ResponseStream
 
     init(_ handler: ExchangeHandler, exchange: UInt64) {
+        self.stream = ResponseStream(handler, exchange: exchange)
+    }
+
+    package consuming func end() {
+        stream.handler.end(stream.exchange)
+    }
+
+    /// Ends the connection, so that the client sees an error and not a clean end.
+    package consuming func breakOff() {
+        stream.handler.breakOff(stream.exchange)
+    }
+}
+
+/// Takes a response's body. What is written after its end goes nowhere.
+///
+/// It can be copied, so that it can be used while its owner hears that the client has gone, which a write may find out.
+package struct ResponseStream {
+    fileprivate let handler: ExchangeHandler
+    fileprivate let exchange: UInt64
+
+    fileprivate init(_ handler: ExchangeHandler, exchange: UInt64) {
         self.handler = handler
         self.exchange = exchange
     }
@@ -89,15 +110,6 @@ package struct ResponseBodyWriter: ~Copyable {
 
     package func flush() {
         handler.flush(exchange)
-    }
-
-    package consuming func end() {
-        handler.end(exchange)
-    }
-
-    /// Ends the connection, so that the client sees an error and not a clean end.
-    package consuming func breakOff() {
-        handler.breakOff(exchange)
     }
 }
 

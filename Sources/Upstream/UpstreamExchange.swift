@@ -69,6 +69,7 @@ package final class UpstreamExchange {
     /// - Returns: whether more is wanted now; if not, ``UpstreamResponseReceiver/upstreamWantsBody()`` tells when.
     package func send(body: ByteBuffer) -> Bool {
         guard phase != .done, !requestIsComplete else { return true }
+        forgetWhatIsSent()
         if request.framing == .chunked {
             outbound.writeChunk(body)
         } else if outbound.readableBytes == 0 {
@@ -77,8 +78,22 @@ package final class UpstreamExchange {
             outbound.writeImmutableBuffer(body)
         }
         flush()
-        isHoldingBack = outbound.readableBytes > 0
+        if outbound.readableBytes > 0 {
+            isHoldingBack = true
+        } else {
+            // An earlier part of the same read may have been answered with "no more".
+            askForBody()
+        }
         return !isHoldingBack
+    }
+
+    /// Else what is written behind it would make one buffer of the whole body.
+    private func forgetWhatIsSent() {
+        if outbound.readableBytes == 0 {
+            outbound.clear()
+        } else if outbound.readerIndex >= 64 << 10 {
+            outbound.discardReadBytes()
+        }
     }
 
     /// The request's body is complete.
@@ -87,8 +102,8 @@ package final class UpstreamExchange {
         if request.framing == .chunked { outbound.writeStaticString("0\r\n\r\n") }
         requestIsComplete = true
         flush()
-        // With nothing left to send, the wait for the first byte begins here.
-        if isUp, phase != .done, outbound.readableBytes == 0 { setDeadline() }
+        // From here on it is the first byte of the response that is waited for, also when nothing was left to send.
+        if phase != .done, isUp { setDeadline() }
     }
 
     /// Stops taking the response until ``resume()``, because the client is slow.
@@ -97,7 +112,10 @@ package final class UpstreamExchange {
     package func resume() {
         guard isPaused else { return }
         isPaused = false
-        if phase != .done, isUp { connectionIsReadable() }
+        guard phase != .done, isUp else { return }
+        // The time the client took is not the backend's.
+        setDeadline()
+        connectionIsReadable()
     }
 
     /// The client has gone: the connection is closed, which is all HTTP/1.1 has to say so.
@@ -122,7 +140,8 @@ package final class UpstreamExchange {
                 return
             }
         }
-        guard progressed else { return }
+        // A reused connection may take nothing from the start.
+        guard progressed || deadline == .distantFuture else { return }
         setDeadline()
         pool.scheduleDrain()
     }

@@ -200,9 +200,9 @@ final class ScriptedExchange: ExchangeSink {
 
     /// - Returns: whether the client keeps up; nil when there is nothing to write to.
     @discardableResult
-    func write(_ text: String) -> Bool? { bodyWriter?.write(ByteBuffer(string: text)) }
+    func write(_ text: String) -> Bool? { bodyWriter?.stream.write(ByteBuffer(string: text)) }
 
-    func flush() { bodyWriter?.flush() }
+    func flush() { bodyWriter?.stream.flush() }
     func end() { bodyWriter.take()?.end() }
     func breakOff() { bodyWriter.take()?.breakOff() }
 }

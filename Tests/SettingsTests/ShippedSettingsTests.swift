@@ -36,7 +36,7 @@ struct ShippedSettingsTests {
 
     @Test("What it shows as a default is the default")
     func showsDefaults() throws {
-        let shown = try GatewaySettings.load(path: Self.path, environment: Self.environment)
+        var shown = try GatewaySettings.load(path: Self.path, environment: Self.environment)
         let yaml = """
             listeners: [{address: 127.0.0.1:8080}]
             upstreams: {api: {url: "http://127.0.0.1:8000"}}
@@ -47,6 +47,8 @@ struct ShippedSettingsTests {
         var standard = try load(yaml)
         // All methods is shown as their list.
         standard.routes[0].methods = shown.routes[0].methods
+        // Where a route stands is not what it says.
+        for index in shown.routes.indices { shown.routes[index].place = standard.routes[index].place }
         #expect(String(reflecting: shown) == String(reflecting: standard))
     }
 }

@@ -29,6 +29,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     private let startedAt: Int64
     private var writer: ResponseWriter?
     private var bodyWriter: ResponseBodyWriter?
+    private var stream: ResponseStream?
     private let demand: BodyDemand
     private var state = State.awaitingKeys
     private var heldBody: ByteBuffer?
@@ -126,17 +127,19 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         guard let writer = writer.take() else { return }
         var head = head
         head.headerFields = ResponseFields.forClient(head.headerFields, requestID: requestID)
-        bodyWriter = writer.start(head)
+        let bodyWriter = writer.start(head)
+        stream = bodyWriter.stream
+        self.bodyWriter = consume bodyWriter
     }
 
     func upstreamSent(_ body: ByteBuffer) {
         bytesSent += body.readableBytes
         // The connection may be behind already with the response before this one.
-        if bodyWriter?.write(body) == false, case .forwarding(let upstream) = state { upstream.pause() }
+        if stream?.write(body) == false, case .forwarding(let upstream) = state { upstream.pause() }
     }
 
     func upstreamPaused() {
-        bodyWriter?.flush()
+        stream?.flush()
     }
 
     func upstreamFinished() {

@@ -14,6 +14,7 @@ package enum ResponseFields {
         }
         list.append(HTTPField(name: .requestID, value: requestID))
         var result = HTTPFields()
+        result.reserveCapacity(list.count)
         // Appends without the generic detour that each single append takes.
         result.replaceSubrange(0..<0, with: list)
         return result

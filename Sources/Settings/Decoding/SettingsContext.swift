@@ -11,13 +11,15 @@ package struct SettingsPlace: Sendable {
     /// The place of the key `name` in the section at this place.
     func key(_ name: String, line: Int, column: Int?) -> SettingsPlace {
         SettingsPlace(
-            file: file, line: line, column: column, keyPath: Self.join(keyPath, name), schemaPath: Self.join(schemaPath, name))
+            file: file, line: line, column: column, keyPath: Self.join(keyPath, name),
+            schemaPath: Self.join(schemaPath, name))
     }
 
     /// The place of an entry whose name the operator chose, as in `upstreams`.
     func entry(_ name: String, line: Int, column: Int?) -> SettingsPlace {
         SettingsPlace(
-            file: file, line: line, column: column, keyPath: Self.join(keyPath, name), schemaPath: Self.join(schemaPath, "*"))
+            file: file, line: line, column: column, keyPath: Self.join(keyPath, name),
+            schemaPath: Self.join(schemaPath, "*"))
     }
 
     /// The place of a list's element.

@@ -1,0 +1,149 @@
+"""Clients and backends that are slow, split their bytes oddly or go away: nobody hangs, nothing is cut short."""
+
+import os
+import threading
+import time
+
+import pytest
+
+from harness.backend import Exchange, answer, silence
+from harness.process import wait_until
+from harness.raw import RawConnection, exchange, request_bytes
+
+CHUNKED = b"POST /recorded/public/chunked HTTP/1.1\r\nHost: gateway.test\r\nTransfer-Encoding: chunked\r\n\r\n"
+
+
+def test_a_chunked_body_may_arrive_byte_by_byte(gateway, recorder):
+    with RawConnection(gateway.port, timeout=5) as client:
+        client.send(CHUNKED)
+        for byte in b"5\r\nhello\r\n3;a=b\r\nabc\r\n0\r\nX: y\r\n\r\n":
+            client.send(bytes([byte]))
+            time.sleep(0.003)
+        assert client.response().status == 200
+    assert recorder.last("/recorded/public/chunked").body == b"helloabc"
+
+
+def test_what_was_used_of_a_body_is_not_kept(start_gateway, own_recorder):
+    """Every packet ends between the CR and the LF behind a chunk, so that there is always something left over."""
+
+    def swallow(backend: Exchange) -> None:
+        tail = b""
+        while not tail.endswith(b"0\r\n\r\n"):
+            tail = (tail + backend.connection.socket.recv(1 << 20))[-8:]
+        backend.request.complete = True
+        backend.respond(200)
+
+    own_recorder.on("/recorded/public/chunked", swallow)
+    gateway = start_gateway({"threads": 1})
+    before = gateway.process.resident_bytes()
+    # The chunk is a little longer than what is copied, so that no part of it is kept elsewhere.
+    packet = b"\n4000\r\n" + b"x" * 0x4000 + b"\r"
+    with RawConnection(gateway.port, timeout=30) as client:
+        client.send(CHUNKED + packet[1:])
+        for _ in range(8_000):
+            client.send(packet)
+        during = gateway.process.resident_bytes()
+        client.send(b"\n0\r\n\r\n")
+        assert client.response().status == 200
+    assert during - before < 32 << 20
+
+
+def test_a_pipelined_request_that_waits_for_100_continue_gets_it(gateway, recorder):
+    recorder.on("/recorded/public/slow", lambda backend: (time.sleep(0.2), backend.respond(200)))
+    with RawConnection(gateway.port, timeout=5) as client:
+        waiting = request_bytes("POST", "/recorded/public/waiting", {"Expect": "100-continue", "Content-Length": "3"})
+        client.send(request_bytes("GET", "/recorded/public/slow") + waiting)
+        assert client.response().status == 200
+        assert client.head().status == 100
+        client.send(b"abc")
+        assert client.response().status == 200
+
+
+def test_a_pipelined_request_is_refused_before_its_body_comes(gateway, recorder):
+    recorder.on("/recorded/public/slow", lambda backend: (time.sleep(0.2), backend.respond(200)))
+    with RawConnection(gateway.port, timeout=5) as client:
+        refused = request_bytes("POST", "/recorded/required/x", {"Content-Length": "3"})
+        client.send(request_bytes("GET", "/recorded/public/slow") + refused)
+        assert client.response().status == 200
+        assert client.response().status == 401
+
+
+@pytest.mark.parametrize("version", ["1.0", "1.1"])
+def test_a_slow_client_that_asked_to_close_gets_its_response_whole(gateway, recorder, version):
+    body = os.urandom(1 << 20) * 8
+    recorder.on("/recorded/public/large", answer(200, body, {}))
+    with RawConnection(gateway.port, timeout=10, receive_buffer=4096) as client:
+        client.send(
+            f"GET /recorded/public/large HTTP/{version}\r\nHost: gateway.test\r\nConnection: close\r\n\r\n".encode()
+        )
+        # By now the kernel's buffers are full and the gateway holds what comes behind.
+        time.sleep(0.5)
+        assert client.response().body == body
+
+
+def test_the_first_byte_timeout_runs_from_the_end_of_a_body(start_gateway, own_recorder):
+    gateway = start_gateway({"threads": 1, "upstreams": {"recorder": {"idle_timeout": "20s"}}})
+    own_recorder.on("/recorded/public/silent", silence)
+    assert exchange(gateway.port, "GET", "/recorded/public/warm").status == 200
+    started = time.monotonic()
+    assert exchange(gateway.port, "POST", "/recorded/public/silent", body=b"abc").status == 504
+    assert time.monotonic() - started < 5
+
+
+def test_a_client_that_reads_nothing_does_not_keep_the_backend(start_gateway, own_recorder):
+    gateway = start_gateway({"limits": {"body_idle_timeout": "1s"}})
+    broken = threading.Event()
+
+    def large(backend: Exchange) -> None:
+        try:
+            backend.respond(200, bytes(20 << 20))
+        except OSError:
+            broken.set()
+
+    own_recorder.on("/recorded/public/large", large)
+    with RawConnection(gateway.port, receive_buffer=4096) as client:
+        client.send(request_bytes("GET", "/recorded/public/large"))
+        assert broken.wait(10)
+    wait_until(lambda: gateway.metric("gatehouse_requests_in_flight") == 0, "the request to end")
+
+
+def test_a_backend_that_stops_reading_is_not_the_clients_fault(start_gateway, own_recorder):
+    def pause(backend: Exchange) -> None:
+        time.sleep(3)
+        backend.read_body()
+        backend.respond(200)
+
+    gateway = start_gateway({"limits": {"body_idle_timeout": "1s"}})
+    own_recorder.on("/recorded/public/upload", pause)
+    body = bytes(24 << 20)
+    assert exchange(gateway.port, "POST", "/recorded/public/upload", body=body).status == 200
+
+
+def test_small_chunks_to_a_slow_backend_do_not_stall(start_gateway, own_recorder):
+    def slow(backend: Exchange) -> None:
+        tail, receives = b"", 0
+        while not tail.endswith(b"0\r\n\r\n"):
+            tail = (tail + backend.connection.socket.recv(1 << 16))[-8:]
+            receives += 1
+            if receives % 5 == 0:
+                time.sleep(0.002)
+        backend.respond(200, headers={"Connection": "close"})
+        backend.close()
+
+    gateway = start_gateway({"threads": 1, "limits": {"body_idle_timeout": "3s"}, "upstreams": {"recorder": {"first_byte_timeout": "8s"}}})
+    own_recorder.on("/recorded/public/chunked", slow)
+    for _ in range(4):
+        with RawConnection(gateway.port) as client:
+            client.send(CHUNKED)
+            for _ in range(120):
+                client.send((b"3a\r\n" + b"x" * 58 + b"\r\n") * 1024)
+            client.send(b"0\r\n\r\n")
+            assert client.response().status == 200
+
+
+def test_an_empty_line_before_a_request_may_come_in_two_parts(gateway, recorder):
+    with RawConnection(gateway.port) as client:
+        client.send(b"\r")
+        time.sleep(0.05)
+        client.send(b"\n" + request_bytes("GET", "/recorded/public/x"))
+        assert client.response().status == 200
