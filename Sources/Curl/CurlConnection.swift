@@ -17,10 +17,12 @@ package struct CurlTarget: Hashable, Sendable {
     /// Scheme, host and port.
     package var url: String
     package var connectTimeout: Duration
+    package var access: CurlAccess
 
-    package init(url: String, connectTimeout: Duration) {
+    package init(url: String, connectTimeout: Duration, access: CurlAccess = CurlAccess()) {
         self.url = url
         self.connectTimeout = connectTimeout
+        self.access = access
     }
 
     /// Whether libcurl may hold decrypted bytes that the socket no longer announces.
@@ -58,6 +60,7 @@ package final class CurlConnection: CurlTransfer {
         easy = try CurlEasy()
         try easy.setCommonOptions(
             url: target.url, allowedSchemes: "http,https", connectTimeout: target.connectTimeout)
+        try easy.set(target.access)
         try easy.set(CURLOPT_CONNECT_ONLY, 1)
         try easy.set(CURLOPT_FRESH_CONNECT, 1)
         try easy.set(CURLOPT_BUFFERSIZE, CurlLoop.receiveSize)

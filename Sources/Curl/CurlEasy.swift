@@ -4,6 +4,7 @@ internal import CCurl
 final class CurlEasy {
     let handle: UnsafeMutableRawPointer
     private var headerList: UnsafeMutablePointer<curl_slist>?
+    private var connectToList: UnsafeMutablePointer<curl_slist>?
 
     init() throws(CurlFailure) {
         CurlGlobal.start()
@@ -16,6 +17,7 @@ final class CurlEasy {
     deinit {
         curl_easy_cleanup(handle)
         curl_slist_free_all(headerList)
+        curl_slist_free_all(connectToList)
     }
 
     func set(_ option: CURLoption, _ value: Int) throws(CurlFailure) {
@@ -45,6 +47,15 @@ final class CurlEasy {
         try gatehouse_setopt_list(handle, CURLOPT_HTTPHEADER, headerList).check()
     }
 
+    /// libcurl reads the list when it connects, so that it lives as long as the handle.
+    func set(connectTo address: String) throws(CurlFailure) {
+        guard let list = curl_slist_append(connectToList, "::\(address)") else {
+            throw CurlFailure(kind: .resource, description: "no address list")
+        }
+        connectToList = list
+        try gatehouse_setopt_list(handle, CURLOPT_CONNECT_TO, list).check()
+    }
+
     /// What every connection and transfer of the gateway is made with.
     func setCommonOptions(url: String, allowedSchemes: String, connectTimeout: Duration) throws(CurlFailure) {
         // No signals, no SIGPIPE juggling around every send.
@@ -59,6 +70,10 @@ final class CurlEasy {
         try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         try set(CURLOPT_SSL_VERIFYPEER, 1)
         try set(CURLOPT_SSL_VERIFYHOST, 2)
+        // A name that moves is followed by the next connection: all that are opened in one second share an answer.
+        try set(CURLOPT_DNS_CACHE_TIMEOUT, 1)
+        // Of several addresses each connection takes another first.
+        try set(CURLOPT_DNS_SHUFFLE_ADDRESSES, 1)
     }
 }
 

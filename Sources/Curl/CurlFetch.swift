@@ -11,10 +11,11 @@ package struct CurlFetchRequest: Sendable {
     package var maximumResponseBytes: Int
     /// Whether `http` is allowed beside `https`.
     package var allowsPlainText: Bool
+    package var access: CurlAccess
 
     package init(
         method: String, url: String, headerLines: [String], body: [UInt8]?, deadline: Duration,
-        maximumResponseBytes: Int, allowsPlainText: Bool
+        maximumResponseBytes: Int, allowsPlainText: Bool, access: CurlAccess = CurlAccess()
     ) {
         self.method = method
         self.url = url
@@ -23,6 +24,7 @@ package struct CurlFetchRequest: Sendable {
         self.deadline = deadline
         self.maximumResponseBytes = maximumResponseBytes
         self.allowsPlainText = allowsPlainText
+        self.access = access
     }
 }
 
@@ -61,6 +63,7 @@ package final class CurlFetch: CurlTransfer {
         try easy.setCommonOptions(
             url: request.url, allowedSchemes: request.allowsPlainText ? "http,https" : "https",
             connectTimeout: min(request.deadline, .seconds(5)))
+        try easy.set(request.access)
         try easy.set(CURLOPT_TIMEOUT_MS, request.deadline.wholeMilliseconds)
         try easy.set(CURLOPT_CUSTOMREQUEST, request.method)
         if request.method == "HEAD" { try easy.set(CURLOPT_NOBODY, 1) }

@@ -50,6 +50,7 @@ package struct GatewayService: Service {
     private struct Running {
         var directory: LoopDirectory
         var keyServices: [KeySetService]
+        var healthCheckers: [HealthChecker]
         var listeners: [HTTPListener]
         var admin: HTTPListener
         var accessLog: AccessLog?
@@ -68,6 +69,7 @@ package struct GatewayService: Service {
         let upstreams = Wiring.upstreams(settings)
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: upstreams,
+            timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
             operations: Wiring.operations(settings),
             accounts: try Wiring.accounts(
                 settings,
@@ -84,7 +86,9 @@ package struct GatewayService: Service {
         let admin = try await bindAdmin(group, metrics, directory, isDraining)
         onReady(listeners.compactMap(\.localAddress), admin.localAddress)
         return Running(
-            directory: directory, keyServices: keyServices, listeners: listeners, admin: admin, accessLog: accessLog,
+            directory: directory, keyServices: keyServices,
+            healthCheckers: try await healthCheckers(upstreams, curls, directory), listeners: listeners, admin: admin,
+            accessLog: accessLog,
             isDraining: isDraining)
     }
 
@@ -117,6 +121,31 @@ package struct GatewayService: Service {
                     publish: { directory.publish($0, ofIssuer: index) }))
         }
         return services
+    }
+
+    /// One for each server of the upstreams that want it; what it finds all loops hear.
+    private func healthCheckers(
+        _ upstreams: [Upstream.UpstreamSettings], _ curls: [NIOLoopBound<CurlLoop>], _ directory: LoopDirectory
+    ) async throws -> [HealthChecker] {
+        var checkers: [HealthChecker] = []
+        for (index, upstream) in upstreams.enumerated() {
+            guard let healthCheck = upstream.healthCheck else { continue }
+            for (number, server) in upstream.servers.enumerated() {
+                let curl = curls[checkers.count % curls.count]
+                let fetcher = try await curl.eventLoop.submit {
+                    CurlFetcher(loop: curl.value, allowsPlainText: true, access: server.access)
+                }.get()
+                let logger = logger
+                checkers.append(
+                    HealthChecker(server: server, settings: healthCheck, fetcher: fetcher) { isHealthy in
+                        logger.log(
+                            level: isHealthy ? .notice : .warning, isHealthy ? "server healthy" : "server unhealthy",
+                            metadata: ["upstream": "\(upstream.name)", "server": "\(server.name)"])
+                        directory.publish(isHealthy: isHealthy, server: number, ofUpstream: index)
+                    })
+            }
+        }
+        return checkers
     }
 
     private func services(
@@ -193,6 +222,7 @@ package struct GatewayService: Service {
     private func serve(_ running: Running) async {
         await withTaskGroup(of: Void.self) { tasks in
             for service in running.keyServices { tasks.addTask { await service.run() } }
+            for checker in running.healthCheckers { tasks.addTask { await checker.run() } }
             // Ends by throwing when the task is cancelled instead, which means the same here.
             try? await gracefulShutdown()
             await drain(running)

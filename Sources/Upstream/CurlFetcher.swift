@@ -6,10 +6,14 @@ package final class CurlFetcher: Fetcher {
     private let eventLoop: any EventLoop
     private let loop: NIOLoopBound<CurlLoop>
     private let allowsPlainText: Bool
+    private let access: CurlAccess
 
-    /// - Parameter allowsPlainText: whether `http` URLs may be fetched, for development on one machine.
+    /// - Parameters:
+    ///   - allowsPlainText: whether `http` URLs may be fetched, for development on one machine.
+    ///   - access: how the one server that is fetched from is reached beyond its URL.
     /// - Precondition: on the loop's thread.
-    package init(loop: CurlLoop, allowsPlainText: Bool) {
+    package init(loop: CurlLoop, allowsPlainText: Bool, access: CurlAccess = CurlAccess()) {
+        self.access = access
         self.eventLoop = loop.eventLoop
         self.loop = NIOLoopBound(loop, eventLoop: loop.eventLoop)
         self.allowsPlainText = allowsPlainText
@@ -20,7 +24,7 @@ package final class CurlFetcher: Fetcher {
             method: request.method, url: request.url,
             headerLines: request.headers.map { "\($0.name): \($0.value)" }, body: request.body,
             deadline: request.deadline, maximumResponseBytes: request.maximumResponseBytes,
-            allowsPlainText: allowsPlainText)
+            allowsPlainText: allowsPlainText, access: access)
         guard !transfer.headerLines.contains(where: { $0.utf8.contains { $0 < 0x20 } }) else {
             throw .failed("a header line holds a control character")
         }
@@ -31,17 +35,26 @@ package final class CurlFetcher: Fetcher {
         }
     }
 
+    /// A task that is cancelled ends its transfer.
     private func run(_ transfer: CurlFetchRequest) async -> Result<CurlFetchResponse, CurlFailure> {
-        await withCheckedContinuation { continuation in
-            eventLoop.execute { [loop] in
-                do {
-                    _ = try CurlFetch(transfer, on: loop.value) { continuation.resume(returning: $0) }
-                } catch let failure as CurlFailure {
-                    continuation.resume(returning: .failure(failure))
-                } catch {
-                    preconditionFailure("CurlFetch throws CurlFailure")
+        let running = NIOLoopBoundBox.makeEmptyBox(valueType: CurlFetch.self, eventLoop: eventLoop)
+        return await withTaskCancellationHandler {
+            await withCheckedContinuation { continuation in
+                eventLoop.execute { [loop] in
+                    do {
+                        running.value = try CurlFetch(transfer, on: loop.value) { result in
+                            running.value = nil
+                            continuation.resume(returning: result)
+                        }
+                    } catch let failure as CurlFailure {
+                        continuation.resume(returning: .failure(failure))
+                    } catch {
+                        preconditionFailure("CurlFetch throws CurlFailure")
+                    }
                 }
             }
+        } onCancel: {
+            eventLoop.execute { running.value?.cancel() }
         }
     }
 }

@@ -10,19 +10,25 @@ final class UpstreamConnection: CurlConnectionDelegate {
         case closed
     }
 
-    private let pool: UpstreamPool
+    private let server: ServerConnections
     private var curl: CurlConnection?
     private var use: Use
     /// Whether an exchange has already been completed on it.
     private(set) var isReused = false
+    /// When it is not put back any more, but replaced.
+    let endsAt: NIODeadline
     /// When it was last put back.
     private(set) var idleSince = NIODeadline.uptimeNanoseconds(0)
 
     /// Connects for `exchange`, which hears when it is up or has failed.
-    init(for exchange: UpstreamExchange, in pool: UpstreamPool, on loop: CurlLoop) throws(CurlFailure) {
-        self.pool = pool
+    init(
+        for exchange: UpstreamExchange, to target: CurlTarget, in server: ServerConnections, maximumAge: TimeAmount,
+        on loop: CurlLoop
+    ) throws(CurlFailure) {
+        self.server = server
         self.use = .connecting(exchange)
-        let curl = try CurlConnection(to: pool.settings.target, on: loop)
+        self.endsAt = .now() + maximumAge
+        let curl = try CurlConnection(to: target, on: loop)
         self.curl = curl
         curl.delegate = self
     }
@@ -70,7 +76,7 @@ final class UpstreamConnection: CurlConnectionDelegate {
     func connectionFailed(_ failure: CurlFailure) {
         guard case .connecting(let exchange) = use else { return }
         close()
-        exchange.fail(failure.kind == .timeout ? .connectTimeout : .cannotConnect(failure.description))
+        exchange.connectFailed(failure.kind == .timeout ? .connectTimeout : .cannotConnect(failure.description))
     }
 
     func connectionIsReadable() {
@@ -79,7 +85,7 @@ final class UpstreamConnection: CurlConnectionDelegate {
             exchange.connectionIsReadable()
         case .idle:
             // Either the end, or bytes that no request asked for: of no more use both ways.
-            pool.discardIdle(self)
+            server.discardIdle(self)
         case .connecting, .closed:
             break
         }

@@ -27,6 +27,11 @@ package final class UpstreamExchange {
     /// Let go when the exchange ends, which breaks the cycle with its owner.
     private var receiver: (any UpstreamResponseReceiver)?
     private let request: ForwardedRequest
+    /// What this request is shared out by, where that is by subject.
+    let subject: String?
+    let timeouts: UpstreamTimeouts
+    /// Where it is, or was last; nil while it waits.
+    var server: ServerConnections?
     private var connection: UpstreamConnection?
     private var isUp = false
     private var outbound: ByteBuffer
@@ -36,7 +41,7 @@ package final class UpstreamExchange {
     private var bodyDecoder = BodyDecoder(.none)
     private var keepAlive = false
     private var sawResponseByte = false
-    private var hasRetried = false
+    private var retries = 0
     /// The client was told that no more body is wanted for now.
     private var isHoldingBack = false
     private var isPaused = false
@@ -49,10 +54,20 @@ package final class UpstreamExchange {
     /// Where this is in the pool's list, -1 when not.
     var activeIndex = -1
     /// When patience ends with what is awaited now.
-    private(set) var deadline = NIODeadline.distantFuture
+    private var patience = NIODeadline.distantFuture
+    /// When it ends with all of it.
+    private let wholeDeadline: NIODeadline
+    /// The earlier of the two.
+    var deadline: NIODeadline { min(patience, wholeDeadline) }
 
-    init(_ request: ForwardedRequest, pool: UpstreamPool, receiver: any UpstreamResponseReceiver) {
+    init(
+        _ request: ForwardedRequest, subject: String?, timeouts: UpstreamTimeouts, pool: UpstreamPool,
+        receiver: any UpstreamResponseReceiver
+    ) {
         self.pool = pool
+        self.subject = subject
+        self.timeouts = timeouts
+        self.wholeDeadline = timeouts.whole.map { .now() + $0 } ?? .distantFuture
         self.receiver = receiver
         self.request = request
         self.outbound = request.head
@@ -144,7 +159,7 @@ package final class UpstreamExchange {
             }
         }
         // A reused connection may take nothing from the start.
-        guard progressed || deadline == .distantFuture else { return }
+        guard progressed || patience == .distantFuture else { return }
         setDeadline()
         pool.scheduleDrain()
     }
@@ -152,10 +167,11 @@ package final class UpstreamExchange {
     /// Waiting for the request's remainder, for the head, or for more of the body.
     private func setDeadline() {
         let isAwaitingHead = requestIsComplete && outbound.readableBytes == 0 && phase == .awaitingHead
-        deadline = .now() + (isAwaitingHead ? pool.settings.firstByteTimeout : pool.settings.idleTimeout)
+        patience = .now() + (isAwaitingHead ? timeouts.firstByte : timeouts.idle)
     }
 
-    func deadlinePassed() {
+    func deadlinePassed(at now: NIODeadline) {
+        if wholeDeadline <= now { return fail(.wholeTimeout) }
         // A client that does not read is the listener's to time out.
         guard phase != .done, !isPaused else { return }
         if !isUp { return fail(.connectTimeout) }
@@ -206,34 +222,49 @@ package final class UpstreamExchange {
     func fail(_ fault: UpstreamFault) {
         guard phase != .done else { return }
         let receiver = receiver
+        if fault.isTheServers, let server { pool.failed(server) }
         finish(reuse: false)
         receiver?.upstreamFailed(fault)
     }
 
+    /// Nothing of the request has left yet, so that any may go to another server (RFC 9110 §9.2.2).
+    func connectFailed(_ fault: UpstreamFault) {
+        guard phase != .done else { return }
+        connection = nil
+        guard retries < Self.maximumRetries, pool.moveElsewhere(self) else { return fail(fault) }
+        retries += 1
+        pool.restart(self)
+    }
+
     /// The connection ended too early. A reused one may have been closed by the backend just when the request
-    /// was sent: the request is then repeated once, on a new one (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
+    /// was sent, and a new one by a server that is going: what can be repeated is repeated once, on a new connection,
+    /// where the server has just been asked on one, at another server (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
     private func lost() {
-        guard isRepeatable, !sawResponseByte, !hasRetried, let connection, connection.isReused else {
-            return fail(.connectionLost)
-        }
-        hasRetried = true
+        guard isRepeatable, !sawResponseByte, retries == 0, let connection,
+            connection.isReused ? pool.mayRetry() : pool.moveElsewhere(self)
+        else { return fail(.connectionLost) }
+        retries += 1
         connection.close()
         self.connection = nil
         isUp = false
         outbound = request.head
-        deadline = .distantFuture
-        pool.retry(self)
+        patience = .distantFuture
+        pool.restart(self)
     }
+
+    private static let maximumRetries = 2
 
     private func finish(reuse: Bool) {
         phase = .done
-        deadline = .distantFuture
+        patience = .distantFuture
         receiver = nil
+        if let connection {
+            self.connection = nil
+            isUp = false
+            if reuse { server?.giveBack(connection) } else { connection.close() }
+        }
+        // Who waits for a connection may now take this one.
         pool.ended(self)
-        guard let connection else { return }
-        self.connection = nil
-        isUp = false
-        if reuse { pool.giveBack(connection) } else { connection.close() }
     }
 
     // MARK: The response
@@ -308,6 +339,7 @@ package final class UpstreamExchange {
             keepAlive = head.keepAlive
             bodyDecoder = BodyDecoder(head.framing)
             phase = .body
+            if let server { pool.responded(server, status: head.response.status.code) }
             receiver?.upstreamResponded(head.response)
             return
         }

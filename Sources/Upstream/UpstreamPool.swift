@@ -6,30 +6,59 @@ package enum UpstreamEvent: Sendable {
     case opened, reused, retried
 }
 
-/// One backend's connections on one event loop.
+/// What happened to one of the servers, for metrics.
+package enum ServerEvent: Sendable, Equatable {
+    /// A request went to it, or has ended there.
+    case began, ended
+    case failed, ejected
+    /// Whether it takes requests has changed.
+    case serving(Bool)
+}
+
+/// One upstream on one event loop: which server takes a request, and who waits when all are busy.
 package final class UpstreamPool {
     package let settings: UpstreamSettings
     private let loop: CurlLoop
-    /// The most recently used last: it is reused first, so that those no longer needed grow old and go.
-    private var idle: [UpstreamConnection] = []
+    private let servers: [ServerConnections]
+    private var balancer: Balancer
+    private var states: [ServerState]
+    private var budget: RetryBudget
+    private var line: WaitingLine<UpstreamExchange>
+    private var isDispatching = false
+    /// Some server's share changes with time.
+    private var isInTransition = false
     private var active: [UpstreamExchange] = []
     private var sweep: RepeatedTask?
     /// Exchanges that had their turn at receiving and have more to receive.
-    private var waiting: [UpstreamExchange] = []
+    private var continuing: [UpstreamExchange] = []
     private var isContinuing = false
     private static let continuationGap = TimeAmount.microseconds(50)
 
     private let observe: (UpstreamEvent) -> Void
+    private let observeServer: (Int, ServerEvent) -> Void
 
     /// How often deadlines are looked at. A time-out is late by at most this.
     private static let sweepInterval = TimeAmount.milliseconds(100)
 
+    /// - Parameter observeServer: hears a server's position in the settings, and what happened to it.
     package init(
-        settings: UpstreamSettings, loop: CurlLoop, observe: @escaping (UpstreamEvent) -> Void = { _ in }
+        settings: UpstreamSettings, loop: CurlLoop, observe: @escaping (UpstreamEvent) -> Void = { _ in },
+        observeServer: @escaping (Int, ServerEvent) -> Void = { _, _ in }
     ) {
         self.settings = settings
         self.loop = loop
         self.observe = observe
+        self.observeServer = observeServer
+        servers = settings.servers.indices.map { ServerConnections(number: $0, settings: settings, loop: loop) }
+        balancer = Balancer(
+            settings.balance, servers: settings.servers.map { ($0.name, $0.weight) },
+            capacity: settings.maximumConnections)
+        var policy = settings.ejection
+        if settings.servers.count == 1, !settings.ejectsOnlyServer { policy.after = 0 }
+        states = Array(repeating: ServerState(policy), count: settings.servers.count)
+        budget = RetryBudget(percent: settings.retryPercent)
+        line = WaitingLine(
+            capacity: settings.maximumWaiting * settings.servers.count, patience: settings.waitingTimeout)
         let bound = NIOLoopBound(WeakReference(pool: self), eventLoop: loop.eventLoop)
         sweep = loop.eventLoop.scheduleRepeatedTask(
             initialDelay: Self.sweepInterval, delay: Self.sweepInterval
@@ -39,11 +68,20 @@ package final class UpstreamPool {
     private struct WeakReference { weak var pool: UpstreamPool? }
 
     /// Sends an authorised request; `receiver` hears the response or the fault, never before this returns.
-    package func send(_ request: ForwardedRequest, to receiver: any UpstreamResponseReceiver) -> UpstreamExchange {
-        let exchange = UpstreamExchange(request, pool: self, receiver: receiver)
+    ///
+    /// - Parameters:
+    ///   - subject: who asks, for upstreams that share out by subject.
+    ///   - timeouts: the route's own, where it has any.
+    package func send(
+        _ request: ForwardedRequest, subject: String? = nil, timeouts: UpstreamTimeouts? = nil,
+        to receiver: any UpstreamResponseReceiver
+    ) -> UpstreamExchange {
+        let exchange = UpstreamExchange(
+            request, subject: subject, timeouts: timeouts ?? settings.timeouts, pool: self, receiver: receiver)
         exchange.activeIndex = active.count
         active.append(exchange)
-        connect(exchange, afresh: false)
+        budget.requestBegan()
+        place(exchange)
         return exchange
     }
 
@@ -51,80 +89,36 @@ package final class UpstreamPool {
     package func close() {
         sweep?.cancel()
         sweep = nil
-        for connection in idle { connection.close() }
-        idle.removeAll()
+        for server in servers { server.close() }
     }
 
-    // MARK: Connections
+    // MARK: Places
 
-    private func connect(_ exchange: UpstreamExchange, afresh: Bool) {
-        if !afresh, let connection = takeIdle(for: exchange) {
-            observe(.reused)
-            exchange.connectionIsUp(connection)
-            return
-        }
-        do {
-            exchange.isConnecting(try UpstreamConnection(for: exchange, in: self, on: loop))
-            observe(.opened)
-        } catch {
-            let description = error.description
-            let bound = NIOLoopBound(exchange, eventLoop: loop.eventLoop)
-            loop.eventLoop.execute { bound.value.fail(.cannotConnect(description)) }
+    private func place(_ exchange: UpstreamExchange) {
+        if line.isEmpty, let number = balancer.pick(subject: exchange.subject) {
+            begin(exchange, on: number)
+            connect(exchange, afresh: false)
+        } else if !balancer.hasServer {
+            failLater(exchange, .noServer(retryAfter: secondsUntilReturn))
+        } else if !line.add(exchange, at: .now()) {
+            failLater(exchange, .overloaded)
         }
     }
 
-    private func takeIdle(for exchange: UpstreamExchange) -> UpstreamConnection? {
-        while let connection = idle.popLast() {
-            // What cannot be repeated must not meet a connection that the backend has closed meanwhile.
-            if exchange.isRepeatable || connection.isStillOpen() {
-                connection.reuse(for: exchange)
-                return connection
-            }
-            connection.close()
-        }
-        return nil
+    private func failLater(_ exchange: UpstreamExchange, _ fault: UpstreamFault) {
+        let bound = NIOLoopBound(exchange, eventLoop: loop.eventLoop)
+        loop.eventLoop.execute { bound.value.fail(fault) }
     }
 
-    func retry(_ exchange: UpstreamExchange) {
-        observe(.retried)
-        connect(exchange, afresh: true)
+    private func begin(_ exchange: UpstreamExchange, on number: Int) {
+        exchange.server = servers[number]
+        balancer.began(on: number)
+        observeServer(number, .began)
     }
 
-    func scheduleDrain() { loop.scheduleDrain() }
-
-    /// Has `exchange` receive on after whatever else the loop has to do.
-    func continueLater(_ exchange: UpstreamExchange) {
-        waiting.append(exchange)
-        if waiting.count == 1, !isContinuing { scheduleContinuation() }
-    }
-
-    /// SwiftNIO looks at its sockets only when no task is due: hence the small gap, and one task for all who wait.
-    private func scheduleContinuation() {
-        let bound = NIOLoopBound(self, eventLoop: loop.eventLoop)
-        loop.eventLoop.scheduleTask(in: Self.continuationGap) { bound.value.continueWaiting() }
-    }
-
-    private func continueWaiting() {
-        let turn = waiting
-        waiting.removeAll(keepingCapacity: true)
-        isContinuing = true
-        for exchange in turn { exchange.continueReceiving() }
-        isContinuing = false
-        if !waiting.isEmpty { scheduleContinuation() }
-    }
-
-    func giveBack(_ connection: UpstreamConnection) {
-        guard idle.count < settings.maximumIdleConnections, sweep != nil else {
-            connection.close()
-            return
-        }
-        connection.becomeIdle(at: .now())
-        idle.append(connection)
-    }
-
-    func discardIdle(_ connection: UpstreamConnection) {
-        idle.removeAll { $0 === connection }
-        connection.close()
+    private func leave(_ server: ServerConnections) {
+        balancer.ended(on: server.number)
+        observeServer(server.number, .ended)
     }
 
     func ended(_ exchange: UpstreamExchange) {
@@ -136,14 +130,145 @@ package final class UpstreamPool {
             active[index] = last
             last.activeIndex = index
         }
+        if let server = exchange.server {
+            exchange.server = nil
+            leave(server)
+        } else {
+            line.remove(exchange)
+        }
+        if !line.isEmpty { dispatch() }
     }
+
+    /// Gives free places to those who wait. What ends meanwhile is seen by the loop that is at it already.
+    private func dispatch() {
+        guard !isDispatching else { return }
+        isDispatching = true
+        defer { isDispatching = false }
+        while !line.isEmpty, balancer.hasRoom {
+            guard let exchange = line.takeFirst(), let number = balancer.pick(subject: exchange.subject) else { return }
+            begin(exchange, on: number)
+            connect(exchange, afresh: false)
+        }
+    }
+
+    // MARK: Connections
+
+    private func connect(_ exchange: UpstreamExchange, afresh: Bool) {
+        guard let server = exchange.server else { return }
+        if !afresh, let connection = server.takeIdle(for: exchange) {
+            observe(.reused)
+            exchange.connectionIsUp(connection)
+            return
+        }
+        do {
+            exchange.isConnecting(try server.connect(for: exchange))
+            observe(.opened)
+        } catch {
+            let description = error.description
+            let bound = NIOLoopBound(exchange, eventLoop: loop.eventLoop)
+            loop.eventLoop.execute { bound.value.connectFailed(.cannotConnect(description)) }
+        }
+    }
+
+    // MARK: Retries
+
+    /// Whether a retry at the same server can be paid for; then it is.
+    func mayRetry() -> Bool { budget.takeRetry() }
+
+    /// Moves what its server has just failed to another one, if there is one and a retry can be paid for.
+    func moveElsewhere(_ exchange: UpstreamExchange) -> Bool {
+        guard servers.count > 1, let failing = exchange.server,
+            let next = balancer.pick(subject: exchange.subject, avoiding: failing.number), budget.takeRetry()
+        else { return false }
+        leave(failing)
+        begin(exchange, on: next)
+        failed(failing)
+        return true
+    }
+
+    func restart(_ exchange: UpstreamExchange) {
+        observe(.retried)
+        connect(exchange, afresh: true)
+    }
+
+    // MARK: The servers' state
+
+    func failed(_ server: ServerConnections) {
+        observeServer(server.number, .failed)
+        guard states[server.number].failed(at: .now()) else { return }
+        observeServer(server.number, .ejected)
+        refreshShares(at: .now())
+    }
+
+    func responded(_ server: ServerConnections, status: Int) {
+        if status >= 500, settings.ejection.statuses.contains(status) {
+            failed(server)
+        } else if states[server.number].remembersFailures {
+            states[server.number].succeeded()
+        }
+    }
+
+    /// What a health check has found.
+    ///
+    /// - Parameter server: its position in the settings.
+    package func setHealthy(_ healthy: Bool, server: Int) {
+        let now = NIODeadline.now()
+        if states[server].setHealthy(healthy, at: now) { refreshShares(at: now) }
+    }
+
+    private func refreshShares(at now: NIODeadline) {
+        isInTransition = false
+        for index in states.indices {
+            let took = balancer.takes(index)
+            balancer.setShare(states[index].share(at: now) * settings.servers[index].weight, of: index)
+            if balancer.takes(index) != took { observeServer(index, .serving(!took)) }
+            if states[index].isInTransition { isInTransition = true }
+        }
+        if !balancer.hasServer {
+            for exchange in line.takeAll() { exchange.fail(.noServer(retryAfter: secondsUntilReturn)) }
+        } else if !line.isEmpty {
+            dispatch()
+        }
+    }
+
+    /// When a client may find a server again.
+    private var secondsUntilReturn: Int {
+        let now = NIODeadline.now()
+        let ejections = states.filter(\.isHealthy).compactMap(\.returnsAt)
+        if let first = ejections.min() { return max(1, Int((first - now).nanoseconds / 1_000_000_000) + 1) }
+        return max(1, Int(settings.healthCheck?.interval.components.seconds ?? 5))
+    }
+
+    // MARK: Time
 
     private func checkDeadlines() {
         let now = NIODeadline.now()
-        for exchange in active where exchange.deadline <= now { exchange.deadlinePassed() }
-        let oldest = now - settings.keepAlive
-        guard let first = idle.first, first.idleSince < oldest else { return }
-        for connection in idle where connection.idleSince < oldest { connection.close() }
-        idle.removeAll { $0.idleSince < oldest }
+        for exchange in active where exchange.deadline <= now { exchange.deadlinePassed(at: now) }
+        for exchange in line.takeExpired(at: now) { exchange.fail(.waitedTooLong) }
+        if isInTransition { refreshShares(at: now) }
+        for server in servers { server.sweep(at: now) }
+    }
+
+    func scheduleDrain() { loop.scheduleDrain() }
+
+    /// Has `exchange` receive on after whatever else the loop has to do.
+    func continueLater(_ exchange: UpstreamExchange) {
+        continuing.append(exchange)
+        if continuing.count == 1, !isContinuing { scheduleContinuation() }
+    }
+
+    /// SwiftNIO looks at its sockets only when no task is due: hence the small gap, and one task for all who wait.
+    private func scheduleContinuation() {
+        let bound = NIOLoopBound(self, eventLoop: loop.eventLoop)
+        loop.eventLoop.scheduleTask(in: Self.continuationGap) { bound.value.continueReceiving() }
+    }
+
+    private func continueReceiving() {
+        let turn = continuing
+        continuing.removeAll(keepingCapacity: true)
+        isContinuing = true
+        for exchange in turn { exchange.continueReceiving() }
+        isContinuing = false
+        if !continuing.isEmpty { scheduleContinuation() }
     }
 }

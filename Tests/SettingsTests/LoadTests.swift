@@ -13,7 +13,7 @@ struct LoadTests {
         #expect(settings.threads == 0)
         let upstream = try #require(settings.upstreams.first)
         #expect(upstream.name == "api")
-        #expect(upstream.url.description == "http://127.0.0.1:8000")
+        #expect(upstream.servers.map(\.address.description) == ["http://127.0.0.1:8000"])
         #expect(upstream.connectTimeout == .seconds(5))
         #expect(upstream.firstByteTimeout == .seconds(30))
         #expect(upstream.maximumIdleConnections == 128)

@@ -10,6 +10,7 @@ enum GatewayMetrics {
     ) -> MetricsRegistry {
         let labels = MetricsLabels(
             routes: plan.gate.routes.routes.map(\.name), upstreams: plan.upstreams.map(\.name),
+            servers: plan.upstreams.map { upstream in upstream.servers.map(\.name) },
             denialReasons: reasons)
         return MetricsRegistry(labels: labels) {
             MetricsReadings(
@@ -30,11 +31,9 @@ enum GatewayMetrics {
         let gate = [
             "token-missing", "repeated-authorization", "no-route", "method-not-allowed", "keys-unavailable",
             "identity-too-large", "direct-cognito", "client-disconnected", "body-too-large", "request-timeout",
-            "upstream-unreachable", "upstream-connect-timeout", "upstream-first-byte-timeout",
-            "upstream-idle-timeout", "upstream-connection-lost", "upstream-protocol-fault",
         ]
         let all =
-            gate + RejectReason.allCases.map(\.rawValue) + PathFault.allCases.map(\.rawValue)
+            gate + UpstreamFault.reasons + RejectReason.allCases.map(\.rawValue) + PathFault.allCases.map(\.rawValue)
             + HTTP1Fault.allCases.map(\.rawValue)
         var seen: Set<String> = []
         return all.filter { seen.insert($0).inserted }

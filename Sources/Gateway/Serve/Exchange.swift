@@ -33,6 +33,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     private let demand: BodyDemand
     private var state = State.awaitingKeys
     private var heldBody: ByteBuffer?
+    /// How many bytes of body may still go to the backend.
+    private var bodyLimit = Int.max
     private var bodyHasEnded: Bool
 
     // For the log.
@@ -111,6 +113,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
             return refuse(Refusal(.internalFailure, reason: "route-without-upstream"))
         }
         upstreamIndex = index
+        bodyLimit = treatment?.bodyLimit ?? .max
+        if case .length(let length) = request.body, length > bodyLimit { return refuseLargeBody() }
         let framing: BodyFraming =
             switch request.body {
             case .none: .none
@@ -119,14 +123,21 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
             }
         let forwarded = ForwardedRequest(permit, framing: framing)
         forwardedAt = .now()
-        state = .forwarding(service.pools[index].send(forwarded, to: self))
+        state = .forwarding(
+            service.pools[index].send(
+                forwarded, subject: subject, timeouts: service.plan.timeoutsOfRoute[permit.routeIndex], to: self))
+    }
+
+    private var treatment: RouteTreatment? {
+        routeIndex.flatMap { service.plan.gate.treatment(ofRoute: $0) }
     }
 
     func upstreamResponded(_ head: HTTPResponse) {
         status = head.status.code
         guard let writer = writer.take() else { return }
         var head = head
-        head.headerFields = ResponseFields.forClient(head.headerFields, requestID: requestID)
+        head.headerFields = ResponseFields.forClient(
+            head.headerFields, requestID: requestID, rules: treatment?.responseHeaders)
         let bodyWriter = writer.start(head)
         stream = bodyWriter.stream
         self.bodyWriter = consume bodyWriter
@@ -229,6 +240,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         state = .done
         status = head.status.code
         guard let writer = writer.take() else { return }
+        var head = head
+        for field in treatment?.responseHeaders.set ?? [] { head.headerFields[field.name] = field.value }
         bytesSent = request.head.method == .head ? 0 : body.readableBytes
         record()
         writer.answer(head, body)
@@ -251,10 +264,26 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
             if call.body.count > Self.endpointBodyLimit { refuseLargeBody() }
             return true
         case .forwarding(let upstream):
+            bodyLimit -= body.readableBytes
+            guard bodyLimit >= 0 else {
+                stop(upstream)
+                return true
+            }
             return upstream.send(body: body)
         case .done:
             return true
         }
+    }
+
+    /// A body of unknown length has become too long.
+    private func stop(_ upstream: UpstreamExchange) {
+        upstream.cancel()
+        stopUpstreamClock()
+        guard let bodyWriter = bodyWriter.take() else { return refuseLargeBody() }
+        reason = "body-too-large"
+        state = .done
+        record()
+        bodyWriter.breakOff()
     }
 
     private func hold(_ body: ByteBuffer) {

@@ -27,6 +27,15 @@ final class LoopDirectory: Sendable {
         }
     }
 
+    /// Tells every loop what a health check has found.
+    func publish(isHealthy: Bool, server: Int, ofUpstream upstream: Int) {
+        for service in services.withLock({ $0 }) {
+            service.eventLoop.execute {
+                service.value.setHealthy(isHealthy, server: server, ofUpstream: upstream)
+            }
+        }
+    }
+
     /// Whether each issuer has a key set to verify with.
     var keySetsHeld: [Bool] { held.withLock { $0 } }
 

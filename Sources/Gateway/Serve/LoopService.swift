@@ -25,19 +25,35 @@ final class LoopService: RequestService {
         self.plan = plan
         self.curl = curl
         self.metrics = metrics
-        self.pools = plan.upstreams.enumerated().map { index, settings in
-            UpstreamPool(settings: settings, loop: curl) { event in
-                switch event {
-                case .opened: metrics.upstreamConnectionOpened(index)
-                case .reused: metrics.upstreamConnectionReused(index)
-                case .retried: metrics.upstreamRetried(index)
-                }
-            }
-        }
+        self.pools = plan.upstreams.indices.map { Self.pool($0, plan, curl, metrics) }
         self.tokens = TokenCache()
         self.keySets = Array(repeating: nil, count: plan.keyServices.count)
         self.recorder = plan.accessLog?.makeRecorder()
         self.random = FastRandom()
+    }
+
+    private static func pool(
+        _ index: Int, _ plan: ServingPlan, _ curl: CurlLoop, _ metrics: LoopMetrics
+    ) -> UpstreamPool {
+        UpstreamPool(settings: plan.upstreams[index], loop: curl) { event in
+            switch event {
+            case .opened: metrics.upstreamConnectionOpened(index)
+            case .reused: metrics.upstreamConnectionReused(index)
+            case .retried: metrics.upstreamRetried(index)
+            }
+        } observeServer: { [first = plan.firstServer(of: index)] server, event in
+            switch event {
+            case .began: metrics.serverBegan(first + server)
+            case .ended: metrics.serverEnded(first + server)
+            case .failed: metrics.serverFailed(first + server)
+            case .ejected: metrics.serverEjected(first + server)
+            case .serving(let serving): metrics.server(first + server, isServing: serving)
+            }
+        }
+    }
+
+    func setHealthy(_ healthy: Bool, server: Int, ofUpstream upstream: Int) {
+        pools[upstream].setHealthy(healthy, server: server)
     }
 
     func use(_ keySet: KeySet?, ofIssuer index: Int) {

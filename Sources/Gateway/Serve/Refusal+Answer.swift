@@ -35,6 +35,11 @@ extension Refusal {
 
     /// For a backend that gave no response.
     init(_ fault: UpstreamFault) {
-        self.init(fault.isTimeout ? .upstreamTimeout : .upstream, reason: fault.reason)
+        switch fault.kind {
+        case .broken: self.init(.upstream, reason: fault.reason)
+        case .slow: self.init(.upstreamTimeout, reason: fault.reason)
+        case .unavailable(let seconds):
+            self = .retryLater(.serviceUnavailable, after: seconds, reason: fault.reason)
+        }
     }
 }

@@ -14,6 +14,8 @@ struct ServingPlan: Sendable {
     /// For each route the position of its upstream, nil where the gateway answers itself.
     var upstreamOfRoute: [Int?]
     var upstreams: [Upstream.UpstreamSettings]
+    /// For each route its own time-outs, nil where the upstream's hold.
+    var timeoutsOfRoute: [UpstreamTimeouts?]
     /// The endpoints' operations by number.
     var operations: [AccountOperation]
     var accounts: CognitoAccounts?
@@ -21,6 +23,11 @@ struct ServingPlan: Sendable {
     var keyServices: [KeySetService]
     var directCognito: DirectCognitoAnswer
     var accessLog: AccessLog?
+
+    /// Where an upstream's servers begin among those of all, as metrics number them.
+    func firstServer(of upstream: Int) -> Int {
+        upstreams[..<upstream].reduce(0) { $0 + $1.servers.count }
+    }
 }
 
 /// Why a gateway with good settings cannot start.
@@ -70,7 +77,7 @@ enum Wiring {
             methods: settings.methods.map { Set($0.compactMap(HTTPRequest.Method.init(rawValue:))) },
             access: settings.access.access, issuers: settings.issuers.isEmpty ? nil : Set(settings.issuers),
             tokenUses: Set(settings.tokenUses.map(\.tokenUse)), destination: .upstream(settings.upstream),
-            forwardToken: settings.forwardToken)
+            forwardToken: settings.forwardToken, treatment: treatment(settings.treatment))
     }
 
     private static func endpointRoutes(_ settings: GatewaySettings) throws(RouteFault) -> [Route] {
@@ -88,16 +95,6 @@ enum Wiring {
 
     static func operations(_ settings: GatewaySettings) -> [AccountOperation] {
         settings.signIn.cognito.map { AccountOperation.all(prefix: $0.prefix).map(\.operation) } ?? []
-    }
-
-    static func upstreams(_ settings: GatewaySettings) -> [Upstream.UpstreamSettings] {
-        settings.upstreams.map { upstream in
-            Upstream.UpstreamSettings(
-                name: upstream.name, url: upstream.url.description, connectTimeout: upstream.connectTimeout,
-                firstByteTimeout: TimeAmount(upstream.firstByteTimeout),
-                idleTimeout: TimeAmount(upstream.idleTimeout), keepAlive: TimeAmount(upstream.keepAlive),
-                maximumIdleConnections: upstream.maximumIdleConnections)
-        }
     }
 
     static func upstreamOfRoute(_ gate: Gate, _ upstreams: [Upstream.UpstreamSettings]) -> [Int?] {

@@ -46,7 +46,9 @@ package struct Gate: Sendable {
     package let routes: RouteTable
     package let verifier: TokenVerifier
     private let cognito: CognitoGuard
-    private let inbound: InboundFields
+    /// For each route: a field that it sets or removes is removed in every spelling.
+    private let inbound: [InboundFields]
+    private let treatments: [RouteTreatment?]
     private let identity: IdentityLines
     private let acceptances: [TokenAcceptance]
 
@@ -57,10 +59,16 @@ package struct Gate: Sendable {
         self.routes = routes
         self.verifier = verifier
         self.cognito = cognito
-        self.inbound = InboundFields(namespace: identityNamespace)
+        self.treatments = routes.routes.map(\.treatment)
+        self.inbound = routes.routes.map { route in
+            InboundFields(namespace: identityNamespace, alsoSet: route.treatment?.requestHeaders.removed ?? [])
+        }
         self.identity = IdentityLines(namespace: identityNamespace)
         self.acceptances = routes.routes.map { TokenAcceptance(issuers: $0.issuers, tokenUses: $0.tokenUses) }
     }
+
+    /// What a route changes on the way.
+    package func treatment(ofRoute index: Int) -> RouteTreatment? { treatments[index] }
 
     /// Decides about a request.
     ///
@@ -180,10 +188,19 @@ package struct Gate: Sendable {
                 requestID: context.requestID, trace: context.trace
             ).append(to: &lines)
             if let entry { lines.append(contentsOf: entry.extra) }
+            var target = path.target
+            if let treatment = treatments[index] {
+                lines.append(contentsOf: treatment.requestHeaders.lines)
+                do throws(PathFault) {
+                    if let rewrite = treatment.rewrite { target = try rewrite.apply(to: path) }
+                } catch {
+                    return .refuse(.path(error), routeIndex: index)
+                }
+            }
             return .forward(
                 Permit(
-                    request: request, target: path.target, routeIndex: index, upstream: upstream, lines: lines,
-                    subject: entry?.token.subject, inbound: inbound,
+                    request: request, target: target, routeIndex: index, upstream: upstream, lines: lines,
+                    subject: entry?.token.subject, inbound: inbound[index],
                     dropsAuthorization: entry != nil && !route.forwardToken))
         }
     }

@@ -6,7 +6,7 @@ package import HTTPTypes
 package struct Permit: ~Copyable {
     /// Method, authority and the client's fields; ``passes(_:)`` says which of them go on.
     package let request: HTTPRequest
-    /// Path and query, byte for byte as they were authorised.
+    /// Path and query, byte for byte as they were authorised, after the route's own change of their prefix.
     package let target: String
     /// The route's position in the table.
     package let routeIndex: Int

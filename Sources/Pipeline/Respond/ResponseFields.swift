@@ -2,16 +2,21 @@ package import HTTPTypes
 
 /// The header fields of a backend's response as the client gets them.
 package enum ResponseFields {
-    /// Leaves out what was for this connection only (RFC 9110 §7.6.1) and sets the request's id.
-    package static func forClient(_ fields: HTTPFields, requestID: String) -> HTTPFields {
+    /// Leaves out what was for this connection only (RFC 9110 §7.6.1), sets the request's id and follows the route's
+    /// own rules.
+    package static func forClient(
+        _ fields: HTTPFields, requestID: String, rules: HeaderRules? = nil
+    ) -> HTTPFields {
         let nominated = inbound.connectionOptions(of: fields)
         var list: [HTTPField] = []
         list.reserveCapacity(fields.count + 1)
         for field in fields {
             let name = field.name.canonicalName
             if isHopByHop(name) || (!nominated.isEmpty && nominated.contains(name)) { continue }
+            if let rules, rules.removed.contains(name) { continue }
             list.append(field)
         }
+        if let rules { list.append(contentsOf: rules.set) }
         list.append(HTTPField(name: .requestID, value: requestID))
         var result = HTTPFields()
         result.reserveCapacity(list.count)
@@ -23,7 +28,7 @@ package enum ResponseFields {
     /// `Connection` is read alike on both ways.
     private static let inbound = InboundFields()
 
-    private static func isHopByHop(_ name: String) -> Bool {
+    static func isHopByHop(_ name: String) -> Bool {
         switch name.utf8.count {
         case 2: name == "te"
         case 7: name == "upgrade" || name == "trailer"

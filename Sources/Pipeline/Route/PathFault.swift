@@ -24,6 +24,8 @@ package enum PathFault: String, Error, Sendable, CaseIterable {
     case invalidUTF8 = "path-invalid-utf8"
     /// A character that some software reads as a dot, slash or backslash.
     case deceptiveCharacter = "path-deceptive-character"
+    /// The prefix that the route takes off is not there in plain bytes.
+    case ambiguousRewrite = "path-ambiguous-rewrite"
 
     /// What the client is told: 414 for length, 400 for everything else.
     package var error: GatewayError {

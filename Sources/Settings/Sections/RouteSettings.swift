@@ -25,22 +25,25 @@ package struct RouteSettings: Sendable {
     package var upstream: String
     /// Whether a verified `Authorization` is sent on.
     package var forwardToken: Bool
+    package var treatment: RouteTreatmentSettings
     package var place: SettingsPlace
 }
 
 extension RouteSettings {
-    static func all(of file: SettingsMapping, known: KnownNames) -> [RouteSettings] {
+    static func all(of file: SettingsMapping, known: KnownNames, namespace: String) -> [RouteSettings] {
         guard let node = file.required("routes"), let elements = node.elements(expected: "routes") else { return [] }
         if elements.isEmpty { node.fault("must hold at least one route") }
         var routes: [(route: RouteSettings, node: SettingsNode, isNamed: Bool)] = []
         for element in elements {
-            let read = element.section { keys in Self(reading: keys, known: known).map { ($0, keys.has("name")) } }
+            let read = element.section { keys in
+                Self(reading: keys, known: known, namespace: namespace).map { ($0, keys.has("name")) }
+            }
             if let found = read.flatMap({ $0 }) { routes.append((found.0, element, found.1)) }
         }
         return named(routes)
     }
 
-    private init?(reading keys: SettingsMapping, known: KnownNames) {
+    private init?(reading keys: SettingsMapping, known: KnownNames, namespace: String) {
         let name = keys.value("name", .text)
         let path = keys.required("path", .routePath)
         let methods = keys.list("methods", .method, of: "methods")
@@ -52,11 +55,12 @@ extension RouteSettings {
         let tokenUses = Self.tokenUses(of: keys, access: access, issuers: issuers.compactMap(known.issuer(named:)))
         let upstream = keys.required("upstream", .reference(to: "upstream", among: known.upstreams))
         let forwardToken = keys.value("forward_token", .boolean, default: false)
+        let treatment = RouteTreatmentSettings(reading: keys, path: path, namespace: namespace)
         guard let path, let upstream else { return nil }
         self.init(
             name: name ?? path, path: path, methods: methods, access: access, issuers: issuers,
             tokenUses: tokenUses, upstream: upstream, forwardToken: forwardToken,
-            place: keys.node.place)
+            treatment: treatment, place: keys.node.place)
     }
 
     private static func issuers(of keys: SettingsMapping, access: AccessSetting, known: KnownNames) -> [String] {

@@ -7,6 +7,12 @@ package final class LoopMetrics: Sendable {
     let upstreamReused: CounterFamily
     let upstreamFailures: CounterFamily
     let upstreamRetries: CounterFamily
+    let serverRequests: CounterFamily
+    let serverFailures: CounterFamily
+    let serverEjections: CounterFamily
+    let serverInFlight: CounterFamily
+    /// 1 where this loop sends the server nothing.
+    let serverAbsent: CounterFamily
     let requestDuration = DurationHistogram()
     let upstreamDuration = DurationHistogram()
     let requestsInFlight = Counter()
@@ -30,6 +36,12 @@ package final class LoopMetrics: Sendable {
         upstreamReused = CounterFamily(count: labels.upstreams.count + 1)
         upstreamFailures = CounterFamily(count: labels.upstreams.count + 1)
         upstreamRetries = CounterFamily(count: labels.upstreams.count + 1)
+        let servers = labels.servers.reduce(0) { $0 + $1.count }
+        serverRequests = CounterFamily(count: servers + 1)
+        serverFailures = CounterFamily(count: servers + 1)
+        serverEjections = CounterFamily(count: servers + 1)
+        serverInFlight = CounterFamily(count: servers + 1)
+        serverAbsent = CounterFamily(count: servers + 1)
         denialIndexes = Self.indexes(of: labels.denialReasons)
         directIndexes = Self.indexes(of: labels.directCognitoOperations)
     }
@@ -86,4 +98,18 @@ package final class LoopMetrics: Sendable {
     package func upstreamFailed(_ upstream: Int) { upstreamFailures.add(at: upstream) }
     /// A request was sent once more, on a new connection.
     package func upstreamRetried(_ upstream: Int) { upstreamRetries.add(at: upstream) }
+
+    /// A request went to a server. `server` is its number in ``MetricsLabels``, here and below. Each is followed by one
+    /// ``serverEnded(_:)``.
+    package func serverBegan(_ server: Int) {
+        serverRequests.add(at: server)
+        serverInFlight.add(at: server)
+    }
+
+    package func serverEnded(_ server: Int) { serverInFlight.add(-1, at: server) }
+    /// A server did not answer as it should, also where another one then did.
+    package func serverFailed(_ server: Int) { serverFailures.add(at: server) }
+    package func serverEjected(_ server: Int) { serverEjections.add(at: server) }
+    /// This loop begins or ceases to send a server requests.
+    package func server(_ server: Int, isServing: Bool) { serverAbsent.add(isServing ? -1 : 1, at: server) }
 }

@@ -4,17 +4,20 @@ package struct MetricsLabels: Sendable {
     /// Names of the routes; what took none counts as `none`.
     package var routes: [String]
     package var upstreams: [String]
+    /// For each upstream the names of its servers. Counters number them through.
+    package var servers: [[String]]
     /// Codes of refusals; others count as `other`.
     package var denialReasons: [String]
     /// Cognito operations that apps may try to call; others count as `other`.
     package var directCognitoOperations: [String]
 
     package init(
-        routes: [String], upstreams: [String], denialReasons: [String],
+        routes: [String], upstreams: [String], servers: [[String]] = [], denialReasons: [String],
         directCognitoOperations: [String] = MetricsLabels.cognitoClientOperations
     ) {
         self.routes = routes
         self.upstreams = upstreams
+        self.servers = servers
         self.denialReasons = denialReasons
         self.directCognitoOperations = directCognitoOperations
     }

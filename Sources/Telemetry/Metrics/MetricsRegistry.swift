@@ -30,6 +30,7 @@ package final class MetricsRegistry: Sendable {
         writeRequests(loops, to: &text)
         writeClients(loops, to: &text)
         writeUpstreams(loops, to: &text)
+        writeServers(loops, to: &text)
         writeKeySets(readings.keySets, to: &text)
         text.single(
             "gatehouse_access_log_dropped_total", .counter, "Access records dropped because writing fell behind.",
@@ -96,6 +97,29 @@ package final class MetricsRegistry: Sendable {
             "gatehouse_upstream_duration_seconds",
             "From a request's start at its upstream to the response's last byte.",
             DurationHistogram.sum(loops.lazy.map(\.upstreamDuration)))
+    }
+
+    private func writeServers(_ loops: [LoopMetrics], to text: inout PrometheusText) {
+        let labels = zip(labels.upstreams, labels.servers).flatMap { upstream, servers in
+            servers.map { [(name: "upstream", value: upstream), (name: "server", value: $0)] }
+        }
+        guard !labels.isEmpty else { return }
+        let families: [(String, PrometheusText.Kind, String, [Int64])] = [
+            ("requests_total", .counter, "Requests sent to a server.", sum(loops, \.serverRequests)),
+            ("failures_total", .counter, "Requests that a server failed.", sum(loops, \.serverFailures)),
+            ("ejections_total", .counter, "Times that an event loop ejected a server.", sum(loops, \.serverEjections)),
+            ("requests_in_flight", .gauge, "Requests at a server.", sum(loops, \.serverInFlight)),
+            (
+                "up", .gauge, "Whether a server gets requests from every event loop.",
+                sum(loops, \.serverAbsent).map { $0 == 0 ? 1 : 0 }
+            ),
+        ]
+        for (name, kind, help, counts) in families {
+            text.metric("gatehouse_upstream_server_\(name)", kind, help)
+            for (labels, count) in zip(labels, counts) {
+                text.sample("gatehouse_upstream_server_\(name)", labels, String(count))
+            }
+        }
     }
 
     private func writeKeySets(_ keySets: [MetricsReadings.KeySet], to text: inout PrometheusText) {

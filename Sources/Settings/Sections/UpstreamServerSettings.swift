@@ -1,0 +1,136 @@
+/// Where a server is.
+package enum ServerAddress: Sendable, Hashable, CustomStringConvertible {
+    /// Scheme, host and port; the path is empty.
+    case url(ServiceURL)
+    /// The path of a unix socket.
+    case unix(String)
+
+    package var description: String {
+        switch self {
+        case .url(let url): url.description
+        case .unix(let path): "unix:\(path)"
+        }
+    }
+}
+
+/// One of an upstream's servers.
+package struct UpstreamServerSettings: Sendable {
+    package var address: ServerAddress
+    /// Its part of the requests beside the others', from 1.
+    package var weight: Int
+
+    var isTLS: Bool {
+        guard case .url(let url) = address else { return false }
+        return url.scheme == .https
+    }
+}
+
+extension UpstreamServerSettings {
+    /// The upstream's `servers`, or the one that its `url` names.
+    static func all(of keys: SettingsMapping) -> [Self] {
+        if let list = keys.optional("servers") {
+            if keys.optional("url") != nil { keys.fault("url", "stands beside servers: give one of the two") }
+            return read(list)
+        }
+        guard let address = keys.required("url", .serverAddress) else { return [] }
+        return [Self(address: address, weight: 1)]
+    }
+
+    private static func read(_ list: SettingsNode) -> [Self] {
+        guard let elements = list.elements(expected: "servers") else { return [] }
+        if elements.isEmpty { list.fault("must hold at least one server") }
+        if elements.count > 100 { list.fault("must not hold more than 100 servers") }
+        var servers: [Self] = []
+        for element in elements {
+            let read = element.section { keys -> Self? in
+                let weight = keys.value("weight", .integer(1...100), default: 1)
+                guard let address = keys.required("url", .serverAddress) else { return nil }
+                return Self(address: address, weight: weight)
+            }
+            guard let server = read.flatMap({ $0 }) else { continue }
+            if servers.contains(where: { $0.address == server.address }) {
+                element.fault("another server has the same url")
+            }
+            servers.append(server)
+        }
+        return servers
+    }
+}
+
+extension ScalarFormat where Value == ServerAddress {
+    /// `http://host:port`, `https://host:port` or `unix:/path`.
+    static var serverAddress: Self {
+        Self { (text) throws(ScalarRefusal) in
+            guard text.hasPrefix("unix:") else { return .url(try ScalarFormat<ServiceURL>.origin.read(text)) }
+            let path = String(text.dropFirst(5))
+            // sockaddr_un has room for 107 bytes and the ending zero.
+            guard path.hasPrefix("/"), path.utf8.count <= 107, path.utf8.allSatisfy({ (0x21...0x7E).contains($0) })
+            else { throw ScalarRefusal("must be unix: and the absolute path of a socket, at most 107 characters") }
+            return .unix(path)
+        }
+    }
+}
+
+/// How servers with https URLs are verified, and how the gateway shows who it is.
+package struct UpstreamTLSSettings: Sendable {
+    /// Paths of PEM files.
+    package var certificateAuthorities: String?
+    package var certificate: String?
+    package var key: String?
+    /// `sha256//…`
+    package var pinnedKey: String?
+    /// The name that is asked for and verified, where it is not the URL's host.
+    package var serverName: String?
+
+    init(reading keys: SettingsMapping) {
+        certificateAuthorities = Self.file(keys.optional("ca"))
+        certificate = Self.file(keys.optional("certificate"))
+        key = Self.file(keys.optional("key"))
+        pinnedKey = keys.value("pinned_key", .pinnedKey)
+        serverName = keys.value("server_name", .hostName)
+        if (certificate == nil) != (key == nil), keys.has("certificate") != keys.has("key") {
+            keys.node.fault("certificate and key need each other")
+        }
+    }
+
+    /// The path, after a look whether the file can be read: libcurl reads it for each connection.
+    private static func file(_ node: SettingsNode?) -> String? {
+        guard let node, let path = node.read(.text) else { return nil }
+        let resolved = node.context.resolve(path: path)
+        do {
+            _ = try node.context.readFile(resolved)
+            return resolved
+        } catch {
+            node.fault("the file can't be read: \(error)")
+            return nil
+        }
+    }
+}
+
+extension ScalarFormat where Value == String {
+    /// What libcurl's `CURLOPT_PINNEDPUBLICKEY` takes: the SHA-256 of the key's DER form in base64, one or several.
+    fileprivate static var pinnedKey: Self {
+        Self { (text) throws(ScalarRefusal) in
+            let isPin = { (pin: Substring) in
+                pin.hasPrefix("sha256//") && pin.utf8.count == 52 && pin.hasSuffix("=")
+                    && pin.dropFirst(8).dropLast().allSatisfy {
+                        $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "+" || $0 == "/")
+                    }
+            }
+            guard text.split(separator: ";", omittingEmptySubsequences: false).allSatisfy(isPin) else {
+                throw ScalarRefusal("must be sha256// and the base64 of a public key's SHA-256, several separated by ;")
+            }
+            return text
+        }
+    }
+
+    /// A host's name without a port.
+    fileprivate static var hostName: Self {
+        Self { (text) throws(ScalarRefusal) in
+            guard let (host, port) = HostAndPort.split(text[...]), port == nil, !host.contains(":") else {
+                throw ScalarRefusal("must be a host name like api.internal.example.com")
+            }
+            return host
+        }
+    }
+}

@@ -1,0 +1,72 @@
+/// Why a backend gave no complete response.
+package enum UpstreamFault: Error, Equatable, Sendable {
+    /// No connection: refused, unresolvable, TLS failed. The text is libcurl's own.
+    case cannotConnect(String)
+    case connectTimeout
+    /// Nothing came within the first-byte time-out.
+    case firstByteTimeout
+    /// Neither direction moved within the idle time-out.
+    case idleTimeout
+    /// The whole exchange took longer than its route allows.
+    case wholeTimeout
+    /// The connection ended or failed before the response was complete.
+    case connectionLost
+    /// The response breaks HTTP/1.1; the text is the reason code.
+    case protocolFault(String)
+    /// No server takes requests now; one may in so many seconds.
+    case noServer(retryAfter: Int)
+    /// All servers are busy and the line is full.
+    case overloaded
+    /// All servers were busy for as long as the request could wait.
+    case waitedTooLong
+
+    /// What the client hears.
+    package enum Kind: Sendable {
+        /// 502: the backend is broken.
+        case broken
+        /// 504: the backend is slow.
+        case slow
+        /// 503: it was not even asked.
+        case unavailable(retryAfter: Int)
+    }
+
+    package var kind: Kind {
+        switch self {
+        case .connectTimeout, .firstByteTimeout, .idleTimeout, .wholeTimeout: .slow
+        case .cannotConnect, .connectionLost, .protocolFault: .broken
+        case .noServer(let seconds): .unavailable(retryAfter: seconds)
+        case .overloaded, .waitedTooLong: .unavailable(retryAfter: 1)
+        }
+    }
+
+    /// Whether the server has failed, as opposed to never having been asked or having taken longer than the route allows.
+    var isTheServers: Bool {
+        switch self {
+        case .cannotConnect, .connectTimeout, .firstByteTimeout, .idleTimeout, .connectionLost, .protocolFault: true
+        case .wholeTimeout, .noServer, .overloaded, .waitedTooLong: false
+        }
+    }
+
+    /// The reason code for logs and metrics.
+    package var reason: String {
+        switch self {
+        case .cannotConnect: "upstream-unreachable"
+        case .connectTimeout: "upstream-connect-timeout"
+        case .firstByteTimeout: "upstream-first-byte-timeout"
+        case .idleTimeout: "upstream-idle-timeout"
+        case .wholeTimeout: "upstream-whole-timeout"
+        case .connectionLost: "upstream-connection-lost"
+        case .protocolFault: "upstream-protocol-fault"
+        case .noServer: "upstream-no-server"
+        case .overloaded: "upstream-overloaded"
+        case .waitedTooLong: "upstream-waited-too-long"
+        }
+    }
+
+    /// Every reason code.
+    package static let reasons = [
+        "upstream-unreachable", "upstream-connect-timeout", "upstream-first-byte-timeout", "upstream-idle-timeout",
+        "upstream-whole-timeout", "upstream-connection-lost", "upstream-protocol-fault", "upstream-no-server",
+        "upstream-overloaded", "upstream-waited-too-long",
+    ]
+}

@@ -1,0 +1,406 @@
+"""Several servers behind one upstream: sharing out, ejection, health, retries, limits, unix sockets, TLS."""
+
+import http.server
+import re
+import socketserver
+import threading
+import time
+from collections import Counter
+
+import pytest
+from harness import raw
+from harness.account import assert_refusal
+from harness.authority import Authority
+from harness.backend import RecordingBackend, answer, close_without_answer, silence
+from harness.process import free_port, wait_until
+
+
+@pytest.fixture
+def servers():
+    backends = [RecordingBackend() for _ in range(3)]
+    yield backends
+    for backend in backends:
+        backend.stop()
+
+
+@pytest.fixture
+def balanced(start_gateway):
+    """A gateway of one event loop whose `recorder` upstream has these servers."""
+
+    def start(urls, changes: dict | None = None, **settings):
+        urls = [url if isinstance(url, dict) else {"url": url} for url in urls]
+        upstream = {"url": ..., "servers": urls, **settings}
+        return start_gateway({"threads": 1, "upstreams": {"recorder": upstream}, **(changes or {})})
+
+    return start
+
+
+def ask(gateway, count: int = 1, path: str = "/recorded/public/x", **options) -> list[int]:
+    return [raw.exchange(gateway.port, "GET", path, **options).status for _ in range(count)]
+
+
+def of_servers(gateway, name: str) -> float:
+    """A metric of the `recorder` upstream's servers, summed."""
+    pattern = rf'^gatehouse_upstream_server_{name}\{{upstream="recorder",server="[^"]+"\}} (\S+)$'
+    values = re.findall(pattern, gateway.admin("/metrics")[1], re.MULTILINE)
+    assert values, name
+    return sum(float(value) for value in values)
+
+
+def counts(servers) -> list[int]:
+    return [len(server.requests) for server in servers]
+
+
+def test_two_servers_take_turns(balanced, servers):
+    gateway = balanced([servers[0].url, servers[1].url])
+    assert ask(gateway, 20) == [200] * 20
+    assert counts(servers[:2]) == [10, 10]
+    assert of_servers(gateway, "requests_total") == 20
+    assert of_servers(gateway, "requests_in_flight") == 0
+    assert of_servers(gateway, "up") == 2
+
+
+def test_weights_are_kept(balanced, servers):
+    gateway = balanced([{"url": servers[0].url, "weight": 3}, {"url": servers[1].url}])
+    ask(gateway, 20)
+    assert counts(servers[:2]) == [15, 5]
+
+
+def test_least_requests_goes_around_a_busy_server(balanced, servers):
+    gateway = balanced([server.url for server in servers[:2]], balance="least_requests", first_byte_timeout="30s")
+    for server in servers[:2]:
+        server.on("/recorded/public/long", silence)
+    with raw.RawConnection(gateway.port) as held:
+        held.send(raw.request_bytes("GET", "/recorded/public/long"))
+        wait_until(lambda: sum(counts(servers[:2])) == 1, "the long request")
+        busy = servers.index(next(server for server in servers if server.requests))
+        ask(gateway, 10)
+        assert counts(servers[:2])[busy] == 1
+        assert sum(counts(servers[:2])) == 11
+
+
+def test_one_subject_stays_with_one_server(balanced, servers, issuer):
+    gateway = balanced([server.url for server in servers], balance="hash_subject")
+    for number in range(12):
+        token = issuer.access(sub=f"subject-{number}")
+        for _ in range(3):
+            headers = {"Authorization": f"Bearer {token}"}
+            assert raw.exchange(gateway.port, "GET", f"/recorded/required/{number}", headers).status == 200
+    for number in range(12):
+        assert sorted(len(server.requests_to(f"/recorded/required/{number}")) for server in servers) == [0, 0, 3]
+    assert sum(1 for server in servers if server.requests) > 1
+
+
+def test_a_server_that_is_down_costs_no_request(balanced, servers):
+    gateway = balanced([servers[0].url, f"http://127.0.0.1:{free_port()}"])
+    assert ask(gateway, 30) == [200] * 30
+    assert len(servers[0].requests) == 30
+    # After five failures in a row it is not asked any more.
+    assert of_servers(gateway, "ejections_total") == 1
+    assert of_servers(gateway, "failures_total") == 5
+    assert of_servers(gateway, "up") == 1
+
+
+def test_a_body_goes_to_another_server_when_no_connection_was_made(balanced, servers):
+    gateway = balanced([f"http://127.0.0.1:{free_port()}", servers[0].url])
+    for _ in range(2):
+        response = raw.exchange(gateway.port, "POST", "/recorded/public/x", body=b"hello")
+        assert response.json()["bytes"] == 5
+
+
+def test_a_get_that_a_server_drops_is_repeated_at_another_one_and_a_post_is_not(balanced, servers):
+    servers[0].on("/recorded/public/dropped", close_without_answer)
+    gateway = balanced([servers[0].url, servers[1].url])
+    assert ask(gateway, 2, "/recorded/public/dropped") == [200, 200]
+    statuses = [
+        raw.exchange(gateway.port, "POST", "/recorded/public/dropped", body=b"x").status for _ in range(2)
+    ]
+    assert sorted(statuses) == [200, 502]
+
+
+def test_retries_keep_to_their_budget(balanced, servers):
+    for server in servers[:2]:
+        server.on("/recorded/public/dropped", close_without_answer)
+    gateway = balanced([servers[0].url, servers[1].url], ejection={"after": 0})
+    assert ask(gateway, 40, "/recorded/public/dropped") == [502] * 40
+    # Ten were saved, and each ten requests save another one.
+    assert 40 + 10 <= sum(counts(servers[:2])) <= 40 + 10 + 4
+    assert gateway.metric("gatehouse_upstream_retries_total") == sum(counts(servers[:2])) - 40
+
+
+def test_without_a_budget_nothing_is_retried(balanced, servers):
+    gateway = balanced([servers[0].url, f"http://127.0.0.1:{free_port()}"], retries={"budget": "0%"})
+    assert Counter(ask(gateway, 10)) == {200: 5, 502: 5}
+
+
+def test_with_no_server_left_the_answer_is_503_at_once(balanced):
+    down = [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
+    gateway = balanced(down, ejection={"after": 2, "first": "60s"})
+    assert set(ask(gateway, 6)) <= {502, 503}
+    response = raw.exchange(gateway.port, "GET", "/recorded/public/x")
+    assert_refusal(response, 503, "ServiceUnavailableException")
+    assert 1 <= int(response.header("retry-after")) <= 61
+    assert of_servers(gateway, "up") == 0
+
+
+def test_an_ejected_server_comes_back(balanced, servers):
+    servers[0].on("/recorded/public/x", answer(503))
+    gateway = balanced(
+        [servers[0].url, servers[1].url],
+        ejection={"after": 2, "first": "300ms", "longest": "300ms", "slow_return": "0s"},
+    )
+    ask(gateway, 8)
+    assert of_servers(gateway, "up") == 1
+    servers[0].forget()
+    wait_until(lambda: ask(gateway) and servers[0].requests, "the server to be asked again")
+    assert of_servers(gateway, "up") == 2
+
+
+def test_a_500_ejects_nobody(balanced, servers):
+    for server in servers[:2]:
+        server.on("/recorded/public/x", answer(500))
+    gateway = balanced([servers[0].url, servers[1].url])
+    assert ask(gateway, 20) == [500] * 20
+    assert of_servers(gateway, "up") == 2
+
+
+def test_health_checks_take_a_server_out_and_bring_it_back(balanced, servers):
+    servers[0].on("/health", answer(500))
+    gateway = balanced(
+        [servers[0].url, servers[1].url],
+        health={"path": "/health", "interval": "100ms", "healthy_after": 1, "unhealthy_after": 2},
+        ejection={"slow_return": "0s"},
+    )
+    wait_until(lambda: of_servers(gateway, "up") == 1, "the sick server to be out")
+    ask(gateway, 4)
+    assert not servers[0].requests_to("/recorded/public/x")
+    assert servers[0].last("/health").header("user-agent") == "gatehouse-health"
+    servers[0].on("/health", answer(200))
+    wait_until(lambda: of_servers(gateway, "up") == 2, "the server to be back")
+    ask(gateway, 4)
+    assert servers[0].requests_to("/recorded/public/x")
+
+
+def test_beyond_connections_and_line_the_answer_is_503_at_once(balanced, servers):
+    servers[0].on("/recorded/public/long", silence)
+    gateway = balanced(
+        [servers[0].url], maximum_connections=1, maximum_waiting=1, waiting_timeout="30s", first_byte_timeout="30s"
+    )
+    first, second = raw.RawConnection(gateway.port), raw.RawConnection(gateway.port)
+    with first, second:
+        first.send(raw.request_bytes("GET", "/recorded/public/long"))
+        wait_until(lambda: servers[0].requests, "the first request")
+        second.send(raw.request_bytes("GET", "/recorded/public/short"))
+        wait_until(lambda: gateway.metric("gatehouse_requests_in_flight") >= 2, "the second request to wait")
+        response = raw.exchange(gateway.port, "GET", "/recorded/public/third")
+        assert_refusal(response, 503, "ServiceUnavailableException")
+        assert response.header("retry-after")
+        # The one that waits takes the place of the one that goes.
+        first.close()
+        assert second.response().status == 200
+    assert len(servers[0].requests) == 2
+
+
+def test_who_waits_too_long_gets_503(balanced, servers):
+    servers[0].on("/recorded/public/long", silence)
+    gateway = balanced([servers[0].url], maximum_connections=1, waiting_timeout="200ms", first_byte_timeout="30s")
+    with raw.RawConnection(gateway.port) as held:
+        held.send(raw.request_bytes("GET", "/recorded/public/long"))
+        wait_until(lambda: servers[0].requests, "the first request")
+        assert_refusal(raw.exchange(gateway.port, "GET", "/recorded/public/x"), 503, "ServiceUnavailableException")
+
+
+def test_many_who_wait_are_served_in_few_connections(balanced, servers):
+    gateway = balanced([servers[0].url, servers[1].url], maximum_connections=2)
+    statuses: list[int] = []
+    threads = [threading.Thread(target=lambda: statuses.extend(ask(gateway, 5))) for _ in range(20)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    assert statuses == [200] * 100
+    assert max(len(server.connections) for server in servers[:2]) <= 2
+
+
+def test_a_connection_that_is_old_enough_is_replaced(balanced, servers):
+    gateway = balanced([servers[0].url], maximum_age="1s")
+    ask(gateway)
+    assert servers[0].connections[0].closed_by_peer.wait(10)
+    assert ask(gateway) == [200]
+    assert len(servers[0].connections) == 2
+
+
+# What a route changes
+
+
+@pytest.fixture
+def route(start_gateway):
+    """A gateway with one more route, `/changed/**` before the recorder."""
+
+    def start(**settings):
+        added = {"name": "changed", "path": "/changed/**", "access": "public", "upstream": "recorder", **settings}
+        reading = {"name": "plain", "path": "/recorded/public/**", "access": "public", "upstream": "recorder"}
+        return start_gateway({"threads": 1, "routes": [added, reading]})
+
+    return start
+
+
+@pytest.mark.parametrize(
+    "strip, add, target, sent",
+    [
+        ("/changed", None, "/changed/a/b?c=%2F", "/a/b?c=%2F"),
+        ("/changed", None, "/changed", "/"),
+        ("/changed", None, "/changed?x", "/?x"),
+        ("/changed", None, "/changed/", "/"),
+        ("/changed", "/v2/api", "/changed/%C3%A9?x", "/v2/api/%C3%A9?x"),
+        ("/changed", "/v2", "/changed?x", "/v2?x"),
+        (None, "/v2", "/changed/x", "/v2/changed/x"),
+    ],
+)
+def test_a_prefix_is_taken_off_and_put_before(route, own_recorder, strip, add, target, sent):
+    rules = {"strip_prefix": strip, "add_prefix": add}
+    gateway = route(**{key: value for key, value in rules.items() if value})
+    assert raw.exchange(gateway.port, "GET", target).status == 200
+    assert own_recorder.requests[-1].target == sent
+
+
+@pytest.mark.parametrize("target", ["/%63hanged/x", "/change%64", "/changed;a=b/x"])
+def test_a_prefix_that_is_not_there_in_plain_bytes_is_refused(route, own_recorder, target):
+    gateway = route(strip_prefix="/changed")
+    assert raw.exchange(gateway.port, "GET", target).status in (400, 404)
+    assert not own_recorder.requests
+
+
+def test_request_headers_are_set_and_removed_in_every_spelling(route, own_recorder):
+    gateway = route(request_headers={"add": {"X-Api-Key": "the-key"}, "remove": ["Cookie", "X-Debug"]})
+    headers = {"X-Api-Key": "forged", "x_api_key": "forged", "Cookie": "a=b", "X_Debug": "1", "X-Other": "stays"}
+    assert raw.exchange(gateway.port, "GET", "/changed/x", headers).status == 200
+    request = own_recorder.requests[-1]
+    assert request.header("x-api-key") == "the-key"
+    assert not request.names & {"x_api_key", "cookie", "x-debug", "x_debug"}
+    assert request.header("x-other") == "stays"
+
+
+def test_response_headers_are_set_and_removed(route, own_recorder):
+    own_recorder.on("/changed/x", answer(200, b"ok", {"Server": "uvicorn", "X-Frame-Options": "ALLOWALL"}))
+    gateway = route(
+        body_limit="4B",
+        response_headers={
+            "add": {"Strict-Transport-Security": "max-age=31536000", "X-Frame-Options": "DENY"},
+            "remove": ["Server"],
+        },
+    )
+    response = raw.exchange(gateway.port, "GET", "/changed/x")
+    assert response.header("strict-transport-security") == "max-age=31536000"
+    assert response.all("x-frame-options") == ["DENY"]
+    assert response.header("server") is None
+    refused = raw.exchange(gateway.port, "POST", "/changed/x", body=b"too long")
+    assert refused.status == 413
+    assert refused.header("strict-transport-security") == "max-age=31536000"
+    other = raw.exchange(gateway.port, "GET", "/recorded/public/x")
+    assert other.header("strict-transport-security") is None
+
+
+def test_a_body_beyond_the_limit_is_413(route, own_recorder):
+    gateway = route(body_limit="8B")
+    assert raw.exchange(gateway.port, "POST", "/changed/x", body=b"12345678").status == 200
+    assert_refusal(
+        raw.exchange(gateway.port, "POST", "/changed/x", body=b"123456789"), 413, "PayloadTooLargeException"
+    )
+    assert len(own_recorder.requests) == 1
+    with raw.RawConnection(gateway.port) as connection:
+        connection.send(raw.request_bytes("POST", "/changed/x", {"Transfer-Encoding": "chunked"}))
+        connection.send(b"5\r\nhello\r\n5\r\nhello\r\n0\r\n\r\n")
+        assert connection.response().status == 413
+
+
+def test_a_routes_own_timeouts_hold_instead_of_the_upstreams(route, own_recorder):
+    own_recorder.on("/changed/first", silence)
+    gateway = route(timeouts={"first_byte": "200ms", "whole": "600ms"})
+    start = time.monotonic()
+    assert raw.exchange(gateway.port, "GET", "/changed/first").status == 504
+    assert time.monotonic() - start < 0.9, "the upstream's own is 1s"
+
+
+def test_the_whole_timeout_ends_a_response_that_goes_on(route, own_recorder):
+    def drip(exchange):
+        exchange.read_body()
+        exchange.send(b"HTTP/1.1 200 OK\r\nContent-Length: 1000000\r\n\r\n")
+        while not exchange.connection.closed_by_peer.wait(0.05):
+            exchange.send(b"x")
+
+    own_recorder.on("/changed/drip", drip)
+    gateway = route(timeouts={"whole": "400ms"})
+    with raw.RawConnection(gateway.port) as connection:
+        connection.send(raw.request_bytes("GET", "/changed/drip"))
+        assert connection.head().status == 200
+        with pytest.raises(raw.ConnectionClosed):
+            connection.exactly(1000000)
+
+
+# Ways to a server
+
+
+def test_a_unix_socket(balanced, tmp_path):
+    path = tmp_path / "api.sock"
+    with UnixServer(str(path), UnixHandler) as server:
+        threading.Thread(target=server.serve_forever, daemon=True).start()
+        gateway = balanced([f"unix:{path}"], health={"path": "/health", "interval": "100ms"})
+        for _ in range(3):
+            assert raw.exchange(gateway.port, "GET", "/recorded/public/x").body == b"unix"
+        assert of_servers(gateway, "up") == 1
+        server.shutdown()
+
+
+class UnixServer(socketserver.ThreadingMixIn, socketserver.UnixStreamServer):
+    daemon_threads = True
+
+
+class UnixHandler(http.server.BaseHTTPRequestHandler):
+    protocol_version = "HTTP/1.1"
+
+    def do_GET(self) -> None:
+        self.send_response(200)
+        self.send_header("Content-Length", "4")
+        self.end_headers()
+        self.wfile.write(b"unix")
+
+    def address_string(self) -> str:
+        return "unix"
+
+    def log_message(self, *_) -> None:
+        pass
+
+
+@pytest.fixture
+def authority(tmp_path):
+    """A CA, and a TLS server for `api.internal` that asks for a certificate of that CA."""
+    return Authority(tmp_path)
+
+
+def test_tls_with_an_own_authority_a_server_name_and_a_client_certificate(balanced, authority):
+    with authority.server() as server:
+        gateway = balanced([server.url], tls=authority.settings())
+        for _ in range(3):
+            assert raw.exchange(gateway.port, "GET", "/recorded/public/x").body == b"api.internal client"
+
+
+def test_a_pinned_key_is_taken_and_another_one_is_not(balanced, authority):
+    with authority.server() as server:
+        gateway = balanced([server.url], tls=authority.settings(pinned_key=authority.pin("server")))
+        assert raw.exchange(gateway.port, "GET", "/recorded/public/x").status == 200
+        gateway = balanced([server.url], tls=authority.settings(pinned_key=authority.pin("client")))
+        assert raw.exchange(gateway.port, "GET", "/recorded/public/x").status == 502
+
+
+@pytest.mark.parametrize("changes", [{"ca": ...}, {"server_name": ...}, {"server_name": "other.internal"}])
+def test_tls_that_does_not_verify_is_502(balanced, authority, changes):
+    with authority.server() as server:
+        gateway = balanced([server.url], tls=authority.settings(**changes))
+        assert_refusal(raw.exchange(gateway.port, "GET", "/recorded/public/x"), 502, "UpstreamException")
+
+
+def test_without_its_certificate_a_server_that_wants_one_is_502(balanced, authority):
+    with authority.server() as server:
+        gateway = balanced([server.url], tls=authority.settings(certificate=..., key=...))
+        assert raw.exchange(gateway.port, "GET", "/recorded/public/x").status == 502
