@@ -118,7 +118,9 @@ def test_a_backend_that_stops_reading_is_not_the_clients_fault(start_gateway, ow
         backend.read_body()
         backend.respond(200)
 
-    gateway = start_gateway({"limits": {"body_idle_timeout": "1s"}})
+    # The kernels' buffers may take the whole body: then it is the first byte that is waited for.
+    patient = {"recorder": {"first_byte_timeout": "20s"}}
+    gateway = start_gateway({"limits": {"body_idle_timeout": "1s"}, "upstreams": patient})
     own_recorder.on("/recorded/public/upload", pause)
     body = bytes(24 << 20)
     assert exchange(gateway.port, "POST", "/recorded/public/upload", body=body).status == 200
