@@ -157,13 +157,15 @@ def test_the_refusal_has_the_usual_shape(gateway):
 
 @pytest.mark.parametrize("case", BAD_CHUNKS)
 def test_a_malformed_chunk_is_refused(gateway, recorder, case):
+    own_path = f"/recorded/public/{case}"
     with raw.RawConnection(gateway.port, timeout=5) as connection:
-        connection.send(CHUNKED + BAD_CHUNKS[case] + NEXT)
+        # A path of its own: on a busy machine the backend may record the last case's head only now.
+        connection.send(CHUNKED.replace(b"/recorded/public/x", own_path.encode()) + BAD_CHUNKS[case] + NEXT)
         assert connection.response().status == 400
         assert connection.rest() == b""
-    assert len(recorder.requests) <= 1
+    assert len(recorder.requests_to(own_path)) <= 1
     assert recorder.requests_to("/recorded/public/smuggled") == []
-    for request in recorder.requests:
+    for request in recorder.requests_to(own_path):
         assert recorder.connection_of(request).closed_by_peer.wait(5)
         assert not request.complete, "the backend got a body that looks complete"
 
