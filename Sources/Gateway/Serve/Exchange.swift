@@ -285,6 +285,12 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         if isWritable { upstream.resume() } else { upstream.pause() }
     }
 
+    func requestFailed(_ fault: ListenerFault) {
+        if case .forwarding(let upstream) = state { upstream.cancel() }
+        stopUpstreamClock()
+        refuse(Refusal(fault))
+    }
+
     func clientDisconnected() {
         let ended = state
         guard writer != nil || bodyWriter != nil else { return }
