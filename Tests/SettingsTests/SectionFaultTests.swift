@@ -102,6 +102,28 @@ struct SectionFaultTests {
             Case("{api: {url: 'http://h', keep_alive: -1s}}", "upstreams.api.keep_alive: must be a duration"),
             Case("{api: {url: 'http://h'}, 'b.c': {url: 'http://h'}}", "upstreams.b.c: the name must be"),
             Case("{api: {}}", "upstreams.api.url: is missing"),
+            Case("{api: {servers: []}}", "upstreams.api.servers: must hold at least one server"),
+            Case("{api: {url: 'http://h', servers: [{url: 'http://h'}]}}", "upstreams.api.url: stands beside servers"),
+            Case(
+                "{api: {servers: [{url: 'http://h'}, {url: 'http://h:80'}]}}",
+                "upstreams.api.servers[1]: another server has the same url"),
+            Case("{api: {servers: [{weight: 2}]}}", "upstreams.api.servers[0].url: is missing"),
+            Case(
+                "{api: {servers: [{url: 'http://h', weight: 0}]}}",
+                "upstreams.api.servers[0].weight: must be a whole number from 1 to 100"),
+            Case("{api: {url: 'unix:run/api.sock'}}", "upstreams.api.url: must be unix: and the absolute path"),
+            Case("{api: {url: 'http://h', balance: random}}", "upstreams.api.balance: must be one of round_robin"),
+            Case("{api: {url: 'http://h', retries: {budget: 0.1}}}", "upstreams.api.retries.budget: must be a percent"),
+            Case("{api: {url: 'http://h', health: {}}}", "upstreams.api.health.path: is missing"),
+            Case("{api: {url: 'http://h', health: {path: up}}}", "upstreams.api.health.path: must be a path"),
+            Case(
+                "{api: {url: 'http://h', ejection: {statuses: [404]}}}", "upstreams.api.ejection.statuses[0]: must be"),
+            Case("{api: {url: 'http://h', ejection: {first: 10m}}}", "upstreams.api.ejection.first: longest must not"),
+            Case("{api: {url: 'http://h', tls: {}}}", "upstreams.api.tls: has no effect"),
+            Case("{api: {url: 'https://h', tls: {ca: none.pem}}}", "upstreams.api.tls.ca: the file can't be read"),
+            Case("{api: {url: 'https://h', tls: {pinned_key: abc}}}", "upstreams.api.tls.pinned_key: must be sha256//"),
+            Case(
+                "{api: {url: 'https://h', tls: {server_name: 'a:1'}}}", "upstreams.api.tls.server_name: must be a host"),
             Case("{api: http://h}", "upstreams.api: must be a section of keys"),
         ])
     func upstreams(_ value: Case) {
@@ -168,6 +190,23 @@ struct SectionFaultTests {
                 "{path: /a, upstream: api, name: x}, {path: /b, upstream: api, name: x}",
                 "routes[1]: another route is called \"x\""),
             Case("{path: /a}", "routes[0].upstream: is missing"),
+            Case(
+                "{path: /ab/**, upstream: api, strip_prefix: /a}",
+                "routes[0].strip_prefix: the route's path does not begin with it"),
+            Case("{path: /a, upstream: api, add_prefix: a}", "routes[0].add_prefix: must begin with"),
+            Case("{path: /a, upstream: api, timeouts: {first: 1s}}", "routes[0].timeouts.first: unknown key"),
+            Case(
+                "{path: /a, upstream: api, request_headers: {add: {x-auth-subject: me}}}",
+                "routes[0].request_headers.add.x-auth-subject: this header is the gateway's own"),
+            Case(
+                "{path: /a, upstream: api, request_headers: {remove: [X_Forwarded_For]}}",
+                "routes[0].request_headers.remove[0]: this header is the gateway's own"),
+            Case(
+                "{path: /a, upstream: api, response_headers: {add: {Transfer-Encoding: x}}}",
+                "routes[0].response_headers.add.Transfer-Encoding: this header is the gateway's own"),
+            Case(
+                "{path: /a, upstream: api, response_headers: {add: {X-A: \"a\\r\\nb\"}}}",
+                "routes[0].response_headers.add.X-A: must hold only visible ASCII"),
             Case("{path: /a, upstream: api, requires: x}", "routes[0].requires: unknown key"),
         ])
     func routes(_ value: Case) {

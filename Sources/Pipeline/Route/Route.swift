@@ -34,6 +34,8 @@ package struct Route: Sendable {
     package var forwardToken: Bool
     /// What is changed on the way; nil for nothing.
     package var treatment: RouteTreatment?
+    /// Which web pages may call it; nil leaves that to the backend.
+    package var crossOrigin: CrossOrigin?
 
     package init(
         name: String,
@@ -44,7 +46,8 @@ package struct Route: Sendable {
         tokenUses: Set<TokenUse> = [.access],
         destination: Destination,
         forwardToken: Bool = false,
-        treatment: RouteTreatment? = nil
+        treatment: RouteTreatment? = nil,
+        crossOrigin: CrossOrigin? = nil
     ) {
         self.name = name
         self.pattern = pattern
@@ -55,5 +58,6 @@ package struct Route: Sendable {
         self.destination = destination
         self.forwardToken = forwardToken
         self.treatment = treatment
+        self.crossOrigin = crossOrigin
     }
 }

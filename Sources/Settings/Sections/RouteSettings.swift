@@ -26,6 +26,7 @@ package struct RouteSettings: Sendable {
     /// Whether a verified `Authorization` is sent on.
     package var forwardToken: Bool
     package var treatment: RouteTreatmentSettings
+    package var crossOrigin: CrossOriginSettings?
     package var place: SettingsPlace
 }
 
@@ -56,11 +57,12 @@ extension RouteSettings {
         let upstream = keys.required("upstream", .reference(to: "upstream", among: known.upstreams))
         let forwardToken = keys.value("forward_token", .boolean, default: false)
         let treatment = RouteTreatmentSettings(reading: keys, path: path, namespace: namespace)
+        let crossOrigin = keys.optional("cors")?.section(CrossOriginSettings.init(reading:)) ?? nil
         guard let path, let upstream else { return nil }
         self.init(
             name: name ?? path, path: path, methods: methods, access: access, issuers: issuers,
-            tokenUses: tokenUses, upstream: upstream, forwardToken: forwardToken,
-            treatment: treatment, place: keys.node.place)
+            tokenUses: tokenUses, upstream: upstream, forwardToken: forwardToken, treatment: treatment,
+            crossOrigin: crossOrigin, place: keys.node.place)
     }
 
     private static func issuers(of keys: SettingsMapping, access: AccessSetting, known: KnownNames) -> [String] {
@@ -122,7 +124,7 @@ extension RouteSettings {
 
 extension ScalarFormat where Value == String {
     /// A method by its name in RFC 9110, section 9.3, or RFC 5789; `CONNECT` is never forwarded.
-    fileprivate static var method: Self {
+    static var method: Self {
         .word(among: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
     }
 }
