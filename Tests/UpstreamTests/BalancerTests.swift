@@ -31,6 +31,16 @@ struct BalancerTests {
         #expect([0, 1, 2].map { server in picks.count { $0 == server } } == [100, 0, 10])
     }
 
+    @Test("Turns go on although shares are set again between them")
+    func sharesSetAgain() {
+        var balancer = Self.balancer(.roundRobin, [1, 1])
+        let picks = (0..<6).map { _ in
+            for server in 0...1 { balancer.setShare(100, of: server) }
+            return balancer.pick()
+        }
+        #expect(picks == [0, 1, 0, 1, 0, 1])
+    }
+
     @Test("With nobody to take it there is no pick", arguments: [Balance.roundRobin, .leastRequests, .hashSubject])
     func nobody(_ balance: Balance) {
         for weights in [[1], [1, 1]] {

@@ -45,7 +45,8 @@ struct Balancer: Sendable {
     /// Sets a server's share, in hundredths of a weight of 1; 0: it takes nothing.
     mutating func setShare(_ share: Int, of server: Int) {
         slots[server].weight = share
-        slots[server].credit = 0
+        // Kept otherwise: shares are set often while a server comes back, and turns must go on through that.
+        if share == 0 { slots[server].credit = 0 }
     }
 
     func inFlight(on server: Int) -> Int { slots[server].inFlight }
