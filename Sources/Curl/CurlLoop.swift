@@ -13,6 +13,8 @@ package final class CurlLoop {
     private var timer: Scheduled<Void>?
     private var drainIsScheduled = false
     private var isArmed = false
+    private var drainsInTurn = 0
+    private static let mostDrainsInTurn = 8
     private var isClosed = false
     /// Receives of connected sockets, by descriptor.
     private var connections: [Int32: CurlConnection] = [:]
@@ -171,8 +173,15 @@ package final class CurlLoop {
     private func scheduledDrain() {
         drainIsScheduled = false
         guard !isClosed else { return }
-        // As long as looking finds something it looks again in the next tick, and the monitor sleeps.
-        if drain() > 0 { scheduleDrain() } else { arm() }
+        // As long as looking finds something it looks again, and the monitor sleeps. SwiftNIO runs that before it
+        // looks at its own sockets, so after some times it is left to the monitor.
+        if drain() > 0, drainsInTurn < Self.mostDrainsInTurn {
+            drainsInTurn += 1
+            scheduleDrain()
+        } else {
+            drainsInTurn = 0
+            arm()
+        }
     }
 
     private func wokenByMonitor() {

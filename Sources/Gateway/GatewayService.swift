@@ -112,7 +112,7 @@ package struct GatewayService: Service {
                 KeySetService(
                     issuer: issuer, policy: Wiring.keySetPolicy(settings.keySets),
                     fetcher: try await fetcher(curl, plain: settings.issuers[index].jwksURL.isPlain),
-                    file: KeySetFile(directory: settings.stateDirectory, issuerName: issuer.name), logger: logger,
+                    file: KeySetFile(directory: settings.stateDirectory, issuer: issuer), logger: logger,
                     now: { WallClock.seconds() },
                     publish: { directory.publish($0, ofIssuer: index) }))
         }

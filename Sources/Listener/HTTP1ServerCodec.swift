@@ -266,6 +266,8 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
             writeOutput(context)
             context.write(wrapOutboundOut(body), promise: nil)
         }
+        // Only what the channel holds counts for its writability.
+        if output.readableBytes >= Self.coalescedBytes { writeOutput(context) }
     }
 
     private func writeOutput(_ context: ChannelHandlerContext) {

@@ -41,6 +41,8 @@ package final class UpstreamExchange {
     private var isHoldingBack = false
     private var isPaused = false
     private var isReceiving = false
+    /// There may be more to receive, after the others' turn.
+    private var isYielding = false
     /// Received and not yet understood: the beginning of a head or a chunk line.
     private var inbound: ByteBuffer?
 
@@ -136,7 +138,8 @@ package final class UpstreamExchange {
             } catch {
                 // What the backend said before it closed may still be there to read.
                 receiveAll()
-                if phase != .done { lost() }
+                // If not now, then the end is found behind it.
+                if phase != .done, !isPaused, !isYielding { lost() }
                 return
             }
         }
@@ -194,6 +197,12 @@ package final class UpstreamExchange {
         receiveAll()
     }
 
+    /// Its turn has come again.
+    func continueReceiving() {
+        isYielding = false
+        receiveAll()
+    }
+
     func fail(_ fault: UpstreamFault) {
         guard phase != .done else { return }
         let receiver = receiver
@@ -229,11 +238,23 @@ package final class UpstreamExchange {
 
     // MARK: The response
 
+    /// How often is received before it is the turn of the loop's other connections: 64 KiB each at most.
+    private static let receivesInTurn = 8
+
     private func receiveAll() {
-        guard !isReceiving else { return }
+        guard !isReceiving, !isYielding else { return }
         isReceiving = true
         defer { isReceiving = false }
+        var receives = 0
         while phase != .done, let connection, isUp {
+            guard receives < Self.receivesInTurn else {
+                receiver?.upstreamPaused()
+                if phase != .done, !isYielding {
+                    isYielding = true
+                    pool.continueLater(self)
+                }
+                return
+            }
             if isPaused {
                 // What the client is slow to take must at least be on its way to it; that alone may make room.
                 receiver?.upstreamPaused()
@@ -246,7 +267,9 @@ package final class UpstreamExchange {
                 return
             case .end: return ended()
             case .failed: return lost()
-            case .bytes(let bytes): understand(bytes)
+            case .bytes(let bytes):
+                receives += 1
+                understand(bytes)
             }
         }
     }

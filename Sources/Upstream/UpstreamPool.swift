@@ -14,6 +14,10 @@ package final class UpstreamPool {
     private var idle: [UpstreamConnection] = []
     private var active: [UpstreamExchange] = []
     private var sweep: RepeatedTask?
+    /// Exchanges that had their turn at receiving and have more to receive.
+    private var waiting: [UpstreamExchange] = []
+    private var isContinuing = false
+    private static let continuationGap = TimeAmount.microseconds(50)
 
     private let observe: (UpstreamEvent) -> Void
 
@@ -87,6 +91,27 @@ package final class UpstreamPool {
     }
 
     func scheduleDrain() { loop.scheduleDrain() }
+
+    /// Has `exchange` receive on after whatever else the loop has to do.
+    func continueLater(_ exchange: UpstreamExchange) {
+        waiting.append(exchange)
+        if waiting.count == 1, !isContinuing { scheduleContinuation() }
+    }
+
+    /// SwiftNIO looks at its sockets only when no task is due: hence the small gap, and one task for all who wait.
+    private func scheduleContinuation() {
+        let bound = NIOLoopBound(self, eventLoop: loop.eventLoop)
+        loop.eventLoop.scheduleTask(in: Self.continuationGap) { bound.value.continueWaiting() }
+    }
+
+    private func continueWaiting() {
+        let turn = waiting
+        waiting.removeAll(keepingCapacity: true)
+        isContinuing = true
+        for exchange in turn { exchange.continueReceiving() }
+        isContinuing = false
+        if !waiting.isEmpty { scheduleContinuation() }
+    }
 
     func giveBack(_ connection: UpstreamConnection) {
         guard idle.count < settings.maximumIdleConnections, sweep != nil else {

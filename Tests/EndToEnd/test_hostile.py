@@ -1,8 +1,13 @@
 """Clients and backends that are slow, split their bytes oddly or go away: nobody hangs, nothing is cut short."""
 
+import json
 import os
+import resource
+import socket
+import struct
 import threading
 import time
+from pathlib import Path
 
 import pytest
 
@@ -113,7 +118,9 @@ def test_a_backend_that_stops_reading_is_not_the_clients_fault(start_gateway, ow
         backend.read_body()
         backend.respond(200)
 
-    gateway = start_gateway({"limits": {"body_idle_timeout": "1s"}})
+    # The kernels' buffers may take the whole body: then it is the first byte that is waited for.
+    patient = {"recorder": {"first_byte_timeout": "20s"}}
+    gateway = start_gateway({"limits": {"body_idle_timeout": "1s"}, "upstreams": patient})
     own_recorder.on("/recorded/public/upload", pause)
     body = bytes(24 << 20)
     assert exchange(gateway.port, "POST", "/recorded/public/upload", body=body).status == 200
@@ -147,3 +154,70 @@ def test_an_empty_line_before_a_request_may_come_in_two_parts(gateway, recorder)
         time.sleep(0.05)
         client.send(b"\n" + request_bytes("GET", "/recorded/public/x"))
         assert client.response().status == 200
+
+
+def test_a_response_of_small_chunks_is_not_collected_for_a_client_that_reads_nothing(start_gateway, own_recorder):
+    def large(backend: Exchange) -> None:
+        blob = (b"1000\r\n" + b"x" * 0x1000 + b"\r\n") * 256
+        backend.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        for _ in range(400):
+            backend.send(blob)
+
+    own_recorder.on("/recorded/public/large", large)
+    gateway = start_gateway({"threads": 1})
+    before = gateway.process.resident_bytes()
+    with RawConnection(gateway.port, receive_buffer=4096) as client:
+        client.send(request_bytes("GET", "/recorded/public/large"))
+        client.head()
+        time.sleep(1)
+        assert gateway.process.resident_bytes() - before < 24 << 20
+
+
+def test_clients_that_reset_a_running_download_do_not_end_the_gateway(start_gateway, own_recorder):
+    def stream(backend: Exchange) -> None:
+        backend.send(b"HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n")
+        try:
+            for _ in range(2_000):
+                backend.send(b"400\r\n" + b"x" * 0x400 + b"\r\n")
+        except OSError:
+            backend.close()
+
+    gateway = start_gateway({"threads": 1})
+    own_recorder.on("/recorded/public/stream", stream)
+    for _ in range(150):
+        client = RawConnection(gateway.port, receive_buffer=4096)
+        client.send(request_bytes("GET", "/recorded/public/stream"))
+        client.head()
+        client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        client.close()
+    assert exchange(gateway.port, "GET", "/recorded/public/fine").status == 200
+    assert gateway.process.exit_status is None
+    wait_until(lambda: gateway.metric("gatehouse_requests_in_flight") == 0, "all requests to end")
+
+
+@pytest.mark.parametrize("fetched_at", ["-9223372036854775808", "99999999999"])
+def test_a_kept_key_set_with_an_impossible_time_is_not_used(start_gateway, issuer, run_directory, fetched_at):
+    state = run_directory / f"state-{fetched_at}"
+    state.mkdir()
+    (state / "key-set-own.json").write_text(fetched_at + "\n" + json.dumps({"keys": [issuer.access_key.jwk()]}))
+    gateway = start_gateway({"state_directory": str(state)})
+    wait_until(lambda: gateway.metric("gatehouse_key_set_refreshes_total") == 1, "the key set to be fetched")
+
+
+def test_without_descriptors_accepting_pauses_and_recovers(start_gateway, own_recorder):
+    gateway = start_gateway()
+    resource.prlimit(gateway.process.pid, resource.RLIMIT_NOFILE, (64, 64))
+
+    def ticks() -> int:
+        fields = Path(f"/proc/{gateway.process.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return int(fields[11]) + int(fields[12])
+
+    clients = [RawConnection(gateway.port) for _ in range(100)]
+    time.sleep(0.5)
+    before = ticks()
+    time.sleep(1)
+    # A hundred ticks are a second of one core.
+    assert ticks() - before < 30
+    for client in clients:
+        client.close()
+    wait_until(lambda: exchange(gateway.port, "GET", "/recorded/public/x").status == 200, "an answer again")

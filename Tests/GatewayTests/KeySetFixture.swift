@@ -93,14 +93,20 @@ struct KeySetFixture {
 
     init(
         _ answers: Result<FetchResponse, FetchError>..., isOpen: Bool = true, clock: ManualClock = ManualClock(),
-        name: String = "pool", file: KeySetFile? = nil, policy: KeySetService.Policy = KeySetService.Policy()
+        name: String = "pool", directory: String? = nil, policy: KeySetService.Policy = KeySetService.Policy()
     ) {
+        let issuer = Self.issuer(name)
         self.clock = clock
         fetcher = RecordedFetcher(answers, isOpen: isOpen)
         service = KeySetService(
-            issuer: .cognito(name: name, region: "eu-west-1", userPoolID: "eu-west-1_Example", clientIDs: ["client"]),
-            policy: policy, fetcher: fetcher, file: file, logger: Logger(label: "test") { _ in SilentLog() },
+            issuer: issuer, policy: policy, fetcher: fetcher,
+            file: directory.map { KeySetFile(directory: $0, issuer: issuer) },
+            logger: Logger(label: "test") { _ in SilentLog() },
             now: { clock.read() }, publish: { [published] in published.publish($0) })
+    }
+
+    static func issuer(_ name: String, userPoolID: String = "eu-west-1_Example") -> Issuer {
+        .cognito(name: name, region: "eu-west-1", userPoolID: userPoolID, clientIDs: ["client"])
     }
 
     static func document(_ keyIDs: String...) throws -> [UInt8] {

@@ -194,17 +194,16 @@ struct KeySetServiceTests {
     @Test("The last good set is there again after a restart, before anything was fetched")
     func restart() async throws {
         try await Self.withDirectory { path in
-            let file = KeySetFile(directory: path, issuerName: "pool")
-            let first = KeySetFixture(try KeySetFixture.answer("key-1"), file: file)
+            let first = KeySetFixture(try KeySetFixture.answer("key-1"), directory: path)
             #expect(await first.lookUp("key-1") == "refreshed")
-            let second = KeySetFixture(.failure(.timedOut), clock: first.clock, file: file)
+            let second = KeySetFixture(.failure(.timedOut), clock: first.clock, directory: path)
             await Self.restore(second)
             #expect(second.published.all == [["key-1"]])
             #expect(await second.fetcher.calls == 0)
             #expect(second.service.currentStatus.fetchedAt == ManualClock.start)
             #expect(await second.lookUp("key-1") == "refreshed")
             // Another issuer has another file.
-            let other = KeySetFixture(.failure(.timedOut), file: KeySetFile(directory: path, issuerName: "other"))
+            let other = KeySetFixture(.failure(.timedOut), name: "other", directory: path)
             await other.runOnce()
             #expect(other.published.all == [])
         }
@@ -213,22 +212,37 @@ struct KeySetServiceTests {
     @Test("A kept set that is too old, or is none, is not used")
     func unusableFiles() async throws {
         try await Self.withDirectory { path in
-            let file = KeySetFile(directory: path, issuerName: "pool")
+            let file = KeySetFile(directory: path, issuer: KeySetFixture.issuer("pool"))
             let limit: Int64 = 3600 + 86_400
             try file.write(try KeySetFixture.document("key-1"), fetchedAt: ManualClock.start - limit)
-            let young = KeySetFixture(.failure(.timedOut), file: file)
+            let young = KeySetFixture(.failure(.timedOut), directory: path)
             await Self.restore(young)
             #expect(young.published.all == [["key-1"]])
             try file.write(try KeySetFixture.document("key-1"), fetchedAt: ManualClock.start - limit - 1)
-            let old = KeySetFixture(.failure(.timedOut), file: file)
+            let old = KeySetFixture(.failure(.timedOut), directory: path)
             await Self.restore(old)
             #expect(old.published.all == [])
             for document in ["", "{}", "{\"keys\":[]}", "\u{0}"] {
                 try file.write(Array(document.utf8), fetchedAt: ManualClock.start)
-                let fixture = KeySetFixture(.failure(.timedOut), file: file)
+                let fixture = KeySetFixture(.failure(.timedOut), directory: path)
                 await Self.restore(fixture)
                 #expect(fixture.published.all == [], "\(document.debugDescription)")
             }
+        }
+    }
+
+    @Test("Keys kept for one issuer are never taken for another's, nor those of a pool that was replaced")
+    func othersKeys() async throws {
+        try await Self.withDirectory { path in
+            let first = KeySetFixture(try KeySetFixture.answer("key-1"), name: "a-b", directory: path)
+            #expect(await first.lookUp("key-1") == "refreshed")
+            let second = KeySetFixture(.failure(.timedOut), name: "a_b", directory: path)
+            await second.runOnce()
+            #expect(second.published.all == [])
+            let replaced = KeySetFile(
+                directory: path, issuer: KeySetFixture.issuer("a-b", userPoolID: "eu-west-1_Another"))
+            #expect(try replaced.read() == nil)
+            #expect(try KeySetFile(directory: path, issuer: KeySetFixture.issuer("a-b")).read() != nil)
         }
     }
 
@@ -236,7 +250,7 @@ struct KeySetServiceTests {
     func fileNames() async throws {
         try await Self.withDirectory { path in
             for name in ["../../etc/x", "/etc/x", "a b", "é", ".."] {
-                try KeySetFile(directory: path, issuerName: name).write([1], fetchedAt: 1)
+                try KeySetFile(directory: path, issuer: KeySetFixture.issuer(name)).write([1], fetchedAt: 1)
             }
             let names = Set(try FileManager.default.contentsOfDirectory(atPath: path))
             #expect(

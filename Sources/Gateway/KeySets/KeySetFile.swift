@@ -1,32 +1,42 @@
 internal import FoundationEssentials
+package import Pipeline
 internal import Synchronization
 
 /// The last good key set of one issuer, kept in the state directory so that a cold start can verify at once.
 package struct KeySetFile: Sendable {
     private let url: URL
+    /// Where the keys come from. A set from anywhere else is another issuer's, whatever the file's name says.
+    private let source: String
 
     /// - Parameters:
     ///   - directory: the state directory.
-    ///   - issuerName: the configured name; characters outside letters and digits are written as `_`.
-    package init(directory: String, issuerName: String) {
-        let name = String(issuerName.map { $0.isASCII && ($0.isLetter || $0.isNumber) ? $0 : "_" })
+    ///   - issuer: its name makes the file's; characters outside letters, digits, `-` and `_` are written as `_`.
+    package init(directory: String, issuer: Issuer) {
+        let name = String(issuer.name.map { Self.isPlain($0) ? $0 : "_" })
         url = URL(fileURLWithPath: directory).appendingPathComponent("key-set-\(name).json")
+        source = issuer.jwksURL
     }
 
-    /// First line: when it was fetched, in seconds since 1970. The rest: the document as it came.
+    private static func isPlain(_ character: Character) -> Bool {
+        character.isASCII && (character.isLetter || character.isNumber || character == "-")
+    }
+
+    /// First line: when it was fetched, in seconds since 1970, and from where. The rest: the document as it came.
     func write(_ document: [UInt8], fetchedAt: Int64) throws {
         try FileManager.default.createDirectory(
             at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
-        try Data(Array("\(fetchedAt)\n".utf8) + document).write(to: url, options: .atomic)
+        try Data(Array("\(fetchedAt) \(source)\n".utf8) + document).write(to: url, options: .atomic)
     }
 
-    /// Nil when nothing is kept.
+    /// Nil when nothing is kept, or only what came from elsewhere.
     func read() throws -> (document: [UInt8], fetchedAt: Int64)? {
         guard FileManager.default.fileExists(atPath: url.path) else { return nil }
         let bytes = [UInt8](try Data(contentsOf: url))
-        guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")),
-            let fetchedAt = Int64(String(decoding: bytes[..<end], as: UTF8.self))
-        else { return nil }
+        guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+        let line = String(decoding: bytes[..<end], as: UTF8.self).split(separator: " ", maxSplits: 1)
+        guard line.count == 2, let fetchedAt = Int64(line[0]), line[1].utf8.elementsEqual(source.utf8) else {
+            return nil
+        }
         return (Array(bytes[(end + 1)...]), fetchedAt)
     }
 }

@@ -196,9 +196,10 @@ package actor KeySetService {
     private func restore() {
         guard let file else { return }
         do {
-            guard let kept = try file.read(), now() - kept.fetchedAt <= policy.maximumAge + policy.staleLimit else {
-                return
-            }
+            // A time that is not in the past would keep the set from ever being refreshed.
+            guard let kept = try file.read(), (0...max(0, now())).contains(kept.fetchedAt),
+                now() - kept.fetchedAt <= policy.maximumAge + policy.staleLimit
+            else { return }
             let set = try KeySet(jwks: kept.document, generation: KeySetGeneration.next())
             guard !set.isEmpty else { return }
             held = Held(set: set, fetchedAt: kept.fetchedAt, freshUntil: kept.fetchedAt)
