@@ -16,8 +16,8 @@ func nio(_ product: String) -> Target.Dependency { .product(name: product, packa
 
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let nioHTTPTypes = Target.Dependency.product(name: "NIOHTTPTypes", package: "swift-nio-extras")
-let nioHTTPTypesHTTP2 = Target.Dependency.product(name: "NIOHTTPTypesHTTP2", package: "swift-nio-extras")
 let nioHTTP2 = Target.Dependency.product(name: "NIOHTTP2", package: "swift-nio-http2")
+let nioHPACK = Target.Dependency.product(name: "NIOHPACK", package: "swift-nio-http2")
 let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
@@ -59,7 +59,7 @@ let package = Package(
         .target(
             name: "Listener",
             dependencies: [
-                "HTTP1", "Pipeline", httpTypes, nioHTTPTypes, nioHTTP2, nioSSL,
+                "HTTP1", "Pipeline", "Cryptography", httpTypes, nioHTTPTypes, nioHTTP2, nioHPACK, nioSSL,
                 nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"),
             ],
             swiftSettings: safe),
@@ -106,7 +106,7 @@ let package = Package(
         .testTarget(
             name: "ListenerTests",
             dependencies: [
-                "Listener", "HTTP1", "Pipeline", httpTypes, nioHTTPTypes, nio("NIOCore"), nio("NIOEmbedded"),
+                "Listener", "HTTP1", "Pipeline", httpTypes, nioHTTPTypes, nioHPACK, nio("NIOCore"), nio("NIOEmbedded"),
                 nio("NIOPosix"),
             ],
             swiftSettings: strict),

@@ -80,8 +80,8 @@ struct RequestLine {
 }
 
 /// `uri-host [":" port]` (RFC 9110 §7.2), without user information.
-enum Authority {
-    static func isValid(_ text: String) -> Bool {
+package enum Authority {
+    package static func isValid(_ text: String) -> Bool {
         var text = text
         return text.withUTF8 { unsafe isValid(UnsafeRawBufferPointer($0)) }
     }
@@ -127,7 +127,8 @@ enum Authority {
         return port <= 65535
     }
 
-    static func isSame(_ one: String, _ other: String) -> Bool {
+    /// Whether both name the same host and port as far as letters' case goes.
+    package static func isSame(_ one: String, _ other: String) -> Bool {
         one == other || one.lowercased() == other.lowercased()
     }
 }
