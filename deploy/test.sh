@@ -1,8 +1,9 @@
 #!/usr/bin/env bash
-# Runs every test: format lint, swift test, and the end-to-end tests against the release binary. Installs what is
-# missing (apt, and pip into .venv). The last line is "N passed, N failed"; the exit status is 0 only without failures.
+# Runs every test: format lint, swift test, the end-to-end tests against the release binary, and the fuzz targets.
+# Installs what is missing (apt, and pip into .venv). The last line is "N passed, N failed"; the exit status is 0 only
+# without failures.
 #
-#   deploy/test.sh [--long]      --long: also the end-to-end tests that take minutes
+#   deploy/test.sh [--long]      --long: also the end-to-end tests that take minutes; ten minutes for each fuzz target
 set -uo pipefail
 
 # shellcheck source=deploy/requirements.sh
@@ -11,9 +12,13 @@ exec </dev/null
 cd "$repository" || exit 1
 
 pytest_options=()
+fuzz_seconds=20
 for argument in "$@"; do
     case $argument in
-    --long) pytest_options+=(--long) ;;
+    --long)
+        pytest_options+=(--long)
+        fuzz_seconds=600
+        ;;
     *) fail "unknown option: $argument (there is --long)" ;;
     esac
 done
@@ -102,6 +107,9 @@ swift_tests
 headline swift build -c release --product gatehouse
 if swift build -c release --product gatehouse >"$results/build" 2>&1; then
     end_to_end_tests
+    for target in RequestHead Response RequestPath; do
+        single Tests/Fuzz/run.sh "$fuzz_seconds" "$target"
+    done
 else
     tail -40 "$results/build"
     count 0 1

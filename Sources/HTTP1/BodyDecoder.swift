@@ -79,7 +79,7 @@ package struct BodyDecoder: Sendable {
         return .data(data)
     }
 
-    /// `chunk-size [chunk-ext] CRLF` (RFC 9112 §7.1); extensions are checked for their bytes and dropped.
+    /// `chunk-size [chunk-ext] CRLF` (RFC 9112 §7.1); extensions are checked and dropped.
     private func chunkSize(_ buffer: inout ByteBuffer) throws(HTTP1Fault) -> Int? {
         guard let length = try Self.lineLength(buffer, limit: Self.chunkLineLimit) else { return nil }
         let size: Int? = unsafe buffer.withUnsafeReadableBytes { bytes in
@@ -102,10 +102,7 @@ package struct BodyDecoder: Sendable {
         }
         guard digits > 0 else { return nil }
         guard digits < line.count else { return size }
-        guard unsafe line[digits] == UInt8(ascii: ";"),
-            unsafe Grammar.isFieldContent(UnsafeRawBufferPointer(rebasing: line[digits...]))
-        else { return nil }
-        return size
+        return unsafe ChunkExtensions.areValid(UnsafeRawBufferPointer(rebasing: line[digits...])) ? size : nil
     }
 
     private static func hexDigit(_ byte: UInt8) -> Int? {

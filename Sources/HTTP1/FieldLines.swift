@@ -115,15 +115,17 @@ struct FramingFields {
         }
     }
 
-    /// 1*DIGIT (RFC 9110 §8.6) up to 2^53: no sign, no list, no blank, no overflow.
+    /// 1*DIGIT (RFC 9110 §8.6) up to 2^53: no sign, no list, no blank, no overflow. Leading zeros are digits like
+    /// others; the value is written anew for the backend, without them.
     static func length(_ value: UnsafeRawBufferPointer) -> Int? {
-        guard unsafe !value.isEmpty, value.count <= 16 else { return nil }
+        guard unsafe !value.isEmpty else { return nil }
         var length = 0
         for index in 0..<value.count {
             let byte = unsafe value[index]
             guard Grammar.isDigit(byte) else { return nil }
             length = length &* 10 &+ Int(byte &- 0x30)
+            guard length <= 1 << 53 else { return nil }
         }
-        return length <= 1 << 53 ? length : nil
+        return length
     }
 }

@@ -4,7 +4,8 @@
 /// differ there are how requests are smuggled, so it is refused here).
 struct HeadScanner {
     private var scanned = 0
-    private var lineStart = 0
+    /// Where the first line begins that is not complete yet.
+    private(set) var lineStart = 0
     private var lineCount = 0
 
     /// The number of bytes of the head including its final empty line, or nil when more bytes are needed.
@@ -25,7 +26,9 @@ struct HeadScanner {
             lineStart = scanned
         }
         scanned = bytes.count
-        try check(lineLength: bytes.count - lineStart, limits: limits)
+        // A CR at the end may be half of the line's end, which does not count.
+        let ending = unsafe bytes.last == Grammar.carriageReturn ? 1 : 0
+        try check(lineLength: max(0, bytes.count - lineStart - ending), limits: limits)
         guard bytes.count <= limits.head else { throw .fieldsTooLarge }
         return nil
     }

@@ -20,6 +20,9 @@ package struct RequestHeadParser: Sendable {
     private let limits: HeadLimits
     private let scheme: String
     private var scanner = HeadScanner()
+    /// How many bytes of an incomplete head are lines that have been checked.
+    private var checked = 0
+    private var hasSkippedLine = false
 
     /// - Parameter scheme: `http` or `https`, by the listener's kind.
     package init(limits: HeadLimits, scheme: String) {
@@ -45,7 +48,10 @@ package struct RequestHeadParser: Sendable {
         isInHead = true
         let outcome: Result<(RequestHead, Int)?, HTTP1Fault> = unsafe buffer.withUnsafeReadableBytes { bytes in
             Result { () throws(HTTP1Fault) in
-                guard let end = try unsafe scanner.end(of: bytes, limits: limits) else { return nil }
+                guard let end = try unsafe scanner.end(of: bytes, limits: limits) else {
+                    try unsafe checkLines(bytes)
+                    return nil
+                }
                 let head = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<end])
                 return (try unsafe parse(head), end)
             }
@@ -53,17 +59,35 @@ package struct RequestHeadParser: Sendable {
         guard let (head, length) = try outcome.get() else { return nil }
         buffer.moveReaderIndex(forwardBy: length)
         scanner = HeadScanner()
+        checked = 0
+        hasSkippedLine = false
         isInHead = false
         return head
     }
 
+    /// Refuses an incomplete head whose lines so far no rest can mend, instead of waiting for that rest. A head that
+    /// comes in one piece, as nearly all do, never gets here; of another each line is looked at once more.
+    private mutating func checkLines(_ bytes: UnsafeRawBufferPointer) throws(HTTP1Fault) {
+        var start = checked
+        let end = scanner.lineStart
+        guard start < end else { return }
+        if start == 0, let feed = unsafe Grammar.firstLineFeed(in: bytes, from: 0) {
+            _ = try unsafe RequestLine(parsing: UnsafeRawBufferPointer(rebasing: bytes[..<(feed - 1)]))
+            start = feed + 1
+        }
+        _ = try unsafe FieldLines(parsing: UnsafeRawBufferPointer(rebasing: bytes[start..<end]))
+        checked = end
+    }
+
     /// RFC 9112 §2.2: one empty line before a request line is ignored.
-    private func skipEmptyLine(_ buffer: inout ByteBuffer) throws(HTTP1Fault) {
-        guard buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) == Grammar.carriageReturn,
+    private mutating func skipEmptyLine(_ buffer: inout ByteBuffer) throws(HTTP1Fault) {
+        guard !hasSkippedLine,
+            buffer.getInteger(at: buffer.readerIndex, as: UInt8.self) == Grammar.carriageReturn,
             let second = buffer.getInteger(at: buffer.readerIndex + 1, as: UInt8.self)
         else { return }
         guard second == Grammar.lineFeed else { throw .malformedRequestLine }
         buffer.moveReaderIndex(forwardBy: 2)
+        hasSkippedLine = true
     }
 
     private func parse(_ head: UnsafeRawBufferPointer) throws(HTTP1Fault) -> RequestHead {
@@ -84,7 +108,8 @@ package struct RequestHeadParser: Sendable {
             minorVersion: line.minorVersion)
     }
 
-    /// RFC 9112 §3.2: exactly one valid Host in HTTP/1.1; a target that names an authority must name the same.
+    /// RFC 9112 §3.2: exactly one valid Host in HTTP/1.1. A target that names an authority replaces Host (§3.2.2), and
+    /// must name the same: what differs is how one host's rules are got around with another's name.
     private static func authority(of line: RequestLine, _ framing: FramingFields) throws(HTTP1Fault) -> String? {
         guard framing.hostCount <= 1 else { throw .malformedHost }
         guard let host = framing.host else {
@@ -93,7 +118,7 @@ package struct RequestHeadParser: Sendable {
         }
         guard Authority.isValid(host) else { throw .malformedHost }
         guard let named = line.authority else { return host }
-        guard Authority.isSame(named, host) else { throw .malformedHost }
-        return host
+        guard Authority.isSame(named, host, defaultPort: line.defaultPort) else { throw .malformedHost }
+        return named
     }
 }

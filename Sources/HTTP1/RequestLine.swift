@@ -13,6 +13,8 @@ struct RequestLine {
     let path: String
     /// The authority of an absolute-form or authority-form target.
     let authority: String?
+    /// The port that an authority without one means, by the target's own scheme (RFC 9110 §4.2); nil where none is.
+    let defaultPort: Int?
     let minorVersion: Int
 
     init(parsing line: UnsafeRawBufferPointer) throws(HTTP1Fault) {
@@ -22,18 +24,21 @@ struct RequestLine {
         method = try unsafe Self.method(UnsafeRawBufferPointer(rebasing: line[..<methodEnd]))
         minorVersion = try unsafe Self.version(UnsafeRawBufferPointer(rebasing: line[(targetEnd + 1)...]))
         let target = unsafe UnsafeRawBufferPointer(rebasing: line[(methodEnd + 1)..<targetEnd])
-        // RFC 3986 has no characters outside visible ASCII; a blank would make a second target of the rest.
-        guard unsafe target.allSatisfy({ $0 > 0x20 && $0 < 0x7F }) else { throw .malformedTarget }
+        // RFC 3986 has no characters outside visible ASCII; a blank would make a second target of the rest, and a
+        // fragment is never sent (RFC 9110 §4.2.5).
+        guard unsafe target.allSatisfy({ $0 > 0x20 && $0 < 0x7F && $0 != UInt8(ascii: "#") }) else {
+            throw .malformedTarget
+        }
         let text = unsafe String(decoding: target, as: UTF8.self)
         if method == .connect {
             guard Authority.isValid(text), text.utf8.contains(Grammar.colon) else { throw .malformedTarget }
-            (authority, path) = (text, text)
+            (authority, path, defaultPort) = (text, text, nil)
         } else if unsafe target[0] == UInt8(ascii: "/") {
-            (authority, path) = (nil, text)
+            (authority, path, defaultPort) = (nil, text, nil)
         } else if method == .options, text == "*" {
-            (authority, path) = (nil, text)
+            (authority, path, defaultPort) = (nil, text, nil)
         } else {
-            (authority, path) = try Self.absoluteForm(text)
+            (authority, path, defaultPort) = try Self.absoluteForm(text)
         }
     }
 
@@ -66,7 +71,7 @@ struct RequestLine {
     }
 
     /// RFC 9112 §3.2.2, for http and https; user information is refused (RFC 9110 §4.2.4).
-    private static func absoluteForm(_ text: String) throws(HTTP1Fault) -> (String, String) {
+    private static func absoluteForm(_ text: String) throws(HTTP1Fault) -> (String, String, Int) {
         guard let colon = text.firstIndex(of: ":"), text[colon...].hasPrefix("://") else { throw .malformedTarget }
         let scheme = text[..<colon].lowercased()
         guard scheme == "http" || scheme == "https" else { throw .malformedTarget }
@@ -75,7 +80,7 @@ struct RequestLine {
         let authority = String(rest[..<end])
         guard !authority.isEmpty, Authority.isValid(authority) else { throw .malformedTarget }
         let path = rest[end...]
-        return (authority, path.hasPrefix("/") ? String(path) : "/" + path)
+        return (authority, path.hasPrefix("/") ? String(path) : "/" + path, scheme == "http" ? 80 : 443)
     }
 }
 
@@ -127,8 +132,19 @@ package enum Authority {
         return port <= 65535
     }
 
-    /// Whether both name the same host and port as far as letters' case goes.
-    package static func isSame(_ one: String, _ other: String) -> Bool {
-        one == other || one.lowercased() == other.lowercased()
+    /// Whether two valid authorities name the same host and port. `host`, `host:` and `host:80` are the same for http
+    /// (RFC 3986 §6.2.3), and clients differ in which of them they write where.
+    package static func isSame(_ one: String, _ other: String, defaultPort: Int? = nil) -> Bool {
+        one == other || parts(one, defaultPort) == parts(other, defaultPort)
+    }
+
+    private static func parts(_ text: String, _ defaultPort: Int?) -> [String] {
+        let lower = text.lowercased()
+        // A colon within brackets belongs to an address.
+        guard let colon = lower.lastIndex(of: ":"), !lower[colon...].contains("]") else {
+            return [lower, defaultPort.map(String.init) ?? ""]
+        }
+        let port = Int(lower[lower.index(after: colon)...]) ?? defaultPort
+        return [String(lower[..<colon]), port.map(String.init) ?? ""]
     }
 }

@@ -160,7 +160,12 @@ final class ExchangeHandler: ChannelDuplexHandler {
             context.close(promise: nil)
             return
         }
-        disconnect()
+        if case .running(let sink) = state {
+            sink.requestFailed(fault)
+            if responseIsOpen { context.close(promise: nil) }
+            return
+        }
+        state = .answered
         let (head, body) = service.refuse(fault, peer: peer)
         context.write(wrapOutboundOut(.head(head)), promise: nil)
         context.write(wrapOutboundOut(.body(body)), promise: nil)

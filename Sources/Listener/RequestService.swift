@@ -24,7 +24,7 @@ package protocol RequestService: AnyObject {
     /// Takes a request. What comes after the head goes to the returned sink.
     func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink
 
-    /// The response to bytes that never became a request. Writes its own log line.
+    /// The response to bytes that never became a request. Writes the log line of it.
     func refuse(_ fault: ListenerFault, peer: String) -> (HTTPResponse, ByteBuffer)
 
     /// A connection was accepted or has gone.
@@ -41,7 +41,9 @@ package protocol ExchangeSink: AnyObject {
     func receiveEnd()
     /// Whether the client keeps up with the response.
     func clientIsWritable(_ isWritable: Bool)
-    /// The connection has gone, or the request turned out malformed, before the response was complete.
+    /// The rest of the request did not come, or not as it must, and the response has not begun: to be answered now.
+    func requestFailed(_ fault: ListenerFault)
+    /// The connection has gone before the response was complete.
     func clientDisconnected()
 }
 

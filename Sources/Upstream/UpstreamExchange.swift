@@ -295,7 +295,8 @@ package final class UpstreamExchange {
         }
         guard phase != .done else { return }
         if bytes.readableBytes > 0 { inbound = ByteBuffer(bytes: bytes.readableBytesView) }
-        setDeadline()
+        // Interim responses and a head in dribbles gain the backend no time.
+        if phase != .awaitingHead { setDeadline() }
     }
 
     private func takeHead(_ bytes: inout ByteBuffer) throws(HTTP1Fault) {

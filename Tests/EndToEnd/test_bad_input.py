@@ -90,11 +90,9 @@ AMBIGUOUS_PATHS = [
     "/recorded/public/a%5cb",
     "/recorded/public/a\\b",
     "/recorded/public/a%00b",
-    "/recorded/public/a%0d%0ab",
     "/recorded/public/../exact",
     "/recorded/public/./x",
-    "/recorded/public/x/..",
-    "/recorded/public/x/.",
+    "/recorded/public/x/%2e%2e",
     "/recorded/public/%2e%2e/exact",
     "/recorded/public/%2E./exact",
     "/recorded/public/.%2e/exact",
@@ -109,6 +107,26 @@ AMBIGUOUS_PATHS = [
     "/recorded/public/%c0%ae%c0%ae/exact",
     "/recorded/public/%ff",
 ]
+
+
+# What one backend reads differently from another, and the status: forwarded as it is where every reading comes under the
+# same route, 404 where one does not.
+OTHER_READINGS = {
+    "/recorded/public/a%0d%0ab": 200,
+    "/recorded/public/x/..": 200,
+    "/recorded/public/x/.?y": 200,
+    "/recorded/public/locked%0a": 404,
+    "/recorded/public/lock%0aed": 404,
+    "/recorded/public/locked/.": 404,
+    "/recorded/public/locked/x/..": 404,
+    "/recorded/required/..": 404,
+}
+
+
+@pytest.mark.parametrize("target", OTHER_READINGS)
+def test_a_path_with_other_readings_is_forwarded_only_where_all_have_one_policy(gateway, recorder, target):
+    assert raw.exchange(gateway.port, "GET", target).status == OTHER_READINGS[target]
+    assert [request.target for request in recorder.requests] == [target] * (OTHER_READINGS[target] == 200)
 
 
 def assert_refused(gateway, recorder, data: bytes, statuses: set[int] = frozenset({400})) -> None:
@@ -139,13 +157,15 @@ def test_the_refusal_has_the_usual_shape(gateway):
 
 @pytest.mark.parametrize("case", BAD_CHUNKS)
 def test_a_malformed_chunk_is_refused(gateway, recorder, case):
+    own_path = f"/recorded/public/{case}"
     with raw.RawConnection(gateway.port, timeout=5) as connection:
-        connection.send(CHUNKED + BAD_CHUNKS[case] + NEXT)
+        # A path of its own: on a busy machine the backend may record the last case's head only now.
+        connection.send(CHUNKED.replace(b"/recorded/public/x", own_path.encode()) + BAD_CHUNKS[case] + NEXT)
         assert connection.response().status == 400
         assert connection.rest() == b""
-    assert len(recorder.requests) <= 1
+    assert len(recorder.requests_to(own_path)) <= 1
     assert recorder.requests_to("/recorded/public/smuggled") == []
-    for request in recorder.requests:
+    for request in recorder.requests_to(own_path):
         assert recorder.connection_of(request).closed_by_peer.wait(5)
         assert not request.complete, "the backend got a body that looks complete"
 

@@ -191,3 +191,17 @@ def test_it_listens_on_ipv6_when_told_to(start_gateway, own_recorder):
         connection.sendall(raw.request_bytes("GET", "/recorded/public/x", {"Connection": "close"}))
         assert connection.recv(100).startswith(b"HTTP/1.1 200")
     assert own_recorder.last("/recorded/public/x").header("x-forwarded-for") == "::1"
+
+
+def test_a_malformed_body_is_one_line_with_its_request_id(gateway, recorder):
+    recorder.on("/recorded/public/cut", lambda exchange: exchange.wait_for_close())
+    with raw.RawConnection(gateway.port) as connection:
+        head = {"Transfer-Encoding": "chunked", "X-Request-Id": "cut-in-the-middle"}
+        connection.send(raw.request_bytes("POST", "/recorded/public/cut", head) + b"2\r\nab\r\n")
+        connection.send(b"zz\r\n")
+        response = connection.response()
+        assert (response.status, response.header("x-request-id")) == (400, "cut-in-the-middle")
+        assert connection.is_closed_by_peer()
+    line = gateway.access_line("cut-in-the-middle")
+    assert (line["status"], line["denial_reason"], line["route"]) == (400, "malformed-chunk", "public")
+    assert sum(each["request_id"] == "cut-in-the-middle" for each in gateway.access_log()) == 1

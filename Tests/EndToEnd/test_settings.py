@@ -106,6 +106,10 @@ CLASHES = {
     "all methods over one method": (
         "  - {path: /x, access: public, upstream: api}\n  - {path: /x, methods: [GET], access: public, upstream: api}\n"
     ),
+    "credentials for every page": (
+        "  - {path: /y, access: public, upstream: api, cors: {origins: ['*'], credentials: true}}\n"
+    ),
+    "an origin with a path": "  - {path: /y, access: public, upstream: api, cors: {origins: ['https://a.example/']}}\n",
     "a path no request can have": "  - {path: '/a%41', access: public, upstream: api}\n",
 }
 

@@ -32,6 +32,7 @@ private func decode(_ framing: BodyFraming, _ text: String, step: Int) throws(HT
         (.chunked, "5\r\nhello\r\n0\r\n\r\nGET", "hello", "GET"),
         (.chunked, "005\r\nhello\r\nA\r\n0123456789\r\n0\r\n\r\n", "hello0123456789", ""),
         (.chunked, "a;x=\"y\"\r\n0123456789\r\n0;end\r\n\r\n", "0123456789", ""),
+        (.chunked, "2;a;b=c; d = \"e\\\"; \tf\" ;g\r\nhi\r\n0\r\n\r\n", "hi", ""),
         (.chunked, "2\r\nhi\r\n0\r\nX-Sum: 1\r\nY: z\r\n\r\nGET", "hi", "GET"),
     ]
 
@@ -47,6 +48,8 @@ private func decode(_ framing: BodyFraming, _ text: String, step: Int) throws(HT
     static let malformed = [
         "g\r\n", "\r\n", "0x5\r\nhello\r\n", "+5\r\nhello\r\n", "-5\r\n", " 5\r\nhello\r\n", "5 \r\nhello\r\n",
         "5\nhello\r\n0\r\n\r\n", "5\r\nhello\n0\r\n\r\n", "5\r\nhelloX\r\n", "5\r\nhello0\r\n\r\n", "0_5\r\nhello\r\n",
+        "5;\r\nhello\r\n", "5;a;\r\nhello\r\n", "5;a=\r\nhello\r\n", "5;a=\"b\r\nhello\r\n", "5;a=\"b\\\"\r\nhello\r\n",
+        "5;a=\"b\"c\r\nhello\r\n", "5;a b\r\nhello\r\n", "5;=b\r\nhello\r\n", "5;a=\"\u{1}\"\r\nhello\r\n",
         "5;a\rb\r\nhello\r\n", "5;a\0\r\nhello\r\n", "ffffffffffffffff\r\n", "10000000000000\r\n",
         "0\r\nX : y\r\n\r\n", "0\r\n X: y\r\n\r\n", "0\r\nX: y\n\r\n", "0\r\n\n",
         "5;\(String(repeating: "a", count: 300))\r\nhello\r\n",

@@ -89,6 +89,7 @@ struct Refused: CustomTestStringConvertible, Sendable {
         ("Content-Length: 0\r\n", .none),
         ("Content-Length: 5\r\n", .length(5)),
         ("content-LENGTH:5\r\n", .length(5)),
+        ("Content-Length: 00000000000000000000005\r\n", .length(5)),
         ("Transfer-Encoding: chunked\r\n", .chunked),
         ("Transfer-Encoding: CHUNKED\r\n", .chunked),
     ]
@@ -99,7 +100,11 @@ struct Refused: CustomTestStringConvertible, Sendable {
     }
 
     static let targets: [(String, String, String)] = [
-        ("GET http://Api.example/x?y HTTP/1.1\r\nHost: api.example\r\n\r\n", "api.example", "/x?y"),
+        ("GET http://Api.example/x?y HTTP/1.1\r\nHost: api.example\r\n\r\n", "Api.example", "/x?y"),
+        ("GET http://a:80/ HTTP/1.1\r\nHost: a\r\n\r\n", "a:80", "/"),
+        ("GET https://a/ HTTP/1.1\r\nHost: a:443\r\n\r\n", "a", "/"),
+        ("GET http://[::1]/ HTTP/1.1\r\nHost: [::1]:80\r\n\r\n", "[::1]", "/"),
+        ("GET http://a:/ HTTP/1.1\r\nHost: a:080\r\n\r\n", "a:", "/"),
         ("GET http://a HTTP/1.1\r\nHost: a\r\n\r\n", "a", "/"),
         ("GET http://a?q HTTP/1.1\r\nHost: a\r\n\r\n", "a", "/?q"),
         ("OPTIONS * HTTP/1.1\r\nHost: a\r\n\r\n", "a", "*"),
@@ -178,6 +183,10 @@ struct Refused: CustomTestStringConvertible, Sendable {
         Refused("path in Host", "GET / HTTP/1.1\r\nHost: a/b\r\n\r\n", .malformedHost),
         Refused("port out of range", "GET / HTTP/1.1\r\nHost: a:65536\r\n\r\n", .malformedHost),
         Refused("target and Host differ", "GET http://a/ HTTP/1.1\r\nHost: b\r\n\r\n", .malformedHost),
+        Refused("another port in the target", "GET http://a:81/ HTTP/1.1\r\nHost: a\r\n\r\n", .malformedHost),
+        Refused("another scheme's port", "GET http://a/ HTTP/1.1\r\nHost: a:443\r\n\r\n", .malformedHost),
+        Refused("addresses that differ", "GET http://[::1]/ HTTP/1.1\r\nHost: [::1:80]\r\n\r\n", .malformedHost),
+        Refused("a fragment", "GET /a#b HTTP/1.1\r\nHost: a\r\n\r\n", .malformedTarget),
         Refused("user information in the target", "GET http://a@b/ HTTP/1.1\r\nHost: b\r\n\r\n", .malformedTarget),
         Refused("another scheme", "GET ftp://a/ HTTP/1.1\r\nHost: a\r\n\r\n", .malformedTarget),
         Refused("relative target", "GET a HTTP/1.1\r\nHost: a\r\n\r\n", .malformedTarget),
@@ -204,6 +213,25 @@ struct Refused: CustomTestStringConvertible, Sendable {
     func refuses(_ refused: Refused) {
         #expect(fault(refused.head) == refused.fault)
         #expect(fault(refused.head, step: 1) == refused.fault, "byte by byte")
+    }
+
+    static let beyondMending: [(String, HTTP1Fault)] = [
+        ("GET /\r\n", .malformedRequestLine),
+        ("GET / HTTP/1.1\rHost: a\r\n", .malformedRequestLine),
+        ("GET / HTTP/1.1\r\nHost: a\r\n folded\r\nX", .obsoleteFolding),
+        ("GET / HTTP/1.1\r\nHost: a\r\n\rGET /: HTTP/1.1\r\n", .malformedField),
+        ("POST / HTTP/1.1\r\nContent-Length: 1\r\nContent-Length: 1\r\n", .malformedContentLength),
+        ("POST / HTTP/1.1\r\nContent-Length: x\r\nX", .malformedContentLength),
+    ]
+
+    @Test("A head that no rest can mend is refused before it is complete", arguments: beyondMending)
+    func refusesEarly(head: String, expected: HTTP1Fault) {
+        #expect(fault(head) == expected)
+    }
+
+    @Test("An incomplete head without fault is waited for", arguments: [1, 5, 1000])
+    func waits(step: Int) {
+        #expect(fault("GET / HTTP/1.1\r\nHost: a\r\nX-Half", step: step) == nil)
     }
 
     static let limits: [(String, HTTP1Fault)] = [

@@ -161,6 +161,7 @@ final class ScriptedExchange: ExchangeSink {
     private(set) var ends = 0
     private(set) var writability: [Bool] = []
     private(set) var disconnects = 0
+    private(set) var faults: [ListenerFault] = []
     private var writer: ResponseWriter?
     private var bodyWriter: ResponseBodyWriter?
 
@@ -177,6 +178,10 @@ final class ScriptedExchange: ExchangeSink {
 
     func receiveEnd() { ends += 1 }
     func clientIsWritable(_ isWritable: Bool) { writability.append(isWritable) }
+    func requestFailed(_ fault: ListenerFault) {
+        faults.append(fault)
+        answer(fault == .requestTimeout ? .requestTimeout : .badRequest, fault.reason)
+    }
     func clientDisconnected() { disconnects += 1 }
 
     // MARK: Answering

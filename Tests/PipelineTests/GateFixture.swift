@@ -84,6 +84,7 @@ enum Outcome: Equatable {
     case refuse(Int, GatewayError, reason: String, route: String?, headers: HTTPFields)
     case directCognito(operation: String?)
     case needsKeys(issuerIndex: Int, keyID: String)
+    case preflight(HTTPFields, route: String)
 
     init(_ decision: consuming Decision, _ gate: Gate) {
         switch consume decision {
@@ -97,6 +98,8 @@ enum Outcome: Equatable {
             self = .refuse(
                 refusal.error.status.code, refusal.error, reason: refusal.reason,
                 route: index.map { gate.routes.routes[$0].name }, headers: refusal.headers)
+        case .preflight(let fields, let index):
+            self = .preflight(fields, route: gate.routes.routes[index].name)
         case .directCognito(let call):
             self = .directCognito(operation: call.operation)
         case .needsKeys(let issuerIndex, let keyID):

@@ -120,15 +120,19 @@ struct RouteTableTests {
         #expect(try Self.outcome(table, .get, "/a") == "get")
     }
 
-    /// Rows 48 and 53: software that drops `;parameters`, or decodes before it splits off query and fragment, would
-    /// see another path; that must not fall under another rule.
+    /// Rows 45, 48, 49 and 53: software that resolves dots, drops `;parameters`, drops controls or ends at them, or
+    /// decodes before it splits off query and fragment, would see another path; that must not fall under another rule.
     @Test(
-        "A path that others would cut matches only if the cut path has the same rule",
+        "A path that others would read differently matches only if every reading has the same rule",
         arguments: [
             ("/admin;x=1", "404"), ("/admin;", "404"), ("/admin%3bx", "404"), ("/admin%23", "404"),
             ("/admin%3f/a", "404"), ("/admin%23/below", "404"), ("/api;x", "404"), ("/api/a;v=1", "api"),
             ("/api/a;v=1/b", "api"), ("/users/7;v=1", "users"), ("/users/me;v=1", "404"),
             ("/users/7;a=b/photo", "photo-read"), ("/other;x/y%23", "everything"),
+            ("/admin%0a", "404"), ("/ad%0dmin", "404"), ("/admin%0a.png", "404"), ("/%09admin", "404"),
+            ("/admin%0a;x", "404"), ("/admin;x%0a", "404"), ("/admin/x/..", "404"), ("/admin/.", "404"),
+            ("/other/..", "404"), ("/api/..", "404"), ("/api/a/..?b", "api"), ("/api/a/.", "api"),
+            ("/api/a%0ab", "api"), ("/other/a;b/..", "everything"), ("/other%09", "everything"),
         ])
     func otherReadings(target: String, expected: String) throws {
         #expect(try Self.outcome(Self.table(), .get, target) == expected)

@@ -47,6 +47,10 @@ struct ShippedSettingsTests {
         var standard = try load(yaml)
         // All methods is shown as their list.
         standard.routes[0].methods = shown.routes[0].methods
+        // What is off by default is shown as an example.
+        standard.routes[0].crossOrigin = shown.routes[0].crossOrigin
+        #expect(shown.routes[0].crossOrigin?.headers == ["authorization", "content-type"])
+        #expect(shown.routes[0].crossOrigin?.maximumAge == .seconds(600))
         // Where a route stands is not what it says.
         for index in shown.routes.indices { shown.routes[index].place = standard.routes[index].place }
         #expect(String(reflecting: shown) == String(reflecting: standard))

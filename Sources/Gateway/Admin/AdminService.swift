@@ -70,5 +70,6 @@ private final class IgnoringSink: ExchangeSink {
     func receive(_ body: ByteBuffer) -> Bool { true }
     func receiveEnd() {}
     func clientIsWritable(_ isWritable: Bool) {}
+    func requestFailed(_ fault: ListenerFault) {}
     func clientDisconnected() {}
 }

@@ -30,6 +30,7 @@ enum GatewayMetrics {
         let gate = [
             "token-missing", "repeated-authorization", "no-route", "method-not-allowed", "keys-unavailable",
             "identity-too-large", "direct-cognito", "client-disconnected", "body-too-large", "request-timeout",
+            "cors-not-allowed",
             "upstream-unreachable", "upstream-connect-timeout", "upstream-first-byte-timeout",
             "upstream-idle-timeout", "upstream-connection-lost", "upstream-protocol-fault",
         ]

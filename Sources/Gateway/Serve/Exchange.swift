@@ -69,6 +69,9 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         case .endpoint(let number, let routeIndex, let token):
             self.routeIndex = routeIndex
             collect(service.plan.operations[number], token)
+        case .preflight(let fields, let routeIndex):
+            self.routeIndex = routeIndex
+            answerPreflight(fields)
         case .refuse(let refusal, let routeIndex):
             self.routeIndex = routeIndex
             refuse(refusal)
@@ -127,6 +130,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         guard let writer = writer.take() else { return }
         var head = head
         head.headerFields = ResponseFields.forClient(head.headerFields, requestID: requestID)
+        crossOrigin?.apply(to: &head.headerFields, for: request.head)
         let bodyWriter = writer.start(head)
         stream = bodyWriter.stream
         self.bodyWriter = consume bodyWriter
@@ -225,7 +229,24 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         self.answer(head, body)
     }
 
+    private func answerPreflight(_ fields: HTTPFields) {
+        var head = HTTPResponse(status: .noContent, headerFields: fields)
+        head.headerFields[.requestID] = requestID
+        send(head, ByteBuffer())
+    }
+
+    /// An answer of the gateway's own, which a page that may call the route may read.
     private func answer(_ head: HTTPResponse, _ body: ByteBuffer) {
+        var head = head
+        crossOrigin?.apply(to: &head.headerFields, for: request.head)
+        send(head, body)
+    }
+
+    private var crossOrigin: CrossOrigin? {
+        routeIndex.flatMap { service.plan.gate.routes.routes[$0].crossOrigin }
+    }
+
+    private func send(_ head: HTTPResponse, _ body: ByteBuffer) {
         state = .done
         status = head.status.code
         guard let writer = writer.take() else { return }
@@ -283,6 +304,12 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     func clientIsWritable(_ isWritable: Bool) {
         guard case .forwarding(let upstream) = state else { return }
         if isWritable { upstream.resume() } else { upstream.pause() }
+    }
+
+    func requestFailed(_ fault: ListenerFault) {
+        if case .forwarding(let upstream) = state { upstream.cancel() }
+        stopUpstreamClock()
+        refuse(Refusal(fault))
     }
 
     func clientDisconnected() {

@@ -70,7 +70,8 @@ enum Wiring {
             methods: settings.methods.map { Set($0.compactMap(HTTPRequest.Method.init(rawValue:))) },
             access: settings.access.access, issuers: settings.issuers.isEmpty ? nil : Set(settings.issuers),
             tokenUses: Set(settings.tokenUses.map(\.tokenUse)), destination: .upstream(settings.upstream),
-            forwardToken: settings.forwardToken)
+            forwardToken: settings.forwardToken,
+            crossOrigin: settings.crossOrigin.map { CrossOrigin($0, routeMethods: settings.methods) })
     }
 
     private static func endpointRoutes(_ settings: GatewaySettings) throws(RouteFault) -> [Route] {
@@ -81,7 +82,10 @@ enum Wiring {
                 Route(
                     name: "gatehouse:\(endpoint.operation.rawValue)", pattern: try RoutePattern(endpoint.path),
                     methods: [endpoint.method], access: endpoint.operation.needsBearer ? .required : .public,
-                    issuers: [cognito.issuer], tokenUses: [.access], destination: .endpoint(number)))
+                    issuers: [cognito.issuer], tokenUses: [.access], destination: .endpoint(number),
+                    crossOrigin: cognito.crossOrigin.map {
+                        CrossOrigin($0, routeMethods: [endpoint.method.rawValue])
+                    }))
         }
         return routes
     }
@@ -151,5 +155,17 @@ extension AccessSetting {
         case .optional: .optional
         case .required: .required
         }
+    }
+}
+
+extension CrossOrigin {
+    /// - Parameter routeMethods: what a page may use unless the section says otherwise; nil for all that are routed.
+    fileprivate init(_ settings: CrossOriginSettings, routeMethods: [String]?) {
+        let usual = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+        self.init(
+            origins: settings.origins.map { .listed(Set($0)) } ?? .any,
+            methods: Set((settings.methods ?? routeMethods ?? usual).compactMap(HTTPRequest.Method.init(rawValue:))),
+            headers: Set(settings.headers), exposedHeaders: settings.exposedHeaders,
+            credentials: settings.credentials, maximumAge: settings.maximumAge.components.seconds)
     }
 }

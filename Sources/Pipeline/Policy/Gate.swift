@@ -5,6 +5,8 @@ package enum Decision: ~Copyable {
     case forward(Permit)
     /// Answered by the gateway itself: the endpoint's number and the verified token, where it asks for one.
     case endpoint(Int, routeIndex: Int, VerifiedToken?)
+    /// A browser's question whether a page may do what it wants, answered by the gateway: 204 with these fields.
+    case preflight(HTTPFields, routeIndex: Int)
     /// - Parameter routeIndex: nil when no route was found.
     case refuse(Refusal, routeIndex: Int?)
     case directCognito(DirectCognitoCall)
@@ -76,6 +78,15 @@ package struct Gate: Sendable {
             path = try RequestPath.parse(request.path ?? "")
         } catch {
             return .refuse(.path(error), routeIndex: nil)
+        }
+        if request.method == .options, let preflight = CrossOrigin.Preflight(request),
+            case .route(let index) = routes.match(method: preflight.method, path: path),
+            let crossOrigin = routes.routes[index].crossOrigin
+        {
+            guard let fields = crossOrigin.allowing(preflight) else {
+                return .refuse(Refusal(.accessDenied, reason: "cors-not-allowed"), routeIndex: index)
+            }
+            return .preflight(fields, routeIndex: index)
         }
         switch routes.match(method: request.method, path: path) {
         case .none:

@@ -10,17 +10,30 @@ enum PathDecoding {
                 throw scalar.value < 0xA0 ? .encodedControl : .deceptiveCharacter
             }
         }
-        for index in decoded.indices where decoded[index] == UInt8(ascii: "/") {
-            try PathScan.checkSegment(decoded.span, at: index + 1)
-        }
+        try checkSegments(decoded)
+        // Without its controls, as URL libraries read a tab or a line break, the path must be clean as well.
+        try checkSegments(withoutControls(decoded))
         return text
     }
 
-    /// Whether some software would cut the decoded path: at a parameter, or as if a query or fragment began there.
+    private static func checkSegments(_ decoded: [UInt8]) throws(PathFault) {
+        let bytes = decoded.span
+        for index in bytes.indices where bytes[index] == UInt8(ascii: "/") {
+            try PathScan.checkSegment(bytes, at: index + 1)
+        }
+    }
+
+    private static func withoutControls(_ decoded: [UInt8]) -> [UInt8] {
+        decoded.contains(where: PathBytes.isControl) ? decoded.filter { !PathBytes.isControl($0) } : []
+    }
+
+    /// Whether some software would cut the decoded path: at a parameter, as if a query or fragment began there, or at a
+    /// control.
     static func mayBeCut(_ decoded: borrowing Span<UInt8>) -> Bool {
         for index in decoded.indices {
             switch decoded[index] {
             case UInt8(ascii: ";"), UInt8(ascii: "?"), UInt8(ascii: "#"): return true
+            case let byte where PathBytes.isControl(byte): return true
             default: continue
             }
         }
@@ -42,7 +55,8 @@ enum PathDecoding {
             else { throw .malformedEscape }
             let byte = high << 4 | low
             if byte == UInt8(ascii: "/") || byte == UInt8(ascii: "\\") { throw .encodedSeparator }
-            if PathBytes.isControl(byte) { throw .encodedControl }
+            // No text holds NUL, and where C strings are used it ends one. Other controls: otherReadings().
+            if byte == 0 { throw .encodedControl }
             decoded.append(byte)
             index += 3
         }

@@ -12,7 +12,7 @@ package enum PathFault: String, Error, Sendable, CaseIterable {
     case malformedEscape = "path-malformed-escape"
     /// `%2F` or `%5C`: a separator to some and a character to others.
     case encodedSeparator = "path-encoded-separator"
-    /// An encoded NUL, line break or other control, up to U+009F.
+    /// An encoded NUL or C1 control (U+0080 to U+009F).
     case encodedControl = "path-encoded-control"
     /// What remains after decoding would change if it were decoded again, as `%252e`.
     case doubleEncoding = "path-double-encoding"

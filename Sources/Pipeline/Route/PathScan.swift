@@ -4,6 +4,8 @@ struct PathScan {
     var end = 0
     var hasEscapes = false
     var hasParameters = false
+    /// Whether the last segment is `.` or `..`, raw and not the only one.
+    var endsInDots = false
 
     /// Checks every byte of path and query, and the segments as far as they are not encoded.
     static func scan(_ bytes: borrowing Span<UInt8>) throws(PathFault) -> PathScan {
@@ -18,7 +20,9 @@ struct PathScan {
                 continue
             }
             switch byte {
-            case UInt8(ascii: "/"): try checkSegment(bytes, at: index + 1)
+            case UInt8(ascii: "/"):
+                scan.endsInDots = index > 0 && isFinalDotSegment(bytes, at: index + 1)
+                if !scan.endsInDots { try checkSegment(bytes, at: index + 1) }
             case UInt8(ascii: "%"): scan.hasEscapes = true
             case UInt8(ascii: ";"): scan.hasParameters = true
             case UInt8(ascii: "?"): break scanning
@@ -42,6 +46,16 @@ struct PathScan {
         case UInt8(ascii: "."): if isDotSegment(bytes, at: start) { throw .dotSegment }
         default: return
         }
+    }
+
+    /// Whether the segment that starts at `start` is `.` or `..` and the path ends with it. Only this one is let through,
+    /// for ``RequestPath/otherReadings()`` to judge: dots further in could climb out of what a route's prefix is
+    /// replaced with, and no URL library leaves either kind in.
+    private static func isFinalDotSegment(_ bytes: borrowing Span<UInt8>, at start: Int) -> Bool {
+        guard start < bytes.count, bytes[start] == UInt8(ascii: ".") else { return false }
+        var end = start + 1
+        if end < bytes.count, bytes[end] == UInt8(ascii: ".") { end += 1 }
+        return end == bytes.count || bytes[end] == UInt8(ascii: "?")
     }
 
     /// RFC 3986 §3.3 dot segments, also those that become one when a parameter, query or fragment is cut off.

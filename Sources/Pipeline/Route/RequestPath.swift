@@ -16,7 +16,7 @@ package struct RequestPath: Sendable {
     private let length: Int
     /// How many bytes of `target` come before the query.
     private let receivedLength: Int
-    /// Whether the decoded path holds `;`, `?` or `#`, at which some software cuts. See ``otherReading()``.
+    /// Whether some software reads another path, that is, whether ``otherReadings()`` is worth calling.
     let hasOtherReading: Bool
 
     /// Parses a target as it stood in the request line or in `:path`. RFC 9112 §3.2.1, RFC 3986 §3.3 and §3.4.
@@ -26,8 +26,9 @@ package struct RequestPath: Sendable {
         guard scan.hasEscapes else {
             return RequestPath(
                 target: target, decoded: nil, length: withoutTrailingSlash(bytes, scan.end),
-                receivedLength: scan.end, hasOtherReading: scan.hasParameters)
+                receivedLength: scan.end, hasOtherReading: scan.hasParameters || scan.endsInDots)
         }
+        guard !scan.endsInDots else { throw .dotSegment }
         let decoded = try PathDecoding.decode(bytes, upTo: scan.end)
         let decodedBytes = decoded.utf8.span
         return RequestPath(
@@ -55,25 +56,6 @@ package struct RequestPath: Sendable {
             return body(decoded.utf8.span.extracting(first: length))
         }
         return body(target.utf8.span.extracting(first: length))
-    }
-
-    /// The path as software reads it that drops `;parameters` from segments or that cuts a decoded path at `?` or
-    /// `#`. A route is only found where this reading leads to the same one.
-    func otherReading() -> [UInt8] {
-        withBytes { bytes in
-            var result: [UInt8] = []
-            result.reserveCapacity(bytes.count)
-            var inParameter = false
-            for index in bytes.indices {
-                let byte = bytes[index]
-                if byte == UInt8(ascii: "?") || byte == UInt8(ascii: "#") { break }
-                if byte == UInt8(ascii: ";") { inParameter = true }
-                if byte == UInt8(ascii: "/") { inParameter = false }
-                if !inParameter { result.append(byte) }
-            }
-            result.removeLast(result.count - Self.withoutTrailingSlash(result.span, result.count))
-            return result
-        }
     }
 
     private static func withoutTrailingSlash(_ bytes: borrowing Span<UInt8>, _ end: Int) -> Int {

@@ -32,6 +32,8 @@ package struct Route: Sendable {
     package var destination: Destination
     /// Whether `Authorization` is passed on after it was verified.
     package var forwardToken: Bool
+    /// Which web pages may call it; nil leaves that to the backend.
+    package var crossOrigin: CrossOrigin?
 
     package init(
         name: String,
@@ -41,7 +43,8 @@ package struct Route: Sendable {
         issuers: Set<String>? = nil,
         tokenUses: Set<TokenUse> = [.access],
         destination: Destination,
-        forwardToken: Bool = false
+        forwardToken: Bool = false,
+        crossOrigin: CrossOrigin? = nil
     ) {
         self.name = name
         self.pattern = pattern
@@ -51,5 +54,6 @@ package struct Route: Sendable {
         self.tokenUses = tokenUses
         self.destination = destination
         self.forwardToken = forwardToken
+        self.crossOrigin = crossOrigin
     }
 }

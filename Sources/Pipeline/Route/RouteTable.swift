@@ -57,11 +57,13 @@ package struct RouteTable: Sendable {
     /// Finds the route for a request.
     ///
     /// The most specific pattern decides alone: a method it lacks is not allowed, even if a wider pattern would take
-    /// it. CONNECT and TRACE (RFC 9110 §9.3.6, §9.3.8) never match a route. A path that some software would cut at
-    /// `;`, `?` or `#` only matches where the cut path comes under the same pattern.
+    /// it. CONNECT and TRACE (RFC 9110 §9.3.6, §9.3.8) never match a route. A path that some software would read
+    /// differently only matches where every such reading comes under the same pattern.
     package func match(method: HTTPRequest.Method, path: borrowing RequestPath) -> Match {
         guard let shape = path.withBytes({ trie.find($0) }) else { return .none }
-        if path.hasOtherReading, trie.find(path.otherReading().span) != shape { return .none }
+        if path.hasOtherReading {
+            for reading in path.otherReadings() where trie.find(reading.span) != shape { return .none }
+        }
         return select(method, in: shape)
     }
 

@@ -25,6 +25,7 @@ package struct RouteSettings: Sendable {
     package var upstream: String
     /// Whether a verified `Authorization` is sent on.
     package var forwardToken: Bool
+    package var crossOrigin: CrossOriginSettings?
     package var place: SettingsPlace
 }
 
@@ -52,10 +53,11 @@ extension RouteSettings {
         let tokenUses = Self.tokenUses(of: keys, access: access, issuers: issuers.compactMap(known.issuer(named:)))
         let upstream = keys.required("upstream", .reference(to: "upstream", among: known.upstreams))
         let forwardToken = keys.value("forward_token", .boolean, default: false)
+        let crossOrigin = keys.optional("cors")?.section(CrossOriginSettings.init(reading:)) ?? nil
         guard let path, let upstream else { return nil }
         self.init(
             name: name ?? path, path: path, methods: methods, access: access, issuers: issuers,
-            tokenUses: tokenUses, upstream: upstream, forwardToken: forwardToken,
+            tokenUses: tokenUses, upstream: upstream, forwardToken: forwardToken, crossOrigin: crossOrigin,
             place: keys.node.place)
     }
 
@@ -118,7 +120,7 @@ extension RouteSettings {
 
 extension ScalarFormat where Value == String {
     /// A method by its name in RFC 9110, section 9.3, or RFC 5789; `CONNECT` is never forwarded.
-    fileprivate static var method: Self {
+    static var method: Self {
         .word(among: ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE", "OPTIONS", "TRACE"])
     }
 }

@@ -24,6 +24,7 @@ package struct CognitoSignInSettings: Sendable {
     package var shortRefreshTokenLifetime: Duration
     /// The first seals, all open. Empty: a key is made once and kept in the state directory.
     package var sealingKeys: [SealingKeySettings]
+    package var crossOrigin: CrossOriginSettings?
 }
 
 /// A key for sealed refresh tokens.
@@ -55,11 +56,12 @@ extension CognitoSignInSettings {
         let lifetime = keys.value("refresh_token_lifetime", .duration(lifetimes), default: day * 30)
         let shortLifetime = keys.value("short_refresh_token_lifetime", .duration(lifetimes), default: day)
         let sealingKeys = keys.sealingKeys()
+        let crossOrigin = keys.optional("cors")?.section(CrossOriginSettings.init(reading:)) ?? nil
         guard let issuer, let clientID, let secret, let endpoint else { return nil }
         self.init(
             issuer: issuer, clientID: clientID, clientSecret: secret, endpoint: endpoint, prefix: prefix,
             includeIDToken: includeIDToken, refreshTokenLifetime: lifetime,
-            shortRefreshTokenLifetime: shortLifetime, sealingKeys: sealingKeys)
+            shortRefreshTokenLifetime: shortLifetime, sealingKeys: sealingKeys, crossOrigin: crossOrigin)
     }
 }
 

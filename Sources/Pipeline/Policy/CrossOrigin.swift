@@ -1,0 +1,107 @@
+package import HTTPTypes
+
+/// Which web pages may call a route from a browser: CORS (Fetch standard, 3.2), answered by the gateway alone.
+package struct CrossOrigin: Sendable, Equatable {
+    package enum Origins: Sendable, Equatable {
+        /// Serialised origins such as `https://app.example`, compared byte for byte.
+        case listed(Set<String>)
+        /// Every page; never together with credentials (Fetch standard, 3.2.5).
+        case any
+    }
+
+    package var origins: Origins
+    /// The methods a page may use.
+    package var methods: Set<HTTPRequest.Method>
+    /// The request headers a page may set beyond the safelisted ones, in lower case.
+    package var headers: Set<String>
+    /// The response headers a page may read beyond the safelisted ones.
+    package var exposedHeaders: [String]
+    /// Whether cookies and `Authorization` of the browser's own go along.
+    package var credentials: Bool
+    /// How long a browser may keep a preflight's answer, in seconds.
+    package var maximumAge: Int64
+
+    package init(
+        origins: Origins, methods: Set<HTTPRequest.Method>, headers: Set<String>, exposedHeaders: [String] = [],
+        credentials: Bool = false, maximumAge: Int64 = 600
+    ) {
+        self.origins = origins
+        self.methods = methods
+        self.headers = headers
+        self.exposedHeaders = exposedHeaders
+        self.credentials = credentials
+        self.maximumAge = maximumAge
+    }
+
+    /// What a browser asks before it sends the request itself.
+    package struct Preflight: Sendable, Equatable {
+        package let origin: String
+        package let method: HTTPRequest.Method
+        /// In lower case.
+        package let headers: [String]
+
+        /// Nil when the request is no preflight: OPTIONS with `Origin` and `Access-Control-Request-Method`, each once.
+        package init?(_ request: HTTPRequest) {
+            guard request.method == .options, let origin = Self.single(.origin, request),
+                let text = Self.single(.accessControlRequestMethod, request),
+                let method = HTTPRequest.Method(rawValue: text)
+            else { return nil }
+            self.origin = origin
+            self.method = method
+            let list = request.headerFields[values: .accessControlRequestHeaders].joined(separator: ",")
+            self.headers = list.split(separator: ",").map { name in
+                name.lowercased().filter { $0 != " " && $0 != "\t" }
+            }.filter { !$0.isEmpty }
+        }
+
+        private static func single(_ name: HTTPField.Name, _ request: HTTPRequest) -> String? {
+            let values = request.headerFields[values: name]
+            return values.count == 1 ? values[0] : nil
+        }
+    }
+
+    /// The fields that allow a preflight, or nil when its origin, method or one of its headers is not allowed.
+    package func allowing(_ preflight: Preflight) -> HTTPFields? {
+        guard allows(preflight.origin), methods.contains(preflight.method),
+            preflight.headers.allSatisfy(headers.contains)
+        else { return nil }
+        var fields = HTTPFields()
+        append(origin: preflight.origin, to: &fields)
+        fields[.accessControlAllowMethods] = methods.map(\.rawValue).sorted().joined(separator: ", ")
+        if !headers.isEmpty { fields[.accessControlAllowHeaders] = headers.sorted().joined(separator: ", ") }
+        fields[.accessControlMaxAge] = String(maximumAge)
+        return fields
+    }
+
+    /// Adds to a response what lets the page read it, in place of whatever the backend says about it.
+    package func apply(to fields: inout HTTPFields, for request: HTTPRequest) {
+        fields.removeAll { $0.name.canonicalName.hasPrefix("access-control-") }
+        let origins = request.headerFields[values: .origin]
+        guard origins.count == 1, allows(origins[0]) else {
+            // A shared cache must not give this answer to a page that may read it, or the other way round.
+            if self.origins != .any { fields.append(HTTPField(name: .vary, value: "Origin")) }
+            return
+        }
+        append(origin: origins[0], to: &fields)
+        if !exposedHeaders.isEmpty {
+            fields[.accessControlExposeHeaders] = exposedHeaders.joined(separator: ", ")
+        }
+    }
+
+    private func allows(_ origin: String) -> Bool {
+        switch origins {
+        case .any: true
+        case .listed(let listed): listed.contains { $0.hasSameBytes(as: origin) }
+        }
+    }
+
+    private func append(origin: String, to fields: inout HTTPFields) {
+        guard case .listed = origins else {
+            fields[.accessControlAllowOrigin] = "*"
+            return
+        }
+        fields[.accessControlAllowOrigin] = origin
+        fields.append(HTTPField(name: .vary, value: "Origin"))
+        if credentials { fields[.accessControlAllowCredentials] = "true" }
+    }
+}

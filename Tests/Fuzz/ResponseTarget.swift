@@ -1,0 +1,82 @@
+// Compiled by run.sh into one module with Sources/HTTP1.
+import HTTPTypes
+import NIOCore
+
+private let limits = HeadLimits(requestLine: 48, fieldLine: 40, head: 256, fieldCount: 6)
+
+private struct Reading: Equatable {
+    var response: HTTPResponse?
+    var framing: BodyFraming?
+    var keepAlive: Bool?
+    var body: [UInt8] = []
+    var hasEnded = false
+}
+
+/// Head and body as far as they can be read before the bytes or the reader's patience end.
+private func read(_ bytes: ArraySlice<UInt8>, step: Int, toHead: Bool) -> Reading {
+    var parser = ResponseHeadParser(limits: limits)
+    var decoder: BodyDecoder?
+    var reading = Reading()
+    var buffer = ByteBuffer()
+    var rest = bytes
+    do {
+        while !rest.isEmpty, !reading.hasEnded {
+            buffer.writeBytes(rest.prefix(step))
+            rest = rest.dropFirst(step)
+            if decoder == nil, let head = try parser.next(from: &buffer, toHead: toHead) {
+                (reading.response, reading.framing, reading.keepAlive) = (head.response, head.framing, head.keepAlive)
+                decoder = BodyDecoder(head.framing)
+            }
+            while !reading.hasEnded, let part = try decoder?.next(from: &buffer) {
+                switch part {
+                case .data(let data): reading.body += data.readableBytesView
+                case .end: reading.hasEnded = true
+                }
+            }
+        }
+    } catch {
+        // A fault ends the reading where it is.
+    }
+    return reading
+}
+
+private func written(_ reading: Reading, _ response: HTTPResponse) -> [UInt8] {
+    var buffer = ByteBuffer()
+    buffer.writeStatusLine(response.status)
+    for field in response.headerFields { buffer.writeFieldLine(field) }
+    if reading.framing == .chunked { buffer.writeString("Transfer-Encoding: chunked\r\n") }
+    buffer.writeString("\r\n")
+    if reading.framing == .chunked {
+        buffer.writeChunk(ByteBuffer(bytes: reading.body))
+        buffer.writeString("0\r\n\r\n")
+    } else {
+        buffer.writeBytes(reading.body)
+    }
+    return Array(buffer.readableBytesView)
+}
+
+/// Input: how the bytes are cut (one byte), whether they answer HEAD (one bit), then the backend's bytes.
+@_cdecl("LLVMFuzzerTestOneInput")
+public func fuzzResponse(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
+    let input = Array(UnsafeBufferPointer(start: start, count: count))
+    guard count >= 2 else { return 0 }
+    let toHead = input[1] & 1 == 1
+    let whole = read(input[2...], step: count, toHead: toHead)
+    let cut = read(input[2...], step: Int(input[0]) + 1, toHead: toHead)
+    precondition(whole == cut, "the result depends on the cut")
+    if whole.hasEnded, let response = whole.response {
+        var parser = ResponseHeadParser()
+        var buffer = ByteBuffer(bytes: written(whole, response))
+        guard let head = try? parser.next(from: &buffer, toHead: toHead) else {
+            preconditionFailure("a written head is refused")
+        }
+        precondition(
+            head.response.status.code == response.status.code && head.response.headerFields == response.headerFields
+                && head.framing == whole.framing, "a written head reads differently")
+        var decoder = BodyDecoder(head.framing)
+        var body: [UInt8] = []
+        while case .data(let data)? = try? decoder.next(from: &buffer) { body += data.readableBytesView }
+        precondition(body == whole.body && (toHead || buffer.readableBytes == 0), "a written body reads differently")
+    }
+    return 0
+}

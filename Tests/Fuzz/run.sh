@@ -1,0 +1,62 @@
+#!/usr/bin/env bash
+# Runs each fuzz target (libFuzzer, address sanitizer) for a time, starting from its seeds; a finding fails.
+#
+#   Tests/Fuzz/run.sh [seconds] [target…]      default: 20 seconds, all targets
+#
+# Needs the release build's modules (swift build -c release --product gatehouse). The code under test is compiled
+# here, instrumented, with the target as one module; its dependencies are linked as they were built. What a run finds
+# new stays in .build/fuzz, and the next run starts from there; an input that fails is written to .build/fuzz/failed-*.
+set -euo pipefail
+
+cd "$(dirname "${BASH_SOURCE[0]}")/../.."
+seconds=${1:-20}
+targets=("${@:2}")
+[ ${#targets[@]} -gt 0 ] || targets=(RequestHead Response RequestPath)
+built=.build/release
+work=.build/fuzz
+mkdir -p "$work"
+
+rm -f "$work/dependencies.a"
+{ find "$built"/{NIO*,_NIO*,CNIO*,Atomics,_AtomicsShims,HTTPTypes,DequeModule,*Collections*,ContainersPreview,BasicContainers}.build \
+    -name '*.o' -print0 2>/dev/null || true; } | xargs -0 ar rcs "$work/dependencies.a"
+modulemaps=()
+for map in .build/checkouts/swift-nio/Sources/CNIO*/include/module.modulemap \
+    .build/checkouts/swift-atomics/Sources/_AtomicsShims/include/module.modulemap "$built"/CNIO*.build/module.modulemap \
+    "$built"/_AtomicsShims.build/module.modulemap; do
+    [ -f "$map" ] && modulemaps+=(-Xcc "-fmodule-map-file=$map")
+done
+
+build() {
+    local target=$1 sources
+    case $target in
+    RequestPath)
+        sources=(Sources/Pipeline/Route/{OtherReadings,PathBytes,PathDecoding,PathFault,PathScan,RequestPath}.swift
+            Sources/Pipeline/Respond/GatewayError.swift)
+        ;;
+    *) sources=(Sources/HTTP1/*.swift) ;;
+    esac
+    swiftc -sanitize=fuzzer,address -parse-as-library -O -g -swift-version 6 -package-name gatehouse \
+        -module-name "${target}Fuzz" -enable-upcoming-feature InternalImportsByDefault \
+        -I "$built/Modules" "${modulemaps[@]}" \
+        "${sources[@]}" "Tests/Fuzz/${target}Target.swift" "$work/dependencies.a" -o "$work/$target"
+}
+
+status=0
+for target in "${targets[@]}"; do
+    if ! build "$target" >"$work/$target.build.log" 2>&1; then
+        grep -v '^/usr/bin/ld' "$work/$target.build.log" | tail -40
+        exit 1
+    fi
+    mkdir -p "$work/corpus-$target"
+    echo "$target, $seconds seconds"
+    # What a process takes, and one input, is bounded so that a finding is a finding and not the machine's trouble.
+    if "$work/$target" -max_total_time="$seconds" -max_len=600 -timeout=30 -rss_limit_mb=2048 \
+        -dict=Tests/Fuzz/dictionary -artifact_prefix="$work/failed-$target-" -verbosity=1 -print_final_stats=1 \
+        "$work/corpus-$target" "Tests/Fuzz/seeds/$target" >"$work/$target.log" 2>&1; then
+        grep -E 'number_of_executed_units|new_units_added' "$work/$target.log"
+    else
+        tail -40 "$work/$target.log"
+        status=1
+    fi
+done
+exit "$status"
