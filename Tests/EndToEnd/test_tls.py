@@ -247,6 +247,8 @@ def test_faults_name_the_line(run_directory, authority, tmp_path):
         assert result.returncode == 78, f"{tls}: {result.stdout}{result.stderr}"
         fault = next(line for line in result.stderr.splitlines() if expected in line)
         line = int(fault.removeprefix(f"{path}:").split(":")[0])
-        # What is missing is told at its section.
-        keys = expected.split(":")[0].split("[")[0].split(".")
-        assert any(key in path.read_text().splitlines()[line - 1] for key in [keys[-1], "certificate", "tls"]), fault
+        # A missing key is told at its section, which in a list begins with a brace.
+        key = {"tls.certificates: is missing": '"tls"', "certificates[0].key: is missing": "{"}.get(
+            expected, '"' + expected.split(":")[0].split(".")[-1].split("[")[0] + '"'
+        )
+        assert key in path.read_text().splitlines()[line - 1], fault
