@@ -16,6 +16,9 @@ func nio(_ product: String) -> Target.Dependency { .product(name: product, packa
 
 let httpTypes = Target.Dependency.product(name: "HTTPTypes", package: "swift-http-types")
 let nioHTTPTypes = Target.Dependency.product(name: "NIOHTTPTypes", package: "swift-nio-extras")
+let nioHTTP2 = Target.Dependency.product(name: "NIOHTTP2", package: "swift-nio-http2")
+let nioHPACK = Target.Dependency.product(name: "NIOHPACK", package: "swift-nio-http2")
+let nioSSL = Target.Dependency.product(name: "NIOSSL", package: "swift-nio-ssl")
 let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
@@ -29,6 +32,8 @@ let package = Package(
     dependencies: [
         .package(url: "https://github.com/apple/swift-nio", from: "2.101.2"),
         .package(url: "https://github.com/apple/swift-nio-extras", from: "1.35.2"),
+        .package(url: "https://github.com/apple/swift-nio-http2", from: "1.46.0"),
+        .package(url: "https://github.com/apple/swift-nio-ssl", from: "2.37.6"),
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
@@ -53,7 +58,10 @@ let package = Package(
         // I/O.
         .target(
             name: "Listener",
-            dependencies: ["HTTP1", "Pipeline", httpTypes, nioHTTPTypes, nio("NIOCore"), nio("NIOPosix")],
+            dependencies: [
+                "HTTP1", "Pipeline", "Cryptography", httpTypes, nioHTTPTypes, nioHTTP2, nioHPACK, nioSSL,
+                nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"),
+            ],
             swiftSettings: safe),
         .target(
             name: "Upstream",
@@ -98,7 +106,7 @@ let package = Package(
         .testTarget(
             name: "ListenerTests",
             dependencies: [
-                "Listener", "HTTP1", "Pipeline", httpTypes, nioHTTPTypes, nio("NIOCore"), nio("NIOEmbedded"),
+                "Listener", "HTTP1", "Pipeline", httpTypes, nioHTTPTypes, nioHPACK, nio("NIOCore"), nio("NIOEmbedded"),
                 nio("NIOPosix"),
             ],
             swiftSettings: strict),

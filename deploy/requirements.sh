@@ -1,4 +1,4 @@
-# Sourced by quickstart.sh, test.sh and loadtest/run.sh: says what a step does and gets what a step needs.
+# Sourced by quickstart.sh, test.sh and loadtest/common.sh: says what a step does and gets what a step needs.
 # shellcheck shell=bash
 
 repository=$(cd "$(dirname "${BASH_SOURCE[0]}")/.." && pwd)

@@ -34,6 +34,7 @@ package struct GatewayService: Service {
     /// - Throws: ``SettingsFaults``.
     package static func check(_ settings: GatewaySettings) throws {
         _ = try Wiring.gate(settings, issuers: Wiring.issuers(settings))
+        _ = try Wiring.tls(settings.listeners)
     }
 
     package func run() async throws {
@@ -168,9 +169,9 @@ package struct GatewayService: Service {
         _ group: MultiThreadedEventLoopGroup, _ directory: LoopDirectory
     ) async throws -> [HTTPListener] {
         var listeners: [HTTPListener] = []
-        for address in settings.listeners {
+        for (listener, tls) in zip(settings.listeners, try Wiring.tls(settings.listeners)) {
             listeners.append(
-                try await bind(address, group) { eventLoop in
+                try await bind(listener, tls, group) { eventLoop in
                     guard let service = directory.service(on: eventLoop) else {
                         preconditionFailure("every loop of the group has a service")
                     }
@@ -184,36 +185,37 @@ package struct GatewayService: Service {
         _ group: MultiThreadedEventLoopGroup, _ metrics: MetricsRegistry, _ directory: LoopDirectory,
         _ isDraining: AtomicFlag
     ) async throws -> HTTPListener {
-        try await bind(settings.adminAddress, group) { _ in
+        let plain = ListenSettings(address: settings.adminAddress, http2: false, tls: nil)
+        return try await bind(plain, nil, group) { _ in
             AdminService(metrics: metrics, directory: directory, isDraining: isDraining)
         }
     }
 
     /// - Throws: ``WiringFault`` that names the address.
     private func bind(
-        _ address: HostAndPort, _ group: MultiThreadedEventLoopGroup,
+        _ listener: ListenSettings, _ tls: ListenerTLS?, _ group: MultiThreadedEventLoopGroup,
         service: @escaping @Sendable (any EventLoop) -> any RequestService
     ) async throws -> HTTPListener {
         do {
-            return try await HTTPListener.bind(listenerSettings(address), group: group, service: service)
+            return try await HTTPListener.bind(listenerSettings(listener, tls), group: group, service: service)
         } catch let error as IOError {
             let reason = unsafe String(cString: strerror(error.errnoCode))
-            throw WiringFault(description: "cannot listen on \(address): \(reason)")
+            throw WiringFault(description: "cannot listen on \(listener.address): \(reason)")
         } catch {
-            throw WiringFault(description: "cannot listen on \(address): \(error)")
+            throw WiringFault(description: "cannot listen on \(listener.address): \(error)")
         }
     }
 
-    private func listenerSettings(_ address: HostAndPort) -> ListenerSettings {
+    private func listenerSettings(_ listener: ListenSettings, _ tls: ListenerTLS?) -> ListenerSettings {
         let limits = settings.limits
         return ListenerSettings(
-            host: address.host, port: address.port,
+            host: listener.address.host, port: listener.address.port,
             head: HeadLimits(
                 requestLine: limits.requestLineBytes, fieldLine: limits.headerLineBytes, head: limits.headerBytes,
                 fieldCount: limits.headerCount),
             headTimeout: TimeAmount(limits.headerTimeout), bodyIdleTimeout: TimeAmount(limits.bodyIdleTimeout),
             keepAliveTimeout: TimeAmount(limits.keepAliveTimeout),
-            connections: limits.connections)
+            connections: limits.connections, tls: tls, http2: listener.http2)
     }
 
     // MARK: Serve and stop

@@ -117,7 +117,7 @@ struct FramingFields {
 
     /// 1*DIGIT (RFC 9110 §8.6) up to 2^53: no sign, no list, no blank, no overflow. Leading zeros are digits like
     /// others; the value is written anew for the backend, without them.
-    private static func length(_ value: UnsafeRawBufferPointer) -> Int? {
+    static func length(_ value: UnsafeRawBufferPointer) -> Int? {
         guard unsafe !value.isEmpty else { return nil }
         var length = 0
         for index in 0..<value.count {

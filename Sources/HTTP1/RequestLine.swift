@@ -85,8 +85,8 @@ struct RequestLine {
 }
 
 /// `uri-host [":" port]` (RFC 9110 §7.2), without user information.
-enum Authority {
-    static func isValid(_ text: String) -> Bool {
+package enum Authority {
+    package static func isValid(_ text: String) -> Bool {
         var text = text
         return text.withUTF8 { unsafe isValid(UnsafeRawBufferPointer($0)) }
     }
@@ -134,7 +134,7 @@ enum Authority {
 
     /// Whether two valid authorities name the same host and port. `host`, `host:` and `host:80` are the same for http
     /// (RFC 3986 §6.2.3), and clients differ in which of them they write where.
-    static func isSame(_ one: String, _ other: String, defaultPort: Int?) -> Bool {
+    package static func isSame(_ one: String, _ other: String, defaultPort: Int? = nil) -> Bool {
         one == other || parts(one, defaultPort) == parts(other, defaultPort)
     }
 

@@ -19,6 +19,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     }
 
     private let service: any RequestService
+    private let isStream: Bool
     private var context: ChannelHandlerContext?
     private var peer = ""
     private var state = State.idle
@@ -27,19 +28,21 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private var bodyIsPaused = false
     private var readIsPending = false
 
-    init(_ service: any RequestService) {
+    /// - Parameter isStream: whether it serves one of several streams of a connection, which is counted elsewhere.
+    init(_ service: any RequestService, isStream: Bool = false) {
         self.service = service
+        self.isStream = isStream
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         peer = context.channel.remoteAddress?.ipAddress ?? "unix"
-        service.connectionOpened()
+        if !isStream { service.connectionOpened() }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
         disconnect()
-        service.connectionClosed()
+        if !isStream { service.connectionClosed() }
         self.context = nil
     }
 

@@ -49,13 +49,13 @@ package final class HTTPListener: Sendable {
                 let isAdmitted = open.admit(channel)
                 return channel.eventLoop.makeCompletedFuture {
                     guard isAdmitted else {
+                        guard settings.tls == nil else { throw ChannelError.eof }
                         return try channel.pipeline.syncOperations.addHandler(TurnAwayHandler())
                     }
                     guard let set = accepted[ObjectIdentifier(channel.eventLoop)] else { throw ChannelError.eof }
-                    let service = service(channel.eventLoop)
-                    try channel.pipeline.syncOperations.addHandler(
-                        HTTP1ServerCodec(settings, scheme: "http", connections: set.value))
-                    try channel.pipeline.syncOperations.addHandler(ExchangeHandler(service))
+                    let pipeline = ConnectionPipeline(
+                        settings: settings, service: service(channel.eventLoop), connections: set.value)
+                    try pipeline.install(on: channel)
                 }
             }
             .bind(host: settings.host, port: settings.port).get()

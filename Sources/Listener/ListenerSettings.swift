@@ -14,11 +14,15 @@ package struct ListenerSettings: Sendable {
     package var keepAliveTimeout: TimeAmount
     /// Connections open at once; one more is told 503 and closed.
     package var connections: Int
+    /// Nil: the listener speaks without TLS.
+    package var tls: ListenerTLS?
+    /// Whether HTTP/2 is spoken: negotiated over TLS, else with clients that begin with its preface.
+    package var http2: Bool
 
     package init(
         host: String, port: Int, head: HeadLimits = HeadLimits(), headTimeout: TimeAmount = .seconds(10),
         bodyIdleTimeout: TimeAmount = .seconds(30), keepAliveTimeout: TimeAmount = .seconds(75),
-        connections: Int = 10_000
+        connections: Int = 10_000, tls: ListenerTLS? = nil, http2: Bool = false
     ) {
         self.host = host
         self.port = port
@@ -27,6 +31,8 @@ package struct ListenerSettings: Sendable {
         self.bodyIdleTimeout = bodyIdleTimeout
         self.keepAliveTimeout = keepAliveTimeout
         self.connections = connections
+        self.tls = tls
+        self.http2 = http2
     }
 }
 

@@ -1,7 +1,7 @@
 /// Everything that a settings file says, with every default filled in and every reference resolved.
 package struct GatewaySettings: Sendable {
     /// The public addresses, at least one.
-    package var listeners: [HostAndPort]
+    package var listeners: [ListenSettings]
     /// Event loops; 0: one per core.
     package var threads: Int
     /// Where `/healthz`, `/readyz` and `/metrics` are served.

@@ -8,7 +8,8 @@ struct LoadTests {
     @Test("The smallest file gets every default")
     func defaults() throws {
         let settings = try load(Sample().yaml)
-        #expect(settings.listeners == [HostAndPort(host: "127.0.0.1", port: 8080)])
+        #expect(settings.listeners.map(\.address) == [HostAndPort(host: "127.0.0.1", port: 8080)])
+        #expect(settings.listeners.allSatisfy { $0.http2 && $0.tls == nil })
         #expect(settings.adminAddress == HostAndPort(host: "127.0.0.1", port: 9901))
         #expect(settings.threads == 0)
         let upstream = try #require(settings.upstreams.first)

@@ -9,9 +9,8 @@
 #   deploy/loadtest/run.sh          ROUNDS=5 SECONDS_EACH=10 CONNECTIONS=64 MAXIMUM_RATIO=1.8 GATEHOUSE_BINARY=…
 set -euo pipefail
 
-# shellcheck source=deploy/requirements.sh
-. "$(dirname "${BASH_SOURCE[0]}")/../requirements.sh"
-cd "$repository"
+# shellcheck source=deploy/loadtest/common.sh
+. "$(dirname "${BASH_SOURCE[0]}")/common.sh"
 
 rounds=${ROUNDS:-5}
 seconds=${SECONDS_EACH:-10}
@@ -19,58 +18,19 @@ connections=${CONNECTIONS:-64}
 maximum=${MAXIMUM_RATIO:-1.8}
 
 need_packages ca-certificates curl libcurl4-openssl-dev libsqlite3-dev libssl-dev nginx-light pkg-config procps python3 wrk
-if [ -z "${GATEHOUSE_BINARY:-}" ]; then
-    need_swift
-    echo "building the release binary"
-    swift build -c release --product gatehouse >/dev/null </dev/null || fail "the build failed: swift build -c release"
-    GATEHOUSE_BINARY=$(swift build -c release --show-bin-path)/gatehouse
-fi
+need_gatehouse
 
-work=$(mktemp -d)
-pids=()
-# shellcheck disable=SC2317 # called by the trap
-stop() {
-    local pid
-    for pid in "${pids[@]}"; do kill "$pid" 2>/dev/null || true; done
-    for pid in "${pids[@]}"; do wait "$pid" 2>/dev/null || true; done
-    rm -rf "$work"
-}
-trap stop EXIT
-trap 'exit 130' INT TERM
-
-# The proxy under test has the first core to itself; what loads it and answers it share the others.
-cores=$(nproc)
-on_first=() on_others=()
-if [ "$cores" -gt 1 ]; then
-    on_first=(taskset -c 0)
-    on_others=(taskset -c "1-$((cores - 1))")
-fi
-
-read -r backend_port nginx_port gateway_port admin_port pool_port < <(python3 -c '
-import socket
-sockets = [socket.create_server(("127.0.0.1", 0)) for _ in range(5)]
-print(*(each.getsockname()[1] for each in sockets))')
+read -r backend_port nginx_port gateway_port admin_port pool_port < <(free_ports 5)
 
 # ---- nginx twice: the backend, and the plain proxy
 
-nginx=$(command -v nginx || echo /usr/sbin/nginx)
-body=$(python3 -c '
-import json
-text = json.dumps({"items": [{"id": number, "name": f"item {number}"} for number in range(7)], "note": ""})
-print(text[:-2] + "x" * (275 - len(text)) + text[-2:], end="")')
+body=$(small_answer)
 [ ${#body} = 275 ] || fail "the backend's answer has ${#body} bytes"
 
-common="daemon off; worker_processes 1; error_log stderr error;
-events { worker_connections 4096; }"
-http_common="access_log off; keepalive_requests 100000000; keepalive_timeout 600s;
-client_body_temp_path $work/body; proxy_temp_path $work/proxy; fastcgi_temp_path $work/fastcgi;
-uwsgi_temp_path $work/uwsgi; scgi_temp_path $work/scgi;"
-
 cat >"$work/backend.conf" <<CONF
-$common
-pid $work/backend.pid;
+$(nginx_main backend)
 http {
-    $http_common
+    $(nginx_http backend)
     server {
         listen 127.0.0.1:$backend_port;
         default_type application/json;
@@ -78,43 +38,21 @@ http {
     }
 }
 CONF
-cat >"$work/proxy.conf" <<CONF
-$common
-pid $work/proxy.pid;
+cat >"$work/nginx.conf" <<CONF
+$(nginx_main nginx)
 http {
-    $http_common
-    upstream backend {
-        server 127.0.0.1:$backend_port;
-        keepalive 128;
-        keepalive_requests 100000000;
-    }
+    $(nginx_http nginx)
+    $(nginx_upstream "$backend_port")
     server {
         listen 127.0.0.1:$nginx_port;
-        location / {
-            proxy_pass http://backend;
-            proxy_http_version 1.1;
-            proxy_set_header Connection "";
-            proxy_set_header Host \$host;
-            proxy_set_header X-Forwarded-For \$remote_addr;
-        }
+        location / { $(nginx_pass) }
     }
 }
 CONF
 
-start() {
-    local name=$1 url=$2
-    shift 2
-    "$@" >"$work/$name.log" 2>&1 </dev/null &
-    pids+=($!)
-    wait_for "$name" "$url" $! "$work/$name.log"
-}
-
-# nginx's worker: the one child of the master.
-worker_of() { pgrep -P "$1"; }
-
-start backend "http://127.0.0.1:$backend_port/" "${on_others[@]}" "$nginx" -p "$work" -c "$work/backend.conf"
-start nginx "http://127.0.0.1:$nginx_port/" "${on_first[@]}" "$nginx" -p "$work" -c "$work/proxy.conf"
-nginx_worker=$(worker_of "${pids[-1]}")
+start_nginx backend "http://127.0.0.1:$backend_port/" "${on_others[@]}"
+start_nginx nginx "http://127.0.0.1:$nginx_port/" "${on_first[@]}"
+nginx_worker=$(worker_of "${process[nginx]}")
 
 # ---- LocalPool for a real token, and Gatehouse
 
@@ -162,26 +100,23 @@ YAML
 start pool "http://127.0.0.1:$pool_port/_local/health" "$GATEHOUSE_BINARY" local-pool --config "$work/pool.yaml"
 start gatehouse "http://127.0.0.1:$admin_port/readyz" \
     "${on_first[@]}" "$GATEHOUSE_BINARY" serve --config "$work/gateway.yaml"
-gatehouse=${pids[-1]}
+gatehouse=${process[gatehouse]}
 
-token=$(curl --noproxy '*' -sf "http://127.0.0.1:$gateway_port/api/v1/auth/login" -H 'Content-Type: application/json' \
+token=$(get -f "http://127.0.0.1:$gateway_port/api/v1/auth/login" -H 'Content-Type: application/json' \
     -d '{"email": "ada@example.com", "password": "Correct-Horse-7-Battery"}' |
     python3 -c 'import json, sys; print(json.load(sys.stdin)["access_token"])') || fail "no login at LocalPool"
 
 # The route must be a protected one, or the figures mean nothing.
-[ "$(curl --noproxy '*' -s -o /dev/null -w '%{http_code}' "http://127.0.0.1:$gateway_port/api/items")" = 401 ] ||
+[ "$(status_of "http://127.0.0.1:$gateway_port/api/items")" = 401 ] ||
     fail "the route let a request without a token through"
 
 # ---- The rounds
-
-# User and system time of a process with all its threads, in clock ticks (proc(5): fields 14 and 15 of stat).
-cpu_ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; }
 
 # round NAME PORT PID SECONDS: one run of wrk against the port; prints CPU µs a request, requests/s, p50 and p99 in µs.
 round() {
     local before after figures requests failures duration p50 p99
     before=$(cpu_ticks "$3")
-    figures=$("${on_others[@]}" wrk -t1 -c"$connections" -d"${4}s" --latency -s "$repository/deploy/loadtest/report.lua" \
+    figures=$("${on_others[@]}" wrk -t1 -c"$connections" -d"${4}s" --latency -s "$loadtest/load.lua" \
         -H "Authorization: Bearer $token" "http://127.0.0.1:$2/api/items" | grep '^figures ')
     after=$(cpu_ticks "$3")
     read -r _ requests failures duration p50 p99 <<<"$figures"
@@ -209,8 +144,7 @@ for ((number = 1; number <= rounds; number++)); do
 done
 
 echo
-echo "$(date -u +%F), $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $cores cores, $("$nginx" -v 2>&1), $connections" \
-    "connections, $rounds rounds of $seconds s, token of ${#token} bytes"
+echo "$(machine), $("$nginx" -v 2>&1), $connections connections, $rounds rounds of $seconds s, token of ${#token} bytes"
 echo
 python3 - "$work/rounds" "$maximum" <<'PYTHON'
 import statistics

@@ -55,6 +55,17 @@ struct SettingsNode {
         return secret
     }
 
+    /// The bytes of the file that this node names, such as a certificate.
+    func readFile() -> [UInt8]? {
+        guard let text = scalarText(), let path = expand(text) else { return nil }
+        do {
+            return try context.readFile(context.resolve(path: path))
+        } catch {
+            refuse("the file can't be read: \(error)")
+            return nil
+        }
+    }
+
     /// The elements of a list; nil after a fault when this is none. `expected` says what a list of.
     func elements(expected: String) -> [SettingsNode]? {
         guard case .sequence(let sequence) = yaml else {

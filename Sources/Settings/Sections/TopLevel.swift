@@ -1,9 +1,9 @@
 extension GatewaySettings {
     /// Reads the whole file. What is faulty gets some value: the faults noted keep the settings from being used.
     init(reading file: SettingsMapping) {
-        listeners = Self.listeners(of: file)
+        listeners = ListenSettings.all(of: file)
         threads = file.value("threads", .integer(0...1024), default: 0)
-        adminAddress = Self.adminAddress(of: file, listeners: listeners)
+        adminAddress = Self.adminAddress(of: file, listeners: listeners.map(\.address))
         let upstreamEntries = file.required("upstreams")?.entries(atLeastOne: "upstream") ?? []
         upstreams = upstreamEntries.compactMap(UpstreamSettings.init(name:node:))
         let issuerEntries = file.optional("issuers")?.entries() ?? []
@@ -22,22 +22,6 @@ extension GatewaySettings {
         logging = file.section("logging", LoggingSettings.init(reading:))
     }
 
-    private static func listeners(of file: SettingsMapping) -> [HostAndPort] {
-        guard let node = file.required("listeners"), let elements = node.elements(expected: "listeners") else {
-            return []
-        }
-        if elements.isEmpty { node.fault("must hold at least one listener") }
-        var addresses: [HostAndPort] = []
-        for element in elements {
-            _ = element.section { listener in
-                guard let node = listener.required("address"), let address = node.read(.listenAddress) else { return }
-                node.refuse(address, usedIn: addresses)
-                addresses.append(address)
-            }
-        }
-        return addresses
-    }
-
     private static func adminAddress(of file: SettingsMapping, listeners: [HostAndPort]) -> HostAndPort {
         file.section("admin") { admin in
             let node = admin.optional("address")
@@ -45,13 +29,6 @@ extension GatewaySettings {
             (node ?? admin.node).refuse(address, usedIn: listeners)
             return address
         }
-    }
-}
-
-extension SettingsNode {
-    /// Port 0 gives each listener a port of its own, so only other ports can clash.
-    fileprivate func refuse(_ address: HostAndPort, usedIn others: [HostAndPort]) {
-        if address.port != 0, others.contains(address) { refuse("another listener has this address") }
     }
 }
 

@@ -1,0 +1,46 @@
+package import HTTPTypes
+
+/// The checks of RFC 9110 for names and values that come as text, as HTTP/2 gives them.
+package enum FieldText {
+    /// The field name that `text` is, with the customary capitals where it is a known one.
+    ///
+    /// - Returns: nil unless `text` is a token (RFC 9110 §5.1) without capital letters (RFC 9113 §8.2.1).
+    package static func name(_ text: String) -> HTTPField.Name? {
+        var text = text
+        let (known, isLowerCaseToken) = text.withUTF8 { utf8 in
+            let bytes = UnsafeRawBufferPointer(utf8)
+            guard unsafe Grammar.isToken(bytes), unsafe bytes.allSatisfy({ Grammar.lowercased($0) == $0 }) else {
+                return (KnownField?.none, false)
+            }
+            return (unsafe KnownField.lookUp(bytes), true)
+        }
+        guard isLowerCaseToken else { return nil }
+        return known?.name ?? HTTPField.Name(text)
+    }
+
+    /// Whether `text` is field content (RFC 9110 §5.5) without a blank at either end (RFC 9113 §8.2.1).
+    package static func isValue(_ text: String) -> Bool {
+        var text = text
+        return text.withUTF8 { utf8 in
+            let bytes = UnsafeRawBufferPointer(utf8)
+            return unsafe Grammar.isFieldContent(bytes) && Grammar.trimmed(bytes).count == bytes.count
+        }
+    }
+
+    /// Whether `text` is a token (RFC 9110 §5.6.2).
+    package static func isToken(_ text: String) -> Bool {
+        var text = text
+        return text.withUTF8 { unsafe Grammar.isToken(UnsafeRawBufferPointer($0)) }
+    }
+
+    /// The number that a Content-Length says: digits only, up to 2^53 (RFC 9110 §8.6).
+    package static func contentLength(_ text: String) -> Int? {
+        var text = text
+        return text.withUTF8 { unsafe FramingFields.length(UnsafeRawBufferPointer($0)) }
+    }
+
+    /// Whether all of `text` is visible ASCII, as a request target must be (RFC 3986 §2).
+    package static func isVisible(_ text: String) -> Bool {
+        text.utf8.allSatisfy { $0 > 0x20 && $0 < 0x7F }
+    }
+}

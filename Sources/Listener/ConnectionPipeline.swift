@@ -1,0 +1,58 @@
+internal import NIOCore
+internal import NIOHTTP2
+
+/// Puts together what handles an accepted connection.
+struct ConnectionPipeline {
+    let settings: ListenerSettings
+    let service: any RequestService
+    let connections: ConnectionSet
+
+    func install(on channel: any Channel) throws {
+        let pipeline = channel.pipeline.syncOperations
+        if let tls = settings.tls { try pipeline.addHandler(tls.makeHandler()) }
+        guard settings.tls != nil || settings.http2 else { return try addHTTP1(to: pipeline) }
+        let selector = ProtocolSelector(isTLS: settings.tls != nil, settings: settings, connections: connections) {
+            wireProtocol, context in
+            switch wireProtocol {
+            case .http1: try addHTTP1(to: context.pipeline.syncOperations)
+            case .http2: try addHTTP2(to: context)
+            }
+        }
+        try pipeline.addHandler(selector)
+    }
+
+    /// By the listener's kind, whatever the client says.
+    private var scheme: String { settings.tls == nil ? "http" : "https" }
+
+    private func addHTTP1(to pipeline: ChannelPipeline.SynchronousOperations) throws {
+        try pipeline.addHandler(HTTP1ServerCodec(settings, scheme: scheme, connections: connections))
+        try pipeline.addHandler(ExchangeHandler(service))
+    }
+
+    private func addHTTP2(to context: ChannelHandlerContext) throws {
+        let pipeline = context.pipeline.syncOperations
+        let frames = HTTP2FrameWatch()
+        let connection = HTTP2Connection(settings, frames: frames, service: service, connections: connections)
+        let streams = NIOLoopBound((pipeline: self, connection: connection), eventLoop: context.eventLoop)
+        let handler = NIOHTTP2Handler(
+            mode: .server, eventLoop: context.eventLoop, connectionConfiguration: .listener(settings),
+            streamConfiguration: .listener
+        ) { stream in
+            stream.eventLoop.makeCompletedFuture {
+                let (pipeline, connection) = streams.value
+                try pipeline.addStream(stream, of: connection)
+            }
+        }
+        try pipeline.addHandler(frames)
+        try pipeline.addHandler(handler)
+        try pipeline.addHandler(connection)
+    }
+
+    private func addStream(_ stream: any Channel, of connection: HTTP2Connection) throws {
+        let pipeline = stream.pipeline.syncOperations
+        let head = HTTP2RequestHeadReader(limits: settings.head, scheme: scheme)
+        try pipeline.addHandler(
+            HTTP2StreamCodec(settings, head: head, connection: connection, connections: connections))
+        try pipeline.addHandler(ExchangeHandler(service, isStream: true))
+    }
+}

@@ -1,0 +1,89 @@
+internal import HTTP1
+internal import NIOCore
+
+/// What a stream's client has sent of its body, held against what it announced (RFC 9113 §8.1.1).
+struct HTTP2IncomingBody {
+    /// What may be passed on.
+    struct Parts {
+        var body: ByteBuffer?
+        var hasEnded = false
+    }
+
+    private enum State { case awaitingHead, open, ended }
+
+    private var state = State.awaitingHead
+    /// What is left of the announced length.
+    private var left: Int?
+    /// The part that makes the announced length complete. It waits for the stream's end: with more to follow, the
+    /// request is malformed, and a backend must not have taken it for a whole one.
+    private var last: ByteBuffer?
+
+    var isAwaitingHead: Bool { state == .awaitingHead }
+    var isOpen: Bool { state == .open }
+    var hasEnded: Bool { state == .ended }
+    /// Whether no body was announced, and the stream has not ended.
+    var owesEmptyEnd: Bool { state == .open && left == 0 && last == nil }
+
+    mutating func begin(contentLength: Int?, endStream: Bool) throws(HTTP1Fault) -> Parts {
+        state = .open
+        left = contentLength
+        return endStream ? try end() : Parts()
+    }
+
+    mutating func take(_ bytes: ByteBuffer, endStream: Bool) throws(HTTP1Fault) -> Parts {
+        guard state == .open else { return Parts() }
+        var parts = Parts()
+        if bytes.readableBytes > 0 {
+            if let left {
+                guard bytes.readableBytes <= left else { throw .conflictingFraming }
+                self.left = left - bytes.readableBytes
+            }
+            if left == 0 { last = bytes } else { parts.body = bytes }
+        }
+        guard endStream else { return parts }
+        var ended = try end()
+        ended.body = ended.body ?? parts.body
+        return ended
+    }
+
+    mutating func end() throws(HTTP1Fault) -> Parts {
+        guard state == .open else { return Parts() }
+        guard left == nil || left == 0 else { throw .conflictingFraming }
+        state = .ended
+        defer { last = nil }
+        return Parts(body: last, hasEnded: true)
+    }
+
+    /// What still comes is of no interest.
+    mutating func stop() {
+        last = nil
+        if state == .awaitingHead { state = .open }
+    }
+}
+
+/// What has been written of a stream's response, held against what its head announced.
+struct HTTP2OutgoingBody {
+    private(set) var hasBegun = false
+    private(set) var hasBody = false
+    private(set) var hasEnded = false
+    private var left: Int?
+
+    mutating func begin(_ head: HTTP2ResponseHead) {
+        hasBegun = true
+        hasBody = head.hasBody
+        left = head.contentLength
+    }
+
+    /// - Returns: false for more than was announced.
+    mutating func take(_ count: Int) -> Bool {
+        guard let left else { return true }
+        self.left = left - count
+        return count <= left
+    }
+
+    /// - Returns: false for less than was announced.
+    mutating func end() -> Bool {
+        hasEnded = true
+        return left == nil || left == 0
+    }
+}

@@ -1,0 +1,181 @@
+internal import NIOCore
+internal import NIOHTTP2
+internal import NIOSSL
+
+/// One HTTP/2 connection as a whole: its streams, its end, its time. The frames themselves are SwiftNIO's.
+final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
+    typealias InboundIn = HTTP2Frame
+    typealias OutboundOut = HTTP2Frame
+
+    private enum Phase {
+        case open
+        /// The first GOAWAY is out, which refuses nothing yet; when the PING behind it has come back, the client
+        /// knows that it is to open no more streams (RFC 9113 §6.8).
+        case announced
+        /// The second GOAWAY is out. What was begun is finished.
+        case closing
+        /// Nothing more is sent; input is read and thrown away for a little, so that no reset overtakes the GOAWAY.
+        case ended
+    }
+
+    private let settings: ListenerSettings
+    private let frames: HTTP2FrameWatch
+    private let service: any RequestService
+    private let connections: ConnectionSet
+    private var streams: [HTTP2StreamID: HTTP2StreamCodec] = [:]
+    /// The highest number of a stream that was opened.
+    private var lastStreamID = HTTP2StreamID.rootStream
+    /// Streams whose request waits until the whole read has been looked at.
+    private var held: [HTTP2StreamCodec] = []
+    private var blockedStreams = 0
+    private var phase = Phase.open
+    private var context: ChannelHandlerContext?
+
+    var setIndex = -1
+    private(set) var nextDeadline = NIODeadline.distantFuture
+
+    private static let lingering = TimeAmount.seconds(2)
+    private static let announcement = TimeAmount.seconds(1)
+    private static let drainPing = HTTP2PingData(withInteger: 0x6472_6169_6E00)
+
+    init(
+        _ settings: ListenerSettings, frames: HTTP2FrameWatch, service: any RequestService, connections: ConnectionSet
+    ) {
+        self.settings = settings
+        self.frames = frames
+        self.service = service
+        self.connections = connections
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        nextDeadline = connections.now + settings.keepAliveTimeout
+        connections.insert(self)
+        service.connectionOpened()
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        connections.remove(self)
+        service.connectionClosed()
+        self.context = nil
+        frames.onData = nil
+    }
+
+    // MARK: Streams
+
+    func opened(_ id: HTTP2StreamID, _ stream: HTTP2StreamCodec) {
+        streams[id] = stream
+        lastStreamID = max(lastStreamID, id)
+        if phase == .open { nextDeadline = .distantFuture }
+    }
+
+    func closed(_ id: HTTP2StreamID) {
+        guard streams.removeValue(forKey: id) != nil, streams.isEmpty else { return }
+        switch phase {
+        case .open: nextDeadline = connections.now + settings.keepAliveTimeout
+        case .closing: end()
+        case .announced, .ended: break
+        }
+    }
+
+    /// Releases `stream`'s request once all that came together with its head is known: what is malformed or reset
+    /// by then never reaches the service.
+    func hold(_ stream: HTTP2StreamCodec) {
+        held.append(stream)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        let due = held
+        held.removeAll(keepingCapacity: true)
+        for stream in due { stream.release() }
+        context.fireChannelReadComplete()
+    }
+
+    /// Tells whether a stream waits for its client to take what was written.
+    func streamIsBlocked(_ isBlocked: Bool) {
+        blockedStreams += isBlocked ? 1 : -1
+        guard blockedStreams > 0 else {
+            frames.onData = nil
+            return
+        }
+        if frames.onData == nil {
+            frames.onData = { [unowned self] id in streams[HTTP2StreamID(id)]?.bodyWasSent() }
+        }
+    }
+
+    // MARK: Frames and faults
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard case .ping(let data, ack: true) = unwrapInboundIn(data).payload else { return }
+        if phase == .announced, data == Self.drainPing { refuseMore(context) }
+    }
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        if frames.connectionHasFailed {
+            fail()
+        } else if error is any NIOHTTP2Error, !(error is NIOHTTP2Errors.RaisedGoawayLastStreamID) {
+            // The fault of one stream, which has been reset.
+        } else {
+            context.close(promise: nil)
+        }
+    }
+
+    /// The client broke the rules of the connection, and has been told so.
+    private func fail() {
+        guard phase != .ended else { return }
+        for stream in streams.values { stream.connectionFailed() }
+        end()
+    }
+
+    // MARK: Ends
+
+    private func goAway(_ lastStreamID: HTTP2StreamID, _ context: ChannelHandlerContext) {
+        let frame = HTTP2Frame(
+            streamID: .rootStream,
+            payload: .goAway(lastStreamID: lastStreamID, errorCode: .noError, opaqueData: nil))
+        context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
+    }
+
+    func drain() {
+        guard phase == .open, let context else { return }
+        guard context.channel.isActive else { return context.close(promise: nil) }
+        phase = .announced
+        nextDeadline = connections.now + Self.announcement
+        goAway(.maxID, context)
+        let ping = HTTP2Frame(streamID: .rootStream, payload: .ping(Self.drainPing, ack: false))
+        context.writeAndFlush(wrapOutboundOut(ping), promise: nil)
+    }
+
+    private func refuseMore(_ context: ChannelHandlerContext) {
+        phase = .closing
+        nextDeadline = .distantFuture
+        goAway(lastStreamID, context)
+        if streams.isEmpty { end() }
+    }
+
+    private func end() {
+        guard phase != .ended, let context else { return }
+        phase = .ended
+        frames.discardsInput = true
+        // What a slow client has not taken yet gets its time.
+        nextDeadline = connections.now + settings.keepAliveTimeout
+        let sent = context.eventLoop.makePromise(of: Void.self)
+        sent.futureResult.assumeIsolated().whenComplete { _ in
+            self.nextDeadline = self.connections.now + Self.lingering
+        }
+        context.close(mode: .output, promise: sent)
+    }
+
+    func deadlinePassed() {
+        guard let context else { return }
+        switch phase {
+        case .open, .announced: refuseMore(context)
+        case .closing: break
+        case .ended: context.close(promise: nil)
+        }
+    }
+
+    func closeNow() {
+        context?.close(promise: nil)
+    }
+}

@@ -1,0 +1,285 @@
+internal import HTTP1
+internal import HTTPTypes
+internal import NIOCore
+internal import NIOHPACK
+internal import NIOHTTP2
+internal import NIOHTTPTypes
+
+/// HTTP/2 on one stream: frames to request parts, response parts to frames.
+final class HTTP2StreamCodec: ChannelDuplexHandler, TimedConnection {
+    typealias InboundIn = HTTP2Frame.FramePayload
+    typealias InboundOut = HTTPRequestPart
+    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundOut = HTTP2Frame.FramePayload
+
+    private let settings: ListenerSettings
+    private let headReader: HTTP2RequestHeadReader
+    private let connection: HTTP2Connection
+    private let connections: ConnectionSet
+    private var context: ChannelHandlerContext?
+    private var id = HTTP2StreamID.rootStream
+
+    private var incoming = HTTP2IncomingBody()
+    /// What came before the request was released; nil from then on.
+    private var held: [HTTPRequestPart]? = []
+    private var isHead = false
+    private var continueIsDue = false
+    private var outgoing = HTTP2OutgoingBody()
+    /// Written with the next part, or when flushed: the last one carries END_STREAM itself.
+    private var unwritten: HTTP2Frame.FramePayload?
+    private var isOver = false
+
+    var setIndex = -1
+    var nextDeadline: NIODeadline { min(deadline, writeDeadline) }
+    /// For what is to come from the client, and whether it is awaited.
+    private var deadline = NIODeadline.distantFuture
+    private var isReading = false
+    /// For a client that is slow to take its response.
+    private var writeDeadline = NIODeadline.distantFuture
+    private var isBlocked = false
+
+    init(
+        _ settings: ListenerSettings, head: HTTP2RequestHeadReader, connection: HTTP2Connection,
+        connections: ConnectionSet
+    ) {
+        self.settings = settings
+        self.headReader = head
+        self.connection = connection
+        self.connections = connections
+    }
+
+    func handlerAdded(context: ChannelHandlerContext) {
+        self.context = context
+        id = (try? context.channel.syncOptions?.getOption(HTTP2StreamChannelOptions.streamID)) ?? .rootStream
+        connection.opened(id, self)
+        connections.insert(self)
+    }
+
+    func handlerRemoved(context: ChannelHandlerContext) {
+        setBlocked(false)
+        connections.remove(self)
+        connection.closed(id)
+        self.context = nil
+    }
+
+    // MARK: Requests
+
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard !isOver else { return }
+        isReading = false
+        do throws(HTTP1Fault) {
+            switch unwrapInboundIn(data) {
+            case .headers(let headers):
+                if incoming.isAwaitingHead {
+                    try begin(headers.headers, endStream: headers.endStream)
+                } else {
+                    // Trailers. They end the body; no field of theirs goes on.
+                    try pass(incoming.end())
+                }
+            case .data(let data):
+                guard case .byteBuffer(let bytes) = data.data else { return }
+                try pass(incoming.take(bytes, endStream: data.endStream))
+            case .rstStream:
+                isOver = true
+                held = nil
+            default:
+                break
+            }
+        } catch {
+            fail(.http(error))
+        }
+    }
+
+    private func begin(_ headers: HPACKHeaders, endStream: Bool) throws(HTTP1Fault) {
+        let head = try headReader.read(headers)
+        isHead = head.request.method == .head
+        continueIsDue = head.expectsContinue && !endStream
+        pass(.head(head.request))
+        try pass(incoming.begin(contentLength: head.contentLength, endStream: endStream))
+        if !endStream { deadline = connections.now + settings.bodyIdleTimeout }
+        connection.hold(self)
+    }
+
+    private func pass(_ parts: HTTP2IncomingBody.Parts) {
+        if let body = parts.body {
+            continueIsDue = false
+            pass(.body(body))
+        }
+        if parts.hasEnded {
+            deadline = .distantFuture
+            continueIsDue = false
+            pass(.end(nil))
+        }
+    }
+
+    private func pass(_ part: HTTPRequestPart) {
+        guard held == nil else {
+            held?.append(part)
+            return
+        }
+        context?.fireChannelRead(wrapInboundOut(part))
+    }
+
+    /// Lets the service have the request: all that came in one read with it has been seen.
+    func release() {
+        guard let parts = held, !isOver, let context else { return }
+        // `content-length: 0` is believed when the stream has ended: no body may follow.
+        guard !incoming.owesEmptyEnd else { return }
+        held = nil
+        for part in parts { context.fireChannelRead(wrapInboundOut(part)) }
+        context.fireChannelReadComplete()
+        // By now the service has seen the head, and has not refused the request.
+        guard continueIsDue, !outgoing.hasBegun else { return }
+        continueIsDue = false
+        let interim = HTTP2ResponseHead(HTTPResponse(status: .continue), toHead: false)
+        context.writeAndFlush(wrapOutboundOut(.headers(.init(headers: interim.headers))), promise: nil)
+    }
+
+    func channelReadComplete(context: ChannelHandlerContext) {
+        if held == nil {
+            context.fireChannelReadComplete()
+        } else if incoming.hasEnded {
+            connection.hold(self)
+        }
+    }
+
+    func read(context: ChannelHandlerContext) {
+        isReading = true
+        if incoming.isOpen { deadline = connections.now + settings.bodyIdleTimeout }
+        context.read()
+    }
+
+    /// Answers if that is still possible, and wants no more of the client's.
+    private func fail(_ fault: ListenerFault) {
+        guard let context else { return }
+        deadline = .distantFuture
+        held = nil
+        continueIsDue = false
+        if outgoing.hasBegun {
+            reset(.protocolError, context)
+        } else {
+            incoming.stop()
+            context.fireErrorCaught(fault)
+        }
+    }
+
+    // MARK: Responses
+
+    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
+        if !isOver {
+            switch unwrapOutboundIn(data) {
+            case .head(let head): writeHead(head, context)
+            case .body(let body): writeBody(body, context)
+            case .end: writeEnd(context)
+            }
+        }
+        promise?.succeed()
+    }
+
+    private func writeHead(_ head: HTTPResponse, _ context: ChannelHandlerContext) {
+        let head = HTTP2ResponseHead(head, toHead: isHead)
+        outgoing.begin(head)
+        continueIsDue = false
+        writeUnwritten(context)
+        unwritten = .headers(.init(headers: head.headers))
+    }
+
+    private func writeBody(_ body: ByteBuffer, _ context: ChannelHandlerContext) {
+        guard outgoing.hasBody, body.readableBytes > 0 else { return }
+        guard outgoing.take(body.readableBytes) else { return reset(.internalError, context) }
+        writeUnwritten(context)
+        unwritten = .data(.init(data: .byteBuffer(body)))
+    }
+
+    private func writeUnwritten(_ context: ChannelHandlerContext, promise: EventLoopPromise<Void>? = nil) {
+        guard let payload = unwritten else { return }
+        unwritten = nil
+        context.write(wrapOutboundOut(payload), promise: promise)
+    }
+
+    func flush(context: ChannelHandlerContext) {
+        writeUnwritten(context)
+        context.flush()
+    }
+
+    private func writeEnd(_ context: ChannelHandlerContext) {
+        // A body shorter than was announced must not look like a whole one.
+        guard outgoing.end() else { return reset(.internalError, context) }
+        switch unwritten {
+        case .headers(var headers)?:
+            headers.endStream = true
+            unwritten = .headers(headers)
+        case .data(var data)?:
+            data.endStream = true
+            unwritten = .data(data)
+        default:
+            unwritten = .data(.init(data: .byteBuffer(ByteBuffer()), endStream: true))
+        }
+        guard incoming.isOpen else { return writeUnwritten(context) }
+        // RFC 9113 §8.1: the client need not send what is left of its request. A reset throws away what is not yet
+        // sent, so it must come after.
+        deadline = .distantFuture
+        let sent = context.eventLoop.makePromise(of: Void.self)
+        sent.futureResult.assumeIsolated().whenSuccess { _ in
+            if let context = self.context, self.incoming.isOpen { self.reset(.noError, context) }
+        }
+        writeUnwritten(context, promise: sent)
+    }
+
+    private func reset(_ code: NIOHTTP2.HTTP2ErrorCode, _ context: ChannelHandlerContext) {
+        guard !isOver else { return }
+        isOver = true
+        unwritten = nil
+        context.writeAndFlush(wrapOutboundOut(.rstStream(code)), promise: nil)
+    }
+
+    /// Whoever closes a stream that is not at its end breaks its response off.
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        reset(outgoing.hasEnded ? .noError : .internalError, context)
+        context.close(mode: mode, promise: promise)
+    }
+
+    // MARK: Time and end
+
+    func channelWritabilityChanged(context: ChannelHandlerContext) {
+        setBlocked(!context.channel.isWritable)
+        context.fireChannelWritabilityChanged()
+    }
+
+    private func setBlocked(_ isBlocked: Bool) {
+        guard isBlocked != self.isBlocked else { return }
+        self.isBlocked = isBlocked
+        writeDeadline = isBlocked ? connections.now + settings.bodyIdleTimeout : .distantFuture
+        connection.streamIsBlocked(isBlocked)
+    }
+
+    /// The client took something.
+    func bodyWasSent() {
+        if isBlocked { writeDeadline = connections.now + settings.bodyIdleTimeout }
+    }
+
+    func deadlinePassed() {
+        guard let context else { return }
+        if writeDeadline <= connections.now {
+            writeDeadline = .distantFuture
+            context.close(promise: nil)
+        } else if !isReading {
+            // It is the service that is slow. The client's time begins when it is read from again.
+            deadline = connections.now + settings.bodyIdleTimeout
+        } else {
+            fail(.requestTimeout)
+        }
+    }
+
+    /// Nothing of the connection can be trusted any more; the service gives up what it does for this stream.
+    func connectionFailed() {
+        isOver = true
+        held = nil
+        context?.fireChannelInactive()
+    }
+
+    /// The connection drains; its streams finish.
+    func drain() {}
+    /// The connection closes, and its streams with it.
+    func closeNow() {}
+}

@@ -1,0 +1,133 @@
+package import Cryptography
+internal import NIOCore
+internal import NIOSSL
+internal import Synchronization
+
+/// A certificate and its key, both in PEM.
+package struct TLSCertificate: Sendable {
+    /// The server's certificate first, then those that lead to its root.
+    package var chain: [UInt8]
+    package var key: Secret
+
+    package init(chain: [UInt8], key: Secret) {
+        self.chain = chain
+        self.key = key
+    }
+}
+
+/// How a listener speaks TLS.
+package struct TLSParameters: Sendable {
+    /// The oldest version that is spoken.
+    package enum Version: Sendable { case tls12, tls13 }
+
+    /// At least one; the first serves names that no other is for.
+    package var certificates: [TLSCertificate]
+    package var minimumVersion: Version
+    /// The authorities, in PEM, one of which must have signed a client's certificate; nil: none is asked for.
+    package var clientAuthorities: [UInt8]?
+    /// Whether ALPN offers `h2` before `http/1.1`.
+    package var offersHTTP2: Bool
+
+    package init(
+        certificates: [TLSCertificate], minimumVersion: Version = .tls12, clientAuthorities: [UInt8]? = nil,
+        offersHTTP2: Bool = true
+    ) {
+        self.certificates = certificates
+        self.minimumVersion = minimumVersion
+        self.clientAuthorities = clientAuthorities
+        self.offersHTTP2 = offersHTTP2
+    }
+}
+
+/// Why TLS cannot be spoken with the files given. Numbers are positions in ``TLSParameters/certificates``.
+package enum TLSFault: Error, Equatable, Sendable {
+    case malformedCertificate(Int)
+    case malformedKey(Int)
+    case keyOfAnotherCertificate(Int)
+    case malformedClientAuthorities
+}
+
+/// A listener's TLS: what new connections are made with. A reload replaces it; open connections keep theirs.
+package final class ListenerTLS: Sendable {
+    private let context: Mutex<NIOSSLContext>
+
+    /// - Throws: ``TLSFault``
+    package init(_ parameters: TLSParameters) throws(TLSFault) {
+        context = Mutex(try Self.makeContext(parameters))
+    }
+
+    /// Lets connections accepted from now on use `parameters`; on a fault all stays as it was.
+    ///
+    /// - Throws: ``TLSFault``
+    package func replace(with parameters: TLSParameters) throws(TLSFault) {
+        let new = try Self.makeContext(parameters)
+        context.withLock { $0 = new }
+    }
+
+    func makeHandler() -> NIOSSLServerHandler {
+        NIOSSLServerHandler(context: context.withLock { $0 })
+    }
+
+    // MARK: Contexts
+
+    /// RFC 9325 §4.2: forward secrecy and authenticated encryption only. TLS 1.3 has no others.
+    private static let cipherSuites: [NIOTLSCipher] = [
+        .TLS_ECDHE_ECDSA_WITH_AES_128_GCM_SHA256, .TLS_ECDHE_RSA_WITH_AES_128_GCM_SHA256,
+        .TLS_ECDHE_ECDSA_WITH_AES_256_GCM_SHA384, .TLS_ECDHE_RSA_WITH_AES_256_GCM_SHA384,
+        .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
+    ]
+
+    private static func makeContext(_ parameters: TLSParameters) throws(TLSFault) -> NIOSSLContext {
+        var identities: [TLSIdentity] = []
+        for (index, certificate) in parameters.certificates.enumerated() {
+            identities.append(try TLSIdentity(certificate, index: index))
+        }
+        guard let first = identities.first else { throw .malformedCertificate(0) }
+        var authorities: [NIOSSLCertificate]?
+        if let pem = parameters.clientAuthorities {
+            guard let read = try? NIOSSLCertificate.fromPEMBytes(pem), !read.isEmpty else {
+                throw .malformedClientAuthorities
+            }
+            authorities = read
+        }
+        // Whether a key is its certificate's shows when a context is made of the two.
+        for (index, identity) in identities.enumerated().dropFirst() {
+            _ = try makeContext(configuration(identity, parameters, authorities), index: index)
+        }
+        var configuration = configuration(first, parameters, authorities)
+        if identities.count > 1 {
+            let names = ServerNames(identities)
+            configuration.sslContextCallback = { client, promise in
+                promise.succeed(names.identity(for: client.serverHostname)?.override ?? .noChanges)
+            }
+        }
+        return try makeContext(configuration, index: 0)
+    }
+
+    private static func makeContext(_ configuration: TLSConfiguration, index: Int) throws(TLSFault) -> NIOSSLContext {
+        do {
+            return try NIOSSLContext(configuration: configuration)
+        } catch {
+            throw .keyOfAnotherCertificate(index)
+        }
+    }
+
+    private static func configuration(
+        _ identity: TLSIdentity, _ parameters: TLSParameters, _ authorities: [NIOSSLCertificate]?
+    ) -> TLSConfiguration {
+        var configuration = TLSConfiguration.makeServerConfiguration(
+            certificateChain: identity.chain, privateKey: identity.key)
+        configuration.minimumTLSVersion = parameters.minimumVersion == .tls13 ? .tlsv13 : .tlsv12
+        configuration.cipherSuiteValues = cipherSuites
+        // How long a client that has been told the end may take to say the same.
+        configuration.shutdownTimeout = .seconds(2)
+        configuration.applicationProtocols = parameters.offersHTTP2 ? ["h2", "http/1.1"] : ["http/1.1"]
+        if let authorities {
+            configuration.trustRoots = .certificates(authorities)
+            // A client has no host name to be verified.
+            configuration.certificateVerification = .noHostnameVerification
+            configuration.sendCANameList = true
+        }
+        return configuration
+    }
+}

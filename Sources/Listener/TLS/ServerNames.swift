@@ -1,0 +1,60 @@
+internal import Cryptography
+internal import NIOSSL
+
+/// A certificate chain with its key, read.
+struct TLSIdentity: Sendable {
+    let chain: [NIOSSLCertificateSource]
+    let key: NIOSSLPrivateKeySource
+    /// The DNS names of the subject alternative names, in lower case.
+    let names: [String]
+
+    init(_ certificate: TLSCertificate, index: Int) throws(TLSFault) {
+        guard let read = try? NIOSSLCertificate.fromPEMBytes(certificate.chain), let leaf = read.first else {
+            throw .malformedCertificate(index)
+        }
+        guard let key = try? NIOSSLPrivateKey(bytes: certificate.key.expose(), format: .pem) else {
+            throw .malformedKey(index)
+        }
+        self.chain = read.map { .certificate($0) }
+        self.key = .privateKey(key)
+        self.names = leaf._subjectAlternativeNames().filter { $0.nameType == .dnsName }.map {
+            String(decoding: $0.contents, as: UTF8.self).lowercased()
+        }
+    }
+
+    var override: NIOSSLContextConfigurationOverride {
+        var override = NIOSSLContextConfigurationOverride()
+        override.certificateChain = chain
+        override.privateKey = key
+        return override
+    }
+}
+
+/// Which identity a server name gets (RFC 6066 §3, RFC 9525 §6.3).
+struct ServerNames: Sendable {
+    private var exact: [String: TLSIdentity] = [:]
+    /// By what follows the `*`, such as `.example.com`.
+    private var wildcards: [String: TLSIdentity] = [:]
+
+    /// The first identity that has a name keeps it.
+    init(_ identities: [TLSIdentity]) {
+        for identity in identities.reversed() {
+            for name in identity.names {
+                if name.hasPrefix("*.") {
+                    wildcards[String(name.dropFirst())] = identity
+                } else {
+                    exact[name] = identity
+                }
+            }
+        }
+    }
+
+    /// - Returns: nil where no identity is for that name: then the default serves.
+    func identity(for serverName: String?) -> TLSIdentity? {
+        guard let name = serverName?.lowercased() else { return nil }
+        if let found = exact[name] { return found }
+        // A wildcard stands for exactly one label.
+        guard let dot = name.firstIndex(of: "."), dot != name.startIndex else { return nil }
+        return wildcards[String(name[dot...])]
+    }
+}

@@ -1,0 +1,92 @@
+package import Cryptography
+
+/// An address where clients connect, and what is spoken there.
+package struct ListenSettings: Sendable {
+    package var address: HostAndPort
+    /// Whether HTTP/2 is spoken beside HTTP/1.1.
+    package var http2: Bool
+    /// Nil: plain text.
+    package var tls: TLSSettings?
+
+    package init(address: HostAndPort, http2: Bool, tls: TLSSettings?) {
+        self.address = address
+        self.http2 = http2
+        self.tls = tls
+    }
+}
+
+/// The oldest TLS version that is spoken.
+package enum TLSVersionSetting: String, Sendable, CaseIterable {
+    case tls12 = "1.2"
+    case tls13 = "1.3"
+}
+
+/// A listener's TLS, with the files already read.
+package struct TLSSettings: Sendable {
+    /// At least one; the first is for names that no other certificate has.
+    package var certificates: [TLSCertificateSettings]
+    package var minimumVersion: TLSVersionSetting
+    /// PEM; nil: clients need no certificate.
+    package var clientAuthorities: [UInt8]?
+    /// Where the client authorities are named, or else the section.
+    package var place: SettingsPlace
+}
+
+/// A certificate chain and its key, in PEM.
+package struct TLSCertificateSettings: Sendable {
+    package var chain: [UInt8]
+    package var chainPlace: SettingsPlace
+    package var key: Secret
+    package var keyPlace: SettingsPlace
+}
+
+extension ListenSettings {
+    static func all(of file: SettingsMapping) -> [ListenSettings] {
+        guard let node = file.required("listeners"), let elements = node.elements(expected: "listeners") else {
+            return []
+        }
+        if elements.isEmpty { node.fault("must hold at least one listener") }
+        var listeners: [ListenSettings] = []
+        for element in elements {
+            _ = element.section { keys in
+                let tls = keys.optional("tls").flatMap { $0.section(TLSSettings.init(reading:)) } ?? nil
+                let http2 = keys.value("http2", .boolean, default: true)
+                guard let node = keys.required("address"), let address = node.read(.listenAddress) else { return }
+                node.refuse(address, usedIn: listeners.map(\.address))
+                listeners.append(ListenSettings(address: address, http2: http2, tls: tls))
+            }
+        }
+        return listeners
+    }
+}
+
+extension SettingsNode {
+    /// Port 0 gives each listener a port of its own, so only other ports can clash.
+    func refuse(_ address: HostAndPort, usedIn others: [HostAndPort]) {
+        if address.port != 0, others.contains(address) { refuse("another listener has this address") }
+    }
+}
+
+extension TLSSettings {
+    init?(reading keys: SettingsMapping) {
+        minimumVersion = keys.value("minimum_version", .oneOf, default: .tls12)
+        let authorities = keys.optional("client_ca")
+        clientAuthorities = authorities?.readFile()
+        place = authorities?.place ?? keys.node.place
+        guard let node = keys.required("certificates"), let elements = node.elements(expected: "certificates") else {
+            return nil
+        }
+        if elements.isEmpty { node.fault("must hold at least one certificate") }
+        certificates = elements.compactMap { $0.section(TLSCertificateSettings.init(reading:)) ?? nil }
+    }
+}
+
+extension TLSCertificateSettings {
+    init?(reading keys: SettingsMapping) {
+        let (chainNode, keyNode) = (keys.required("certificate"), keys.required("key"))
+        let (chainBytes, keyBytes) = (chainNode?.readFile(), keyNode?.readFile())
+        guard let chainNode, let keyNode, let chainBytes, let keyBytes else { return nil }
+        (chain, chainPlace) = (chainBytes, chainNode.place)
+        (key, keyPlace) = (Secret(keyBytes), keyNode.place)
+    }
+}

@@ -1,0 +1,88 @@
+import HTTP1
+import NIOCore
+import NIOEmbedded
+import Testing
+
+@testable import Listener
+
+@Suite("An HTTP/2 request's body")
+struct HTTP2BodyTests {
+    @Test("What completes the announced length waits for the stream's end")
+    func lastPartWaits() throws {
+        var body = HTTP2IncomingBody()
+        _ = try body.begin(contentLength: 3, endStream: false)
+        #expect(try body.take(ByteBuffer(string: "ab"), endStream: false).body == ByteBuffer(string: "ab"))
+        #expect(try body.take(ByteBuffer(string: "c"), endStream: false).body == nil)
+        let end = try body.take(ByteBuffer(), endStream: true)
+        #expect(end.body == ByteBuffer(string: "c"))
+        #expect(end.hasEnded)
+    }
+
+    @Test("More or less than announced is refused", arguments: [["abcd"], ["abc", "d"], ["ab"], [""]])
+    func mismatch(parts: [String]) throws {
+        var body = HTTP2IncomingBody()
+        _ = try body.begin(contentLength: 3, endStream: false)
+        #expect(throws: HTTP1Fault.conflictingFraming) {
+            for (index, part) in parts.enumerated() {
+                let taken = try body.take(ByteBuffer(string: part), endStream: index == parts.count - 1)
+                #expect(!taken.hasEnded)
+            }
+        }
+    }
+
+    @Test("Without an announced length everything passes at once")
+    func unannounced() throws {
+        var body = HTTP2IncomingBody()
+        _ = try body.begin(contentLength: nil, endStream: false)
+        #expect(try body.take(ByteBuffer(string: "ab"), endStream: false).body == ByteBuffer(string: "ab"))
+        let end = try body.take(ByteBuffer(string: "c"), endStream: true)
+        #expect(end.body == ByteBuffer(string: "c"))
+        #expect(end.hasEnded)
+    }
+
+    @Test("A length of zero is believed at the end only")
+    func zero() throws {
+        var body = HTTP2IncomingBody()
+        _ = try body.begin(contentLength: 0, endStream: false)
+        #expect(body.owesEmptyEnd)
+        #expect(throws: HTTP1Fault.conflictingFraming) { try body.take(ByteBuffer(string: "a"), endStream: true) }
+    }
+}
+
+@Suite("The watch on HTTP/2 frames")
+struct HTTP2FrameWatchTests {
+    private static func frame(_ type: UInt8, stream: Int32 = 0, payload: [UInt8] = []) -> ByteBuffer {
+        var bytes = ByteBuffer()
+        bytes.writeInteger(UInt32(payload.count) << 8 | UInt32(type))
+        bytes.writeInteger(UInt8(0))
+        bytes.writeInteger(stream)
+        bytes.writeBytes(payload)
+        return bytes
+    }
+
+    @Test("It tells an error's GOAWAY from an orderly one", arguments: [(UInt8(0), false), (UInt8(11), true)])
+    func goAway(code: UInt8, failed: Bool) throws {
+        let watch = HTTP2FrameWatch()
+        let channel = EmbeddedChannel(handler: watch)
+        try channel.writeOutbound(
+            IOData.byteBuffer(Self.frame(7, payload: [0x7F, 0xFF, 0xFF, 0xFF, 0, 0, 0, code])))
+        #expect(watch.connectionHasFailed == failed)
+    }
+
+    @Test("A body that looks like a GOAWAY is a body")
+    func payload() throws {
+        let watch = HTTP2FrameWatch()
+        let channel = EmbeddedChannel(handler: watch)
+        var streams: [Int32] = []
+        watch.onData = { streams.append($0) }
+        let lookAlike = Self.frame(7, payload: [0, 0, 0, 0, 0, 0, 0, 1])
+        // SwiftNIO writes a DATA frame's header and its payload apart.
+        try channel.writeOutbound(
+            IOData.byteBuffer(
+                Self.frame(0, stream: 5, payload: Array(lookAlike.readableBytesView)).getSlice(at: 0, length: 9)
+                    ?? ByteBuffer()))
+        try channel.writeOutbound(IOData.byteBuffer(lookAlike))
+        #expect(streams == [5])
+        #expect(!watch.connectionHasFailed)
+    }
+}

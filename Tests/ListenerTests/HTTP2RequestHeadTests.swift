@@ -1,0 +1,119 @@
+import HTTP1
+import HTTPTypes
+import NIOHPACK
+import Testing
+
+@testable import Listener
+
+@Suite("An HTTP/2 request's head")
+struct HTTP2RequestHeadTests {
+    private static let standard = [
+        (":method", "GET"), (":scheme", "http"), (":authority", "api.test"), (":path", "/a?b"),
+    ]
+
+    private static func read(
+        _ headers: [(String, String)], limits: HeadLimits = HeadLimits()
+    ) throws(HTTP1Fault) -> HTTP2RequestHead {
+        try HTTP2RequestHeadReader(limits: limits, scheme: "https").read(HPACKHeaders(headers))
+    }
+
+    @Test("It becomes what HTTP/1.1's would be, with the listener's scheme")
+    func becomesRequest() throws {
+        let head = try Self.read(Self.standard + [("content-length", "12"), ("x-colour", "blue")])
+        #expect(head.request.method == .get)
+        #expect(head.request.scheme == "https")
+        #expect(head.request.authority == "api.test")
+        #expect(head.request.path == "/a?b")
+        #expect(head.contentLength == 12)
+        #expect(head.request.headerFields.map(\.name.rawName) == ["Content-Length", "x-colour"])
+    }
+
+    @Test("Cookie crumbs are joined where the first one stood")
+    func joinsCookies() throws {
+        let crumbs = [("cookie", "a=1"), ("x-between", "1"), ("cookie", "b=2"), ("cookie", "c=3")]
+        let fields = try Self.read(Self.standard + crumbs).request.headerFields
+        #expect(fields.map(\.value) == ["a=1; b=2; c=3", "1"])
+    }
+
+    @Test("Host stands in for :authority, and is never forwarded beside it")
+    func takesHost() throws {
+        let withoutAuthority = Self.standard.filter { $0.0 != ":authority" }
+        let head = try Self.read(withoutAuthority + [("host", "Api.test")])
+        #expect(head.request.authority == "Api.test")
+        #expect(head.request.headerFields.isEmpty)
+        #expect(try Self.read(Self.standard + [("host", "API.test")]).request.authority == "api.test")
+        #expect(throws: HTTP1Fault.malformedHost) { try Self.read(Self.standard + [("host", "other.test")]) }
+        #expect(throws: HTTP1Fault.missingHost) { try Self.read(withoutAuthority) }
+    }
+
+    private static func standard(without name: String, with value: String? = nil) -> [(String, String)] {
+        standard.compactMap { $0.0 == name ? value.map { (name, $0) } : $0 }
+    }
+
+    @Test(
+        "What HTTP/1.1 could not carry is refused",
+        arguments: [
+            (standard(without: ":method"), HTTP1Fault.malformedRequestLine),
+            (standard(without: ":scheme"), .malformedRequestLine),
+            (standard(without: ":path"), .malformedRequestLine),
+            (standard(without: ":method", with: "GET /x HTTP/1.1"), .malformedRequestLine),
+            (standard(without: ":method", with: "CONNECT"), .malformedRequestLine),
+            (standard(without: ":scheme", with: "ftp"), .malformedRequestLine),
+            (standard(without: ":authority", with: "a@b"), .malformedHost),
+            (standard(without: ":authority", with: "a/b"), .malformedHost),
+            (standard(without: ":authority", with: ""), .malformedHost),
+            (standard(without: ":path", with: ""), .malformedTarget),
+            (standard(without: ":path", with: "a"), .malformedTarget),
+            (standard(without: ":path", with: "*"), .malformedTarget),
+            (standard(without: ":path", with: "/a b"), .malformedTarget),
+            (standard(without: ":path", with: "/a\r\nx: y"), .malformedTarget),
+            (standard(without: ":path", with: "/é"), .malformedTarget),
+            (standard + [(":path", "/b")], .malformedField),
+            (standard + [("x-a", "1"), (":path", "/b")], .malformedField),
+            (standard + [(":status", "200")], .malformedField),
+            (standard + [(":protocol", "websocket")], .malformedField),
+            (standard + [("X-A", "1")], .malformedField),
+            (standard + [("x a", "1")], .malformedField),
+            (standard + [("x:a", "1")], .malformedField),
+            (standard + [("", "1")], .malformedField),
+            (standard + [("x-a", " 1")], .malformedField),
+            (standard + [("x-a", "1\t")], .malformedField),
+            (standard + [("x-a", "1\r\n2")], .malformedField),
+            (standard + [("x-a", "1\n2")], .malformedField),
+            (standard + [("x-a", "1\u{0}2")], .malformedField),
+            (standard + [("connection", "close")], .malformedField),
+            (standard + [("keep-alive", "5")], .malformedField),
+            (standard + [("proxy-connection", "close")], .malformedField),
+            (standard + [("transfer-encoding", "chunked")], .malformedField),
+            (standard + [("upgrade", "websocket")], .malformedField),
+            (standard + [("te", "gzip")], .malformedField),
+            (standard + [("host", "api.test"), ("host", "api.test")], .malformedHost),
+            (standard + [("content-length", "1"), ("content-length", "1")], .malformedContentLength),
+            (standard + [("content-length", "+1")], .malformedContentLength),
+            (standard + [("content-length", "")], .malformedContentLength),
+            (standard + [("expect", "202-accepted")], .unsupportedExpectation),
+        ] as [([(String, String)], HTTP1Fault)])
+    func refuses(headers: [(String, String)], fault: HTTP1Fault) {
+        #expect(throws: fault) { try Self.read(headers) }
+    }
+
+    @Test("Its size is counted as HTTP/1.1 would")
+    func limits() throws {
+        let limits = HeadLimits(requestLine: 30, fieldLine: 40, head: 160, fieldCount: 3)
+        let fields = (1...3).map { ("x-\($0)", "1") }
+        #expect(throws: Never.self) { try Self.read(Self.standard + fields, limits: limits) }
+        #expect(throws: HTTP1Fault.tooManyFields) {
+            try Self.read(Self.standard + fields + [("x-4", "1")], limits: limits)
+        }
+        #expect(throws: HTTP1Fault.fieldsTooLarge) {
+            try Self.read(Self.standard + [("x-1", String(repeating: "1", count: 40))], limits: limits)
+        }
+        #expect(throws: HTTP1Fault.fieldsTooLarge) {
+            try Self.read(Self.standard + fields.map { ($0.0, String(repeating: "1", count: 30)) }, limits: limits)
+        }
+        #expect(throws: HTTP1Fault.targetTooLong) {
+            let path = "/" + String(repeating: "a", count: 20)
+            _ = try Self.read(Self.standard(without: ":path", with: path), limits: limits)
+        }
+    }
+}
