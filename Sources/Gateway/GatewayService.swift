@@ -213,9 +213,10 @@ package struct GatewayService: Service {
             head: HeadLimits(
                 requestLine: limits.requestLineBytes, fieldLine: limits.headerLineBytes, head: limits.headerBytes,
                 fieldCount: limits.headerCount),
-            headTimeout: TimeAmount(limits.headerTimeout), bodyIdleTimeout: TimeAmount(limits.bodyIdleTimeout),
+            handshakeTimeout: TimeAmount(limits.handshakeTimeout), headTimeout: TimeAmount(limits.headerTimeout),
+            bodyIdleTimeout: TimeAmount(limits.bodyIdleTimeout),
             keepAliveTimeout: TimeAmount(limits.keepAliveTimeout),
-            connections: limits.connections, tls: tls, http2: listener.http2)
+            connections: limits.connections, proxies: listener.proxies, tls: tls, http2: listener.http2)
     }
 
     // MARK: Serve and stop

@@ -19,24 +19,26 @@ final class ExchangeHandler: ChannelDuplexHandler {
     }
 
     private let service: any RequestService
+    private let peer: String
     private let isStream: Bool
     private var context: ChannelHandlerContext?
-    private var peer = ""
     private var state = State.idle
     private var exchange: UInt64 = 0
     private var responseIsOpen = false
     private var bodyIsPaused = false
     private var readIsPending = false
 
-    /// - Parameter isStream: whether it serves one of several streams of a connection, which is counted elsewhere.
-    init(_ service: any RequestService, isStream: Bool = false) {
+    /// - Parameters:
+    ///   - peer: the client's address.
+    ///   - isStream: whether it serves one of several streams of a connection, which is counted elsewhere.
+    init(_ service: any RequestService, peer: String, isStream: Bool = false) {
         self.service = service
+        self.peer = peer
         self.isStream = isStream
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        peer = context.channel.remoteAddress?.ipAddress ?? "unix"
         if !isStream { service.connectionOpened() }
     }
 

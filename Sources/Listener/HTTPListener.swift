@@ -49,6 +49,8 @@ package final class HTTPListener: Sendable {
                 let isAdmitted = open.admit(channel)
                 return channel.eventLoop.makeCompletedFuture {
                     guard isAdmitted else {
+                        service(channel.eventLoop).refuseConnection(
+                            .limit, peer: channel.remoteAddress?.ipAddress ?? "unknown")
                         guard settings.tls == nil else { throw ChannelError.eof }
                         return try channel.pipeline.syncOperations.addHandler(TurnAwayHandler())
                     }

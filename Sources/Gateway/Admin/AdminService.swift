@@ -61,6 +61,7 @@ final class AdminService: RequestService {
         Self.refusal(Refusal(fault))
     }
 
+    func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {}
     func connectionOpened() {}
     func connectionClosed() {}
 }

@@ -1,4 +1,5 @@
 internal import HTTP1
+internal import Listener
 internal import Pipeline
 internal import Telemetry
 internal import Upstream
@@ -11,7 +12,7 @@ enum GatewayMetrics {
         let labels = MetricsLabels(
             routes: plan.gate.routes.routes.map(\.name), upstreams: plan.upstreams.map(\.name),
             servers: plan.upstreams.map { upstream in upstream.servers.map(\.name) },
-            denialReasons: reasons)
+            denialReasons: reasons, connectionRefusals: ConnectionRefusal.allCases.map(\.rawValue))
         return MetricsRegistry(labels: labels) {
             MetricsReadings(
                 keySets: plan.keyServices.map(reading), accessLogDropped: plan.accessLog?.dropped ?? 0,

@@ -88,6 +88,18 @@ final class LoopService: RequestService {
         return (head, body)
     }
 
+    func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {
+        metrics.connectionRefused(refusal.rawValue)
+        // Anyone may come when there is no room. What trusted proxies get wrong is worth a line.
+        guard refusal != .limit else { return }
+        let now = WallClock.milliseconds()
+        recorder?.record(
+            AccessRecord(
+                time: now, requestID: makeRequestID(at: now), clientAddress: peer, method: "-", target: "-",
+                // What nginx logs where it closes without an answer; no response carries this status.
+                status: 444, bytesSent: 0, duration: 0, denialReason: refusal.rawValue))
+    }
+
     func connectionOpened() { metrics.connectionOpened() }
     func connectionClosed() { metrics.connectionClosed() }
 

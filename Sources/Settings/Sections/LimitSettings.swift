@@ -1,5 +1,7 @@
 /// What a client may take of the gateway's time and memory.
 package struct LimitSettings: Sendable {
+    /// For a PROXY header, and then for a TLS handshake.
+    package var handshakeTimeout: Duration
     /// From a request's first byte (or the connection's start) to the end of its head.
     package var headerTimeout: Duration
     /// Between two reads of a request's body.
@@ -21,6 +23,7 @@ package struct LimitSettings: Sendable {
 
 extension LimitSettings {
     init(reading keys: SettingsMapping) {
+        handshakeTimeout = keys.value("handshake_timeout", .wait, default: .seconds(10))
         headerTimeout = keys.value("header_timeout", .wait, default: .seconds(10))
         bodyIdleTimeout = keys.value("body_idle_timeout", .wait, default: .seconds(30))
         keepAliveTimeout = keys.value("keep_alive_timeout", .wait, default: .seconds(75))

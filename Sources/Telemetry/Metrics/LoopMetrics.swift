@@ -20,10 +20,12 @@ package final class LoopMetrics: Sendable {
     let bytesSent = Counter()
     let connectionsAccepted = Counter()
     let connectionsOpen = Counter()
+    let connectionsRefused: CounterFamily
     let tokenCacheHits = Counter()
     let tokenCacheMisses = Counter()
 
     private let denialIndexes: [String: Int]
+    private let refusalIndexes: [String: Int]
     private let directIndexes: [String: Int]
     private let noRoute: Int
 
@@ -42,6 +44,8 @@ package final class LoopMetrics: Sendable {
         serverEjections = CounterFamily(count: servers + 1)
         serverInFlight = CounterFamily(count: servers + 1)
         serverAbsent = CounterFamily(count: servers + 1)
+        connectionsRefused = CounterFamily(count: labels.connectionRefusals.count + 1)
+        refusalIndexes = Self.indexes(of: labels.connectionRefusals)
         denialIndexes = Self.indexes(of: labels.denialReasons)
         directIndexes = Self.indexes(of: labels.directCognitoOperations)
     }
@@ -83,6 +87,11 @@ package final class LoopMetrics: Sendable {
     package func connectionOpened() {
         connectionsAccepted.add()
         connectionsOpen.add()
+    }
+
+    /// A connection was not let in, for a reason of the closed list.
+    package func connectionRefused(_ reason: String) {
+        connectionsRefused.add(at: refusalIndexes[reason] ?? refusalIndexes.count)
     }
 
     package func connectionClosed() { connectionsOpen.add(-1) }

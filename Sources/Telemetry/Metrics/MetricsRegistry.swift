@@ -75,6 +75,9 @@ package final class MetricsRegistry: Sendable {
         text.single(
             "gatehouse_client_connections_open", .gauge, "Connections of clients that are open.",
             sum(loops, \.connectionsOpen))
+        text.family(
+            "gatehouse_client_connections_refused_total", "Connections of clients that were not let in, by reason.",
+            label: "reason", values: labels.connectionRefusals, other: nil, sum(loops, \.connectionsRefused))
         text.single(
             "gatehouse_client_received_bytes_total", .counter, "Bytes read from clients.", sum(loops, \.bytesReceived))
         text.single(
