@@ -153,12 +153,14 @@ package struct GatewayService: Service {
         _ plan: ServingPlan, _ curls: [NIOLoopBound<CurlLoop>], _ metrics: MetricsRegistry
     ) async throws -> [NIOLoopBound<LoopService>] {
         var services: [NIOLoopBound<LoopService>] = []
+        let requestsInFlight = RequestsInFlight(limit: settings.limits.requests)
         for curl in curls {
             let loopMetrics = metrics.makeLoopMetrics()
             services.append(
                 try await curl.eventLoop.submit {
                     NIOLoopBound(
-                        LoopService(plan: plan, curl: curl.value, metrics: loopMetrics),
+                        LoopService(
+                            plan: plan, curl: curl.value, metrics: loopMetrics, requestsInFlight: requestsInFlight),
                         eventLoop: curl.eventLoop)
                 }.get())
         }
@@ -216,7 +218,15 @@ package struct GatewayService: Service {
             handshakeTimeout: TimeAmount(limits.handshakeTimeout), headTimeout: TimeAmount(limits.headerTimeout),
             bodyIdleTimeout: TimeAmount(limits.bodyIdleTimeout),
             keepAliveTimeout: TimeAmount(limits.keepAliveTimeout),
-            connections: limits.connections, proxies: listener.proxies, tls: tls, http2: listener.http2)
+            connections: limits.connections, proxies: listener.proxies, tls: tls,
+            http2: listener.http2 ? http2Limits : nil)
+    }
+
+    private var http2Limits: HTTP2Limits {
+        let limits = settings.limits.http2
+        return HTTP2Limits(
+            streams: limits.streams, resets: limits.resets, resetWindow: TimeAmount(limits.resetWindow),
+            continuationFrames: limits.continuationFrames)
     }
 
     // MARK: Serve and stop

@@ -24,7 +24,7 @@ struct ConnectionPipeline {
 
     private func addProtocols(to pipeline: ChannelPipeline.SynchronousOperations, peer: String) throws {
         if let tls = settings.tls { try pipeline.addHandler(tls.makeHandler()) }
-        guard settings.tls != nil || settings.http2 else { return try addHTTP1(to: pipeline, peer) }
+        guard settings.tls != nil || settings.http2 != nil else { return try addHTTP1(to: pipeline, peer) }
         let selector = ProtocolSelector(isTLS: settings.tls != nil, settings: settings, connections: connections) {
             wireProtocol, context in
             switch wireProtocol {
@@ -45,12 +45,14 @@ struct ConnectionPipeline {
 
     private func addHTTP2(to context: ChannelHandlerContext, _ peer: String) throws {
         let pipeline = context.pipeline.syncOperations
+        // ALPN offers HTTP/2 only where it is on.
+        let limits = settings.http2 ?? HTTP2Limits()
         let frames = HTTP2FrameWatch()
         let connection = HTTP2Connection(settings, frames: frames, service: service, connections: connections)
         let streams = NIOLoopBound((pipeline: self, connection: connection), eventLoop: context.eventLoop)
         let handler = NIOHTTP2Handler(
-            mode: .server, eventLoop: context.eventLoop, connectionConfiguration: .listener(settings),
-            streamConfiguration: .listener
+            mode: .server, eventLoop: context.eventLoop, connectionConfiguration: .listener(settings.head, limits),
+            streamConfiguration: .listener(limits)
         ) { stream in
             stream.eventLoop.makeCompletedFuture {
                 let (pipeline, connection) = streams.value

@@ -21,14 +21,15 @@ package struct ListenerSettings: Sendable {
     package var proxies: [IPNetwork]
     /// Nil: the listener speaks without TLS.
     package var tls: ListenerTLS?
-    /// Whether HTTP/2 is spoken: negotiated over TLS, else with clients that begin with its preface.
-    package var http2: Bool
+    /// Nil: only HTTP/1.1 is spoken. Else HTTP/2 as well: negotiated over TLS, else with clients that begin with its
+    /// preface.
+    package var http2: HTTP2Limits?
 
     package init(
         host: String, port: Int, head: HeadLimits = HeadLimits(),
         handshakeTimeout: TimeAmount = .seconds(10), headTimeout: TimeAmount = .seconds(10),
         bodyIdleTimeout: TimeAmount = .seconds(30), keepAliveTimeout: TimeAmount = .seconds(75),
-        connections: Int = 10_000, proxies: [IPNetwork] = [], tls: ListenerTLS? = nil, http2: Bool = false
+        connections: Int = 10_000, proxies: [IPNetwork] = [], tls: ListenerTLS? = nil, http2: HTTP2Limits? = nil
     ) {
         self.host = host
         self.port = port

@@ -32,7 +32,7 @@ enum GatewayMetrics {
         let gate = [
             "token-missing", "repeated-authorization", "no-route", "method-not-allowed", "keys-unavailable",
             "identity-too-large", "direct-cognito", "client-disconnected", "body-too-large", "request-timeout",
-            "cors-not-allowed",
+            "cors-not-allowed", "overloaded",
         ]
         let all =
             gate + UpstreamFault.reasons + RejectReason.allCases.map(\.rawValue) + PathFault.allCases.map(\.rawValue)

@@ -84,6 +84,11 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         }
     }
 
+    /// The gateway has as many requests as it takes at once. Whatever is asked for is not looked at.
+    func turnAway() {
+        refuse(.retryLater(.serviceUnavailable, after: 1, reason: "overloaded"))
+    }
+
     private func lookUpKeys(_ issuerIndex: Int, _ keyID: String) {
         let keys = service.plan.keyServices[issuerIndex]
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)

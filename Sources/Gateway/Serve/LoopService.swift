@@ -15,16 +15,19 @@ final class LoopService: RequestService {
     let tokens: TokenCache
     let metrics: LoopMetrics
     let recorder: AccessRecorder?
+    private let requestsInFlight: RequestsInFlight
     private let curl: CurlLoop
     private(set) var keySets: [KeySet?]
     private var random: FastRandom
 
+    /// - Parameter requestsInFlight: what all event loops count together.
     /// - Precondition: on `curl`'s event loop.
-    init(plan: ServingPlan, curl: CurlLoop, metrics: LoopMetrics) {
+    init(plan: ServingPlan, curl: CurlLoop, metrics: LoopMetrics, requestsInFlight: RequestsInFlight) {
         self.eventLoop = curl.eventLoop
         self.plan = plan
         self.curl = curl
         self.metrics = metrics
+        self.requestsInFlight = requestsInFlight
         self.pools = plan.upstreams.indices.map { Self.pool($0, plan, curl, metrics) }
         self.tokens = TokenCache()
         self.keySets = Array(repeating: nil, count: plan.keyServices.count)
@@ -68,8 +71,9 @@ final class LoopService: RequestService {
     // MARK: RequestService
 
     func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
+        let hasRoom = requestsInFlight.begin()
         let exchange = Exchange(request, writer, service: self)
-        exchange.decide()
+        if hasRoom { exchange.decide() } else { exchange.turnAway() }
         return exchange
     }
 
@@ -78,6 +82,7 @@ final class LoopService: RequestService {
         let now = WallClock.milliseconds()
         let requestID = makeRequestID(at: now)
         let (head, body) = refusal.answer(requestID: requestID)
+        _ = requestsInFlight.begin()
         metrics.requestBegan()
         record(
             AccessRecord(
@@ -136,6 +141,7 @@ final class LoopService: RequestService {
 
     /// Counts and logs a request that has ended.
     func record(_ record: consuming AccessRecord, routeIndex: Int?) {
+        requestsInFlight.end()
         metrics.requestEnded(
             route: routeIndex, status: record.status, duration: record.duration,
             upstreamDuration: record.upstreamDuration)

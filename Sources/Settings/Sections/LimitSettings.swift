@@ -19,6 +19,20 @@ package struct LimitSettings: Sendable {
     package var tokenBytes: Int
     /// Open connections of clients, all event loops together.
     package var connections: Int
+    /// Requests whose response has not ended, all event loops together; more are told 503 at once.
+    package var requests: Int
+    package var http2: HTTP2LimitSettings
+}
+
+/// What a client may do on one HTTP/2 connection.
+package struct HTTP2LimitSettings: Sendable {
+    /// Open at once.
+    package var streams: Int
+    /// Streams that the client resets, or brings the gateway to reset, within ``resetWindow``.
+    package var resets: Int
+    package var resetWindow: Duration
+    /// In a row, for one header block.
+    package var continuationFrames: Int
 }
 
 extension LimitSettings {
@@ -35,5 +49,16 @@ extension LimitSettings {
         requestLineBytes = keys.value("request_line_bytes", .size(256...(1 << 20)), default: 8 << 10)
         tokenBytes = keys.value("token_bytes", .size(512...(1 << 16)), default: 8 << 10)
         connections = keys.value("connections", .integer(1...10_000_000), default: 10_000)
+        requests = keys.value("requests", .integer(1...10_000_000), default: 10_000)
+        http2 = keys.section("http2", HTTP2LimitSettings.init(reading:))
+    }
+}
+
+extension HTTP2LimitSettings {
+    init(reading keys: SettingsMapping) {
+        streams = keys.value("streams", .integer(1...100_000), default: 100)
+        resets = keys.value("resets", .integer(1...1_000_000), default: 200)
+        resetWindow = keys.value("reset_window", .wait, default: .seconds(30))
+        continuationFrames = keys.value("continuation_frames", .integer(1...1000), default: 8)
     }
 }
