@@ -126,12 +126,12 @@ final class ExchangeHandler: ChannelDuplexHandler {
         context?.flush()
     }
 
-    func end(_ exchange: UInt64) {
+    func end(_ exchange: UInt64, trailers: HTTPFields? = nil) {
         guard exchange == self.exchange, responseIsOpen, let context else { return }
         responseIsOpen = false
         state = .answered
         bodyIsPaused = false
-        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        context.writeAndFlush(wrapOutboundOut(.end(trailers)), promise: nil)
         releaseRead()
     }
 

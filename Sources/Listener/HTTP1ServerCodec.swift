@@ -228,7 +228,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
         switch unwrapOutboundIn(data) {
         case .head(let head): writeHead(head)
         case .body(let body): writeBody(body, context)
-        case .end: writeEnd(context)
+        case .end(let trailers): writeEnd(trailers, context)
         }
         promise?.succeed()
     }
@@ -282,9 +282,9 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
         context.flush()
     }
 
-    private func writeEnd(_ context: ChannelHandlerContext) {
+    private func writeEnd(_ trailers: HTTPFields?, _ context: ChannelHandlerContext) {
         guard let current = outstanding else { return }
-        let isWhole = encoder.writeEnd(to: &output)
+        let isWhole = encoder.writeEnd(trailers: trailers, to: &output)
         writeOutput(context)
         guard isWhole else {
             context.close(promise: nil)

@@ -95,8 +95,9 @@ package struct ResponseBodyWriter: ~Copyable {
         self.stream = ResponseStream(handler, exchange: exchange)
     }
 
-    package consuming func end() {
-        stream.handler.end(stream.exchange)
+    /// - Parameter trailers: are dropped where the response's framing has no place for them.
+    package consuming func end(trailers: HTTPFields? = nil) {
+        stream.handler.end(stream.exchange, trailers: trailers)
     }
 
     /// Ends the connection, so that the client sees an error and not a clean end.

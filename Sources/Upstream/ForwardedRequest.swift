@@ -11,6 +11,8 @@ package struct ForwardedRequest {
     let isHead: Bool
     /// RFC 9110 §9.2.2.
     let isIdempotent: Bool
+    /// The client said that it takes a response's trailers.
+    let takesTrailers: Bool
 
     /// - Parameter framing: `none`, `length` or `chunked`, by what the client sends.
     package init(_ permit: borrowing Permit, framing: BodyFraming) {
@@ -23,20 +25,30 @@ package struct ForwardedRequest {
             }
         var head = ByteBuffer()
         head.reserveCapacity(minimumWritableBytes: 1024)
-        Self.write(permit, framing, to: &head)
+        takesTrailers = Self.write(permit, framing, to: &head)
         self.head = head
     }
 
-    private static func write(_ permit: borrowing Permit, _ framing: BodyFraming, to head: inout ByteBuffer) {
+    /// - Returns: ``takesTrailers``.
+    private static func write(
+        _ permit: borrowing Permit, _ framing: BodyFraming, to head: inout ByteBuffer
+    ) -> Bool {
+        var takesTrailers = false
         head.writeString(permit.request.method.rawValue)
         head.writeStaticString(" ")
         head.writeString(permit.target)
         head.writeStaticString(" HTTP/1.1\r\nHost: ")
         head.writeString(permit.request.authority ?? "")
         head.writeStaticString("\r\n")
-        for field in permit.request.headerFields where permit.passes(field) {
-            head.writeFieldLine(field)
+        for field in permit.request.headerFields {
+            if permit.passes(field) {
+                head.writeFieldLine(field)
+            } else if field.name == .te, field.value.namesTrailers {
+                takesTrailers = true
+            }
         }
+        // RFC 9110 §10.1.4: TE is for one connection, and says so.
+        if takesTrailers { head.writeStaticString("TE: trailers\r\nConnection: TE\r\n") }
         switch framing {
         case .length(let length):
             head.writeStaticString("Content-Length: ")
@@ -52,9 +64,17 @@ package struct ForwardedRequest {
         }
         head.writeBytes(permit.lines)
         head.writeStaticString("\r\n")
+        return takesTrailers
     }
 
     private static func expectsContent(_ method: HTTPRequest.Method) -> Bool {
         method == .post || method == .put || method == .patch
+    }
+}
+
+extension String {
+    /// Whether `trailers` is among the members of a TE field (RFC 9110 §10.1.4). It has no parameters.
+    fileprivate var namesTrailers: Bool {
+        split(separator: ",").contains { $0.filter { $0 != " " && $0 != "\t" }.lowercased() == "trailers" }
     }
 }

@@ -162,11 +162,14 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         stream?.flush()
     }
 
-    func upstreamFinished() {
+    func upstreamFinished(trailers: HTTPFields?) {
         stopUpstreamClock()
         state = .done
         record()
-        bodyWriter.take()?.end()
+        let passed = routeIndex.flatMap { index in
+            trailers.flatMap { service.plan.gate.trailersForClient($0, ofRoute: index) }
+        }
+        bodyWriter.take()?.end(trailers: passed)
     }
 
     func upstreamFailed(_ fault: UpstreamFault) {

@@ -170,7 +170,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, TimedConnection {
             switch unwrapOutboundIn(data) {
             case .head(let head): writeHead(head, context)
             case .body(let body): writeBody(body, context)
-            case .end: writeEnd(context)
+            case .end(let trailers): writeEnd(trailers, context)
             }
         }
         promise?.succeed()
@@ -202,9 +202,13 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, TimedConnection {
         context.flush()
     }
 
-    private func writeEnd(_ context: ChannelHandlerContext) {
+    private func writeEnd(_ trailers: HTTPFields?, _ context: ChannelHandlerContext) {
         // A body shorter than was announced must not look like a whole one.
         guard outgoing.end() else { return reset(.internalError, context) }
+        if let trailers, outgoing.hasBody {
+            writeUnwritten(context)
+            unwritten = .headers(.init(headers: HPACKHeaders(trailers: trailers)))
+        }
         switch unwritten {
         case .headers(var headers)?:
             headers.endStream = true

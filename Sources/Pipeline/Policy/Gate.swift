@@ -72,6 +72,11 @@ package struct Gate: Sendable {
     /// What a route changes on the way.
     package func treatment(ofRoute index: Int) -> RouteTreatment? { treatments[index] }
 
+    /// A backend's trailers as a client that asked for them gets them; nil where nothing is left.
+    package func trailersForClient(_ fields: HTTPFields, ofRoute index: Int) -> HTTPFields? {
+        TrailerFields.forClient(fields, inbound: inbound[index], rules: treatments[index]?.responseHeaders)
+    }
+
     /// Decides about a request.
     ///
     /// - Parameters:
