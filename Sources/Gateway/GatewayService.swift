@@ -81,14 +81,16 @@ package struct GatewayService: Service {
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
             accessLog: accessLog)
         let isDraining = AtomicFlag()
-        let metrics = GatewayMetrics.registry(plan, directory, isDraining)
+        let readiness = Readiness(upstreams, directory, isDraining)
+        let metrics = GatewayMetrics.registry(plan, readiness)
         directory.set(try await services(plan, curls, metrics))
         let listeners = try await bind(group, directory)
-        let admin = try await bindAdmin(group, metrics, directory, isDraining)
+        let admin = try await bindAdmin(group, metrics, readiness)
         onReady(listeners.compactMap(\.localAddress), admin.localAddress)
         return Running(
             directory: directory, keyServices: keyServices,
-            healthCheckers: try await healthCheckers(upstreams, curls, directory), listeners: listeners, admin: admin,
+            healthCheckers: try await healthCheckers(upstreams, curls, directory, readiness), listeners: listeners,
+            admin: admin,
             accessLog: accessLog,
             isDraining: isDraining)
     }
@@ -126,7 +128,8 @@ package struct GatewayService: Service {
 
     /// One for each server of the upstreams that want it; what it finds all loops hear.
     private func healthCheckers(
-        _ upstreams: [Upstream.UpstreamSettings], _ curls: [NIOLoopBound<CurlLoop>], _ directory: LoopDirectory
+        _ upstreams: [Upstream.UpstreamSettings], _ curls: [NIOLoopBound<CurlLoop>], _ directory: LoopDirectory,
+        _ readiness: Readiness
     ) async throws -> [HealthChecker] {
         var checkers: [HealthChecker] = []
         for (index, upstream) in upstreams.enumerated() {
@@ -142,6 +145,7 @@ package struct GatewayService: Service {
                         logger.log(
                             level: isHealthy ? .notice : .warning, isHealthy ? "server healthy" : "server unhealthy",
                             metadata: ["upstream": "\(upstream.name)", "server": "\(server.name)"])
+                        readiness.found(isHealthy: isHealthy, server: number, ofUpstream: index)
                         directory.publish(isHealthy: isHealthy, server: number, ofUpstream: index)
                     })
             }
@@ -184,12 +188,11 @@ package struct GatewayService: Service {
     }
 
     private func bindAdmin(
-        _ group: MultiThreadedEventLoopGroup, _ metrics: MetricsRegistry, _ directory: LoopDirectory,
-        _ isDraining: AtomicFlag
+        _ group: MultiThreadedEventLoopGroup, _ metrics: MetricsRegistry, _ readiness: Readiness
     ) async throws -> HTTPListener {
         let plain = ListenSettings(address: settings.adminAddress, http2: false, tls: nil)
         return try await bind(plain, nil, group) { _ in
-            AdminService(metrics: metrics, directory: directory, isDraining: isDraining)
+            AdminService(metrics: metrics, readiness: readiness)
         }
     }
 

@@ -7,13 +7,11 @@ internal import Telemetry
 /// The admin listener: liveness, readiness and metrics.
 final class AdminService: RequestService {
     private let metrics: MetricsRegistry
-    private let directory: LoopDirectory
-    private let isDraining: AtomicFlag
+    private let readiness: Readiness
 
-    init(metrics: MetricsRegistry, directory: LoopDirectory, isDraining: AtomicFlag) {
+    init(metrics: MetricsRegistry, readiness: Readiness) {
         self.metrics = metrics
-        self.directory = directory
-        self.isDraining = isDraining
+        self.readiness = readiness
     }
 
     func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
@@ -31,17 +29,10 @@ final class AdminService: RequestService {
         switch path {
         case "/healthz": return Self.text(.ok, "ok\n")
         case "/metrics": return Self.text(.ok, metrics.render(), type: MetricsRegistry.contentType)
-        default: return readiness()
+        default:
+            let report = readiness.report
+            return Self.text(report.isReady ? .ok : .serviceUnavailable, report.text)
         }
-    }
-
-    /// Ready means: not draining, and able to verify tokens of every issuer.
-    private func readiness() -> (HTTPResponse, ByteBuffer) {
-        if isDraining.isSet { return Self.text(.serviceUnavailable, "draining\n") }
-        guard directory.keySetsHeld.allSatisfy({ $0 }) else {
-            return Self.text(.serviceUnavailable, "waiting for key sets\n")
-        }
-        return Self.text(.ok, "ready\n")
     }
 
     private static func text(

@@ -6,9 +6,7 @@ internal import Upstream
 
 /// The metrics of this gateway: labels that are fixed from the start, and what is read when they are asked for.
 enum GatewayMetrics {
-    static func registry(
-        _ plan: ServingPlan, _ directory: LoopDirectory, _ isDraining: AtomicFlag
-    ) -> MetricsRegistry {
+    static func registry(_ plan: ServingPlan, _ readiness: Readiness) -> MetricsRegistry {
         let labels = MetricsLabels(
             routes: plan.gate.routes.routes.map(\.name), upstreams: plan.upstreams.map(\.name),
             servers: plan.upstreams.map { upstream in upstream.servers.map(\.name) },
@@ -16,7 +14,7 @@ enum GatewayMetrics {
         return MetricsRegistry(labels: labels) {
             MetricsReadings(
                 keySets: plan.keyServices.map(reading), accessLogDropped: plan.accessLog?.dropped ?? 0,
-                isReady: !isDraining.isSet && directory.keySetsHeld.allSatisfy { $0 })
+                isReady: readiness.report.isReady)
         }
     }
 
