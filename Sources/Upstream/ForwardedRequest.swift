@@ -1,12 +1,12 @@
 package import HTTP1
 internal import HTTPTypes
-internal import NIOCore
+package import NIOCore
 package import Pipeline
 
 /// A request as the backend gets it: its head in wire form and what is to follow. Only a ``Pipeline/Permit`` makes one.
 package struct ForwardedRequest {
     /// Request line and fields, ready to be sent, and sent again for a retry.
-    let head: ByteBuffer
+    private(set) var head: ByteBuffer
     let framing: BodyFraming
     let isHead: Bool
     /// RFC 9110 §9.2.2.
@@ -14,8 +14,10 @@ package struct ForwardedRequest {
     /// The client said that it takes a response's trailers.
     let takesTrailers: Bool
 
-    /// - Parameter framing: `none`, `length` or `chunked`, by what the client sends.
-    package init(_ permit: borrowing Permit, framing: BodyFraming) {
+    /// - Parameters:
+    ///   - framing: `none`, `length` or `chunked`, by what the client sends.
+    ///   - buffer: what to write into; its contents are of no more use.
+    package init(_ permit: borrowing Permit, framing: BodyFraming, buffer: consuming ByteBuffer = ByteBuffer()) {
         self.framing = framing
         self.isHead = permit.request.method == .head
         self.isIdempotent =
@@ -23,10 +25,16 @@ package struct ForwardedRequest {
             case .get, .head, .put, .delete, .options: true
             default: false
             }
-        var head = ByteBuffer()
-        head.reserveCapacity(minimumWritableBytes: 1024)
-        takesTrailers = Self.write(permit, framing, to: &head)
-        self.head = head
+        buffer.clear(minimumCapacity: 1024)
+        takesTrailers = Self.write(permit, framing, to: &buffer)
+        self.head = buffer
+    }
+
+    /// Takes the head out, which is not to be sent again.
+    mutating func takeHead() -> ByteBuffer {
+        let spent = head
+        head = ByteBuffer()
+        return spent
     }
 
     /// - Returns: ``takesTrailers``.
