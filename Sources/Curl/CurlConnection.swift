@@ -119,6 +119,8 @@ package final class CurlConnection: CurlTransfer {
             return 0
         }
         refused = nil
+        // What the other side said before it closed is to be looked for, announced or not.
+        if result != CURLE_OK { isDrained = false }
         try result.check()
         return sent
     }

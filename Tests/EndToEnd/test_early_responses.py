@@ -56,6 +56,19 @@ def test_an_http_1_1_client_that_still_sends_gets_the_whole_response(gateway, re
     assert script is refuse_and_close or recorder.connection_of(request).closed_by_peer.wait(5)
 
 
+def test_what_a_backend_said_before_it_closed_a_pooled_connection_is_passed_on(start_gateway, own_recorder):
+    gateway = start_gateway({"threads": 1})
+    own_recorder.on(TARGET, refuse_and_close)
+    for _ in range(20):
+        with raw.RawConnection(gateway.port) as connection:
+            assert connection.request("GET", "/recorded/public/x").status == 200
+            connection.send(raw.request_bytes("POST", TARGET, {"Content-Length": str(1 << 40)}))
+            sender = client_that_never_stops(connection, bytes(65536))
+            response = connection.response()
+            assert (response.status, response.body) == (413, b"too large for me")
+        sender.join(10)
+
+
 def test_http_2_streams_that_are_answered_early_end_without_an_error(gateway, recorder):
     recorder.on(TARGET, refuse)
     with H2Connection(gateway.port) as connection:
