@@ -39,9 +39,8 @@ package final class HTTPListener: Sendable {
             .serverChannelOption(.backlog, value: 1024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelInitializer { channel in
-                // Without descriptors to accept with, accepting pauses; else it would be tried without end.
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(AcceptBackoffHandler())
+                    try channel.pipeline.syncOperations.addHandler(AcceptPauseHandler())
                 }
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
