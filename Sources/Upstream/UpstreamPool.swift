@@ -29,6 +29,7 @@ package final class UpstreamPool {
     private var isInTransition = false
     private var active: [UpstreamExchange] = []
     private var sweep: RepeatedTask?
+    private var isClosed = false
     /// Exchanges that had their turn at receiving and have more to receive.
     private var continuing: [UpstreamExchange] = []
     private var isContinuing = false
@@ -59,10 +60,7 @@ package final class UpstreamPool {
         budget = RetryBudget(percent: settings.retryPercent)
         line = WaitingLine(
             capacity: settings.maximumWaiting * settings.servers.count, patience: settings.waitingTimeout)
-        let bound = NIOLoopBound(WeakReference(pool: self), eventLoop: loop.eventLoop)
-        sweep = loop.eventLoop.scheduleRepeatedTask(
-            initialDelay: Self.sweepInterval, delay: Self.sweepInterval
-        ) { _ in bound.value.pool?.checkDeadlines() }
+        startSweeping()
     }
 
     private struct WeakReference { weak var pool: UpstreamPool? }
@@ -80,16 +78,22 @@ package final class UpstreamPool {
             request, subject: subject, timeouts: timeouts ?? settings.timeouts, pool: self, receiver: receiver)
         exchange.activeIndex = active.count
         active.append(exchange)
+        if sweep == nil { startSweeping() }
         budget.requestBegan()
         place(exchange)
         return exchange
     }
 
-    /// Closes idle connections; those in use are closed when their exchange ends.
+    /// Keeps no connection any longer: idle ones are closed now, those in use when their exchange ends.
+    ///
+    /// Until then their time-outs hold, and what is still sent is served, each request on a connection of its own. No
+    /// more is heard of which servers take requests.
     package func close() {
-        sweep?.cancel()
-        sweep = nil
+        guard !isClosed else { return }
+        for index in servers.indices where !balancer.takes(index) { observeServer(index, .serving(true)) }
+        isClosed = true
         for server in servers { server.close() }
+        if active.isEmpty { stopSweeping() }
     }
 
     // MARK: Places
@@ -137,6 +141,7 @@ package final class UpstreamPool {
             line.remove(exchange)
         }
         if !line.isEmpty { dispatch() }
+        if isClosed, active.isEmpty { stopSweeping() }
     }
 
     /// Gives free places to those who wait. What ends meanwhile is seen by the loop that is at it already.
@@ -221,7 +226,7 @@ package final class UpstreamPool {
         for index in states.indices {
             let took = balancer.takes(index)
             balancer.setShare(states[index].share(at: now) * settings.servers[index].weight, of: index)
-            if balancer.takes(index) != took { observeServer(index, .serving(!took)) }
+            if balancer.takes(index) != took, !isClosed { observeServer(index, .serving(!took)) }
             if states[index].isInTransition { isInTransition = true }
         }
         if !balancer.hasServer {
@@ -240,6 +245,18 @@ package final class UpstreamPool {
     }
 
     // MARK: Time
+
+    private func startSweeping() {
+        let bound = NIOLoopBound(WeakReference(pool: self), eventLoop: loop.eventLoop)
+        sweep = loop.eventLoop.scheduleRepeatedTask(
+            initialDelay: Self.sweepInterval, delay: Self.sweepInterval
+        ) { _ in bound.value.pool?.checkDeadlines() }
+    }
+
+    private func stopSweeping() {
+        sweep?.cancel()
+        sweep = nil
+    }
 
     private func checkDeadlines() {
         let now = NIODeadline.now()

@@ -7,13 +7,11 @@ internal import Telemetry
 /// The admin listener: liveness, readiness and metrics.
 final class AdminService: RequestService {
     private let metrics: MetricsRegistry
-    private let directory: LoopDirectory
-    private let isDraining: AtomicFlag
+    private let status: GatewayStatus
 
-    init(metrics: MetricsRegistry, directory: LoopDirectory, isDraining: AtomicFlag) {
+    init(metrics: MetricsRegistry, status: GatewayStatus) {
         self.metrics = metrics
-        self.directory = directory
-        self.isDraining = isDraining
+        self.status = status
     }
 
     func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
@@ -37,8 +35,8 @@ final class AdminService: RequestService {
 
     /// Ready means: not draining, and able to verify tokens of every issuer.
     private func readiness() -> (HTTPResponse, ByteBuffer) {
-        if isDraining.isSet { return Self.text(.serviceUnavailable, "draining\n") }
-        guard directory.keySetsHeld.allSatisfy({ $0 }) else {
+        if status.isDraining { return Self.text(.serviceUnavailable, "draining\n") }
+        guard status.hasKeySets else {
             return Self.text(.serviceUnavailable, "waiting for key sets\n")
         }
         return Self.text(.ok, "ready\n")

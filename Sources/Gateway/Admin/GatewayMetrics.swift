@@ -3,23 +3,19 @@ internal import Pipeline
 internal import Telemetry
 internal import Upstream
 
-/// The metrics of this gateway: labels that are fixed from the start, and what is read when they are asked for.
+/// The metrics of this gateway: labels that the settings name, and what is read when they are asked for.
 enum GatewayMetrics {
-    static func registry(
-        _ plan: ServingPlan, _ directory: LoopDirectory, _ isDraining: AtomicFlag
-    ) -> MetricsRegistry {
-        let labels = MetricsLabels(
-            routes: plan.gate.routes.routes.map(\.name), upstreams: plan.upstreams.map(\.name),
-            servers: plan.upstreams.map { upstream in upstream.servers.map(\.name) },
-            denialReasons: reasons)
-        return MetricsRegistry(labels: labels) {
-            MetricsReadings(
-                keySets: plan.keyServices.map(reading), accessLogDropped: plan.accessLog?.dropped ?? 0,
-                isReady: !isDraining.isSet && directory.keySetsHeld.allSatisfy { $0 })
-        }
+    static func registry(_ status: GatewayStatus) -> MetricsRegistry {
+        MetricsRegistry(labels: MetricsLabels(routes: [], upstreams: [], denialReasons: reasons)) { status.readings }
     }
 
-    private static func reading(_ service: KeySetService) -> MetricsReadings.KeySet {
+    static func labels(routes: [String], upstreams: [Upstream.UpstreamSettings]) -> MetricsLabels {
+        MetricsLabels(
+            routes: routes, upstreams: upstreams.map(\.name),
+            servers: upstreams.map { upstream in upstream.servers.map(\.name) }, denialReasons: reasons)
+    }
+
+    static func reading(_ service: KeySetService) -> MetricsReadings.KeySet {
         let status = service.currentStatus
         return MetricsReadings.KeySet(
             issuer: service.issuer.name, refreshes: status.refreshes, failures: status.failures,

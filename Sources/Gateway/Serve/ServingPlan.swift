@@ -13,7 +13,7 @@ struct ServingPlan: Sendable {
     var gate: Gate
     /// For each route the position of its upstream, nil where the gateway answers itself.
     var upstreamOfRoute: [Int?]
-    var upstreams: [Upstream.UpstreamSettings]
+    var upstreams: [ServedUpstream]
     /// For each route its own time-outs, nil where the upstream's hold.
     var timeoutsOfRoute: [UpstreamTimeouts?]
     /// The endpoints' operations by number.
@@ -22,11 +22,35 @@ struct ServingPlan: Sendable {
     /// In the verifier's order.
     var keyServices: [KeySetService]
     var directCognito: DirectCognitoAnswer
+    /// Nil while it is switched off.
     var accessLog: AccessLog?
+    var tokenRules: TokenRules
 
     /// Where an upstream's servers begin among those of all, as metrics number them.
     func firstServer(of upstream: Int) -> Int {
-        upstreams[..<upstream].reduce(0) { $0 + $1.servers.count }
+        upstreams[..<upstream].reduce(0) { $0 + $1.settings.servers.count }
+    }
+}
+
+/// An upstream for as long as its settings stay as they are: through reloads that leave them alone it keeps its pools.
+struct ServedUpstream: Sendable {
+    /// No two of a process share it.
+    let number: UInt64
+    let settings: Upstream.UpstreamSettings
+    /// The servers that health checks had found unwell already when it was made.
+    let knownUnhealthy: [Int]
+}
+
+/// What a token's verification and its identity lines depend on, beside its issuer's keys.
+struct TokenRules: Sendable, Equatable {
+    var issuers: [Issuer]
+    var maximumTokenBytes: Int
+    var identityNamespace: String
+
+    init(_ settings: GatewaySettings, issuers: [Issuer]) {
+        self.issuers = issuers
+        maximumTokenBytes = settings.limits.tokenBytes
+        identityNamespace = settings.identity.namespace
     }
 }
 
@@ -117,8 +141,9 @@ enum Wiring {
             maximumBytes: min(settings.maximumBytes, KeySet.maximumBytes))
     }
 
+    /// - Parameter previous: what served until now; refreshes that are under way there are joined, not repeated.
     static func accounts(
-        _ settings: GatewaySettings, fetcher: any Fetcher, logger: Logger
+        _ settings: GatewaySettings, fetcher: any Fetcher, after previous: CognitoAccounts?, logger: Logger
     ) throws -> CognitoAccounts? {
         guard let cognito = settings.signIn.cognito else { return nil }
         guard let issuer = settings.issuers.first(where: { $0.name == cognito.issuer }) else {
@@ -132,7 +157,7 @@ enum Wiring {
                 refreshLifetime: cognito.refreshTokenLifetime.components.seconds,
                 briefRefreshLifetime: cognito.shortRefreshTokenLifetime.components.seconds,
                 returnIDToken: cognito.includeIDToken),
-            fetcher: fetcher, now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) }, logger: logger)
+            fetcher: fetcher, after: previous, now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) }, logger: logger)
     }
 }
 

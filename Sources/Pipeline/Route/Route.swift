@@ -19,7 +19,7 @@ package enum Destination: Sendable, Hashable {
 }
 
 /// One entry of the route table: which requests it takes, who may make them and where they go.
-package struct Route: Sendable {
+package struct Route: Sendable, Equatable {
     /// The route's name in logs, metrics and faults; unique in its table.
     package var name: String
     package var pattern: RoutePattern

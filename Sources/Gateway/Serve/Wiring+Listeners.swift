@@ -1,0 +1,36 @@
+internal import HTTP1
+internal import Listener
+internal import NIOCore
+internal import Settings
+
+extension Wiring {
+    /// How each of the listeners is to serve.
+    ///
+    /// - Throws: ``SettingsFaults`` with every listener whose files cannot be used.
+    static func listeners(
+        _ settings: GatewaySettings, knownTLS: [(TLSParameters, ListenerTLS)] = []
+    ) throws(SettingsFaults) -> [ListenerSettings] {
+        zip(settings.listeners, try tls(settings.listeners, known: knownTLS)).map { listener, tls in
+            self.listener(listener, tls, settings.limits)
+        }
+    }
+
+    /// The admin listener is a plain one.
+    static func adminListener(_ settings: GatewaySettings) -> ListenerSettings {
+        let plain = ListenSettings(address: settings.adminAddress, http2: false, tls: nil)
+        return listener(plain, nil, settings.limits)
+    }
+
+    private static func listener(
+        _ listener: ListenSettings, _ tls: ListenerTLS?, _ limits: LimitSettings
+    ) -> ListenerSettings {
+        ListenerSettings(
+            host: listener.address.host, port: listener.address.port,
+            head: HeadLimits(
+                requestLine: limits.requestLineBytes, fieldLine: limits.headerLineBytes, head: limits.headerBytes,
+                fieldCount: limits.headerCount),
+            headTimeout: TimeAmount(limits.headerTimeout), bodyIdleTimeout: TimeAmount(limits.bodyIdleTimeout),
+            keepAliveTimeout: TimeAmount(limits.keepAliveTimeout),
+            connections: limits.connections, tls: tls, http2: listener.http2)
+    }
+}
