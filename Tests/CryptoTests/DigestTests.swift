@@ -4,6 +4,14 @@ import Testing
 
 @Suite("SHA-256, HMAC and comparison")
 struct DigestTests {
+    @Test("Secrets are equal when their bytes are")
+    func secrets() {
+        #expect(Secret("a") == Secret([0x61]))
+        #expect(Secret("a") != Secret("b"))
+        #expect(Secret("a") != Secret("aa"))
+        #expect(Secret("") == Secret(""))
+    }
+
     @Test(
         "SHA-256 gives FIPS 180-4's examples",
         arguments: [

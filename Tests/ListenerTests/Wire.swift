@@ -69,6 +69,9 @@ final class Wire {
     var isClosed: Bool { socket.isClosed }
     var isHalfClosed: Bool { socket.isHalfClosed }
 
+    /// Whether what was sent before a half close is still on its way to a slow client.
+    func holdUnsent(_ isHeld: Bool) { socket.holdsUnsent = isHeld }
+
     /// Whether what the client sends now would be read.
     var isReading: Bool { socket.isReading }
 
@@ -95,6 +98,14 @@ private final class Socket: ChannelOutboundHandler {
     var isReading = false
     var isHalfClosed = false
     var isClosed = false
+    var holdsUnsent = false {
+        didSet {
+            guard !holdsUnsent else { return }
+            unsent?.succeed()
+            unsent = nil
+        }
+    }
+    private var unsent: EventLoopPromise<Void>?
 
     func read(context: ChannelHandlerContext) {
         reads += 1
@@ -105,9 +116,11 @@ private final class Socket: ChannelOutboundHandler {
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         if mode == .output {
             isHalfClosed = true
-            promise?.succeed()
+            if holdsUnsent { unsent = promise } else { promise?.succeed() }
         } else {
             isClosed = true
+            unsent?.fail(ChannelError.ioOnClosedChannel)
+            unsent = nil
             context.close(mode: mode, promise: promise)
         }
     }

@@ -103,8 +103,8 @@ struct GenerationMaker: Sendable {
                 let fetcher = try await fetcher(
                     plain: true, access: server.access, on: curls[checks.count % curls.count])
                 checks.append(
-                    ServerCheck(upstream, server: number, healthCheck, fetcher, logger: logger) { [directory] isHealthy in
-                        directory.publish(isHealthy: isHealthy, server: number, ofUpstream: upstream.number)
+                    ServerCheck(upstream, server: number, healthCheck, fetcher, logger: logger) { [directory] in
+                        directory.publish(isHealthy: $0, server: number, ofUpstream: upstream.number)
                     })
             }
         }

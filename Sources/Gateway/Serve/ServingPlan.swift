@@ -157,7 +157,8 @@ enum Wiring {
                 refreshLifetime: cognito.refreshTokenLifetime.components.seconds,
                 briefRefreshLifetime: cognito.shortRefreshTokenLifetime.components.seconds,
                 returnIDToken: cognito.includeIDToken),
-            fetcher: fetcher, after: previous, now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) }, logger: logger)
+            fetcher: fetcher, after: previous, now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) },
+            logger: logger)
     }
 }
 

@@ -81,7 +81,8 @@ package final class MetricsRegistry: Sendable {
             other: "other", sum(loops, labels, \.denials))
         text.family(
             "gatehouse_direct_cognito_calls_total", "Calls that apps sent to Cognito itself, by operation.",
-            label: "operation", values: labels.directCognitoOperations, other: "other", sum(loops, labels, \.directCognito))
+            label: "operation", values: labels.directCognitoOperations, other: "other",
+            sum(loops, labels, \.directCognito))
         text.metric("gatehouse_token_cache_total", .counter, "Tokens looked up among the verified ones.")
         text.sample("gatehouse_token_cache_total", [("result", "hit")], String(sum(loops, \.tokenCacheHits)))
         text.sample("gatehouse_token_cache_total", [("result", "miss")], String(sum(loops, \.tokenCacheMisses)))
@@ -126,7 +127,10 @@ package final class MetricsRegistry: Sendable {
         let families: [(String, PrometheusText.Kind, String, [Int64])] = [
             ("requests_total", .counter, "Requests sent to a server.", sum(loops, labels, \.serverRequests)),
             ("failures_total", .counter, "Requests that a server failed.", sum(loops, labels, \.serverFailures)),
-            ("ejections_total", .counter, "Times that an event loop ejected a server.", sum(loops, labels, \.serverEjections)),
+            (
+                "ejections_total", .counter, "Times that an event loop ejected a server.",
+                sum(loops, labels, \.serverEjections)
+            ),
             ("requests_in_flight", .gauge, "Requests at a server.", sum(loops, labels, \.serverInFlight)),
             (
                 "up", .gauge, "Whether a server gets requests from every event loop.",
