@@ -11,6 +11,7 @@ import httpx
 import pytest
 from harness import raw
 from harness.account import bearer
+from harness import authority as internal
 from harness.backend import RecordingBackend, answer
 from harness.certificates import Authority
 from harness.keys import Issuer
@@ -151,6 +152,22 @@ def test_a_server_known_to_be_unwell_stays_out_when_its_upstream_changes(start_g
     gateway.reload({"upstreams": {"recorder": {"idle_timeout": "28s", "health": {"interval": "100ms"}}}})
     wait_until(lambda: gateway.samples()[up] == 1, "the server to be found well again")
     sick.stop()
+
+
+def test_the_files_for_tls_to_a_server_are_read_again(start_gateway, tmp_path):
+    before, after = internal.Authority(tmp_path), None
+    with before.server() as server:
+        recorder = {"url": server.url, "tls": before.settings()}
+        gateway = start_gateway({"upstreams": {"recorder": recorder}, "threads": 1})
+        assert status(gateway, "/recorded/public/x") == 200
+        # The same paths hold other files now, and the kept connection was made with the old ones.
+        after = internal.Authority(tmp_path)
+        server.use(after)
+        gateway.reload()
+        assert "upstreams=~recorder" in gateway.log()
+        assert status(gateway, "/recorded/public/x") == 200
+        opened = 'gatehouse_upstream_connections_opened_total{upstream="recorder"}'
+        assert gateway.samples()[opened] == 2
 
 
 def test_files_are_read_again(start_gateway, own_recorder, tmp_path):
@@ -326,6 +343,22 @@ def test_issuers_come_and_go_and_nobody_meets_an_empty_key_set(start_gateway, ow
     assert status(gateway, "/recorded/required/x", token) == 200
     assert "issuers=+second" in gateway.log() and "issuers=-second" in gateway.log()
     second.server.stop()
+
+
+def test_a_request_that_waits_for_keys_ends_as_it_began(start_gateway, own_recorder):
+    issuer = Issuer()
+    issuer.server.open.clear()
+    gateway = start_gateway({"key_sets": {"timeout": "20s"}}, jwks_url=issuer.server.url)
+    with raw.RawConnection(gateway.port) as connection:
+        request = raw.request_bytes("POST", "/recorded/required/x", bearer(issuer.access()), b"body")
+        connection.send(request)
+        wait_until(lambda: gateway.samples()["gatehouse_requests_in_flight"] == 1, "the request to wait")
+        gateway.reload({"upstreams": {"recorder": {"idle_timeout": "29s"}}, "routes": [public_route("new", "/new")]})
+        issuer.server.open.set()
+        assert connection.response().json() == {"method": "POST", "target": "/recorded/required/x", "bytes": 4}
+        connection.send(request)
+        assert connection.response().status == 404
+    issuer.server.stop()
 
 
 def test_what_an_issuer_accepts_changes_without_new_keys_and_for_tokens_seen_before(start_gateway, issuer):
