@@ -22,7 +22,7 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup var options: SettingsOptions
 
     func run() async throws {
-        // From here on a SIGHUP does not end the process; it is watched until there is none.
+        // From here on a SIGHUP does not end the process.
         let hangUps = await UnixSignalsSequence(trapping: .sighup)
         let settings = try options.load()
         let level = SharedLogLevel(Logger.Level(settings.logging.level))
@@ -52,8 +52,6 @@ struct ServeCommand: AsyncParsableCommand {
             logger.critical("cannot run", metadata: ["error": "\(error)"])
             throw ExitCode.failure
         }
-        // While requests in flight finish, SIGHUP must still not end the process.
-        withExtendedLifetime(hangUps) {}
     }
 }
 

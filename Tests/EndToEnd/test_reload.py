@@ -326,8 +326,15 @@ def test_issuers_come_and_go_and_nobody_meets_an_empty_key_set(start_gateway, ow
     assert status(gateway, "/recorded/required/x", other) == 401
     fetches = issuer.server.fetches
     settings = {**gateway.config["issuers"]["own"], "issuer": name, "jwks_url": second.server.url}
-    gateway.reload({"issuers": {"second": settings}})
-    # The set was there before the settings were.
+    # Until the set is there, the settings are not.
+    second.server.open.clear()
+    gateway.write_config({"issuers": {"second": settings}})
+    gateway.process.signal(signal.SIGHUP)
+    wait_until(lambda: second.server.fetches == 1, "the set to be asked for")
+    assert status(gateway, "/recorded/required/x", other) == 401
+    assert gateway.admin("/readyz")[0] == 200
+    second.server.open.set()
+    wait_until(lambda: gateway.samples()['gatehouse_config_reloads_total{result="success"}'] == 1, "the reload")
     assert second.server.fetches == 1
     assert gateway.admin("/readyz")[0] == 200
     second.server.failing = True

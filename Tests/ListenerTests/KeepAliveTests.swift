@@ -194,6 +194,8 @@ struct KeepAliveTests {
         let wire = try Wire(ScriptedService { $0.answer(.ok, "x") })
         try wire.send(Self.get)
         wire.holdUnsent(true)
+        // Its time begins with the drain, however long it has been idle.
+        wire.advance(.seconds(60))
         wire.connections.drain {}
         wire.run()
         #expect(wire.isHalfClosed)

@@ -96,7 +96,7 @@ final class Backend: Sendable {
 
     /// Sends unasked.
     func push(_ text: String, on index: Int = 0) async throws {
-        try await onLoop { $0.connections[index].push(text) }.get()
+        try await onLoop { try $0.connections[index].push(text) }.get()
     }
 
     /// Closes a connection when all that was sent on it is on its way.
@@ -173,8 +173,8 @@ private final class BackendHandler: ChannelInboundHandler {
         if step.closes { context.close(promise: nil) }
     }
 
-    func push(_ text: String) -> EventLoopFuture<Void> {
-        guard let context else { preconditionFailure("the connection has gone") }
+    func push(_ text: String) throws -> EventLoopFuture<Void> {
+        guard let context else { throw ChannelError.ioOnClosedChannel }
         return context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: text)))
     }
 
