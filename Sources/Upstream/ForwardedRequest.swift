@@ -1,19 +1,21 @@
 package import HTTP1
 internal import HTTPTypes
-internal import NIOCore
+package import NIOCore
 package import Pipeline
 
 /// A request as the backend gets it: its head in wire form and what is to follow. Only a ``Pipeline/Permit`` makes one.
 package struct ForwardedRequest {
     /// Request line and fields, ready to be sent, and sent again for a retry.
-    let head: ByteBuffer
+    private(set) var head: ByteBuffer
     let framing: BodyFraming
     let isHead: Bool
     /// RFC 9110 §9.2.2.
     let isIdempotent: Bool
 
-    /// - Parameter framing: `none`, `length` or `chunked`, by what the client sends.
-    package init(_ permit: borrowing Permit, framing: BodyFraming) {
+    /// - Parameters:
+    ///   - framing: `none`, `length` or `chunked`, by what the client sends.
+    ///   - buffer: what to write into; its contents are of no more use.
+    package init(_ permit: borrowing Permit, framing: BodyFraming, buffer: consuming ByteBuffer = ByteBuffer()) {
         self.framing = framing
         self.isHead = permit.request.method == .head
         self.isIdempotent =
@@ -21,10 +23,16 @@ package struct ForwardedRequest {
             case .get, .head, .put, .delete, .options: true
             default: false
             }
-        var head = ByteBuffer()
-        head.reserveCapacity(minimumWritableBytes: 1024)
-        Self.write(permit, framing, to: &head)
-        self.head = head
+        buffer.clear(minimumCapacity: 1024)
+        Self.write(permit, framing, to: &buffer)
+        self.head = buffer
+    }
+
+    /// Takes the head out, which is not to be sent again.
+    mutating func takeHead() -> ByteBuffer {
+        let spent = head
+        head = ByteBuffer()
+        return spent
     }
 
     private static func write(_ permit: borrowing Permit, _ framing: BodyFraming, to head: inout ByteBuffer) {

@@ -26,7 +26,7 @@ package final class UpstreamExchange {
     private let pool: UpstreamPool
     /// Let go when the exchange ends, which breaks the cycle with its owner.
     private var receiver: (any UpstreamResponseReceiver)?
-    private let request: ForwardedRequest
+    private var request: ForwardedRequest
     /// What this request is shared out by, where that is by subject.
     let subject: String?
     let timeouts: UpstreamTimeouts
@@ -258,6 +258,8 @@ package final class UpstreamExchange {
         phase = .done
         patience = .distantFuture
         receiver = nil
+        outbound = ByteBuffer()
+        pool.recycle(request.takeHead())
         if let connection {
             self.connection = nil
             isUp = false

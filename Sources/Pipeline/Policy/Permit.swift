@@ -10,28 +10,25 @@ package struct Permit: ~Copyable {
     package let target: String
     /// The route's position in the table.
     package let routeIndex: Int
-    /// The name of the upstream.
-    package let upstream: String
     /// Complete header lines that the gateway adds: forwarding, tracing, identity.
     package let lines: [UInt8]
     /// Who asks, when a token was verified.
     package let subject: String?
-    private let inbound: InboundFields
+    private let rule: RouteRule
     private let connectionOptions: [String]
     private let dropsAuthorization: Bool
 
     init(
-        request: HTTPRequest, target: String, routeIndex: Int, upstream: String, lines: [UInt8], subject: String?,
-        inbound: InboundFields, dropsAuthorization: Bool
+        request: HTTPRequest, target: String, routeIndex: Int, rule: RouteRule, lines: [UInt8], subject: String?,
+        dropsAuthorization: Bool
     ) {
         self.request = request
         self.target = target
         self.routeIndex = routeIndex
-        self.upstream = upstream
         self.lines = lines
         self.subject = subject
-        self.inbound = inbound
-        self.connectionOptions = inbound.connectionOptions(of: request.headerFields)
+        self.rule = rule
+        self.connectionOptions = rule.inbound.connectionOptions(of: request.headerFields)
         self.dropsAuthorization = dropsAuthorization
     }
 
@@ -39,6 +36,6 @@ package struct Permit: ~Copyable {
     package func passes(_ field: HTTPField) -> Bool {
         if field.name == .contentLength { return false }
         if dropsAuthorization, field.name == .authorization { return false }
-        return inbound.passes(field, connectionOptions: connectionOptions)
+        return rule.inbound.passes(field, connectionOptions: connectionOptions)
     }
 }
