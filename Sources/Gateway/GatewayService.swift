@@ -35,12 +35,11 @@ package struct GatewayService: Service {
     ///
     /// - Throws: ``SettingsFaults``.
     package static func check(_ settings: GatewaySettings) throws {
-        _ = try Wiring.gate(settings, issuers: Wiring.issuers(settings))
-        _ = try Wiring.listeners(settings)
+        _ = try Wiring.fitted(settings, issuers: Wiring.issuers(settings))
     }
 
     /// Reads the settings again and lets them take over as a whole, or not at all when they are faulty, which the log
-    /// tells. Returns at once; before the start and while draining nothing comes of it.
+    /// tells. Returns at once: it is done after the start, one after the other, and not at all while draining.
     package func reload() { requests.ask() }
 
     package func run() async throws {

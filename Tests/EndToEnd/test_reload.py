@@ -10,10 +10,11 @@ from pathlib import Path
 import httpx
 import pytest
 from harness import raw
-from harness.account import bearer
+from harness.account import Account, bearer
 from harness import authority as internal
 from harness.backend import RecordingBackend, answer
 from harness.certificates import Authority
+from harness.gateway import ADA
 from harness.keys import Issuer
 from harness.process import accepts_connections, free_port, wait_until
 
@@ -452,6 +453,37 @@ def test_an_address_that_cannot_be_bound_refuses_all_of_it(start_gateway, own_re
         refused(gateway, {**changes, "routes": [public_route("new", "/new")]}, f"cannot listen on {address}")
     assert status(gateway, "/new") == 404
     assert not accepts_connections(free)
+
+
+def test_a_new_issuer_whose_keys_cannot_be_had_refuses_all_of_it(start_gateway, own_recorder, issuer):
+    gateway = start_gateway()
+    assert status(gateway, "/recorded/required/x", bearer(issuer.access())) == 200
+    second = {**gateway.config["issuers"]["own"], "issuer": "https://second.test/pool"}
+    second["jwks_url"] = f"http://127.0.0.1:{free_port()}/jwks"
+    free = free_port()
+    listeners = [{"address": f"127.0.0.1:{gateway.port}"}, {"address": f"127.0.0.1:{free}"}]
+    changes = {"issuers": {"second": second}, "listeners": listeners, "routes": [public_route("new", "/new")]}
+    refused(gateway, changes, "issuers.second: no key set can be had", "key set not fetched")
+    assert gateway.admin("/readyz")[0] == 200
+    assert status(gateway, "/new") == 404
+    assert not accepts_connections(free)
+    # One that was there already is no reason: it may come back any time.
+    issuer.server.failing = True
+    try:
+        gateway.reload({"issuers": {"own": {"client_ids": ["1another0client0id0000000"]}}})
+    finally:
+        issuer.server.failing = False
+
+
+def test_sessions_go_on(start_gateway, pool, ledger):
+    gateway = start_gateway(pool=pool)
+    account = Account(gateway.port, ledger)
+    tokens = account.post("login", {"email": ADA[0], "password": ADA[1]}).json()
+    gateway.reload({"limits": {"header_count": 90}})
+    assert account.post("refresh", {"refresh_token": tokens["refresh_token"]}).status == 200
+    secret = {"sign_in": {"cognito": {"client_secret": "not-the-pools-secret"}}}
+    gateway.reload(secret)
+    assert account.post("refresh", {"refresh_token": tokens["refresh_token"]}).status != 200
 
 
 # ---- Counters

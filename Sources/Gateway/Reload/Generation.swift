@@ -41,8 +41,7 @@ struct GenerationMaker: Sendable {
     /// - Throws: ``SettingsFaults``, or what else stands against these settings.
     func make(_ settings: GatewaySettings, after previous: Generation?) async throws -> Generation {
         let issuers = Wiring.issuers(settings)
-        let gate = try Wiring.gate(settings, issuers: issuers)
-        let listeners = try Wiring.listeners(settings, knownTLS: previous?.knownTLS ?? [])
+        let (gate, listeners) = try Wiring.fitted(settings, issuers: issuers, knownTLS: previous?.knownTLS ?? [])
         let upstreams = Wiring.upstreams(settings)
         let served = upstreams.map { Self.served($0, after: previous) }
         let accessLog = accessLog(settings, after: previous)

@@ -3,6 +3,7 @@ internal import Listener
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
+internal import Pipeline
 internal import Settings
 internal import Telemetry
 
@@ -148,24 +149,31 @@ actor RunningGateway {
         let changes = ListenerChanges(
             from: generation.settings.listeners.map(\.address), to: settings.listeners.map(\.address))
         let bound = try await addresses.bindNew(changes, next.listeners)
-        await prepareKeySets(next)
-        guard !isDraining else {
+        let keyless = await prepareKeySets(next)
+        do {
+            guard !isDraining else { throw Draining() }
+            guard keyless.isEmpty else { throw ReloadFaults(lines: keyless) }
+        } catch {
             for listener in bound.values { await listener.drain(grace: .zero) }
-            throw Draining()
+            throw error
         }
         let summary = ReloadSummary(from: generation, to: next)
         for installed in commit(next, changes, bound) { try await installed.get() }
         return summary
     }
 
-    /// No request is to meet an issuer without keys because of the reload. Whoever cannot be reached then, is not waited
-    /// for any longer.
-    private func prepareKeySets(_ next: Generation) async {
+    /// Fetches the key sets of new issuers, all at once: no request is to meet an empty one because of the reload, nor
+    /// the gateway to be unready for it.
+    ///
+    /// - Returns: a fault for each that cannot be had.
+    private func prepareKeySets(_ next: Generation) async -> [String] {
+        let known = generation.plan.keyServices
+        let new = next.plan.keyServices.filter { service in !known.contains { $0 === service } }
         await withTaskGroup(of: Void.self) { tasks in
-            let known = generation.plan.keyServices
-            for service in next.plan.keyServices where !known.contains(where: { $0 === service }) {
-                tasks.addTask { await service.prepare() }
-            }
+            for service in new { tasks.addTask { await service.prepare() } }
+        }
+        return new.filter { $0.currentSet == nil }.map { service in
+            "issuers.\(service.issuer.name): no key set can be had from \(service.issuer.jwksURL)"
         }
     }
 
@@ -186,6 +194,7 @@ actor RunningGateway {
                 current.append(new)
             }
         }
+        admin.use(Wiring.adminListener(next.settings))
         for index in changes.removed { leave(listeners[index], grace: TimeAmount(next.settings.drainTimeout)) }
         listeners = current
         background.follow(next)

@@ -1,9 +1,24 @@
 internal import HTTP1
 internal import Listener
 internal import NIOCore
+internal import Pipeline
 internal import Settings
 
 extension Wiring {
+    /// What of the settings only shows to be faulty when it is put together.
+    ///
+    /// - Throws: ``SettingsFaults`` with all of it.
+    static func fitted(
+        _ settings: GatewaySettings, issuers: [Issuer], knownTLS: [(TLSParameters, ListenerTLS)] = []
+    ) throws -> (Gate, [ListenerSettings]) {
+        let gate = Result { try self.gate(settings, issuers: issuers) }
+        let listeners = Result { try self.listeners(settings, knownTLS: knownTLS) }
+        if case .failure(let routes as SettingsFaults) = gate, case .failure(let tls as SettingsFaults) = listeners {
+            throw SettingsFaults(faults: (routes.faults + tls.faults).sorted { $0.line < $1.line })
+        }
+        return (try gate.get(), try listeners.get())
+    }
+
     /// How each of the listeners is to serve.
     ///
     /// - Throws: ``SettingsFaults`` with every listener whose files cannot be used.
