@@ -76,7 +76,23 @@ enum Wiring {
     ///
     /// - Throws: ``SettingsFaults`` with every route that clashes with one before it.
     static func gate(_ settings: GatewaySettings, issuers: [Issuer]) throws -> Gate {
-        var routes = try endpointRoutes(settings)
+        let own = try endpointRoutes(settings)
+        let table: RouteTable
+        do {
+            table = try RouteTable(own + settings.routes.map { (route) throws(RouteFault) in try self.route(route) })
+        } catch {
+            throw SettingsFaults(faults: routeFaults(settings, own))
+        }
+        return Gate(
+            routes: table,
+            verifier: TokenVerifier(issuers: issuers, maximumTokenBytes: settings.limits.tokenBytes),
+            cognito: CognitoGuard(hostedDomains: settings.directCognito.hostedDomains),
+            identityNamespace: settings.identity.namespace)
+    }
+
+    /// Finds each route that cannot be, by a table for each of them.
+    private static func routeFaults(_ settings: GatewaySettings, _ own: [Route]) -> [SettingsFault] {
+        var routes = own
         var faults: [SettingsFault] = []
         for configured in settings.routes {
             do {
@@ -87,12 +103,7 @@ enum Wiring {
                 faults.append(configured.place.fault(error.message))
             }
         }
-        guard faults.isEmpty else { throw SettingsFaults(faults: faults) }
-        return Gate(
-            routes: try RouteTable(routes),
-            verifier: TokenVerifier(issuers: issuers, maximumTokenBytes: settings.limits.tokenBytes),
-            cognito: CognitoGuard(hostedDomains: settings.directCognito.hostedDomains),
-            identityNamespace: settings.identity.namespace)
+        return faults
     }
 
     private static func route(_ settings: RouteSettings) throws(RouteFault) -> Route {
