@@ -26,10 +26,12 @@ package struct RequestContext {
     package var now: Int64
     /// Whether missing keys have been looked for already, so that what is still missing is unknown.
     package var keysWereLookedUp: Bool
+    /// Whether a body is to come.
+    package var hasBody: Bool
 
     package init(
         peer: String, scheme: String, requestID: String, trace: TraceContext, now: Int64,
-        keysWereLookedUp: Bool = false
+        keysWereLookedUp: Bool = false, hasBody: Bool = false
     ) {
         self.peer = peer
         self.scheme = scheme
@@ -37,6 +39,7 @@ package struct RequestContext {
         self.trace = trace
         self.now = now
         self.keysWereLookedUp = keysWereLookedUp
+        self.hasBody = hasBody
     }
 }
 
@@ -96,7 +99,7 @@ package struct Gate: Sendable {
             }
             return .preflight(fields, routeIndex: index)
         }
-        switch routes.match(method: request.method, path: path) {
+        switch routes.match(method: Self.routedMethod(of: request), path: path) {
         case .none:
             return .refuse(.notFound(), routeIndex: nil)
         case .methodNotAllowed(let allow):
@@ -104,6 +107,11 @@ package struct Gate: Sendable {
         case .route(let index):
             return admit(request, path, index, context, cache, keySets)
         }
+    }
+
+    /// An extended CONNECT stands for the GET that opens the same over HTTP/1.1 (RFC 8441 §5).
+    private static func routedMethod(of request: HTTPRequest) -> HTTPRequest.Method {
+        request.extendedConnectProtocol != nil && request.method == .connect ? .get : request.method
     }
 
     private func admit(
@@ -188,6 +196,12 @@ package struct Gate: Sendable {
         _ entry: TokenCache.Entry?
     ) -> Decision {
         let route = routes.routes[index]
+        var webSocket: WebSocketGrant?
+        switch WebSocketOpening(request, hasBody: context.hasBody, route: route, token: entry?.token) {
+        case .none: break
+        case .granted(let grant): webSocket = grant
+        case .refused(let refusal): return .refuse(refusal, routeIndex: index)
+        }
         switch route.destination {
         case .endpoint(let number):
             return .endpoint(number, routeIndex: index, entry?.token)
@@ -212,7 +226,7 @@ package struct Gate: Sendable {
                 Permit(
                     request: request, target: target, routeIndex: index, upstream: upstream, lines: lines,
                     subject: entry?.token.subject, inbound: inbound[index],
-                    dropsAuthorization: entry != nil && !route.forwardToken))
+                    dropsAuthorization: entry != nil && !route.forwardToken, webSocket: webSocket))
         }
     }
 }
