@@ -63,6 +63,7 @@ struct FramingFields {
     private(set) var endsInChunked = false
     private(set) var connectionClose = false
     private(set) var connectionKeepAlive = false
+    private(set) var connectionUpgrade = false
     private(set) var expectContinue = false
     private(set) var otherExpectation = false
 
@@ -111,6 +112,8 @@ struct FramingFields {
                 connectionClose = true
             } else if unsafe Grammar.equals(option, ignoringCase: "keep-alive") {
                 connectionKeepAlive = true
+            } else if unsafe Grammar.equals(option, ignoringCase: "upgrade") {
+                connectionUpgrade = true
             }
         }
     }

@@ -11,24 +11,36 @@ package struct ForwardedRequest {
     let isHead: Bool
     /// RFC 9110 §9.2.2.
     let isIdempotent: Bool
+    /// What the answer to an upgrade must match; nil where none is asked for.
+    let webSocketKey: String?
 
-    /// - Parameter framing: `none`, `length` or `chunked`, by what the client sends.
-    package init(_ permit: borrowing Permit, framing: BodyFraming) {
+    /// - Parameters:
+    ///   - framing: `none`, `length` or `chunked`, by what the client sends.
+    ///   - webSocketKey: asks the backend to make a WebSocket of the connection, which the permit must allow.
+    package init(_ permit: borrowing Permit, framing: BodyFraming, webSocketKey: String? = nil) {
         self.framing = framing
+        self.webSocketKey = permit.webSocket == nil ? nil : webSocketKey
         self.isHead = permit.request.method == .head
         self.isIdempotent =
-            switch permit.request.method {
+            switch Self.method(permit) {
             case .get, .head, .put, .delete, .options: true
             default: false
             }
         var head = ByteBuffer()
         head.reserveCapacity(minimumWritableBytes: 1024)
-        Self.write(permit, framing, to: &head)
+        Self.write(permit, framing, webSocketKey: self.webSocketKey, to: &head)
         self.head = head
     }
 
-    private static func write(_ permit: borrowing Permit, _ framing: BodyFraming, to head: inout ByteBuffer) {
-        head.writeString(permit.request.method.rawValue)
+    /// RFC 8441 §5: what is an extended CONNECT over HTTP/2 is a GET over HTTP/1.1.
+    private static func method(_ permit: borrowing Permit) -> HTTPRequest.Method {
+        permit.webSocket == nil ? permit.request.method : .get
+    }
+
+    private static func write(
+        _ permit: borrowing Permit, _ framing: BodyFraming, webSocketKey: String?, to head: inout ByteBuffer
+    ) {
+        head.writeString(method(permit).rawValue)
         head.writeStaticString(" ")
         head.writeString(permit.target)
         head.writeStaticString(" HTTP/1.1\r\nHost: ")
@@ -36,6 +48,11 @@ package struct ForwardedRequest {
         head.writeStaticString("\r\n")
         for field in permit.request.headerFields where permit.passes(field) {
             head.writeFieldLine(field)
+        }
+        if let webSocketKey {
+            head.writeStaticString("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: ")
+            head.writeString(webSocketKey)
+            head.writeStaticString("\r\n")
         }
         switch framing {
         case .length(let length):
@@ -46,7 +63,7 @@ package struct ForwardedRequest {
             head.writeStaticString("Transfer-Encoding: chunked\r\n")
         case .none:
             // RFC 9110 §8.6: a method that expects content says that there is none.
-            if expectsContent(permit.request.method) { head.writeStaticString("Content-Length: 0\r\n") }
+            if expectsContent(method(permit)) { head.writeStaticString("Content-Length: 0\r\n") }
         case .untilClose:
             break
         }
