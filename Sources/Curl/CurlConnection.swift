@@ -38,7 +38,8 @@ package final class CurlConnection: CurlTransfer {
         case failed(CurlFailure)
     }
 
-    package weak var delegate: (any CurlConnectionDelegate)?
+    /// Held until the connection is closed. A weak reference would make every use of the delegate slower.
+    package var delegate: (any CurlConnectionDelegate)?
     let easy: CurlEasy
     private let loop: CurlLoop
     private let isTLS: Bool
@@ -73,21 +74,21 @@ package final class CurlConnection: CurlTransfer {
 
     func finished(_ result: CURLcode) {
         guard isOpen else { return }
-        guard result == CURLE_OK else {
-            close()
-            delegate?.connectionFailed(CurlFailure(result))
-            return
-        }
+        guard result == CURLE_OK else { return fail(CurlFailure(result)) }
         var active = curl_socket_t(-1)
         guard gatehouse_getinfo_socket(easy.handle, &active) == CURLE_OK, active >= 0 else {
-            close()
-            delegate?.connectionFailed(CurlFailure(kind: .connect, description: "no socket"))
-            return
+            return fail(CurlFailure(kind: .connect, description: "no socket"))
         }
         loop.keepHandle(of: self)
         socket = active
         loop.watch(self, socket: socket)
         delegate?.connectionIsUp()
+    }
+
+    private func fail(_ failure: CurlFailure) {
+        let delegate = delegate
+        close()
+        delegate?.connectionFailed(failure)
     }
 
     func ready(_ events: UInt32) {
@@ -154,6 +155,7 @@ package final class CurlConnection: CurlTransfer {
     package func close() {
         guard isOpen else { return }
         isOpen = false
+        delegate = nil
         if socket >= 0 {
             loop.unwatch(socket: socket)
             loop.removeHandle(easy)

@@ -37,16 +37,24 @@ package final class CurlLoop {
             throw CurlFailure(kind: .resource, description: "no epoll set")
         }
         try installCallbacks()
-        let reference = NIOLoopBound(WeakReference(self), eventLoop: eventLoop)
+        let reference = LoopReference(self)
+        self.reference = reference
+        let bound = NIOLoopBound(reference, eventLoop: eventLoop)
         ReadinessMonitor.shared.register(set) {
-            eventLoop.execute { reference.value.loop?.wokenByMonitor() }
+            eventLoop.execute { bound.value.loop?.wokenByMonitor() }
         }
         arm()
     }
 
     static let receiveSize = 64 << 10
 
-    private struct WeakReference { weak var loop: CurlLoop?; init(_ loop: CurlLoop) { self.loop = loop } }
+    /// What the monitor knows the loop by until it is closed. A weak reference would give the loop a side table, and
+    /// with it slower counting of references at each request.
+    private final class LoopReference {
+        var loop: CurlLoop?
+        init(_ loop: CurlLoop) { self.loop = loop }
+    }
+    private var reference: LoopReference?
 
     private func installCallbacks() throws(CurlFailure) {
         let context = Unmanaged.passUnretained(self).toOpaque()
@@ -81,6 +89,7 @@ package final class CurlLoop {
         }
         for connection in Array(connections.values) { connection.close() }
         ReadinessMonitor.shared.unregister(set)
+        reference?.loop = nil
         Glibc.close(set)
         curl_multi_cleanup(multi)
     }

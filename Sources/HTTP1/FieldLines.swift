@@ -23,13 +23,8 @@ struct FieldLines {
         }
     }
 
-    /// In the order received. Put together at once: appending to HTTPFields one by one takes a generic detour each time.
-    var fields: HTTPFields {
-        var fields = HTTPFields()
-        fields.reserveCapacity(list.count)
-        fields.replaceSubrange(0..<0, with: list)
-        return fields
-    }
+    /// In the order received.
+    var fields: HTTPFields { HTTPFields(list) }
 
     private mutating func append(_ line: UnsafeRawBufferPointer) throws(HTTP1Fault) {
         guard let first = unsafe line.first else { throw .malformedField }

@@ -25,6 +25,8 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private var state = State.idle
     private var exchange: UInt64 = 0
     private var responseIsOpen = false
+    /// What the channel last said, which costs less than to ask it at each write.
+    private var isWritable = true
     private var bodyIsPaused = false
     private var readIsPending = false
 
@@ -36,6 +38,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
+        isWritable = context.channel.isWritable
         peer = context.channel.remoteAddress?.ipAddress ?? "unix"
         if !isStream { service.connectionOpened() }
     }
@@ -105,7 +108,8 @@ final class ExchangeHandler: ChannelDuplexHandler {
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if case .running(let sink) = state { sink.clientIsWritable(context.channel.isWritable) }
+        isWritable = context.channel.isWritable
+        if case .running(let sink) = state { sink.clientIsWritable(isWritable) }
         context.fireChannelWritabilityChanged()
     }
 
@@ -116,7 +120,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     func write(_ part: HTTPResponsePart, of exchange: UInt64) -> Bool {
         guard exchange == self.exchange, responseIsOpen, let context else { return true }
         context.write(wrapOutboundOut(part), promise: nil)
-        return context.channel.isWritable
+        return isWritable
     }
 
     func flush(_ exchange: UInt64) {

@@ -1,12 +1,12 @@
 package import HTTP1
 internal import HTTPTypes
-internal import NIOCore
+package import NIOCore
 package import Pipeline
 
 /// A request as the backend gets it: its head in wire form and what is to follow. Only a ``Pipeline/Permit`` makes one.
 package struct ForwardedRequest {
     /// Request line and fields, ready to be sent, and sent again for a retry.
-    let head: ByteBuffer
+    private(set) var head: ByteBuffer
     let framing: BodyFraming
     let isHead: Bool
     /// RFC 9110 §9.2.2.
@@ -17,7 +17,11 @@ package struct ForwardedRequest {
     /// - Parameters:
     ///   - framing: `none`, `length` or `chunked`, by what the client sends.
     ///   - webSocketKey: asks the backend to make a WebSocket of the connection, which the permit must allow.
-    package init(_ permit: borrowing Permit, framing: BodyFraming, webSocketKey: String? = nil) {
+    ///   - buffer: what to write into; its contents are of no more use.
+    package init(
+        _ permit: borrowing Permit, framing: BodyFraming, webSocketKey: String? = nil,
+        buffer: consuming ByteBuffer = ByteBuffer()
+    ) {
         self.framing = framing
         self.webSocketKey = permit.webSocket == nil ? nil : webSocketKey
         self.isHead = permit.request.method == .head
@@ -26,10 +30,16 @@ package struct ForwardedRequest {
             case .get, .head, .put, .delete, .options: true
             default: false
             }
-        var head = ByteBuffer()
-        head.reserveCapacity(minimumWritableBytes: 1024)
-        Self.write(permit, framing, webSocketKey: self.webSocketKey, to: &head)
-        self.head = head
+        buffer.clear(minimumCapacity: 1024)
+        Self.write(permit, framing, webSocketKey: self.webSocketKey, to: &buffer)
+        self.head = buffer
+    }
+
+    /// Takes the head out, which is not to be sent again.
+    mutating func takeHead() -> ByteBuffer {
+        let spent = head
+        head = ByteBuffer()
+        return spent
     }
 
     /// RFC 8441 §5: what is an extended CONNECT over HTTP/2 is a GET over HTTP/1.1.

@@ -26,7 +26,7 @@ package final class UpstreamExchange {
     let pool: UpstreamPool
     /// Let go when the exchange ends, which breaks the cycle with its owner.
     private(set) var receiver: (any UpstreamResponseReceiver)?
-    let request: ForwardedRequest
+    private(set) var request: ForwardedRequest
     /// What this request is shared out by, where that is by subject.
     let subject: String?
     let timeouts: UpstreamTimeouts
@@ -262,6 +262,8 @@ package final class UpstreamExchange {
         phase = .done
         patience = .distantFuture
         receiver = nil
+        outbound = ByteBuffer()
+        pool.recycle(request.takeHead())
         if let connection {
             self.connection = nil
             isUp = false

@@ -1,5 +1,5 @@
 package import Curl
-internal import NIOCore
+package import NIOCore
 
 /// What a pool did, for metrics.
 package enum UpstreamEvent: Sendable {
@@ -32,6 +32,7 @@ package final class UpstreamPool {
     /// Exchanges that had their turn at receiving and have more to receive.
     private var continuing: [UpstreamExchange] = []
     private var isContinuing = false
+    private var spareBuffers: [ByteBuffer] = []
     private static let continuationGap = TimeAmount.microseconds(50)
 
     private let observe: (UpstreamEvent) -> Void
@@ -59,13 +60,12 @@ package final class UpstreamPool {
         budget = RetryBudget(percent: settings.retryPercent)
         line = WaitingLine(
             capacity: settings.maximumWaiting * settings.servers.count, patience: settings.waitingTimeout)
-        let bound = NIOLoopBound(WeakReference(pool: self), eventLoop: loop.eventLoop)
+        let bound = NIOLoopBound(self, eventLoop: loop.eventLoop)
+        // It ends with close(), and the circle with it. A weak reference would make each use of the pool slower.
         sweep = loop.eventLoop.scheduleRepeatedTask(
             initialDelay: Self.sweepInterval, delay: Self.sweepInterval
-        ) { _ in bound.value.pool?.checkDeadlines() }
+        ) { _ in bound.value.checkDeadlines() }
     }
-
-    private struct WeakReference { weak var pool: UpstreamPool? }
 
     /// Sends an authorised request; `receiver` hears the response or the fault, never before this returns.
     ///
@@ -84,6 +84,21 @@ package final class UpstreamPool {
         place(exchange)
         return exchange
     }
+
+    // MARK: Buffers
+
+    /// A buffer for the next request's head, where one has been given back. A head is just too large for the
+    /// allocator's fast paths.
+    package func takeBuffer() -> ByteBuffer { spareBuffers.popLast() ?? ByteBuffer() }
+
+    func recycle(_ buffer: consuming ByteBuffer) {
+        guard spareBuffers.count < Self.maximumSpareBuffers, buffer.storageCapacity <= Self.maximumSpareCapacity
+        else { return }
+        spareBuffers.append(buffer)
+    }
+
+    private static let maximumSpareBuffers = 64
+    private static let maximumSpareCapacity = 8 << 10
 
     /// Closes idle connections; those in use are closed when their exchange ends.
     package func close() {

@@ -90,8 +90,8 @@ enum Outcome: Equatable {
         switch consume decision {
         case .forward(let permit):
             self = .forward(
-                route: gate.routes.routes[permit.routeIndex].name, upstream: permit.upstream, target: permit.target,
-                subject: permit.subject)
+                route: gate.routes.routes[permit.routeIndex].name, upstream: gate.upstream(of: permit),
+                target: permit.target, subject: permit.subject)
         case .endpoint(let number, let index, let token):
             self = .endpoint(number, route: gate.routes.routes[index].name, subject: token?.subject)
         case .refuse(let refusal, let index):
@@ -113,5 +113,13 @@ enum Outcome: Equatable {
         .refuse(
             401, error, reason: reason, route: route,
             headers: [.wwwAuthenticate: challenge ?? "Bearer error=\"invalid_token\""])
+    }
+}
+
+extension Gate {
+    /// The name of the upstream that a permit's route leads to.
+    fileprivate func upstream(of permit: borrowing Permit) -> String {
+        guard case .upstream(let name) = rules[permit.routeIndex].destination else { return "" }
+        return name
     }
 }

@@ -14,12 +14,11 @@ extension Exchange {
         closesConnection = true
         let key = grant.key ?? WebSocketHandshake.key(of: SecureRandom.bytes(16))
         let timeouts = service.plan.timeoutsOfRoute[permit.routeIndex]
+        let pool = service.pools[index]
         let tunnel = WebSocketTunnel(self, grant, eventLoop: service.eventLoop)
         state = .tunnel(tunnel)
-        tunnel.begin(
-            service.pools[index].send(
-                ForwardedRequest(permit, framing: .none, webSocketKey: key), subject: subject, timeouts: timeouts,
-                to: tunnel))
+        let forwarded = ForwardedRequest(permit, framing: .none, webSocketKey: key, buffer: pool.takeBuffer())
+        tunnel.begin(pool.send(forwarded, subject: log.subject, timeouts: timeouts, to: tunnel))
     }
 
     func webSocketOpened(_ head: HTTPResponse) {
@@ -41,7 +40,7 @@ extension Exchange {
 
     /// - Returns: whether the client keeps up.
     func sendToClient(_ bytes: ByteBuffer) -> Bool {
-        bytesSent += bytes.readableBytes
+        log.bytesSent += bytes.readableBytes
         return stream?.write(bytes) ?? true
     }
 
@@ -54,7 +53,7 @@ extension Exchange {
     ///   - brokenOff: without an orderly end of the client's connection.
     func webSocketEnded(_ reason: String?, brokenOff: Bool = false) {
         guard let bodyWriter = bodyWriter.take() else { return }
-        if let reason { self.reason = reason }
+        if let reason { log.reason = reason }
         state = .done
         service.metrics.webSocketClosed()
         record()

@@ -26,8 +26,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     let service: LoopService
     let request: InboundRequest
-    private let requestID: String
-    private let startedAt: Int64
+    var log: ExchangeLog
     private var writer: ResponseWriter?
     var bodyWriter: ResponseBodyWriter?
     private(set) var stream: ResponseStream?
@@ -40,21 +39,11 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     /// What the client sends next may be no request.
     var closesConnection = false
 
-    // For the log.
-    private var status = 0
-    var bytesSent = 0
-    private var routeIndex: Int?
-    private var upstreamIndex: Int?
-    private(set) var subject: String?
-    var reason: String?
-    private var forwardedAt: NIODeadline?
-    private var upstreamDuration: TimeAmount?
-
     init(_ request: InboundRequest, _ writer: consuming ResponseWriter, service: LoopService) {
         self.service = service
         self.request = request
-        self.startedAt = WallClock.milliseconds()
-        self.requestID = service.requestID(of: request.head, at: startedAt)
+        let now = WallClock.milliseconds()
+        self.log = ExchangeLog(requestID: service.requestID(of: request.head, at: now), startedAt: now)
         self.demand = writer.bodyDemand
         self.writer = consume writer
         self.bodyHasEnded = request.body == .none
@@ -65,21 +54,21 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     func decide(keysWereLookedUp: Bool = false) {
         let context = RequestContext(
-            peer: request.peer, scheme: request.head.scheme ?? "http", requestID: requestID,
-            trace: service.trace(of: request.head), now: startedAt / 1000, keysWereLookedUp: keysWereLookedUp,
+            peer: request.peer, scheme: request.head.scheme ?? "http", requestID: log.requestID,
+            trace: service.trace(of: request.head), now: log.startedAt / 1000, keysWereLookedUp: keysWereLookedUp,
             hasBody: request.body != .none)
         let decision = service.decide(request.head, context)
         switch consume decision {
         case .forward(let permit):
             forward(permit)
         case .endpoint(let number, let routeIndex, let token):
-            self.routeIndex = routeIndex
+            log.routeIndex = routeIndex
             collect(service.plan.operations[number], token)
         case .preflight(let fields, let routeIndex):
-            self.routeIndex = routeIndex
+            log.routeIndex = routeIndex
             answerPreflight(fields)
         case .refuse(let refusal, let routeIndex):
-            self.routeIndex = routeIndex
+            log.routeIndex = routeIndex
             refuse(refusal)
         case .directCognito(let call):
             refuseDirect(call)
@@ -114,14 +103,14 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     // MARK: Forwarding
 
     private func forward(_ permit: consuming Permit) {
-        routeIndex = permit.routeIndex
-        subject = permit.subject
+        log.routeIndex = permit.routeIndex
+        log.subject = permit.subject
         guard let index = service.plan.upstreamOfRoute[permit.routeIndex] else {
             return refuse(Refusal(.internalFailure, reason: "route-without-upstream"))
         }
-        upstreamIndex = index
+        log.upstreamIndex = index
         if let grant = permit.webSocket {
-            forwardedAt = .now()
+            log.forwardedAt = .now()
             return openWebSocket(permit, grant, upstream: index)
         }
         bodyLimit = treatment?.bodyLimit ?? .max
@@ -132,23 +121,28 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
             case .length(let length): .length(length)
             case .unknownLength: .chunked
             }
-        let forwarded = ForwardedRequest(permit, framing: framing)
-        forwardedAt = .now()
+        let pool = service.pools[index]
+        let forwarded = ForwardedRequest(permit, framing: framing, buffer: pool.takeBuffer())
+        log.forwardedAt = .now()
         state = .forwarding(
-            service.pools[index].send(
-                forwarded, subject: subject, timeouts: service.plan.timeoutsOfRoute[permit.routeIndex], to: self))
+            pool.send(
+                forwarded, subject: log.subject, timeouts: service.plan.timeoutsOfRoute[permit.routeIndex], to: self))
+    }
+
+    private var rule: RouteRule? {
+        log.routeIndex.map { service.plan.gate.rules[$0] }
     }
 
     private var treatment: RouteTreatment? {
-        routeIndex.flatMap { service.plan.gate.treatment(ofRoute: $0) }
+        rule?.treatment
     }
 
     func upstreamResponded(_ head: HTTPResponse) {
-        status = head.status.code
+        log.status = head.status.code
         guard let writer = writer.take() else { return }
         var head = head
         head.headerFields = ResponseFields.forClient(
-            head.headerFields, requestID: requestID, rules: treatment?.responseHeaders)
+            head.headerFields, requestID: log.requestID, rules: treatment?.responseHeaders)
         crossOrigin?.apply(to: &head.headerFields, for: request.head)
         if closesConnection { head.headerFields[.connection] = "close" }
         let bodyWriter = writer.start(head)
@@ -157,7 +151,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     }
 
     func upstreamSent(_ body: ByteBuffer) {
-        bytesSent += body.readableBytes
+        log.bytesSent += body.readableBytes
         // The connection may be behind already with the response before this one.
         if stream?.write(body) == false, case .forwarding(let upstream) = state { upstream.pause() }
     }
@@ -167,17 +161,18 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     }
 
     func upstreamFinished() {
-        stopUpstreamClock()
+        let now = NIODeadline.now()
+        log.upstreamEnded(at: now)
         state = .done
-        record()
+        record(at: now)
         bodyWriter.take()?.end()
     }
 
     func upstreamFailed(_ fault: UpstreamFault) {
-        stopUpstreamClock()
-        if let upstreamIndex { service.metrics.upstreamFailed(upstreamIndex) }
+        log.upstreamEnded()
+        if let upstreamIndex = log.upstreamIndex { service.metrics.upstreamFailed(upstreamIndex) }
         guard let bodyWriter = bodyWriter.take() else { return refuse(Refusal(fault)) }
-        reason = fault.reason
+        log.reason = fault.reason
         state = .done
         record()
         // The client must not take what it has for the whole.
@@ -188,16 +183,11 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         demand.resume()
     }
 
-    private func stopUpstreamClock() {
-        guard let forwardedAt else { return }
-        upstreamDuration = .now() - forwardedAt
-    }
-
     // MARK: Endpoints
 
     private func collect(_ operation: AccountOperation, _ token: VerifiedToken?) {
-        subject = token?.subject
-        let call = EndpointCall(operation, token, request.head, requestID: requestID, peer: request.peer)
+        log.subject = token?.subject
+        let call = EndpointCall(operation, token, request.head, requestID: log.requestID, peer: request.peer)
         if case .length(let length) = request.body, length > Self.endpointBodyLimit { return refuseLargeBody() }
         state = .collecting(call)
         if request.body == .none { perform(call) }
@@ -222,36 +212,36 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     private func finish(_ answer: AccountAnswer) {
         guard case .collecting = state else { return }
-        subject = answer.subject ?? subject
-        reason = answer.reason
+        log.subject = answer.subject ?? log.subject
+        log.reason = answer.reason
         var head = HTTPResponse(status: answer.status, headerFields: answer.headers)
         head.headerFields[.contentLength] = nil
-        let (whole, body) = Refusal.answer(head, answer.body, requestID: requestID)
+        let (whole, body) = Refusal.answer(head, answer.body, requestID: log.requestID)
         self.answer(whole, body)
     }
 
     // MARK: Answering
 
     private func refuse(_ refusal: Refusal) {
-        reason = refusal.reason
-        var (head, body) = refusal.answer(requestID: requestID)
+        log.reason = refusal.reason
+        var (head, body) = refusal.answer(requestID: log.requestID)
         // Who sends what can be read two ways may have more of it: nothing further is read (RFC 9112 §11.2).
         if refusal.error == .badRequest { head.headerFields[.connection] = "close" }
         answer(head, body)
     }
 
     private func refuseDirect(_ call: DirectCognitoCall) {
-        reason = "direct-cognito"
+        log.reason = "direct-cognito"
         service.metrics.directCognitoCall(operation: call.operation)
         let answer = service.plan.directCognito
         let (head, body) = Refusal.answer(
-            answer.response(requestID: requestID), answer.body, requestID: requestID)
+            answer.response(requestID: log.requestID), answer.body, requestID: log.requestID)
         self.answer(head, body)
     }
 
     private func answerPreflight(_ fields: HTTPFields) {
         var head = HTTPResponse(status: .noContent, headerFields: fields)
-        head.headerFields[.requestID] = requestID
+        head.headerFields[.requestID] = log.requestID
         send(head, ByteBuffer())
     }
 
@@ -263,17 +253,17 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     }
 
     private var crossOrigin: CrossOrigin? {
-        routeIndex.flatMap { service.plan.gate.routes.routes[$0].crossOrigin }
+        rule?.crossOrigin
     }
 
     private func send(_ head: HTTPResponse, _ body: ByteBuffer) {
         state = .done
-        status = head.status.code
+        log.status = head.status.code
         guard let writer = writer.take() else { return }
         var head = head
         for field in treatment?.responseHeaders.set ?? [] { head.headerFields[field.name] = field.value }
         if closesConnection { head.headerFields[.connection] = "close" }
-        bytesSent = request.head.method == .head ? 0 : body.readableBytes
+        log.bytesSent = request.head.method == .head ? 0 : body.readableBytes
         record()
         writer.answer(head, body)
     }
@@ -311,9 +301,9 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     /// A body of unknown length has become too long.
     private func stop(_ upstream: UpstreamExchange) {
         upstream.cancel()
-        stopUpstreamClock()
+        log.upstreamEnded()
         guard let bodyWriter = bodyWriter.take() else { return refuseLargeBody() }
-        reason = "body-too-large"
+        log.reason = "body-too-large"
         state = .done
         record()
         bodyWriter.breakOff()
@@ -357,7 +347,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     func requestFailed(_ fault: ListenerFault) {
         if case .forwarding(let upstream) = state { upstream.cancel() }
         if case .tunnel(let tunnel) = state { tunnel.clientDisconnected() }
-        stopUpstreamClock()
+        log.upstreamEnded()
         refuse(Refusal(fault))
     }
 
@@ -370,26 +360,16 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
             tunnel.clientDisconnected()
             if bodyWriter != nil { service.metrics.webSocketClosed() }
         }
-        stopUpstreamClock()
+        log.upstreamEnded()
         _ = writer.take()
         _ = bodyWriter.take()
-        reason = "client-disconnected"
+        log.reason = "client-disconnected"
         // What nginx logs for it; no response carries this status.
-        if status == 0 { status = 499 }
+        if log.status == 0 { log.status = 499 }
         record()
     }
 
-    // MARK: The log
-
-    func record() {
-        service.record(
-            AccessRecord(
-                time: startedAt, requestID: requestID, clientAddress: request.peer,
-                method: request.head.method.rawValue, target: request.head.path ?? "", status: status,
-                bytesSent: Int64(bytesSent), duration: (.now() - request.receivedAt).nanoseconds / 1000,
-                upstreamDuration: upstreamDuration.map { $0.nanoseconds / 1000 },
-                route: routeIndex.map { service.plan.gate.routes.routes[$0].name }, subject: subject,
-                denialReason: reason),
-            routeIndex: routeIndex)
+    func record(at now: NIODeadline = .now()) {
+        service.record(log.record(of: request, route: rule?.name, endedAt: now), routeIndex: log.routeIndex)
     }
 }

@@ -51,11 +51,9 @@ package struct Gate: Sendable {
     package let routes: RouteTable
     package let verifier: TokenVerifier
     private let cognito: CognitoGuard
-    /// For each route: a field that it sets or removes is removed in every spelling.
-    private let inbound: [InboundFields]
-    private let treatments: [RouteTreatment?]
+    /// For each route what its requests come under.
+    package let rules: [RouteRule]
     private let identity: IdentityLines
-    private let acceptances: [TokenAcceptance]
 
     package init(
         routes: RouteTable, verifier: TokenVerifier, cognito: CognitoGuard = CognitoGuard(),
@@ -64,16 +62,9 @@ package struct Gate: Sendable {
         self.routes = routes
         self.verifier = verifier
         self.cognito = cognito
-        self.treatments = routes.routes.map(\.treatment)
-        self.inbound = routes.routes.map { route in
-            InboundFields(namespace: identityNamespace, alsoSet: route.treatment?.requestHeaders.removed ?? [])
-        }
+        self.rules = routes.routes.map { RouteRule($0, identityNamespace: identityNamespace) }
         self.identity = IdentityLines(namespace: identityNamespace)
-        self.acceptances = routes.routes.map { TokenAcceptance(issuers: $0.issuers, tokenUses: $0.tokenUses) }
     }
-
-    /// What a route changes on the way.
-    package func treatment(ofRoute index: Int) -> RouteTreatment? { treatments[index] }
 
     /// Decides about a request.
     ///
@@ -92,7 +83,7 @@ package struct Gate: Sendable {
         }
         if request.method == .options, let preflight = CrossOrigin.Preflight(request),
             case .route(let index) = routes.match(method: preflight.method, path: path),
-            let crossOrigin = routes.routes[index].crossOrigin
+            let crossOrigin = rules[index].crossOrigin
         {
             guard let fields = crossOrigin.allowing(preflight) else {
                 return .refuse(Refusal(.accessDenied, reason: "cors-not-allowed"), routeIndex: index)
@@ -118,17 +109,17 @@ package struct Gate: Sendable {
         _ request: HTTPRequest, _ path: RequestPath, _ index: Int, _ context: RequestContext, _ cache: TokenCache,
         _ keySets: [KeySet?]
     ) -> Decision {
-        let route = routes.routes[index]
-        guard route.access != .public else { return pass(request, path, index, context, nil) }
+        let rule = rules[index]
+        guard rule.access != .public else { return pass(request, path, rule, index, context, nil) }
         switch BearerToken(of: request) {
         case .repeated:
             return .refuse(Refusal(.badRequest, reason: "repeated-authorization"), routeIndex: index)
         case .none:
-            guard route.access == .optional else { return .refuse(.tokenMissing(), routeIndex: index) }
-            return pass(request, path, index, context, nil)
+            guard rule.access == .optional else { return .refuse(.tokenMissing(), routeIndex: index) }
+            return pass(request, path, rule, index, context, nil)
         case .value(let value, let prefix):
-            switch verify(value, prefix, acceptances[index], context, cache, keySets) {
-            case .entry(let entry): return pass(request, path, index, context, entry)
+            switch verify(value, prefix, rule.acceptance, context, cache, keySets) {
+            case .entry(let entry): return pass(request, path, rule, index, context, entry)
             case .refuse(let refusal): return .refuse(refusal, routeIndex: index)
             case .needsKeys(let issuerIndex, let keyID): return .needsKeys(issuerIndex: issuerIndex, keyID: keyID)
             }
@@ -192,20 +183,19 @@ package struct Gate: Sendable {
     // MARK: Admission
 
     private func pass(
-        _ request: HTTPRequest, _ path: RequestPath, _ index: Int, _ context: RequestContext,
+        _ request: HTTPRequest, _ path: RequestPath, _ rule: RouteRule, _ index: Int, _ context: RequestContext,
         _ entry: TokenCache.Entry?
     ) -> Decision {
-        let route = routes.routes[index]
         var webSocket: WebSocketGrant?
-        switch WebSocketOpening(request, hasBody: context.hasBody, route: route, token: entry?.token) {
+        switch WebSocketOpening(request, hasBody: context.hasBody, rule: rule, token: entry?.token) {
         case .none: break
         case .granted(let grant): webSocket = grant
         case .refused(let refusal): return .refuse(refusal, routeIndex: index)
         }
-        switch route.destination {
+        switch rule.destination {
         case .endpoint(let number):
             return .endpoint(number, routeIndex: index, entry?.token)
-        case .upstream(let upstream):
+        case .upstream:
             var lines: [UInt8] = []
             lines.reserveCapacity(320 + (entry?.extra.count ?? 0))
             ForwardedLines(
@@ -214,7 +204,7 @@ package struct Gate: Sendable {
             ).append(to: &lines)
             if let entry { lines.append(contentsOf: entry.extra) }
             var target = path.target
-            if let treatment = treatments[index] {
+            if let treatment = rule.treatment {
                 lines.append(contentsOf: treatment.requestHeaders.lines)
                 do throws(PathFault) {
                     if let rewrite = treatment.rewrite { target = try rewrite.apply(to: path) }
@@ -224,9 +214,9 @@ package struct Gate: Sendable {
             }
             return .forward(
                 Permit(
-                    request: request, target: target, routeIndex: index, upstream: upstream, lines: lines,
-                    subject: entry?.token.subject, inbound: inbound[index],
-                    dropsAuthorization: entry != nil && !route.forwardToken, webSocket: webSocket))
+                    request: request, target: target, routeIndex: index, rule: rule, lines: lines,
+                    subject: entry?.token.subject, dropsAuthorization: entry != nil && !rule.forwardToken,
+                    webSocket: webSocket))
         }
     }
 }

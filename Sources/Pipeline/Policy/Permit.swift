@@ -10,31 +10,28 @@ package struct Permit: ~Copyable {
     package let target: String
     /// The route's position in the table.
     package let routeIndex: Int
-    /// The name of the upstream.
-    package let upstream: String
     /// Complete header lines that the gateway adds: forwarding, tracing, identity.
     package let lines: [UInt8]
     /// Who asks, when a token was verified.
     package let subject: String?
     /// Whether the backend may turn the request into a WebSocket.
     package let webSocket: WebSocketGrant?
-    private let inbound: InboundFields
+    private let rule: RouteRule
     private let connectionOptions: [String]
     private let dropsAuthorization: Bool
 
     init(
-        request: HTTPRequest, target: String, routeIndex: Int, upstream: String, lines: [UInt8], subject: String?,
-        inbound: InboundFields, dropsAuthorization: Bool, webSocket: WebSocketGrant? = nil
+        request: HTTPRequest, target: String, routeIndex: Int, rule: RouteRule, lines: [UInt8], subject: String?,
+        dropsAuthorization: Bool, webSocket: WebSocketGrant? = nil
     ) {
         self.request = request
         self.target = target
         self.routeIndex = routeIndex
-        self.upstream = upstream
         self.lines = lines
         self.subject = subject
         self.webSocket = webSocket
-        self.inbound = inbound
-        self.connectionOptions = inbound.connectionOptions(of: request.headerFields)
+        self.rule = rule
+        self.connectionOptions = rule.inbound.connectionOptions(of: request.headerFields)
         self.dropsAuthorization = dropsAuthorization
     }
 
@@ -44,6 +41,6 @@ package struct Permit: ~Copyable {
         // Written anew as well, being the gateway's own over HTTP/2.
         if webSocket != nil, field.name == .secWebSocketKey { return false }
         if dropsAuthorization, field.name == .authorization { return false }
-        return inbound.passes(field, connectionOptions: connectionOptions)
+        return rule.inbound.passes(field, connectionOptions: connectionOptions)
     }
 }

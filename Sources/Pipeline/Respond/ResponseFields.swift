@@ -7,21 +7,15 @@ package enum ResponseFields {
     package static func forClient(
         _ fields: HTTPFields, requestID: String, rules: HeaderRules? = nil
     ) -> HTTPFields {
+        var result = fields
         let nominated = inbound.connectionOptions(of: fields)
-        var list: [HTTPField] = []
-        list.reserveCapacity(fields.count + 1)
         for field in fields {
             let name = field.name.canonicalName
-            if isHopByHop(name) || (!nominated.isEmpty && nominated.contains(name)) { continue }
-            if let rules, rules.removed.contains(name) { continue }
-            list.append(field)
+            let isRemoved = isHopByHop(name) || (!nominated.isEmpty && nominated.contains(name))
+            if isRemoved || rules?.removed.contains(name) == true { result[field.name] = nil }
         }
-        if let rules { list.append(contentsOf: rules.set) }
-        list.append(HTTPField(name: .requestID, value: requestID))
-        var result = HTTPFields()
-        result.reserveCapacity(list.count)
-        // Appends without the generic detour that each single append takes.
-        result.replaceSubrange(0..<0, with: list)
+        for field in rules?.set ?? [] { result.append(field) }
+        result[.requestID] = requestID
         return result
     }
 

@@ -51,7 +51,7 @@ package final class VerifiedTokenCache<Extra> {
 
     private let maximumEntries: Int
     private let maximumBytes: Int
-    private var indexes: [String: Int] = [:]
+    private var indexes: [TokenText: Int] = [:]
     private var slots: [Slot] = []
     private var newest = none
     private var oldest = none
@@ -79,10 +79,7 @@ package final class VerifiedTokenCache<Extra> {
     package func lookup(
         _ token: String, accepting: TokenAcceptance, keys: (_ issuerIndex: Int) -> KeySet?, now: Int64
     ) -> Lookup {
-        // Strings are equal under canonical equivalence. A verified token is ASCII, whose other spellings are longer.
-        guard let index = indexes[token], let entry = slots[index].entry,
-            slots[index].text.utf8.count == token.utf8.count
-        else {
+        guard let index = indexes[TokenText(text: token)], let entry = slots[index].entry else {
             missCount += 1
             return .miss
         }
@@ -106,7 +103,7 @@ package final class VerifiedTokenCache<Extra> {
         _ text: String, _ token: VerifiedToken, extra: Extra, extraBytes: Int, now: Int64
     ) -> Entry? {
         guard let proof = token.proof else { return nil }
-        if let index = indexes[text] { remove(index) }
+        if let index = indexes[TokenText(text: text)] { remove(index) }
         let endsAt = min(proof.endsAt, now + Self.maximumLife)
         let entry = Entry(token: token, extra: extra, proof: proof, endsAt: endsAt)
         let cost = text.utf8.count * Self.costFactor + extraBytes + Self.fixedCost
@@ -115,7 +112,7 @@ package final class VerifiedTokenCache<Extra> {
         let slot = Slot(
             text: text, entry: entry, generation: proof.generation, cost: cost, newer: Self.none, older: Self.none)
         let index = store(slot)
-        indexes[text] = index
+        indexes[TokenText(text: text)] = index
         byteCount += cost
         linkAtFront(index)
         return entry
@@ -153,7 +150,7 @@ package final class VerifiedTokenCache<Extra> {
 
     private func remove(_ index: Int) {
         unlink(index)
-        indexes[slots[index].text] = nil
+        indexes[TokenText(text: slots[index].text)] = nil
         byteCount -= slots[index].cost
         slots[index] = Slot(text: "", entry: nil, generation: 0, cost: 0, newer: Self.none, older: firstFree)
         firstFree = index

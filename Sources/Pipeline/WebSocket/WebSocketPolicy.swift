@@ -32,14 +32,14 @@ enum WebSocketOpening {
     /// - Parameters:
     ///   - request: whose `extendedConnectProtocol` tells what the connection is to become, in every HTTP version.
     ///   - token: the one that was verified for it.
-    init(_ request: HTTPRequest, hasBody: Bool, route: Route, token: VerifiedToken?) {
+    init(_ request: HTTPRequest, hasBody: Bool, rule: RouteRule, token: VerifiedToken?) {
         guard let wanted = request.extendedConnectProtocol else {
             self = .none
             return
         }
         // Over HTTP/2 there is no ordinary request behind the wish that could be answered instead.
         let isConnect = request.method == .connect
-        guard let policy = route.webSocket, wanted.lowercased() == WebSocketHandshake.protocolName else {
+        guard let policy = rule.webSocket, wanted.lowercased() == WebSocketHandshake.protocolName else {
             self = isConnect ? .refused(Refusal(.notImplemented, reason: "websocket-not-served")) : .none
             return
         }
@@ -59,7 +59,7 @@ enum WebSocketOpening {
             return
         }
         // RFC 6455 §10.2: a page's script opens WebSockets to any server, and no preflight comes before.
-        guard route.crossOrigin?.allowsPage(of: request) != false else {
+        guard rule.crossOrigin?.allowsPage(of: request) != false else {
             self = .refused(Refusal(.accessDenied, reason: "cors-not-allowed"))
             return
         }

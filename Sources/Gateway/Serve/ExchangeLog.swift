@@ -1,0 +1,41 @@
+internal import HTTPTypes
+internal import Listener
+internal import NIOCore
+internal import Telemetry
+
+/// What becomes of one request, gathered for its log line and the metrics.
+struct ExchangeLog {
+    let requestID: String
+    /// Milliseconds since 1970.
+    let startedAt: Int64
+    var status = 0
+    var bytesSent = 0
+    var routeIndex: Int?
+    var upstreamIndex: Int?
+    var subject: String?
+    /// Why it was refused or broken off.
+    var reason: String?
+    var forwardedAt: NIODeadline?
+    private var upstreamDuration: TimeAmount?
+
+    init(requestID: String, startedAt: Int64) {
+        self.requestID = requestID
+        self.startedAt = startedAt
+    }
+
+    /// The backend's part has come to its end, good or bad.
+    mutating func upstreamEnded(at now: NIODeadline = .now()) {
+        guard let forwardedAt else { return }
+        upstreamDuration = now - forwardedAt
+    }
+
+    /// The line of a request that has come to its end.
+    func record(of request: InboundRequest, route: String?, endedAt: NIODeadline) -> AccessRecord {
+        AccessRecord(
+            time: startedAt, requestID: requestID, clientAddress: request.peer,
+            method: request.head.method.rawValue, target: request.head.path ?? "", status: status,
+            bytesSent: Int64(bytesSent), duration: (endedAt - request.receivedAt).nanoseconds / 1000,
+            upstreamDuration: upstreamDuration.map { $0.nanoseconds / 1000 }, route: route, subject: subject,
+            denialReason: reason)
+    }
+}
