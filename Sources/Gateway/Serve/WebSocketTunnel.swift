@@ -57,6 +57,8 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
         }
         phase = .open
         exchange.webSocketOpened(head)
+        // The client may have gone while it was told.
+        guard case .open = phase else { return }
         lastActivity = .now()
         setAlarm()
         if let held {
