@@ -1,7 +1,7 @@
 /// A value that must never be seen in logs, errors or dumps: every way of printing it gives `<redacted>`.
 ///
 /// The bytes are reached only through ``expose()``, so that a search for that word finds every use.
-package struct Secret: Sendable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
+package struct Secret: Sendable, Equatable, CustomStringConvertible, CustomDebugStringConvertible, CustomReflectable {
     private let bytes: [UInt8]
 
     package init(_ bytes: [UInt8]) {
@@ -19,6 +19,8 @@ package struct Secret: Sendable, CustomStringConvertible, CustomDebugStringConve
     package func exposeText() -> String { String(decoding: bytes, as: UTF8.self) }
 
     package var isEmpty: Bool { bytes.isEmpty }
+
+    package static func == (a: Secret, b: Secret) -> Bool { constantTimeEquals(a.bytes, b.bytes) }
 
     package var description: String { "<redacted>" }
     package var debugDescription: String { "<redacted>" }

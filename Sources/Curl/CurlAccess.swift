@@ -36,6 +36,8 @@ extension CurlEasy {
             try set(CURLOPT_CAINFO, file)
             // Else the system's folder of certificates would be trusted beside the file.
             try gatehouse_setopt_text(handle, CURLOPT_CAPATH, nil).check()
+            // Else libcurl would keep what it has read for a day, whatever the file says by then.
+            try set(CURLOPT_CA_CACHE_TIMEOUT, 0)
         }
         if let file = access.certificate { try set(CURLOPT_SSLCERT, file) }
         if let file = access.key { try set(CURLOPT_SSLKEY, file) }

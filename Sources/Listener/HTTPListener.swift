@@ -7,24 +7,29 @@ package final class HTTPListener: Sendable {
     private let group: any EventLoopGroup
     private let sets: [ObjectIdentifier: NIOLoopBound<ConnectionSet>]
     private let channel: any Channel
+    private let rules: ListenerRules
 
     /// The address really bound, which tells the port when 0 was asked for.
     package var localAddress: SocketAddress? { channel.localAddress }
 
     private init(
-        group: any EventLoopGroup, sets: [ObjectIdentifier: NIOLoopBound<ConnectionSet>], channel: any Channel
+        group: any EventLoopGroup, sets: [ObjectIdentifier: NIOLoopBound<ConnectionSet>], channel: any Channel,
+        rules: ListenerRules
     ) {
         self.group = group
         self.sets = sets
         self.channel = channel
+        self.rules = rules
     }
 
     /// Binds and begins to accept.
     ///
-    /// - Parameter service: gives each event loop its service; called on that loop for each connection.
+    /// - Parameters:
+    ///   - accepts: false: clients connect, but wait for ``startAccepting()``.
+    ///   - service: gives each event loop its service; called on that loop for each connection.
     /// - Throws: what binding throws, such as an address in use.
     package static func bind(
-        _ settings: ListenerSettings, group: any EventLoopGroup,
+        _ settings: ListenerSettings, group: any EventLoopGroup, accepts: Bool = true,
         service: @escaping @Sendable (any EventLoop) -> any RequestService
     ) async throws -> HTTPListener {
         var sets: [ObjectIdentifier: NIOLoopBound<ConnectionSet>] = [:]
@@ -34,10 +39,12 @@ package final class HTTPListener: Sendable {
             }.get()
         }
         let accepted = sets
-        let open = OpenConnections(limit: settings.connections)
+        let rules = ListenerRules(settings)
+        let open = OpenConnections()
         let channel = try await ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 1024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
+            .serverChannelOption(.autoRead, value: accepts)
             .serverChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(AcceptPauseHandler())
@@ -45,7 +52,8 @@ package final class HTTPListener: Sendable {
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
-                let isAdmitted = open.admit(channel)
+                let settings = rules.current
+                let isAdmitted = open.admit(channel, limit: settings.connections)
                 return channel.eventLoop.makeCompletedFuture {
                     guard isAdmitted else {
                         service(channel.eventLoop).refuseConnection(
@@ -60,16 +68,28 @@ package final class HTTPListener: Sendable {
                 }
             }
             .bind(host: settings.host, port: settings.port).get()
-        return HTTPListener(group: group, sets: sets, channel: channel)
+        return HTTPListener(group: group, sets: sets, channel: channel, rules: rules)
     }
 
-    /// Stops accepting, lets what is in flight finish, and after `grace` closes the rest.
+    /// Lets connections accepted from now on have these settings, but for the address; open ones keep theirs.
+    package func use(_ settings: ListenerSettings) { rules.use(settings) }
+
+    package func startAccepting() {
+        channel.setOption(.autoRead, value: true).whenFailure { _ in
+            // The channel has been closed meanwhile, and accepts nothing for that.
+        }
+    }
+
+    /// Stops accepting, lets what is in flight finish, and after `grace` closes the rest: WebSockets with a Close frame,
+    /// for which they get ``closing``.
     package func drain(grace: TimeAmount) async {
         try? await channel.close().get()
         await withTaskGroup(of: Void.self) { tasks in
             for set in sets.values { tasks.addTask { await Self.drain(set, grace: grace) } }
         }
     }
+
+    private static let closing = TimeAmount.seconds(3)
 
     private static func drain(_ set: NIOLoopBound<ConnectionSet>, grace: TimeAmount) async {
         let eventLoop = set.eventLoop
@@ -78,23 +98,33 @@ package final class HTTPListener: Sendable {
             set.value.drain { drained.succeed() }
         }
         let deadline = eventLoop.scheduleTask(in: grace) { set.value.closeAll() }
+        let last = eventLoop.scheduleTask(in: grace + closing) { set.value.closeAll() }
         try? await drained.futureResult.get()
         deadline.cancel()
+        last.cancel()
         eventLoop.execute { set.value.stop() }
     }
+}
+
+/// What holds for connections that are accepted now.
+private final class ListenerRules: Sendable {
+    private let settings: Mutex<ListenerSettings>
+
+    init(_ settings: ListenerSettings) {
+        self.settings = Mutex(settings)
+    }
+
+    var current: ListenerSettings { settings.withLock { $0 } }
+
+    func use(_ settings: ListenerSettings) { self.settings.withLock { $0 = settings } }
 }
 
 /// Counts a listener's connections over all event loops.
 private final class OpenConnections: Sendable {
     private let count = Atomic(0)
-    private let limit: Int
-
-    init(limit: Int) {
-        self.limit = limit
-    }
 
     /// Whether there is room; if so, the place is free again when the channel has closed.
-    func admit(_ channel: any Channel) -> Bool {
+    func admit(_ channel: any Channel, limit: Int) -> Bool {
         guard count.add(1, ordering: .relaxed).newValue <= limit else {
             count.subtract(1, ordering: .relaxed)
             return false

@@ -2,20 +2,23 @@
 package struct HealthChecker: Sendable {
     private let url: String
     private let settings: HealthCheckSettings
+    private let wasHealthy: Bool
     private let fetcher: any Fetcher
     private let sleep: @Sendable (Duration) async throws -> Void
     private let publish: @Sendable (Bool) -> Void
 
     /// - Parameters:
+    ///   - wasHealthy: what is known of the server already.
     ///   - fetcher: reaches the server as carried requests do.
     ///   - publish: called when the server has become unhealthy or healthy again.
     package init(
-        server: UpstreamServer, settings: HealthCheckSettings, fetcher: any Fetcher,
+        server: UpstreamServer, settings: HealthCheckSettings, wasHealthy: Bool = true, fetcher: any Fetcher,
         sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
         publish: @escaping @Sendable (Bool) -> Void
     ) {
         self.url = server.url + settings.path
         self.settings = settings
+        self.wasHealthy = wasHealthy
         self.fetcher = fetcher
         self.sleep = sleep
         self.publish = publish
@@ -23,7 +26,8 @@ package struct HealthChecker: Sendable {
 
     /// Returns when its task is cancelled.
     package func run() async {
-        var state = HealthState(healthyAfter: settings.healthyAfter, unhealthyAfter: settings.unhealthyAfter)
+        var state = HealthState(
+            healthyAfter: settings.healthyAfter, unhealthyAfter: settings.unhealthyAfter, isHealthy: wasHealthy)
         while !Task.isCancelled {
             if state.checked(isGood: await check()) { publish(state.isHealthy) }
             do { try await sleep(settings.interval) } catch { return }

@@ -29,6 +29,7 @@ package final class UpstreamPool {
     private var isInTransition = false
     private var active: [UpstreamExchange] = []
     private var sweep: RepeatedTask?
+    private var isClosed = false
     /// Exchanges that had their turn at receiving and have more to receive.
     private var continuing: [UpstreamExchange] = []
     private var isContinuing = false
@@ -60,11 +61,7 @@ package final class UpstreamPool {
         budget = RetryBudget(percent: settings.retryPercent)
         line = WaitingLine(
             capacity: settings.maximumWaiting * settings.servers.count, patience: settings.waitingTimeout)
-        let bound = NIOLoopBound(self, eventLoop: loop.eventLoop)
-        // It ends with close(), and the circle with it. A weak reference would make each use of the pool slower.
-        sweep = loop.eventLoop.scheduleRepeatedTask(
-            initialDelay: Self.sweepInterval, delay: Self.sweepInterval
-        ) { _ in bound.value.checkDeadlines() }
+        startSweeping()
     }
 
     /// Sends an authorised request; `receiver` hears the response or the fault, never before this returns.
@@ -80,9 +77,22 @@ package final class UpstreamPool {
             request, subject: subject, timeouts: timeouts ?? settings.timeouts, pool: self, receiver: receiver)
         exchange.activeIndex = active.count
         active.append(exchange)
+        if sweep == nil { startSweeping() }
         budget.requestBegan()
         place(exchange)
         return exchange
+    }
+
+    /// Keeps no connection any longer: idle ones are closed now, those in use when their exchange ends.
+    ///
+    /// Until then their time-outs hold, and what is still sent is served, each request on a connection of its own. No
+    /// more is heard of which servers take requests.
+    package func close() {
+        guard !isClosed else { return }
+        for index in servers.indices where !balancer.takes(index) { observeServer(index, .serving(true)) }
+        isClosed = true
+        for server in servers { server.close() }
+        if active.isEmpty { stopSweeping() }
     }
 
     // MARK: Buffers
@@ -99,13 +109,6 @@ package final class UpstreamPool {
 
     private static let maximumSpareBuffers = 64
     private static let maximumSpareCapacity = 8 << 10
-
-    /// Closes idle connections; those in use are closed when their exchange ends.
-    package func close() {
-        sweep?.cancel()
-        sweep = nil
-        for server in servers { server.close() }
-    }
 
     // MARK: Places
 
@@ -152,6 +155,7 @@ package final class UpstreamPool {
             line.remove(exchange)
         }
         if !line.isEmpty { dispatch() }
+        if isClosed, active.isEmpty { stopSweeping() }
     }
 
     /// Gives free places to those who wait. What ends meanwhile is seen by the loop that is at it already.
@@ -236,7 +240,7 @@ package final class UpstreamPool {
         for index in states.indices {
             let took = balancer.takes(index)
             balancer.setShare(states[index].share(at: now) * settings.servers[index].weight, of: index)
-            if balancer.takes(index) != took { observeServer(index, .serving(!took)) }
+            if balancer.takes(index) != took, !isClosed { observeServer(index, .serving(!took)) }
             if states[index].isInTransition { isInTransition = true }
         }
         if !balancer.hasServer {
@@ -255,6 +259,19 @@ package final class UpstreamPool {
     }
 
     // MARK: Time
+
+    private func startSweeping() {
+        let bound = NIOLoopBound(self, eventLoop: loop.eventLoop)
+        // It ends after close(), and the circle with it. A weak reference would make each use of the pool slower.
+        sweep = loop.eventLoop.scheduleRepeatedTask(
+            initialDelay: Self.sweepInterval, delay: Self.sweepInterval
+        ) { _ in bound.value.checkDeadlines() }
+    }
+
+    private func stopSweeping() {
+        sweep?.cancel()
+        sweep = nil
+    }
 
     private func checkDeadlines() {
         let now = NIODeadline.now()

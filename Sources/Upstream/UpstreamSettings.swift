@@ -2,7 +2,7 @@ package import Curl
 package import NIOCore
 
 /// One of an upstream's servers.
-package struct UpstreamServer: Sendable {
+package struct UpstreamServer: Sendable, Equatable {
     /// How metrics and logs call it; the same in every process, since subjects are hashed onto it.
     package var name: String
     /// Scheme, host and port, without a path.
@@ -42,7 +42,7 @@ package struct UpstreamTimeouts: Sendable, Equatable {
 }
 
 /// One upstream: its servers and how they are talked to.
-package struct UpstreamSettings: Sendable {
+package struct UpstreamSettings: Sendable, Equatable {
     package var name: String
     /// At least one.
     package var servers: [UpstreamServer]
@@ -67,6 +67,8 @@ package struct UpstreamSettings: Sendable {
     /// Whether the only server of an upstream is ejected as well, so that its clients hear at once that it fails.
     package var ejectsOnlyServer = false
     package var healthCheck: HealthCheckSettings?
+    /// A digest of the files that connections are made with, so that settings differ where the files do.
+    package var filesDigest: [UInt8] = []
 
     package init(
         name: String, servers: [UpstreamServer], timeouts: UpstreamTimeouts = UpstreamTimeouts(),

@@ -12,6 +12,8 @@ struct ServeCommand: AsyncParsableCommand {
         abstract: "Run the gateway.",
         discussion: """
             Stops at SIGTERM or SIGINT: no new connections, what is in flight finishes within drain_timeout.
+            At SIGHUP it reads the configuration and all files named there again, and goes on with them as a whole, or
+            with what it has if any of it is faulty, which the log tells. No connection ends and no request is lost.
             Exit status 78 means that the configuration is faulty; every fault is printed.
 
             Example: gatehouse serve --config Config/gatehouse.yaml
@@ -20,25 +22,46 @@ struct ServeCommand: AsyncParsableCommand {
     @OptionGroup var options: SettingsOptions
 
     func run() async throws {
+        // From here on a SIGHUP does not end the process.
+        let hangUps = await UnixSignalsSequence(trapping: .sighup)
         let settings = try options.load()
-        var logger = Logger(label: "gatehouse") { StreamLogHandler.standardError(label: $0) }
-        logger.logLevel = Logger.Level(settings.logging.level)
-        let gateway = GatewayService(settings: settings, logger: logger) { [logger] listeners, admin in
+        let level = SharedLogLevel(Logger.Level(settings.logging.level))
+        let logger = Logger(label: "gatehouse") { SharedLevelLogHandler(label: $0, level: level) }
+        let gateway = GatewayService(settings: settings, load: { [options] in try options.read() }, logger: logger) {
+            listeners, admin in
             for address in listeners { logger.info("listening", metadata: ["address": "\(address)"]) }
             if let admin { logger.info("admin listening", metadata: ["address": "\(admin)"]) }
+        } onReload: { settings in
+            level.value = Logger.Level(settings.logging.level)
         }
-        var lifecycle = logger
-        lifecycle.logLevel = .error
+        let lifecycle = Logger(label: "gatehouse") { label in
+            SharedLevelLogHandler(label: label, level: SharedLogLevel(.error))
+        }
         do {
             try await ServiceGroup(
                 configuration: ServiceGroupConfiguration(
-                    services: [.init(service: gateway, successTerminationBehavior: .gracefullyShutdownGroup)],
+                    services: [
+                        .init(service: gateway, successTerminationBehavior: .gracefullyShutdownGroup),
+                        .init(
+                            service: ReloadAtHangUp(hangUps: hangUps, gateway: gateway),
+                            successTerminationBehavior: .ignore),
+                    ],
                     gracefulShutdownSignals: [.sigterm, .sigint], logger: lifecycle)
             ).run()
         } catch {
             logger.critical("cannot run", metadata: ["error": "\(error)"])
             throw ExitCode.failure
         }
+    }
+}
+
+/// Has the gateway reload at each SIGHUP.
+private struct ReloadAtHangUp: Service {
+    let hangUps: UnixSignalsSequence
+    let gateway: GatewayService
+
+    func run() async {
+        for await _ in hangUps.cancelOnGracefulShutdown() { gateway.reload() }
     }
 }
 

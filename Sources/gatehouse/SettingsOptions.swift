@@ -12,13 +12,18 @@ struct SettingsOptions: ParsableArguments {
     /// - Throws: exit status 78 (EX_CONFIG of sysexits) after every fault was printed.
     func load() throws -> GatewaySettings {
         do {
-            let settings = try GatewaySettings.load(path: config, environment: ProcessInfo.processInfo.environment)
+            let settings = try read()
             try GatewayService.check(settings)
             return settings
         } catch let faults as SettingsFaults {
             StandardError.write("\(faults)\n")
         }
         throw ExitCode(EX_CONFIG)
+    }
+
+    /// - Throws: ``SettingsFaults``
+    func read() throws -> GatewaySettings {
+        try GatewaySettings.load(path: config, environment: ProcessInfo.processInfo.environment)
     }
 }
 

@@ -126,6 +126,19 @@ def test_requests_over_the_limit_are_told_503_at_once(start_gateway, own_recorde
         assert [busy.response(stream).body for stream in streams] == [b"held"] * 3
 
 
+def test_a_reload_changes_how_many_requests_are_taken_and_counts_those_in_flight(start_gateway, own_recorder, held):
+    gateway = start_gateway({"limits": {"requests": 3}, "upstreams": {"recorder": {"first_byte_timeout": "20s"}}})
+    with H2Connection(gateway.port) as busy:
+        streams = [busy.open(request(path=TARGET + "/held")) for _ in range(2)]
+        wait_until(lambda: len(own_recorder.requests) == 2, "two requests at the backend")
+        assert raw.exchange(gateway.port, "GET", TARGET).status == 200
+        gateway.reload({"limits": {"requests": 2}})
+        assert raw.exchange(gateway.port, "GET", TARGET).status == 503
+        held.set()
+        assert [busy.response(stream).body for stream in streams] == [b"held"] * 2
+    assert raw.exchange(gateway.port, "GET", TARGET).status == 200
+
+
 # HTTP/2
 
 

@@ -93,14 +93,15 @@ struct KeySetFixture {
 
     init(
         _ answers: Result<FetchResponse, FetchError>..., isOpen: Bool = true, clock: ManualClock = ManualClock(),
-        name: String = "pool", directory: String? = nil, policy: KeySetService.Policy = KeySetService.Policy()
+        name: String = "pool", directory: String? = nil, policy: KeySetService.Policy = KeySetService.Policy(),
+        counted: KeySetService.Status = KeySetService.Status()
     ) {
         let issuer = Self.issuer(name)
         self.clock = clock
         fetcher = RecordedFetcher(answers, isOpen: isOpen)
         service = KeySetService(
             issuer: issuer, policy: policy, fetcher: fetcher,
-            file: directory.map { KeySetFile(directory: $0, issuer: issuer) },
+            file: directory.map { KeySetFile(directory: $0, issuer: issuer) }, counted: counted,
             logger: Logger(label: "test") { _ in SilentLog() },
             now: { clock.read() }, publish: { [published] in published.publish($0) })
     }

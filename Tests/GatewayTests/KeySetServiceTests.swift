@@ -179,6 +179,54 @@ struct KeySetServiceTests {
         #expect(sound.service.currentStatus.failures == 0)
     }
 
+    // MARK: Reloads
+
+    @Test("Prepared, a service has its set before anyone asks, from the file where there is one")
+    func prepared() async throws {
+        try await Self.withDirectory { path in
+            let first = KeySetFixture(try KeySetFixture.answer("key-1"), directory: path)
+            #expect(first.service.currentSet == nil)
+            await first.service.prepare()
+            #expect(first.service.currentSet?.keyIDs == ["key-1"])
+            await first.service.prepare()
+            #expect(await first.fetcher.calls == 1)
+            let second = KeySetFixture(.failure(.timedOut), clock: first.clock, directory: path)
+            await second.service.prepare()
+            #expect(second.service.currentSet?.keyIDs == ["key-1"])
+            #expect(await second.fetcher.calls == 0)
+            let third = KeySetFixture(.failure(.timedOut))
+            await third.service.prepare()
+            #expect(third.service.currentSet == nil)
+            #expect(await third.fetcher.calls == 1)
+        }
+    }
+
+    @Test("Another policy holds for the set at hand, which is not fetched because of it")
+    func adopted() async throws {
+        let fixture = KeySetFixture(try KeySetFixture.answer("key-1"))
+        await fixture.runOnce()
+        await fixture.service.adopt(KeySetService.Policy(maximumAge: 1000))
+        await fixture.runOnce()
+        #expect(await fixture.fetcher.calls == 1)
+        fixture.clock.advance(999)
+        await fixture.runOnce()
+        #expect(await fixture.fetcher.calls == 1)
+        fixture.clock.advance(1)
+        await fixture.runOnce()
+        #expect(await fixture.fetcher.calls == 2)
+    }
+
+    @Test("A service in another's place goes on with its counts, not with its set")
+    func counted() async throws {
+        let counted = KeySetService.Status(refreshes: 3, failures: 2, fetchedAt: 5)
+        let fixture = KeySetFixture(try KeySetFixture.answer("key-1"), counted: counted)
+        #expect(fixture.service.currentStatus.refreshes == 3)
+        #expect(fixture.service.currentStatus.fetchedAt == nil)
+        await fixture.service.prepare()
+        #expect(fixture.service.currentStatus.refreshes == 4)
+        #expect(fixture.service.currentStatus.failures == 2)
+    }
+
     // MARK: The file
 
     /// A directory of its own for each use, removed afterwards.

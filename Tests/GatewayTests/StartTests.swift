@@ -124,4 +124,20 @@ struct StartTests {
         #expect(messages[0].contains("\"first\"") && messages[0].contains("\"second\""))
         #expect(messages[1].contains("\"gatehouse:login\"") && messages[1].contains("\"mine\""))
     }
+
+    @Test("Clashes of routes and unusable certificates are told together, by line")
+    func allTogether() throws {
+        let yaml = """
+            listeners: [{address: '127.0.0.1:8080', tls: {certificates: [{certificate: a.pem, key: a.key}]}}]
+            upstreams: {api: {url: 'http://127.0.0.1:8000'}}
+            routes:
+              - {path: /a, upstream: api, access: public, name: first}
+              - {path: /a, upstream: api, access: public, name: second, methods: [GET]}
+            """
+        let settings = try GatewaySettings.load(path: "/settings.yaml", environment: [:]) {
+            (path) throws(FileReadFailure) in Array((path == "/settings.yaml" ? yaml : "no PEM").utf8)
+        }
+        let error = #expect(throws: SettingsFaults.self) { try GatewayService.check(settings) }
+        #expect(try #require(error).faults.map(\.line) == [1, 5])
+    }
 }

@@ -189,6 +189,34 @@ struct KeepAliveTests {
         #expect(drained == 2)
     }
 
+    @Test("At drain a slow client gets what is still on its way to it")
+    func drainingUnsent() throws {
+        let wire = try Wire(ScriptedService { $0.answer(.ok, "x") })
+        try wire.send(Self.get)
+        wire.holdUnsent(true)
+        // Its time begins with the drain, however long it has been idle.
+        wire.advance(.seconds(60))
+        wire.connections.drain {}
+        wire.run()
+        #expect(wire.isHalfClosed)
+        #expect(!wire.isClosed)
+        wire.advance(.seconds(70))
+        #expect(!wire.isClosed)
+        wire.holdUnsent(false)
+        wire.run()
+        #expect(wire.isClosed)
+    }
+
+    @Test("But not for ever")
+    func drainingUntaken() throws {
+        let wire = try Wire(ScriptedService { $0.answer(.ok, "x") })
+        try wire.send(Self.get)
+        wire.holdUnsent(true)
+        wire.connections.drain {}
+        wire.advance(.seconds(76))
+        #expect(wire.isClosed)
+    }
+
     @Test("Draining without connections is done at once; what outlives the grace is closed")
     func drainingEnds() throws {
         let wire = try Wire()

@@ -70,6 +70,9 @@ final class Wire {
     var isClosed: Bool { socket.isClosed }
     var isHalfClosed: Bool { socket.isHalfClosed }
 
+    /// Whether what was sent before a half close is still on its way to a slow client.
+    func holdUnsent(_ isHeld: Bool) { socket.holdsUnsent = isHeld }
+
     /// Whether what the client sends now would be read.
     var isReading: Bool { socket.isReading }
 
@@ -96,6 +99,14 @@ private final class Socket: ChannelOutboundHandler {
     var isReading = false
     var isHalfClosed = false
     var isClosed = false
+    var holdsUnsent = false {
+        didSet {
+            guard !holdsUnsent else { return }
+            unsent?.succeed()
+            unsent = nil
+        }
+    }
+    private var unsent: EventLoopPromise<Void>?
 
     func read(context: ChannelHandlerContext) {
         reads += 1
@@ -106,9 +117,11 @@ private final class Socket: ChannelOutboundHandler {
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
         if mode == .output {
             isHalfClosed = true
-            promise?.succeed()
+            if holdsUnsent { unsent = promise } else { promise?.succeed() }
         } else {
             isClosed = true
+            unsent?.fail(ChannelError.ioOnClosedChannel)
+            unsent = nil
             context.close(mode: mode, promise: promise)
         }
     }
@@ -165,6 +178,7 @@ final class ScriptedExchange: ExchangeSink {
     private(set) var writability: [Bool] = []
     private(set) var disconnects = 0
     private(set) var faults: [ListenerFault] = []
+    private(set) var mustCloses = 0
     private var writer: ResponseWriter?
     private var bodyWriter: ResponseBodyWriter?
 
@@ -186,6 +200,7 @@ final class ScriptedExchange: ExchangeSink {
         answer(fault == .requestTimeout ? .requestTimeout : .badRequest, fault.reason)
     }
     func clientDisconnected() { disconnects += 1 }
+    func mustClose() { mustCloses += 1 }
 
     // MARK: Answering
 

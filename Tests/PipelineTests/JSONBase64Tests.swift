@@ -47,4 +47,14 @@ struct JSONBase64Tests {
     func strictPadded(text: String) {
         #expect(Base64.decode(text.utf8) == nil)
     }
+
+    @Test("A byte outside the alphabet is refused wherever it stands", arguments: 0..<11)
+    func strictEverywhere(position: Int) {
+        let alphabet = Set("ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789-_".utf8)
+        for byte in UInt8.min...UInt8.max where !alphabet.contains(byte) {
+            var text = Array("AAAAAAAAAAA".utf8)
+            text[position] = byte
+            #expect(Base64URL.decode(text) == nil, "\(byte)")
+        }
+    }
 }

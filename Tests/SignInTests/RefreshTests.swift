@@ -168,6 +168,25 @@ struct RefreshTests {
         #expect(answers.allSatisfy { $0.status == .ok })
     }
 
+    @Test("What takes over joins the refreshes that are under way, unless it serves another client")
+    func flightsAcrossReload() async throws {
+        let fetcher = GatedFetcher(Fixture.tokens(refreshToken: "rotated"))
+        let before = try Fixture.accounts(fetcher)
+        let after = try Fixture.accounts(fetcher, after: before)
+        let request = Fixture.refresh(try Fixture.sealedText())
+        async let first = before.answer(request)
+        while await before.flights.waiting < 1 { await Task.yield() }
+        async let second = after.answer(request)
+        while await after.flights.waiting < 2 { await Task.yield() }
+        await fetcher.open()
+        let answers = await [first, second]
+        #expect(answers.map(\.status) == [.ok, .ok])
+        #expect(await fetcher.calls == 1)
+        var settings = try Fixture.settings()
+        settings.clientID = "another"
+        #expect(try Fixture.accounts(fetcher, settings: settings, after: before).flights !== before.flights)
+    }
+
     @Test("A caller who hangs up does not take the answer from the others")
     func hangUp() async throws {
         let fetcher = GatedFetcher(Fixture.tokens(refreshToken: "rotated"))

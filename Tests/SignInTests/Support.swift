@@ -118,10 +118,10 @@ enum Fixture {
 
     static func accounts(
         _ fetcher: any Fetcher, settings: CognitoAccountSettings? = nil, log: CapturedLog = CapturedLog(),
-        now: Int64 = now
+        now: Int64 = now, after previous: CognitoAccounts? = nil
     ) throws -> CognitoAccounts {
         CognitoAccounts(
-            settings: try settings ?? Self.settings(), fetcher: fetcher, now: { now },
+            settings: try settings ?? Self.settings(), fetcher: fetcher, after: previous, now: { now },
             random: { [UInt8](repeating: 9, count: $0) }, logger: log.logger)
     }
 

@@ -12,6 +12,26 @@ struct MetricsTests {
         registry.render().split(separator: "\n")
     }
 
+    @Test("A WebSocket is counted as a request, and not among the durations of answers")
+    func webSockets() {
+        let registry = MetricsRegistry(labels: Self.labels)
+        let loop = registry.makeLoopMetrics()
+        for _ in 0..<3 {
+            loop.requestBegan()
+            loop.webSocketOpened()
+        }
+        loop.requestEnded(route: 0, status: 101, duration: 3_600_000_000, upstreamDuration: 3_600_000_000)
+        loop.webSocketClosed()
+        let samples = samples(registry)
+        for expected in [
+            "gatehouse_websockets_total 3", "gatehouse_websockets_open 2", "gatehouse_requests_in_flight 2",
+            #"gatehouse_requests_total{route="api",status="1xx"} 1"#, "gatehouse_request_duration_seconds_count 0",
+            "gatehouse_upstream_duration_seconds_count 0",
+        ] {
+            #expect(samples.contains(Substring(expected)), "\(expected)")
+        }
+    }
+
     @Test("Event loops are summed")
     func summed() {
         let registry = MetricsRegistry(labels: Self.labels)
@@ -104,6 +124,72 @@ struct MetricsTests {
         #expect(!samples.contains { $0.hasPrefix(#"gatehouse_key_set_age_seconds{issuer="staff"}"#) })
         #expect(samples.contains("gatehouse_access_log_dropped_total 7"))
         #expect(samples.contains("gatehouse_ready 0"))
+    }
+
+    @Test("Under other labels, what keeps its name goes on counting, wherever it stands now")
+    func successors() {
+        let before = MetricsLabels(
+            routes: ["a", "b"], upstreams: ["u", "v"], servers: [["1", "2"], ["1"]], denialReasons: ["x", "y"])
+        let after = MetricsLabels(
+            routes: ["new", "b"], upstreams: ["v", "u"], servers: [["1"], ["2", "3"]], denialReasons: ["y"])
+        let registry = MetricsRegistry(labels: before)
+        let old = [registry.makeLoopMetrics(), registry.makeLoopMetrics()]
+        let new = registry.successors(after)
+        // Both count for a while: requests that began before end with the labels they began with.
+        for (old, new) in zip(old, new) {
+            old.requestBegan()
+            old.requestEnded(route: 1, status: 200, duration: 1, upstreamDuration: 1)
+            new.requestBegan()
+            new.requestEnded(route: 1, status: 200, duration: 1, upstreamDuration: nil)
+            old.requestEnded(route: 0, status: 200, duration: 1, upstreamDuration: nil)
+            new.requestEnded(route: 0, status: 200, duration: 1, upstreamDuration: nil)
+            old.requestEnded(route: nil, status: 404, duration: 1, upstreamDuration: nil)
+            new.requestEnded(route: nil, status: 404, duration: 1, upstreamDuration: nil)
+            old.upstreamFailed(0)
+            new.upstreamFailed(1)
+            old.serverBegan(1)
+            new.serverBegan(1)
+            old.serverEnded(1)
+            old.denied("y")
+            new.denied("y")
+            old.denied("z")
+            old.connectionOpened()
+            new.connectionClosed()
+            old.received(bytes: 3)
+            old.tokenCacheHit()
+        }
+        registry.use(new)
+        let samples = samples(registry)
+        for expected in [
+            #"gatehouse_requests_total{route="b",status="2xx"} 4"#,
+            #"gatehouse_requests_total{route="new",status="2xx"} 2"#,
+            #"gatehouse_requests_total{route="none",status="4xx"} 4"#,
+            #"gatehouse_upstream_failures_total{upstream="u"} 4"#,
+            #"gatehouse_upstream_failures_total{upstream="v"} 0"#,
+            #"gatehouse_upstream_server_requests_total{upstream="u",server="2"} 4"#,
+            #"gatehouse_upstream_server_requests_in_flight{upstream="u",server="2"} 2"#,
+            #"gatehouse_upstream_server_requests_total{upstream="u",server="3"} 0"#,
+            #"gatehouse_upstream_server_requests_total{upstream="v",server="1"} 0"#,
+            #"gatehouse_denials_total{reason="y"} 4"#, #"gatehouse_denials_total{reason="other"} 2"#,
+            "gatehouse_client_connections_open 0", "gatehouse_client_connections_total 2",
+            "gatehouse_client_received_bytes_total 6", #"gatehouse_token_cache_total{result="hit"} 2"#,
+            "gatehouse_request_duration_seconds_count 12", "gatehouse_upstream_duration_seconds_count 2",
+        ] {
+            #expect(samples.contains(Substring(expected)), "\(expected) is missing")
+        }
+        #expect(!samples.contains { $0.contains(#"route="a""#) })
+    }
+
+    @Test("Reloads are counted by result")
+    func reloads() {
+        var reloads = MetricsReadings.Reloads(lastSuccess: 1_780_000_000)
+        reloads.succeeded = 2
+        reloads.failed = 1
+        let samples = samples(
+            MetricsRegistry(labels: Self.labels) { [reloads] in MetricsReadings(reloads: reloads) })
+        #expect(samples.contains(#"gatehouse_config_reloads_total{result="success"} 2"#))
+        #expect(samples.contains(#"gatehouse_config_reloads_total{result="failure"} 1"#))
+        #expect(samples.contains("gatehouse_config_last_success_timestamp_seconds 1780000000"))
     }
 
     /// The format's rules: each sample belongs to the metric whose HELP and TYPE came last, none is given twice, and

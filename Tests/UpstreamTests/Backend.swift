@@ -52,19 +52,25 @@ final class Backend: Sendable {
         }
     }
 
-    init(_ script: [[Step]], reads: Bool = true, on eventLoop: any EventLoop) async throws {
+    /// - Parameter unixSocket: the path it listens on instead of a port.
+    init(_ script: [[Step]], reads: Bool = true, unixSocket: String? = nil, on eventLoop: any EventLoop) async throws {
         let state = try await eventLoop.submit { NIOLoopBound(State(script), eventLoop: eventLoop) }.get()
-        let channel = try await ServerBootstrap(group: eventLoop)
+        let bootstrap = ServerBootstrap(group: eventLoop)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
-            .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelOption(.autoRead, value: reads)
             .childChannelInitializer { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.addHandler(state.value.connection())
                 }
             }
-            .bind(host: "127.0.0.1", port: 0).get()
-        guard let port = channel.localAddress?.port else { throw ChannelError.eof }
+        let channel: any Channel
+        if let unixSocket {
+            channel = try await bootstrap.bind(unixDomainSocketPath: unixSocket).get()
+        } else {
+            channel = try await bootstrap.childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+                .bind(host: "127.0.0.1", port: 0).get()
+        }
+        guard let port = unixSocket == nil ? channel.localAddress?.port : 0 else { throw ChannelError.eof }
         self.state = state
         self.channel = channel
         self.port = port
@@ -90,7 +96,14 @@ final class Backend: Sendable {
 
     /// Sends unasked.
     func push(_ text: String, on index: Int = 0) async throws {
-        try await onLoop { $0.connections[index].push(text) }.get()
+        try await onLoop { try $0.connections[index].push(text) }.get()
+    }
+
+    /// Closes a connection when all that was sent on it is on its way.
+    func end(_ index: Int = 0) async throws {
+        try await push("", on: index)
+        try await onLoop { $0.connections[index].end() }
+        try await awaitClose(of: index)
     }
 
     /// Begins to read where the connection was accepted without.
@@ -160,10 +173,12 @@ private final class BackendHandler: ChannelInboundHandler {
         if step.closes { context.close(promise: nil) }
     }
 
-    func push(_ text: String) -> EventLoopFuture<Void> {
-        guard let context else { preconditionFailure("the connection has gone") }
+    func push(_ text: String) throws -> EventLoopFuture<Void> {
+        guard let context else { throw ChannelError.ioOnClosedChannel }
         return context.writeAndFlush(wrapOutboundOut(ByteBuffer(string: text)))
     }
+
+    func end() { context?.close(promise: nil) }
 
     func startReading() {
         guard let channel else { return }

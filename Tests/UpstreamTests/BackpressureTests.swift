@@ -1,3 +1,4 @@
+import Foundation
 import HTTP1
 import HTTPTypes
 import NIOCore
@@ -135,6 +136,95 @@ struct BackpressureTests {
                 exchange.resume()
             }
             #expect(try await outcome.get().plain == .response(200, "half"))
+        }
+    }
+
+    @Test("After a pause the backend has its whole time again")
+    func resumedDeadline() async throws {
+        let half = Step.answer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha")
+        try await Client.with(
+            [[half], [half], []],
+            settings: {
+                $0.idleTimeout = .milliseconds(500)
+                $0.firstByteTimeout = .milliseconds(50)
+            }
+        ) { client async throws in
+            let paused = client.eventLoop.makePromise(of: Void.self).bounded()
+            let outcome = try await client.begin(name: "paused") { exchange, receiver in
+                receiver.onBody = {
+                    exchange.pause()
+                    paused.succeed()
+                }
+            }
+            try await paused.futureResult.get()
+            // By the end of this one the paused one's time would have passed as well.
+            #expect(try await client.begin(name: "stalled").get().fault == .idleTimeout)
+            try await client.on("paused") { exchange, receiver in
+                receiver.onBody = {}
+                exchange.resume()
+            }
+            // Deadlines are looked at all together: whatever had passed by now would be noticed with this one's.
+            #expect(try await client.begin(name: "silent").get() == .fault(.firstByteTimeout))
+            try await client.backend.push("lf")
+            #expect(try await outcome.get().plain == .response(200, "half"))
+        }
+    }
+
+    @Test("A send that fails while the client is slow takes nothing from it that the backend has said")
+    func failedSendWhilePaused() async throws {
+        // More than one receive takes, and no more than the sockets hold.
+        let size = 120_000
+        let body = String(repeating: "x", count: size)
+        let last = Step.answer("HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n\(body)")
+        try await Client.with([[last]]) { client async throws in
+            let paused = client.eventLoop.makePromise(of: Void.self).bounded()
+            let outcome = try await client.begin(.post, framing: .chunked) { exchange, receiver in
+                receiver.onBody = {
+                    exchange.pause()
+                    paused.succeed()
+                }
+            }
+            try await paused.futureResult.get()
+            try await client.backend.end()
+            // The first of them is answered with a reset, the next one fails.
+            for _ in 0..<10 {
+                try await client.on { exchange, _ in _ = exchange.send(body: ByteBuffer(string: "more")) }
+            }
+            #expect(try await client.on { _, receiver in receiver.ends } == 0)
+            try await client.on { exchange, receiver in
+                receiver.onBody = {}
+                exchange.resume()
+            }
+            #expect(try await outcome.get().body.utf8.count == size)
+        }
+    }
+
+    /// A unix socket takes a small write whole or not at all, and always as many of the same size.
+    @Test("A kept connection that takes nothing from the start is given up in time")
+    func reusedAndFull() async throws {
+        let path = NSTemporaryDirectory() + "gatehouse-\(UInt64.random(in: 0...UInt64.max)).sock"
+        defer { try? FileManager.default.removeItem(atPath: path) }
+        let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+        try await Client.with([], reads: false, unixSocket: path, settings: { $0.idleTimeout = .milliseconds(500) }) {
+            client async throws in
+            // Exchanges on the first connection until it takes no more requests and is given up with an answer.
+            var fitting = -2
+            while try await client.events.count(where: { $0 == .opened }) < 2 {
+                let outcome = try await client.begin()
+                let opened = try await client.events.count { $0 == .opened }
+                while try await client.backend.accepted < opened { await Task.yield() }
+                try await client.backend.push(answer, on: opened - 1)
+                #expect(try await outcome.get().body == "ok")
+                fitting += 1
+            }
+            // The last but one was answered unsent; the last was the first on a second connection, which is filled as far.
+            for _ in 1..<fitting {
+                let outcome = try await client.begin()
+                try await client.backend.push(answer, on: 1)
+                #expect(try await outcome.get().body == "ok")
+            }
+            #expect(try await client.begin().get() == .fault(.idleTimeout))
+            #expect(try await client.events.last == .reused)
         }
     }
 

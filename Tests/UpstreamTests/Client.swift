@@ -91,6 +91,9 @@ final class Client: Sendable {
             self.log = log
         }
 
+        /// Another one, for a test's own use.
+        func makePool() -> UpstreamPool { UpstreamPool(settings: pool.settings, loop: curl) }
+
         private let log: EventLog
         var seen: [UpstreamEvent] { log.events }
 
@@ -105,14 +108,17 @@ final class Client: Sendable {
 
     /// Runs a test with a backend that follows `script`, and ends everything afterwards.
     static func with(
-        _ script: [[Step]], reads: Bool = true, url: String? = nil,
+        _ script: [[Step]], reads: Bool = true, url: String? = nil, unixSocket: String? = nil,
         settings change: @Sendable (inout UpstreamSettings) -> Void = { _ in },
         _ body: (Client) async throws -> Void
     ) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
         let (backendLoop, eventLoop) = (group.next(), group.next())
-        let backend = try await Backend(script, reads: reads, on: backendLoop)
+        let backend = try await Backend(script, reads: reads, unixSocket: unixSocket, on: backendLoop)
         var settings = UpstreamSettings(name: "api", url: url ?? backend.url)
+        if unixSocket != nil {
+            settings.servers = [UpstreamServer(url: "http://localhost", access: CurlAccess(unixSocket: unixSocket))]
+        }
         change(&settings)
         let gate = try Gate(
             routes: RouteTable([

@@ -260,6 +260,70 @@ struct ExchangeTests {
         }
     }
 
+    @Test("When the pool is closed time-outs still hold, for what is in flight and for what is still sent")
+    func timeoutsAfterClosing() async throws {
+        try await Client.with([[], []], settings: { $0.firstByteTimeout = .milliseconds(50) }) { client async throws in
+            let outcome = try await client.begin()
+            try await client.onLoop { $0.pool.close() }
+            #expect(try await outcome.get() == .fault(.firstByteTimeout))
+            #expect(try await client.exchange() == .fault(.firstByteTimeout))
+        }
+    }
+
+    @Test("A closed pool is let go with its last exchange")
+    func letGo() async throws {
+        let half = Step.answer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
+        try await Client.with([[half]]) { client async throws in
+            let held = try await client.onLoop { parts in
+                NIOLoopBoundBox(
+                    WeakPool(pool: parts.makePool()), eventLoop: client.eventLoop)
+            }
+            let done = client.eventLoop.makePromise(of: Outcome.self).bounded()
+            try await client.onLoop { parts in
+                guard let pool = held.value.kept else { throw TooLong() }
+                let request = try ForwardedRequest.make(.get, "/", gate: parts.gate)
+                held.value.exchange = pool.send(request, to: Receiver(done))
+                pool.close()
+                held.value.kept = nil
+            }
+            #expect(try await client.onLoop { _ in held.value.pool != nil })
+            try await client.onLoop { _ in
+                held.value.exchange?.cancel()
+                held.value.exchange = nil
+            }
+            #expect(try await client.onLoop { _ in held.value.pool == nil })
+        }
+    }
+
+    private struct WeakPool {
+        var kept: UpstreamPool?
+        weak var pool: UpstreamPool?
+        var exchange: UpstreamExchange?
+
+        init(pool: UpstreamPool) {
+            self.kept = pool
+            self.pool = pool
+        }
+    }
+
+    @Test("A closed pool says that no server is out any more, and nothing after that")
+    func outAfterClosing() async throws {
+        try await Client.with([]) { client async throws in
+            let seen = try await client.onLoop { parts in
+                var seen: [ServerEvent] = []
+                let pool = UpstreamPool(
+                    settings: parts.pool.settings, loop: parts.curl, observeServer: { _, event in seen.append(event) })
+                pool.setHealthy(false, server: 0)
+                pool.close()
+                pool.setHealthy(true, server: 0)
+                pool.setHealthy(false, server: 0)
+                pool.close()
+                return seen
+            }
+            #expect(seen == [.serving(false), .serving(true)])
+        }
+    }
+
     @Test("An exchange whose client has gone closes its connection and says nothing more")
     func cancel() async throws {
         let half = Step.answer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")

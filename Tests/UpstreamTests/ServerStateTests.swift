@@ -1,4 +1,5 @@
 import NIOCore
+import Synchronization
 import Testing
 
 @testable import Upstream
@@ -123,6 +124,44 @@ struct ServerStateTests {
         for check in checks where state.checked(isGood: check == "g") { told = state.isHealthy }
         #expect(state.isHealthy == expected)
         #expect(told == expected, "each change is told once")
+    }
+}
+
+@Suite("Health checks")
+struct HealthCheckerTests {
+    /// Gives the statuses of a list, the last one for ever.
+    private actor Statuses: Fetcher {
+        private var statuses: [Int]
+        init(_ statuses: [Int]) { self.statuses = statuses }
+
+        func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResponse {
+            FetchResponse(status: statuses.count > 1 ? statuses.removeFirst() : statuses[0], headers: [], body: [])
+        }
+    }
+
+    @Test(
+        "A server that is known to be unwell is told only when it is well, and one that is well only when it is not",
+        arguments: [
+            (true, [200, 500, 500], [false]), (false, [500, 500, 500], []), (false, [500, 200, 200], [true]),
+            (true, [200, 200, 200], []),
+        ] as [(Bool, [Int], [Bool])])
+    func known(wasHealthy: Bool, statuses: [Int], expected: [Bool]) async {
+        let told = Mutex<[Bool]>([])
+        let rounds = Mutex(statuses.count)
+        await HealthChecker(
+            server: UpstreamServer(url: "http://server"),
+            settings: HealthCheckSettings(path: "/", healthyAfter: 2, unhealthyAfter: 2), wasHealthy: wasHealthy,
+            fetcher: Statuses(statuses),
+            sleep: { _ in
+                let isOver = rounds.withLock { left in
+                    left -= 1
+                    return left == 0
+                }
+                if isOver { throw CancellationError() }
+            },
+            publish: { isHealthy in told.withLock { $0.append(isHealthy) } }
+        ).run()
+        #expect(told.withLock { $0 } == expected)
     }
 }
 

@@ -2,10 +2,12 @@
 # Keeps Gatehouse under mixed load for a time while its backends go and come, and looks for what should not add up.
 #
 # Two upstreams, each an nginx; small and large answers, uploads, refused tokens, unknown paths, and clients that go
-# away in the middle. In each cycle all is well for a while, then one backend is stopped (in turn gracefully, at once
-# and by SIGKILL) and started again, while the other goes on. The cycle fails when
+# away in the middle. In each cycle all is well for a while, but for three reloads of changed settings; then one
+# backend is stopped (in turn gracefully, at once and by SIGKILL) and started again, while the other goes on. The cycle
+# fails when
 #   - a request fails, or is answered with anything but 200 (or the 401 and 404 that were asked for), other than on
 #     the route whose backend is restarted; there 502, 503 and 504 may be, and broken-off answers, and nothing else;
+#   - a reload does not succeed;
 # and the whole when
 #   - resident memory or open descriptors end higher than after the first cycle by more than MAXIMUM_GROWTH_MB (30) or
 #     MAXIMUM_DESCRIPTORS (64);
@@ -49,6 +51,7 @@ conf_gatehouse "${THREADS:-2}" \
 # shellcheck disable=SC2119 # with no command before it: on all cores
 run_gatehouse
 gatehouse=${process[gatehouse]}
+cp "$work/gatehouse.yaml" "$work/gatehouse.first.yaml"
 check_proxy gatehouse
 http2=no
 if [ "$gatehouse_tls" = yes ] && [ "$(protocol_over_tls gatehouse --http2)" = 2 ]; then http2=yes; fi
@@ -59,6 +62,8 @@ problem() {
     problems=$((problems + 1))
     echo "PROBLEM: $*"
 }
+
+metric() { get "http://127.0.0.1:$admin_port/metrics" | awk -v name="${1//\"/\\\"}" '$1 == name { print int($2) }'; }
 
 # ---- Load
 
@@ -91,12 +96,33 @@ over_http2() {
     h2load -t1 -c8 -m8 -D5 -H "Authorization: Bearer $hot" "https://127.0.0.1:${tls_port[gatehouse]}/api/10k" >"$work/h2load" 2>&1
 }
 
+# reload: settings that differ from the last ones in a limit, in one upstream and, by turns, in a route.
+reloads=0
+reload() {
+    local before=$reloads tries
+    reloads=$((reloads + 1))
+    sed -e "s|other: {url|other: {idle_timeout: $((60 + reloads % 2))s, url|" \
+        -e "s|^routes: \[|&{name: turn, path: \"/turn/$((reloads % 2))\", access: public, upstream: backend}, |" \
+        "$work/gatehouse.first.yaml" >"$work/gatehouse.yaml"
+    echo "limits: {header_count: $((100 + reloads % 7))}" >>"$work/gatehouse.yaml"
+    kill -HUP "$gatehouse"
+    for ((tries = 0; tries < 100; tries++)); do
+        [ "$(metric 'gatehouse_config_reloads_total{result="success"}')" = $((before + 1)) ] && return
+        sleep 0.1
+    done
+    problem "a reload did not succeed"
+}
+
 all_well() {
     local jobs=()
     mixed /api 5 & jobs+=($!)
     mixed /other 5 & jobs+=($!)
     over_http2 & jobs+=($!)
     python3 "$loadtest/connections.py" vanish "${port[gatehouse]}" "$hot" 4 >/dev/null & jobs+=($!)
+    for _ in 1 2 3; do
+        sleep 1
+        reload
+    done
     wait "${jobs[@]}" || problem "a load generator failed"
     judge /api yes
     judge /other yes
@@ -122,8 +148,6 @@ restart() {
 }
 
 # ---- What is left when the load has gone
-
-metric() { get "http://127.0.0.1:$admin_port/metrics" | awk -v name="$1" '$1 == name { print int($2) }'; }
 
 # gone: waits for the last request and connection to end, at most 10 s.
 gone() {
@@ -153,7 +177,7 @@ while [ $cycle -lt 2 ] || [ $SECONDS -lt $end ]; do
     gone
     sample
     [ $cycle -gt 1 ] || { first_resident=$resident first_descriptors=$descriptors; }
-    echo "cycle $cycle ($signal): $(awk '$1 == "mixed" { sum += $2 } END { print sum }' "$work"/mixed-*) requests in the restart," \
+    echo "cycle $cycle ($signal, $reloads reloads so far): $(awk '$1 == "mixed" { sum += $2 } END { print sum }' "$work"/mixed-*) requests in the restart," \
         "$((resident / 1024)) MB resident, $descriptors descriptors, $in_flight in flight, $problems problems so far"
 done
 

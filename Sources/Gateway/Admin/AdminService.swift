@@ -7,11 +7,11 @@ internal import Telemetry
 /// The admin listener: liveness, readiness and metrics.
 final class AdminService: RequestService {
     private let metrics: MetricsRegistry
-    private let readiness: Readiness
+    private let status: GatewayStatus
 
-    init(metrics: MetricsRegistry, readiness: Readiness) {
+    init(metrics: MetricsRegistry, status: GatewayStatus) {
         self.metrics = metrics
-        self.readiness = readiness
+        self.status = status
     }
 
     func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
@@ -30,7 +30,7 @@ final class AdminService: RequestService {
         case "/healthz": return Self.text(.ok, "ok\n")
         case "/metrics": return Self.text(.ok, metrics.render(), type: MetricsRegistry.contentType)
         default:
-            let report = readiness.report
+            let report = status.readiness
             return Self.text(report.isReady ? .ok : .serviceUnavailable, report.text)
         }
     }

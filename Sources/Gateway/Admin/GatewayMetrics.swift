@@ -4,21 +4,20 @@ internal import Pipeline
 internal import Telemetry
 internal import Upstream
 
-/// The metrics of this gateway: labels that are fixed from the start, and what is read when they are asked for.
+/// The metrics of this gateway: labels that the settings name, and what is read when they are asked for.
 enum GatewayMetrics {
-    static func registry(_ plan: ServingPlan, _ readiness: Readiness) -> MetricsRegistry {
-        let labels = MetricsLabels(
-            routes: plan.gate.routes.routes.map(\.name), upstreams: plan.upstreams.map(\.name),
-            servers: plan.upstreams.map { upstream in upstream.servers.map(\.name) },
-            denialReasons: reasons, connectionRefusals: ConnectionRefusal.allCases.map(\.rawValue))
-        return MetricsRegistry(labels: labels) {
-            MetricsReadings(
-                keySets: plan.keyServices.map(reading), accessLogDropped: plan.accessLog?.dropped ?? 0,
-                isReady: readiness.report.isReady)
-        }
+    static func registry(_ status: GatewayStatus) -> MetricsRegistry {
+        MetricsRegistry(labels: labels(routes: [], upstreams: [])) { status.readings }
     }
 
-    private static func reading(_ service: KeySetService) -> MetricsReadings.KeySet {
+    static func labels(routes: [String], upstreams: [Upstream.UpstreamSettings]) -> MetricsLabels {
+        MetricsLabels(
+            routes: routes, upstreams: upstreams.map(\.name),
+            servers: upstreams.map { upstream in upstream.servers.map(\.name) }, denialReasons: reasons,
+            connectionRefusals: ConnectionRefusal.allCases.map(\.rawValue))
+    }
+
+    static func reading(_ service: KeySetService) -> MetricsReadings.KeySet {
         let status = service.currentStatus
         return MetricsReadings.KeySet(
             issuer: service.issuer.name, refreshes: status.refreshes, failures: status.failures,
@@ -30,10 +29,11 @@ enum GatewayMetrics {
         let gate = [
             "token-missing", "repeated-authorization", "no-route", "method-not-allowed", "keys-unavailable",
             "identity-too-large", "direct-cognito", "client-disconnected", "body-too-large", "request-timeout",
-            "cors-not-allowed", "overloaded",
+            "cors-not-allowed", "overloaded", "websocket-handshake", "websocket-version", "websocket-not-served",
         ]
         let all =
-            gate + UpstreamFault.reasons + RejectReason.allCases.map(\.rawValue) + PathFault.allCases.map(\.rawValue)
+            gate + WebSocketClose.all.map(\.reason) + UpstreamFault.reasons
+            + RejectReason.allCases.map(\.rawValue) + PathFault.allCases.map(\.rawValue)
             + HTTP1Fault.allCases.map(\.rawValue)
         var seen: Set<String> = []
         return all.filter { seen.insert($0).inserted }

@@ -18,7 +18,7 @@ package enum KeyLookup: Sendable {
 /// Each issuer has its own, so that one issuer's trouble never touches another's.
 package actor KeySetService {
     /// How long a set is used and how often it is asked for.
-    package struct Policy: Sendable {
+    package struct Policy: Sendable, Equatable {
         /// Bounds for what the response's `Cache-Control` says, in seconds.
         package var minimumAge: Int64
         package var maximumAge: Int64
@@ -58,36 +58,46 @@ package actor KeySetService {
     }
 
     package nonisolated let issuer: Issuer
-    private let policy: Policy
+    private var policy: Policy
     private let fetcher: any Fetcher
     private let file: KeySetFile?
     private let publish: @Sendable (KeySet?) -> Void
     private let now: @Sendable () -> Int64
     private let logger: Logger
-    private var held: Held?
+    private var held: Held? {
+        didSet { mirroredSet.withLock { [held] in $0 = held?.set } }
+    }
+    private nonisolated let mirroredSet = Mutex<KeySet?>(nil)
     /// When a set was last fetched because a token asked for it.
     private var lastLookUp: Int64?
     private var flight: Task<Bool, Never>?
-    private nonisolated let mirrored = Mutex(Status())
-    private var status = Status() {
+    private nonisolated let mirrored: Mutex<Status>
+    private var status: Status {
         didSet { mirrored.withLock { [status] in $0 = status } }
     }
 
     /// Readable from anywhere, for metrics.
     package nonisolated var currentStatus: Status { mirrored.withLock { $0 } }
 
+    /// The set to verify with, readable from anywhere. What `publish` gives is never newer.
+    package nonisolated var currentSet: KeySet? { mirroredSet.withLock { $0 } }
+
     /// - Parameters:
     ///   - file: where the last good set is kept for cold starts.
+    ///   - counted: how often a service before this one, for an issuer of this name, has fetched and failed.
     ///   - publish: gives every event loop the set to verify with; nil when there is none any more.
     ///   - now: seconds since 1970.
     package init(
-        issuer: Issuer, policy: Policy, fetcher: any Fetcher, file: KeySetFile?, logger: Logger,
-        now: @escaping @Sendable () -> Int64, publish: @escaping @Sendable (KeySet?) -> Void
+        issuer: Issuer, policy: Policy, fetcher: any Fetcher, file: KeySetFile?, counted: Status = Status(),
+        logger: Logger, now: @escaping @Sendable () -> Int64, publish: @escaping @Sendable (KeySet?) -> Void
     ) {
         self.issuer = issuer
         self.policy = policy
         self.fetcher = fetcher
         self.file = file
+        let status = Status(refreshes: counted.refreshes, failures: counted.failures)
+        self.status = status
+        self.mirrored = Mutex(status)
         self.logger = logger
         self.now = now
         self.publish = publish
@@ -105,6 +115,20 @@ package actor KeySetService {
                 return
             }
         }
+    }
+
+    /// What is done before anyone asks: reads the kept set, or fetches one, once.
+    package func prepare() async {
+        restore()
+        if held == nil { _ = await refresh() }
+    }
+
+    /// Serves on under another policy, which holds for the set at hand too. What ``run()`` waits for it finds out about
+    /// when it is started anew.
+    package func adopt(_ policy: Policy) {
+        self.policy = policy
+        guard let held else { return }
+        self.held?.freshUntil = min(held.freshUntil, held.fetchedAt + policy.maximumAge)
     }
 
     /// A fifth of the fresh time is left for tries before the set is stale; without a set it is tried often.
@@ -194,7 +218,7 @@ package actor KeySetService {
     }
 
     private func restore() {
-        guard let file else { return }
+        guard let file, held == nil else { return }
         do {
             // A time that is not in the past would keep the set from ever being refreshed.
             guard let kept = try file.read(), (0...max(0, now())).contains(kept.fetchedAt),

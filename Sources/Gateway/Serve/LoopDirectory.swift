@@ -1,48 +1,49 @@
 internal import NIOCore
-internal import Pipeline
 internal import Synchronization
+internal import Telemetry
 
-/// The services of all event loops, to give each of them what changes while they run.
+/// The gateways of all event loops, to give each of them what changes while they run.
 final class LoopDirectory: Sendable {
-    private let services = Mutex<[NIOLoopBound<LoopService>]>([])
-    private let held: Mutex<[Bool]>
+    private let gateways = Mutex<[NIOLoopBound<LoopGateway>]>([])
 
-    init(issuerCount: Int) {
-        held = Mutex(Array(repeating: false, count: issuerCount))
+    func set(_ gateways: [NIOLoopBound<LoopGateway>]) {
+        self.gateways.withLock { $0 = gateways }
     }
 
-    func set(_ services: [NIOLoopBound<LoopService>]) {
-        self.services.withLock { $0 = services }
+    /// The gateway of a loop that connections are accepted on.
+    func gateway(on eventLoop: any EventLoop) -> LoopGateway? {
+        gateways.withLock { $0.first { $0.eventLoop === eventLoop } }?.value
     }
 
-    /// The service of a loop that connections are accepted on.
-    func service(on eventLoop: any EventLoop) -> LoopService? {
-        services.withLock { $0.first { $0.eventLoop === eventLoop } }?.value
+    /// Lets every loop serve by `plan`; what is asked of a loop later finds it there.
+    ///
+    /// - Parameter metrics: one for each loop, in the order of ``set(_:)``.
+    func install(_ plan: ServingPlan, _ metrics: [LoopMetrics]) -> [EventLoopFuture<Void>] {
+        zip(gateways.withLock { $0 }, metrics).map { gateway, metrics in
+            gateway.eventLoop.submit { gateway.value.install(plan, metrics: metrics) }
+        }
     }
 
-    func publish(_ keySet: KeySet?, ofIssuer index: Int) {
-        held.withLock { $0[index] = keySet != nil }
-        for service in services.withLock({ $0 }) {
-            service.eventLoop.execute { service.value.use(keySet, ofIssuer: index) }
+    /// Some issuer's key set has changed.
+    func refreshKeySets() {
+        for gateway in gateways.withLock({ $0 }) {
+            gateway.eventLoop.execute { gateway.value.refreshKeySets() }
         }
     }
 
     /// Tells every loop what a health check has found.
-    func publish(isHealthy: Bool, server: Int, ofUpstream upstream: Int) {
-        for service in services.withLock({ $0 }) {
-            service.eventLoop.execute {
-                service.value.setHealthy(isHealthy, server: server, ofUpstream: upstream)
+    func publish(isHealthy: Bool, server: Int, ofUpstream number: UInt64) {
+        for gateway in gateways.withLock({ $0 }) {
+            gateway.eventLoop.execute {
+                gateway.value.current.setHealthy(isHealthy, server: server, ofUpstream: number)
             }
         }
     }
 
-    /// Whether each issuer has a key set to verify with.
-    var keySetsHeld: [Bool] { held.withLock { $0 } }
-
     func close() async {
-        for service in services.withLock({ $0 }) {
-            // Fails only when the loop is gone, and the service with it.
-            try? await service.eventLoop.submit { service.value.close() }.get()
+        for gateway in gateways.withLock({ $0 }) {
+            // Fails only when the loop is gone, and the gateway with it.
+            try? await gateway.eventLoop.submit { gateway.value.close() }.get()
         }
     }
 }

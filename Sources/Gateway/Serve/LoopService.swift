@@ -7,38 +7,44 @@ internal import SignIn
 internal import Telemetry
 internal import Upstream
 
-/// Serves the connections of one event loop. Everything a request touches on its way is here and needs no lock.
-final class LoopService: RequestService {
+/// Serves the requests of one event loop by one plan. Everything a request touches on its way is here and needs no lock.
+final class LoopService {
     let eventLoop: any EventLoop
     let plan: ServingPlan
     let pools: [UpstreamPool]
     let tokens: TokenCache
     let metrics: LoopMetrics
     let recorder: AccessRecorder?
-    private let requestsInFlight: RequestsInFlight
-    private let curl: CurlLoop
     private(set) var keySets: [KeySet?]
     private var random: FastRandom
 
-    /// - Parameter requestsInFlight: what all event loops count together.
+    /// - Parameter previous: what served until now: what the two plans have in common is taken over from it.
     /// - Precondition: on `curl`'s event loop.
-    init(plan: ServingPlan, curl: CurlLoop, metrics: LoopMetrics, requestsInFlight: RequestsInFlight) {
+    init(
+        plan: ServingPlan, curl: CurlLoop, metrics: LoopMetrics, recorder: AccessRecorder?,
+        after previous: LoopService? = nil
+    ) {
         self.eventLoop = curl.eventLoop
         self.plan = plan
-        self.curl = curl
         self.metrics = metrics
-        self.requestsInFlight = requestsInFlight
-        self.pools = plan.upstreams.indices.map { Self.pool($0, plan, curl, metrics) }
-        self.tokens = TokenCache()
-        self.keySets = Array(repeating: nil, count: plan.keyServices.count)
-        self.recorder = plan.accessLog?.makeRecorder()
+        self.pools = plan.upstreams.indices.map { index in
+            previous?.pool(ofUpstream: plan.upstreams[index].number) ?? Self.pool(index, plan, curl, metrics)
+        }
+        if let previous, previous.plan.tokenRules == plan.tokenRules {
+            self.tokens = previous.tokens
+        } else {
+            self.tokens = TokenCache()
+        }
+        self.keySets = plan.keyServices.map(\.currentSet)
+        self.recorder = recorder
         self.random = FastRandom()
     }
 
     private static func pool(
         _ index: Int, _ plan: ServingPlan, _ curl: CurlLoop, _ metrics: LoopMetrics
     ) -> UpstreamPool {
-        UpstreamPool(settings: plan.upstreams[index], loop: curl) { event in
+        let upstream = plan.upstreams[index]
+        let pool = UpstreamPool(settings: upstream.settings, loop: curl) { event in
             switch event {
             case .opened: metrics.upstreamConnectionOpened(index)
             case .reused: metrics.upstreamConnectionReused(index)
@@ -53,25 +59,36 @@ final class LoopService: RequestService {
             case .serving(let serving): metrics.server(first + server, isServing: serving)
             }
         }
+        for server in upstream.knownUnhealthy { pool.setHealthy(false, server: server) }
+        return pool
     }
 
-    func setHealthy(_ healthy: Bool, server: Int, ofUpstream upstream: Int) {
-        pools[upstream].setHealthy(healthy, server: server)
+    private func pool(ofUpstream number: UInt64) -> UpstreamPool? {
+        plan.upstreams.firstIndex { $0.number == number }.map { pools[$0] }
     }
 
-    func use(_ keySet: KeySet?, ofIssuer index: Int) {
-        keySets[index] = keySet
+    /// What an upstream's number stands for is the same in all plans; one that is not in this plan has been replaced.
+    func setHealthy(_ healthy: Bool, server: Int, ofUpstream number: UInt64) {
+        pool(ofUpstream: number)?.setHealthy(healthy, server: server)
+    }
+
+    func refreshKeySets() {
+        keySets = plan.keyServices.map(\.currentSet)
+    }
+
+    /// Closes the pools that `successor` has not taken over. Requests in flight keep what they need.
+    func letGo(inFavourOf successor: LoopService) {
+        for pool in pools where !successor.pools.contains(where: { $0 === pool }) { pool.close() }
     }
 
     func close() {
         for pool in pools { pool.close() }
-        curl.close()
     }
 
-    // MARK: RequestService
+    // MARK: Requests
 
     func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
-        let hasRoom = requestsInFlight.begin()
+        let hasRoom = plan.requestsInFlight.begin(limit: plan.requestLimit)
         let exchange = Exchange(request, writer, service: self)
         if hasRoom { exchange.decide() } else { exchange.turnAway() }
         return exchange
@@ -82,7 +99,7 @@ final class LoopService: RequestService {
         let now = WallClock.milliseconds()
         let requestID = makeRequestID(at: now)
         let (head, body) = refusal.answer(requestID: requestID)
-        _ = requestsInFlight.begin()
+        _ = plan.requestsInFlight.begin(limit: .max)
         metrics.requestBegan()
         record(
             AccessRecord(
@@ -104,9 +121,6 @@ final class LoopService: RequestService {
                 // What nginx logs where it closes without an answer; no response carries this status.
                 status: 444, bytesSent: 0, duration: 0, denialReason: refusal.rawValue))
     }
-
-    func connectionOpened() { metrics.connectionOpened() }
-    func connectionClosed() { metrics.connectionClosed() }
 
     // MARK: For exchanges
 
@@ -141,7 +155,7 @@ final class LoopService: RequestService {
 
     /// Counts and logs a request that has ended.
     func record(_ record: consuming AccessRecord, routeIndex: Int?) {
-        requestsInFlight.end()
+        plan.requestsInFlight.end()
         metrics.requestEnded(
             route: routeIndex, status: record.status, duration: record.duration,
             upstreamDuration: record.upstreamDuration)

@@ -6,17 +6,12 @@ internal import Synchronization
 /// request costs.
 final class RequestsInFlight: Sendable {
     private let count = Atomic(0)
-    private let limit: Int
-
-    init(limit: Int) {
-        self.limit = limit
-    }
 
     /// Counts a request in, also one that is to be turned away: each is followed by one ``end()``.
     ///
     /// - Returns: whether there is room for it.
     @inline(__always)
-    func begin() -> Bool {
+    func begin(limit: Int) -> Bool {
         count.add(1, ordering: .relaxed).newValue <= limit
     }
 

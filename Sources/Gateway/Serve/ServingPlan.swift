@@ -13,7 +13,7 @@ struct ServingPlan: Sendable {
     var gate: Gate
     /// For each route the position of its upstream, nil where the gateway answers itself.
     var upstreamOfRoute: [Int?]
-    var upstreams: [Upstream.UpstreamSettings]
+    var upstreams: [ServedUpstream]
     /// For each route its own time-outs, nil where the upstream's hold.
     var timeoutsOfRoute: [UpstreamTimeouts?]
     /// The endpoints' operations by number.
@@ -22,11 +22,38 @@ struct ServingPlan: Sendable {
     /// In the verifier's order.
     var keyServices: [KeySetService]
     var directCognito: DirectCognitoAnswer
+    /// Nil while it is switched off.
     var accessLog: AccessLog?
+    var tokenRules: TokenRules
+    /// How many requests may be in flight, and what counts them: the same in all plans of a process.
+    var requestLimit: Int
+    let requestsInFlight: RequestsInFlight
 
     /// Where an upstream's servers begin among those of all, as metrics number them.
     func firstServer(of upstream: Int) -> Int {
-        upstreams[..<upstream].reduce(0) { $0 + $1.servers.count }
+        upstreams[..<upstream].reduce(0) { $0 + $1.settings.servers.count }
+    }
+}
+
+/// An upstream for as long as its settings stay as they are: through reloads that leave them alone it keeps its pools.
+struct ServedUpstream: Sendable {
+    /// No two of a process share it.
+    let number: UInt64
+    let settings: Upstream.UpstreamSettings
+    /// The servers that health checks had found unwell already when it was made.
+    let knownUnhealthy: [Int]
+}
+
+/// What a token's verification and its identity lines depend on, beside its issuer's keys.
+struct TokenRules: Sendable, Equatable {
+    var issuers: [Issuer]
+    var maximumTokenBytes: Int
+    var identityNamespace: String
+
+    init(_ settings: GatewaySettings, issuers: [Issuer]) {
+        self.issuers = issuers
+        maximumTokenBytes = settings.limits.tokenBytes
+        identityNamespace = settings.identity.namespace
     }
 }
 
@@ -52,7 +79,23 @@ enum Wiring {
     ///
     /// - Throws: ``SettingsFaults`` with every route that clashes with one before it.
     static func gate(_ settings: GatewaySettings, issuers: [Issuer]) throws -> Gate {
-        var routes = try endpointRoutes(settings)
+        let own = try endpointRoutes(settings)
+        let table: RouteTable
+        do {
+            table = try RouteTable(own + settings.routes.map { (route) throws(RouteFault) in try self.route(route) })
+        } catch {
+            throw SettingsFaults(faults: routeFaults(settings, own))
+        }
+        return Gate(
+            routes: table,
+            verifier: TokenVerifier(issuers: issuers, maximumTokenBytes: settings.limits.tokenBytes),
+            cognito: CognitoGuard(hostedDomains: settings.directCognito.hostedDomains),
+            identityNamespace: settings.identity.namespace)
+    }
+
+    /// Finds each route that cannot be, by a table for each of them.
+    private static func routeFaults(_ settings: GatewaySettings, _ own: [Route]) -> [SettingsFault] {
+        var routes = own
         var faults: [SettingsFault] = []
         for configured in settings.routes {
             do {
@@ -63,12 +106,7 @@ enum Wiring {
                 faults.append(configured.place.fault(error.message))
             }
         }
-        guard faults.isEmpty else { throw SettingsFaults(faults: faults) }
-        return Gate(
-            routes: try RouteTable(routes),
-            verifier: TokenVerifier(issuers: issuers, maximumTokenBytes: settings.limits.tokenBytes),
-            cognito: CognitoGuard(hostedDomains: settings.directCognito.hostedDomains),
-            identityNamespace: settings.identity.namespace)
+        return faults
     }
 
     private static func route(_ settings: RouteSettings) throws(RouteFault) -> Route {
@@ -78,7 +116,10 @@ enum Wiring {
             access: settings.access.access, issuers: settings.issuers.isEmpty ? nil : Set(settings.issuers),
             tokenUses: Set(settings.tokenUses.map(\.tokenUse)), destination: .upstream(settings.upstream),
             forwardToken: settings.forwardToken, treatment: treatment(settings.treatment),
-            crossOrigin: settings.crossOrigin.map { CrossOrigin($0, routeMethods: settings.methods) })
+            crossOrigin: settings.crossOrigin.map { CrossOrigin($0, routeMethods: settings.methods) },
+            webSocket: settings.webSocket.map {
+                WebSocketPolicy(closesOnExpiry: $0.closeOnExpiry, idleTimeout: $0.idleTimeout)
+            })
     }
 
     private static func endpointRoutes(_ settings: GatewaySettings) throws(RouteFault) -> [Route] {
@@ -117,8 +158,9 @@ enum Wiring {
             maximumBytes: min(settings.maximumBytes, KeySet.maximumBytes))
     }
 
+    /// - Parameter previous: what served until now; refreshes that are under way there are joined, not repeated.
     static func accounts(
-        _ settings: GatewaySettings, fetcher: any Fetcher, logger: Logger
+        _ settings: GatewaySettings, fetcher: any Fetcher, after previous: CognitoAccounts?, logger: Logger
     ) throws -> CognitoAccounts? {
         guard let cognito = settings.signIn.cognito else { return nil }
         guard let issuer = settings.issuers.first(where: { $0.name == cognito.issuer }) else {
@@ -132,7 +174,8 @@ enum Wiring {
                 refreshLifetime: cognito.refreshTokenLifetime.components.seconds,
                 briefRefreshLifetime: cognito.shortRefreshTokenLifetime.components.seconds,
                 returnIDToken: cognito.includeIDToken),
-            fetcher: fetcher, now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) }, logger: logger)
+            fetcher: fetcher, after: previous, now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) },
+            logger: logger)
     }
 }
 

@@ -4,13 +4,20 @@ internal import Settings
 extension Wiring {
     /// For each listener its TLS, or nil for a plain one.
     ///
+    /// - Parameter known: what is in use; taken over where nothing has changed, so that clients' sessions go on.
     /// - Throws: ``SettingsFaults`` with every listener whose files cannot be used.
-    static func tls(_ listeners: [ListenSettings]) throws(SettingsFaults) -> [ListenerTLS?] {
+    static func tls(
+        _ listeners: [ListenSettings], known: [(TLSParameters, ListenerTLS)] = []
+    ) throws(SettingsFaults) -> [ListenerTLS?] {
         var made: [ListenerTLS?] = []
         var faults: [SettingsFault] = []
         for listener in listeners {
             do throws(TLSFault) {
-                made.append(try parameters(listener).map { (value) throws(TLSFault) in try ListenerTLS(value) })
+                made.append(
+                    try parameters(listener).map { (value) throws(TLSFault) -> ListenerTLS in
+                        if let same = known.first(where: { $0.0 == value }) { return same.1 }
+                        return try ListenerTLS(value)
+                    })
             } catch {
                 if let tls = listener.tls { faults.append(error.fault(of: tls)) }
             }

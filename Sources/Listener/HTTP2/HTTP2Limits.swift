@@ -29,6 +29,8 @@ extension NIOHTTP2Handler.ConnectionConfiguration {
         configuration.initialSettings = [
             HTTP2Setting(parameter: .maxConcurrentStreams, value: limits.streams),
             HTTP2Setting(parameter: .maxHeaderListSize, value: head.head),
+            // RFC 8441 §3: WebSockets may be opened on a stream.
+            HTTP2Setting(parameter: .enableConnectProtocol, value: 1),
         ]
         configuration.maximumSequentialContinuationFrames = limits.continuationFrames
         configuration.maximumSequentialEmptyDataFrames = 8

@@ -1,10 +1,9 @@
 package import Cryptography
 internal import NIOCore
 internal import NIOSSL
-internal import Synchronization
 
 /// A certificate and its key, both in PEM.
-package struct TLSCertificate: Sendable {
+package struct TLSCertificate: Sendable, Equatable {
     /// The server's certificate first, then those that lead to its root.
     package var chain: [UInt8]
     package var key: Secret
@@ -16,7 +15,7 @@ package struct TLSCertificate: Sendable {
 }
 
 /// How a listener speaks TLS.
-package struct TLSParameters: Sendable {
+package struct TLSParameters: Sendable, Equatable {
     /// The oldest version that is spoken.
     package enum Version: Sendable { case tls12, tls13 }
 
@@ -47,25 +46,17 @@ package enum TLSFault: Error, Equatable, Sendable {
     case malformedClientAuthorities
 }
 
-/// A listener's TLS: what new connections are made with. A reload replaces it; open connections keep theirs.
+/// A listener's TLS: what its connections are made with.
 package final class ListenerTLS: Sendable {
-    private let context: Mutex<NIOSSLContext>
+    private let context: NIOSSLContext
 
     /// - Throws: ``TLSFault``
     package init(_ parameters: TLSParameters) throws(TLSFault) {
-        context = Mutex(try Self.makeContext(parameters))
-    }
-
-    /// Lets connections accepted from now on use `parameters`; on a fault all stays as it was.
-    ///
-    /// - Throws: ``TLSFault``
-    package func replace(with parameters: TLSParameters) throws(TLSFault) {
-        let new = try Self.makeContext(parameters)
-        context.withLock { $0 = new }
+        context = try Self.makeContext(parameters)
     }
 
     func makeHandler() -> NIOSSLServerHandler {
-        NIOSSLServerHandler(context: context.withLock { $0 })
+        NIOSSLServerHandler(context: context)
     }
 
     // MARK: Contexts

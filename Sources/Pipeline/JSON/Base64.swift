@@ -11,6 +11,11 @@ package enum Base64URL {
     package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
         coding.decode(Array(text)[...])
     }
+
+    /// The same of a part of an array, without copying it first.
+    static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+        coding.decode(text)
+    }
 }
 
 /// Base64 with the ordinary alphabet and padding (RFC 4648, 4).
@@ -63,22 +68,49 @@ private struct Base64Coding: Sendable {
     }
 
     func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
-        var bytes: [UInt8] = []
-        bytes.reserveCapacity(text.count * 3 / 4)
-        var bits = 0
-        var bitCount = 0
-        for character in text {
-            let value = values[Int(character)]
-            guard value != Self.invalid else { return nil }
-            bits = (bits << 6 | Int(value)) & 0xffff
-            bitCount += 6
-            if bitCount >= 8 {
-                bitCount -= 8
-                bytes.append(UInt8(truncatingIfNeeded: bits >> bitCount))
+        // One character over says nothing, whatever it is.
+        let over = text.count % 4
+        guard over != 1 else { return nil }
+        var isValid = true
+        let length = text.count / 4 * 3 + max(0, over - 1)
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
+            var from = text.startIndex
+            // Values of invalid characters have bits that no valid one has.
+            var seen: UInt32 = 0
+            while from + 4 <= text.endIndex {
+                let word = word(text, from, 4)
+                seen |= word.seen
+                unsafe buffer[count] = UInt8(truncatingIfNeeded: word.bits >> 16)
+                unsafe buffer[count + 1] = UInt8(truncatingIfNeeded: word.bits >> 8)
+                unsafe buffer[count + 2] = UInt8(truncatingIfNeeded: word.bits)
+                from += 4
+                count += 3
             }
+            if over > 0 {
+                let word = word(text, from, over)
+                seen |= word.seen
+                // Bits that make no whole byte must be zero (RFC 4648, 3.5).
+                let spare = word.bits << (8 * UInt32(over - 1)) & 0xff_ffff
+                isValid = spare == 0
+                unsafe buffer[count] = UInt8(truncatingIfNeeded: word.bits >> 16)
+                if over == 3 { unsafe buffer[count + 1] = UInt8(truncatingIfNeeded: word.bits >> 8) }
+                count += over - 1
+            }
+            isValid = isValid && seen & 0xc0 == 0
         }
-        // Six bits over would be a character that says nothing; other bits over must be zero (RFC 4648, 3.5).
-        guard bitCount < 6, bits & (1 << bitCount - 1) == 0 else { return nil }
-        return bytes
+        return isValid ? bytes : nil
+    }
+
+    /// Up to four characters from the left, as 24 bits, and all bits that their values have.
+    @inline(__always)
+    private func word(_ text: ArraySlice<UInt8>, _ start: Int, _ count: Int) -> (bits: UInt32, seen: UInt32) {
+        var bits: UInt32 = 0
+        var seen: UInt32 = 0
+        for index in start..<(start + count) {
+            let value = UInt32(values[Int(text[index])])
+            bits = bits << 6 | value
+            seen |= value
+        }
+        return (bits << (6 * UInt32(4 - count)), seen)
     }
 }

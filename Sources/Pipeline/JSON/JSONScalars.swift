@@ -25,15 +25,21 @@ extension JSONParser {
     mutating func string() throws(JSONError) -> String {
         position += 1
         let start = position
+        var seen: UInt8 = 0
         while true {
-            switch try peek() {
+            let byte = try peek()
+            switch byte {
             case UInt8(ascii: "\""):
-                let text = try decoded(bytes[start..<position])
+                let span = bytes[start..<position]
+                // ASCII, as nearly everything is, needs no validation, which costs more than the rest of this.
+                let text = seen < 0x80 ? String(decoding: span, as: UTF8.self) : try decoded(span)
                 position += 1
                 return text
             case UInt8(ascii: "\\"): return try escapedString(from: start)
             case 0..<0x20: throw error(.unexpectedByte)
-            default: position += 1
+            default:
+                seen |= byte
+                position += 1
             }
         }
     }

@@ -19,7 +19,7 @@ package enum Destination: Sendable, Hashable {
 }
 
 /// One entry of the route table: which requests it takes, who may make them and where they go.
-package struct Route: Sendable {
+package struct Route: Sendable, Equatable {
     /// The route's name in logs, metrics and faults; unique in its table.
     package var name: String
     package var pattern: RoutePattern
@@ -36,6 +36,8 @@ package struct Route: Sendable {
     package var treatment: RouteTreatment?
     /// Which web pages may call it; nil leaves that to the backend.
     package var crossOrigin: CrossOrigin?
+    /// Whether its requests may become WebSockets, and how those end; nil: they may not.
+    package var webSocket: WebSocketPolicy?
 
     package init(
         name: String,
@@ -47,7 +49,8 @@ package struct Route: Sendable {
         destination: Destination,
         forwardToken: Bool = false,
         treatment: RouteTreatment? = nil,
-        crossOrigin: CrossOrigin? = nil
+        crossOrigin: CrossOrigin? = nil,
+        webSocket: WebSocketPolicy? = nil
     ) {
         self.name = name
         self.pattern = pattern
@@ -59,5 +62,6 @@ package struct Route: Sendable {
         self.forwardToken = forwardToken
         self.treatment = treatment
         self.crossOrigin = crossOrigin
+        self.webSocket = webSocket
     }
 }

@@ -1,7 +1,7 @@
 package import HTTPTypes
 
 /// What a route changes in its requests and responses on their way. A class, so that routes stay cheap to copy.
-package final class RouteTreatment: Sendable {
+package final class RouteTreatment: Sendable, Equatable {
     package let rewrite: TargetRewrite?
     package let requestHeaders: HeaderRules
     package let responseHeaders: HeaderRules
@@ -17,10 +17,15 @@ package final class RouteTreatment: Sendable {
         self.responseHeaders = responseHeaders
         self.bodyLimit = bodyLimit
     }
+
+    package static func == (a: RouteTreatment, b: RouteTreatment) -> Bool {
+        a.rewrite == b.rewrite && a.requestHeaders == b.requestHeaders && a.responseHeaders == b.responseHeaders
+            && a.bodyLimit == b.bodyLimit
+    }
 }
 
 /// Fields that are set, whatever was there, and fields that are removed.
-package struct HeaderRules: Sendable {
+package struct HeaderRules: Sendable, Equatable {
     package let set: [HTTPField]
     /// In lower case; those that are set are among them.
     package let removed: [String]

@@ -48,7 +48,7 @@ struct ClaimsCheck {
         guard let name = claims["token_use"]?.stringValue,
             let use = TokenUse.allCases.first(where: { $0.rawValue.hasSameBytes(as: name) })
         else { throw .tokenUseInvalid }
-        guard tokenUses.contains(use), accepting.tokenUses.contains(use) else { throw .tokenUseNotAccepted }
+        guard tokenUses.contains(use), accepting.accepts(use) else { throw .tokenUseNotAccepted }
         switch use {
         case .access:
             // An access token's `aud` is a resource server's, if any: it says nothing about the client.

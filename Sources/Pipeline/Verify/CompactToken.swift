@@ -10,18 +10,19 @@ struct CompactToken {
 
     /// - Throws: ``RejectReason`` for anything but three strictly encoded segments with two JSON objects.
     init(_ token: [UInt8]) throws(RejectReason) {
-        let dots = token.indices.filter { token[$0] == UInt8(ascii: ".") }
-        guard dots.count == 2 else { throw .malformedToken }
-        guard let header = Base64URL.decode(token[..<dots[0]]),
-            let payload = Base64URL.decode(token[(dots[0] + 1)..<dots[1]]),
-            let signature = Base64URL.decode(token[(dots[1] + 1)...])
+        // A third dot is in one of the segments then, whose alphabet has none.
+        let dot = UInt8(ascii: ".")
+        guard let first = token.firstIndex(of: dot), let last = token.lastIndex(of: dot), first < last,
+            let header = Base64URL.decode(token[..<first]),
+            let payload = Base64URL.decode(token[(first + 1)..<last]),
+            let signature = Base64URL.decode(token[(last + 1)...])
         else { throw .malformedToken }
         // An "unsecured JWS" has an empty third segment (RFC 7515, A.5).
         guard !signature.isEmpty else { throw .badSignature }
         self.header = try Self.object(header, else: .malformedHeader)
         self.payload = try Self.object(payload, else: .malformedPayload)
         self.signature = signature
-        self.signedBytes = Array(token[..<dots[1]])
+        self.signedBytes = Array(token[..<last])
     }
 
     private static func object(_ bytes: [UInt8], else reason: RejectReason) throws(RejectReason) -> JSONObject {

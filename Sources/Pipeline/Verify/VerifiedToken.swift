@@ -61,13 +61,18 @@ package struct TokenProof: Sendable {
 /// Which verified tokens a route takes.
 package struct TokenAcceptance: Sendable, Equatable {
     /// The configured names of the issuers; nil for every one.
-    package var issuers: Set<String>?
-    package var tokenUses: Set<TokenUse>
+    package let issuers: Set<String>?
+    package let tokenUses: Set<TokenUse>
+    /// The same as one bit each: every request asks.
+    private let useBits: UInt8
 
     package init(issuers: Set<String>? = nil, tokenUses: Set<TokenUse>) {
         self.issuers = issuers
         self.tokenUses = tokenUses
+        self.useBits = tokenUses.reduce(0) { $0 | $1.bit }
     }
+
+    func accepts(_ use: TokenUse) -> Bool { useBits & use.bit != 0 }
 
     func accepts(issuerNamed name: String) -> Bool {
         issuers?.contains(name) ?? true
@@ -76,6 +81,6 @@ package struct TokenAcceptance: Sendable, Equatable {
     /// Why a token that is right in itself is not accepted here.
     package func rejection(of token: VerifiedToken) -> RejectReason? {
         guard accepts(issuerNamed: token.issuerName) else { return .issuerNotAccepted }
-        return tokenUses.contains(token.tokenUse) ? nil : .tokenUseNotAccepted
+        return accepts(token.tokenUse) ? nil : .tokenUseNotAccepted
     }
 }

@@ -1,3 +1,5 @@
+internal import Cryptography
+
 /// Where a server is.
 package enum ServerAddress: Sendable, Hashable, CustomStringConvertible {
     /// Scheme, host and port; the path is empty.
@@ -81,11 +83,15 @@ package struct UpstreamTLSSettings: Sendable {
     package var pinnedKey: String?
     /// The name that is asked for and verified, where it is not the URL's host.
     package var serverName: String?
+    /// SHA-256 of what the files held.
+    package var filesDigest: [UInt8]
 
     init(reading keys: SettingsMapping) {
-        certificateAuthorities = Self.file(keys.optional("ca"))
-        certificate = Self.file(keys.optional("certificate"))
-        key = Self.file(keys.optional("key"))
+        var contents: [UInt8] = []
+        certificateAuthorities = Self.file(keys.optional("ca"), &contents)
+        certificate = Self.file(keys.optional("certificate"), &contents)
+        key = Self.file(keys.optional("key"), &contents)
+        filesDigest = SHA256.hash(contents)
         pinnedKey = keys.value("pinned_key", .pinnedKey)
         serverName = keys.value("server_name", .hostName)
         if (certificate == nil) != (key == nil), keys.has("certificate") != keys.has("key") {
@@ -94,11 +100,11 @@ package struct UpstreamTLSSettings: Sendable {
     }
 
     /// The path, after a look whether the file can be read: libcurl reads it for each connection.
-    private static func file(_ node: SettingsNode?) -> String? {
+    private static func file(_ node: SettingsNode?, _ contents: inout [UInt8]) -> String? {
         guard let node, let path = node.read(.text) else { return nil }
         let resolved = node.context.resolve(path: path)
         do {
-            _ = try node.context.readFile(resolved)
+            contents += try node.context.readFile(resolved)
             return resolved
         } catch {
             node.fault("the file can't be read: \(error)")

@@ -14,20 +14,29 @@ package struct CognitoAccounts: Sendable {
     let settings: CognitoAccountSettings
     let client: CognitoClient
     let refresher: TokenRefresher
-    let flights = RefreshFlights<Result<RefreshedSession, Refusal>>()
+    let flights: RefreshFlights<Result<RefreshedSession, Refusal>>
     let now: @Sendable () -> Int64
     let random: @Sendable (Int) -> [UInt8]
     let logger: Logger
 
     /// - Parameters:
     ///   - fetcher: carries the calls to Cognito.
+    ///   - previous: what answered until now. A refresh that is under way there is joined: with rotation a second call
+    ///     to Cognito would look like the reuse of a stolen token.
     ///   - now: seconds since 1970.
     ///   - random: gives as many random bytes as asked for, from a cryptographic source.
     package init(
-        settings: CognitoAccountSettings, fetcher: any Fetcher, now: @escaping @Sendable () -> Int64,
-        random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
+        settings: CognitoAccountSettings, fetcher: any Fetcher, after previous: CognitoAccounts? = nil,
+        now: @escaping @Sendable () -> Int64, random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
     ) {
         self.settings = settings
+        if let previous, previous.settings.endpoint == settings.endpoint, previous.settings.poolID == settings.poolID,
+            previous.settings.clientID == settings.clientID
+        {
+            flights = previous.flights
+        } else {
+            flights = RefreshFlights()
+        }
         self.now = now
         self.random = random
         self.logger = logger

@@ -23,6 +23,21 @@ struct CounterFamily: Sendable {
         counters = (0..<count).map { _ in Counter() }
     }
 
+    /// `width` counters for each of `keys`, and as many behind them for what has none. A key that `earlier` has as well
+    /// goes on with its counters there: whoever still counts with the earlier family counts here too.
+    init(_ keys: [String], width: Int = 1, continuing earlier: (family: CounterFamily, keys: [String])?) {
+        let places = Dictionary((earlier?.keys ?? []).enumerated().map { ($1, $0) }) { first, _ in first }
+        var counters: [Counter] = []
+        for key in keys.map(Optional.some) + [nil] {
+            let place = key.map { places[$0] } ?? earlier?.keys.count
+            for offset in 0..<width {
+                let known = place.flatMap { earlier?.family.counters[$0 * width + offset] }
+                counters.append(known ?? Counter())
+            }
+        }
+        self.counters = counters
+    }
+
     /// An index out of range counts in the last place, where labels have their "other".
     @inline(__always)
     func add(_ amount: Int64 = 1, at index: Int) {

@@ -1,5 +1,8 @@
 /// One event loop's counters. They are changed on that loop only and read by any thread.
+///
+/// When the labels change, a successor takes over the counters of all that stay.
 package final class LoopMetrics: Sendable {
+    let labels: MetricsLabels
     let requests: CounterFamily
     let denials: CounterFamily
     let directCognito: CounterFamily
@@ -13,39 +16,59 @@ package final class LoopMetrics: Sendable {
     let serverInFlight: CounterFamily
     /// 1 where this loop sends the server nothing.
     let serverAbsent: CounterFamily
-    let requestDuration = DurationHistogram()
-    let upstreamDuration = DurationHistogram()
-    let requestsInFlight = Counter()
-    let bytesReceived = Counter()
-    let bytesSent = Counter()
-    let connectionsAccepted = Counter()
-    let connectionsOpen = Counter()
+    let requestDuration: DurationHistogram
+    let upstreamDuration: DurationHistogram
+    let requestsInFlight: Counter
+    let bytesReceived: Counter
+    let bytesSent: Counter
+    let connectionsAccepted: Counter
+    let connectionsOpen: Counter
     let connectionsRefused: CounterFamily
-    let tokenCacheHits = Counter()
-    let tokenCacheMisses = Counter()
+    let webSockets: Counter
+    let webSocketsOpen: Counter
+    let tokenCacheHits: Counter
+    let tokenCacheMisses: Counter
 
     private let denialIndexes: [String: Int]
     private let refusalIndexes: [String: Int]
     private let directIndexes: [String: Int]
     private let noRoute: Int
 
-    init(_ labels: MetricsLabels) {
+    init(_ labels: MetricsLabels, continuing earlier: LoopMetrics? = nil) {
+        func family(
+            _ path: KeyPath<LoopMetrics, CounterFamily>, of keys: KeyPath<MetricsLabels, [String]>, width: Int = 1
+        ) -> CounterFamily {
+            CounterFamily(
+                labels[keyPath: keys], width: width,
+                continuing: earlier.map { ($0[keyPath: path], $0.labels[keyPath: keys]) })
+        }
+        self.labels = labels
         noRoute = labels.routes.count
-        requests = CounterFamily(count: (labels.routes.count + 1) * StatusClass.labels.count)
-        denials = CounterFamily(count: labels.denialReasons.count + 1)
-        directCognito = CounterFamily(count: labels.directCognitoOperations.count + 1)
-        upstreamOpened = CounterFamily(count: labels.upstreams.count + 1)
-        upstreamReused = CounterFamily(count: labels.upstreams.count + 1)
-        upstreamFailures = CounterFamily(count: labels.upstreams.count + 1)
-        upstreamRetries = CounterFamily(count: labels.upstreams.count + 1)
-        let servers = labels.servers.reduce(0) { $0 + $1.count }
-        serverRequests = CounterFamily(count: servers + 1)
-        serverFailures = CounterFamily(count: servers + 1)
-        serverEjections = CounterFamily(count: servers + 1)
-        serverInFlight = CounterFamily(count: servers + 1)
-        serverAbsent = CounterFamily(count: servers + 1)
-        connectionsRefused = CounterFamily(count: labels.connectionRefusals.count + 1)
+        requests = family(\.requests, of: \.routes, width: StatusClass.labels.count)
+        denials = family(\.denials, of: \.denialReasons)
+        directCognito = family(\.directCognito, of: \.directCognitoOperations)
+        upstreamOpened = family(\.upstreamOpened, of: \.upstreams)
+        upstreamReused = family(\.upstreamReused, of: \.upstreams)
+        upstreamFailures = family(\.upstreamFailures, of: \.upstreams)
+        upstreamRetries = family(\.upstreamRetries, of: \.upstreams)
+        serverRequests = family(\.serverRequests, of: \.serverKeys)
+        serverFailures = family(\.serverFailures, of: \.serverKeys)
+        serverEjections = family(\.serverEjections, of: \.serverKeys)
+        serverInFlight = family(\.serverInFlight, of: \.serverKeys)
+        serverAbsent = family(\.serverAbsent, of: \.serverKeys)
+        requestDuration = earlier?.requestDuration ?? DurationHistogram()
+        upstreamDuration = earlier?.upstreamDuration ?? DurationHistogram()
+        requestsInFlight = earlier?.requestsInFlight ?? Counter()
+        bytesReceived = earlier?.bytesReceived ?? Counter()
+        bytesSent = earlier?.bytesSent ?? Counter()
+        connectionsAccepted = earlier?.connectionsAccepted ?? Counter()
+        connectionsOpen = earlier?.connectionsOpen ?? Counter()
+        connectionsRefused = family(\.connectionsRefused, of: \.connectionRefusals)
         refusalIndexes = Self.indexes(of: labels.connectionRefusals)
+        webSockets = earlier?.webSockets ?? Counter()
+        webSocketsOpen = earlier?.webSocketsOpen ?? Counter()
+        tokenCacheHits = earlier?.tokenCacheHits ?? Counter()
+        tokenCacheMisses = earlier?.tokenCacheMisses ?? Counter()
         denialIndexes = Self.indexes(of: labels.denialReasons)
         directIndexes = Self.indexes(of: labels.directCognitoOperations)
     }
@@ -64,9 +87,11 @@ package final class LoopMetrics: Sendable {
     package func requestEnded(route: Int?, status: Int, duration: Int64, upstreamDuration: Int64?) {
         let route = route.map { (0..<noRoute).contains($0) ? $0 : noRoute } ?? noRoute
         requests.add(at: route * StatusClass.labels.count + StatusClass.index(of: status))
+        requestsInFlight.add(-1)
+        // How long a WebSocket was open says nothing about how long answers take.
+        guard status != 101 else { return }
         requestDuration.observe(microseconds: duration)
         if let upstreamDuration { self.upstreamDuration.observe(microseconds: upstreamDuration) }
-        requestsInFlight.add(-1)
     }
 
     /// A request was refused for a reason of the closed list.
@@ -95,6 +120,14 @@ package final class LoopMetrics: Sendable {
     }
 
     package func connectionClosed() { connectionsOpen.add(-1) }
+
+    /// A request has become a WebSocket, which stays one in flight until it ends.
+    package func webSocketOpened() {
+        webSockets.add()
+        webSocketsOpen.add()
+    }
+
+    package func webSocketClosed() { webSocketsOpen.add(-1) }
 
     package func tokenCacheHit() { tokenCacheHits.add() }
     package func tokenCacheMiss() { tokenCacheMisses.add() }

@@ -1,5 +1,5 @@
-/// The label values that metrics are counted by. They are fixed when the gateway starts, never taken from a client, so
-/// that their number is bounded.
+/// The label values that metrics are counted by. They are taken from the settings, never from a client, so that their
+/// number is bounded.
 package struct MetricsLabels: Sendable {
     /// Names of the routes; what took none counts as `none`.
     package var routes: [String]
@@ -24,6 +24,11 @@ package struct MetricsLabels: Sendable {
         self.denialReasons = denialReasons
         self.connectionRefusals = connectionRefusals
         self.directCognitoOperations = directCognitoOperations
+    }
+
+    /// What tells a server from all others.
+    var serverKeys: [String] {
+        zip(upstreams, servers).flatMap { upstream, servers in servers.map { "\(upstream)\n\($0)" } }
     }
 
     /// The operations that apps call without AWS credentials.

@@ -17,13 +17,27 @@ package struct MetricsReadings: Sendable {
         }
     }
 
+    /// How the settings were read again.
+    package struct Reloads: Sendable {
+        package var succeeded = 0
+        package var failed = 0
+        /// Seconds since 1970 when the settings in use took over.
+        package var lastSuccess: Int64
+
+        package init(lastSuccess: Int64) { self.lastSuccess = lastSuccess }
+    }
+
     package var keySets: [KeySet]
+    package var reloads: Reloads?
     package var accessLogDropped: Int
     /// Whether `/readyz` says yes.
     package var isReady: Bool
 
-    package init(keySets: [KeySet] = [], accessLogDropped: Int = 0, isReady: Bool = true) {
+    package init(
+        keySets: [KeySet] = [], reloads: Reloads? = nil, accessLogDropped: Int = 0, isReady: Bool = true
+    ) {
         self.keySets = keySets
+        self.reloads = reloads
         self.accessLogDropped = accessLogDropped
         self.isReady = isReady
     }

@@ -2,21 +2,39 @@ internal import Synchronization
 
 /// All event loops' counters, summed when they are asked for.
 package final class MetricsRegistry: Sendable {
-    private let labels: MetricsLabels
-    private let loops = Mutex<[LoopMetrics]>([])
+    private struct Counted {
+        var labels: MetricsLabels
+        var loops: [LoopMetrics] = []
+    }
+
+    private let counted: Mutex<Counted>
     private let readings: @Sendable () -> MetricsReadings
 
     /// `readings` is called at each ``render()``, on its thread.
     package init(labels: MetricsLabels, readings: @escaping @Sendable () -> MetricsReadings = { MetricsReadings() }) {
-        self.labels = labels
+        counted = Mutex(Counted(labels: labels))
         self.readings = readings
     }
 
     /// The counters for one event loop.
     package func makeLoopMetrics() -> LoopMetrics {
-        let metrics = LoopMetrics(labels)
-        loops.withLock { $0.append(metrics) }
-        return metrics
+        counted.withLock { counted in
+            let metrics = LoopMetrics(counted.labels)
+            counted.loops.append(metrics)
+            return metrics
+        }
+    }
+
+    /// The counters for all event loops under other labels, in the order they were made. What has a label before and
+    /// after goes on counting, whichever of the two it is counted with. They are shown from ``use(_:)`` on.
+    package func successors(_ labels: MetricsLabels) -> [LoopMetrics] {
+        counted.withLock { $0.loops }.map { LoopMetrics(labels, continuing: $0) }
+    }
+
+    /// Shows ``successors(_:)`` from now on.
+    package func use(_ successors: [LoopMetrics]) {
+        guard let labels = successors.first?.labels else { return }
+        counted.withLock { $0 = Counted(labels: labels, loops: successors) }
     }
 
     /// What the `Content-Type` of ``render()``'s text is.
@@ -24,14 +42,15 @@ package final class MetricsRegistry: Sendable {
 
     /// All metrics in Prometheus' text format 0.0.4.
     package func render() -> String {
-        let loops = loops.withLock { $0 }
+        let (labels, loops) = counted.withLock { ($0.labels, $0.loops) }
         let readings = readings()
         var text = PrometheusText()
-        writeRequests(loops, to: &text)
-        writeClients(loops, to: &text)
-        writeUpstreams(loops, to: &text)
-        writeServers(loops, to: &text)
+        writeRequests(loops, labels, to: &text)
+        writeClients(loops, labels, to: &text)
+        writeUpstreams(loops, labels, to: &text)
+        writeServers(loops, labels, to: &text)
         writeKeySets(readings.keySets, to: &text)
+        if let reloads = readings.reloads { text.write(reloads) }
         text.single(
             "gatehouse_access_log_dropped_total", .counter, "Access records dropped because writing fell behind.",
             Int64(readings.accessLogDropped))
@@ -39,8 +58,8 @@ package final class MetricsRegistry: Sendable {
         return text.text
     }
 
-    private func writeRequests(_ loops: [LoopMetrics], to text: inout PrometheusText) {
-        let counts = sum(loops, \.requests)
+    private func writeRequests(_ loops: [LoopMetrics], _ labels: MetricsLabels, to text: inout PrometheusText) {
+        let counts = sum(loops, labels, \.requests)
         let classes = StatusClass.labels
         text.metric("gatehouse_requests_total", .counter, "Requests by route and class of their status.")
         for (routeIndex, route) in (labels.routes + ["none"]).enumerated() {
@@ -59,16 +78,17 @@ package final class MetricsRegistry: Sendable {
             DurationHistogram.sum(loops.lazy.map(\.requestDuration)))
         text.family(
             "gatehouse_denials_total", "Requests refused, by reason.", label: "reason", values: labels.denialReasons,
-            other: "other", sum(loops, \.denials))
+            other: "other", sum(loops, labels, \.denials))
         text.family(
             "gatehouse_direct_cognito_calls_total", "Calls that apps sent to Cognito itself, by operation.",
-            label: "operation", values: labels.directCognitoOperations, other: "other", sum(loops, \.directCognito))
+            label: "operation", values: labels.directCognitoOperations, other: "other",
+            sum(loops, labels, \.directCognito))
         text.metric("gatehouse_token_cache_total", .counter, "Tokens looked up among the verified ones.")
         text.sample("gatehouse_token_cache_total", [("result", "hit")], String(sum(loops, \.tokenCacheHits)))
         text.sample("gatehouse_token_cache_total", [("result", "miss")], String(sum(loops, \.tokenCacheMisses)))
     }
 
-    private func writeClients(_ loops: [LoopMetrics], to text: inout PrometheusText) {
+    private func writeClients(_ loops: [LoopMetrics], _ labels: MetricsLabels, to text: inout PrometheusText) {
         text.single(
             "gatehouse_client_connections_total", .counter, "Connections of clients that were accepted.",
             sum(loops, \.connectionsAccepted))
@@ -77,14 +97,18 @@ package final class MetricsRegistry: Sendable {
             sum(loops, \.connectionsOpen))
         text.family(
             "gatehouse_client_connections_refused_total", "Connections of clients that were not let in, by reason.",
-            label: "reason", values: labels.connectionRefusals, other: nil, sum(loops, \.connectionsRefused))
+            label: "reason", values: labels.connectionRefusals, other: nil, sum(loops, labels, \.connectionsRefused))
+        text.single(
+            "gatehouse_websockets_total", .counter, "Requests that became WebSockets.", sum(loops, \.webSockets))
+        text.single(
+            "gatehouse_websockets_open", .gauge, "WebSockets that are open.", sum(loops, \.webSocketsOpen))
         text.single(
             "gatehouse_client_received_bytes_total", .counter, "Bytes read from clients.", sum(loops, \.bytesReceived))
         text.single(
             "gatehouse_client_sent_bytes_total", .counter, "Bytes written to clients.", sum(loops, \.bytesSent))
     }
 
-    private func writeUpstreams(_ loops: [LoopMetrics], to text: inout PrometheusText) {
+    private func writeUpstreams(_ loops: [LoopMetrics], _ labels: MetricsLabels, to text: inout PrometheusText) {
         let families: [(String, String, KeyPath<LoopMetrics, CounterFamily>)] = [
             ("connections_opened_total", "Connections opened to upstreams.", \.upstreamOpened),
             ("connections_reused_total", "Requests that took a pooled connection.", \.upstreamReused),
@@ -94,7 +118,7 @@ package final class MetricsRegistry: Sendable {
         for (name, help, family) in families {
             text.family(
                 "gatehouse_upstream_\(name)", help, label: "upstream", values: labels.upstreams, other: nil,
-                sum(loops, family))
+                sum(loops, labels, family))
         }
         text.histogram(
             "gatehouse_upstream_duration_seconds",
@@ -102,24 +126,27 @@ package final class MetricsRegistry: Sendable {
             DurationHistogram.sum(loops.lazy.map(\.upstreamDuration)))
     }
 
-    private func writeServers(_ loops: [LoopMetrics], to text: inout PrometheusText) {
-        let labels = zip(labels.upstreams, labels.servers).flatMap { upstream, servers in
+    private func writeServers(_ loops: [LoopMetrics], _ labels: MetricsLabels, to text: inout PrometheusText) {
+        let servers = zip(labels.upstreams, labels.servers).flatMap { upstream, servers in
             servers.map { [(name: "upstream", value: upstream), (name: "server", value: $0)] }
         }
-        guard !labels.isEmpty else { return }
+        guard !servers.isEmpty else { return }
         let families: [(String, PrometheusText.Kind, String, [Int64])] = [
-            ("requests_total", .counter, "Requests sent to a server.", sum(loops, \.serverRequests)),
-            ("failures_total", .counter, "Requests that a server failed.", sum(loops, \.serverFailures)),
-            ("ejections_total", .counter, "Times that an event loop ejected a server.", sum(loops, \.serverEjections)),
-            ("requests_in_flight", .gauge, "Requests at a server.", sum(loops, \.serverInFlight)),
+            ("requests_total", .counter, "Requests sent to a server.", sum(loops, labels, \.serverRequests)),
+            ("failures_total", .counter, "Requests that a server failed.", sum(loops, labels, \.serverFailures)),
+            (
+                "ejections_total", .counter, "Times that an event loop ejected a server.",
+                sum(loops, labels, \.serverEjections)
+            ),
+            ("requests_in_flight", .gauge, "Requests at a server.", sum(loops, labels, \.serverInFlight)),
             (
                 "up", .gauge, "Whether a server gets requests from every event loop.",
-                sum(loops, \.serverAbsent).map { $0 == 0 ? 1 : 0 }
+                sum(loops, labels, \.serverAbsent).map { $0 == 0 ? 1 : 0 }
             ),
         ]
         for (name, kind, help, counts) in families {
             text.metric("gatehouse_upstream_server_\(name)", kind, help)
-            for (labels, count) in zip(labels, counts) {
+            for (labels, count) in zip(servers, counts) {
                 text.sample("gatehouse_upstream_server_\(name)", labels, String(count))
             }
         }
@@ -145,10 +172,23 @@ package final class MetricsRegistry: Sendable {
     }
 
     /// Without a loop every sum is there as well, as zero.
-    private func sum(_ loops: [LoopMetrics], _ family: KeyPath<LoopMetrics, CounterFamily>) -> [Int64] {
+    private func sum(
+        _ loops: [LoopMetrics], _ labels: MetricsLabels, _ family: KeyPath<LoopMetrics, CounterFamily>
+    ) -> [Int64] {
         guard let first = loops.first else { return LoopMetrics(labels)[keyPath: family].values }
         return loops.dropFirst().reduce(first[keyPath: family].values) { sums, loop in
             zip(sums, loop[keyPath: family].values).map(+)
         }
+    }
+}
+
+extension PrometheusText {
+    fileprivate mutating func write(_ reloads: MetricsReadings.Reloads) {
+        metric("gatehouse_config_reloads_total", .counter, "Readings of the settings while running, by result.")
+        sample("gatehouse_config_reloads_total", [("result", "success")], String(reloads.succeeded))
+        sample("gatehouse_config_reloads_total", [("result", "failure")], String(reloads.failed))
+        single(
+            "gatehouse_config_last_success_timestamp_seconds", .gauge, "When the settings in use took over.",
+            reloads.lastSuccess)
     }
 }

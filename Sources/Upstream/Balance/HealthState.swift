@@ -20,15 +20,16 @@ package struct HealthCheckSettings: Sendable, Equatable {
     }
 }
 
-/// What a server's checks in a row have shown. A server counts as healthy until they show otherwise.
+/// What a server's checks in a row have shown. A server counts as what it was until they show otherwise.
 struct HealthState: Sendable {
     private let healthyAfter: Int
     private let unhealthyAfter: Int
-    private(set) var isHealthy = true
+    private(set) var isHealthy: Bool
     /// Checks in a row that say the opposite.
     private var opposed = 0
 
-    init(healthyAfter: Int, unhealthyAfter: Int) {
+    init(healthyAfter: Int, unhealthyAfter: Int, isHealthy: Bool = true) {
+        self.isHealthy = isHealthy
         self.healthyAfter = healthyAfter
         self.unhealthyAfter = unhealthyAfter
     }

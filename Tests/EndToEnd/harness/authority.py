@@ -71,12 +71,20 @@ class TLSServer(http.server.ThreadingHTTPServer):
     def __init__(self, authority: Authority):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.asked_for = ""
+        self.use(authority)
+
+    def use(self, authority: Authority) -> None:
+        """Takes new connections with this authority's files."""
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
         context.load_cert_chain(authority.path("server.pem"), authority.path("server.key"))
         context.load_verify_locations(authority.path("ca.pem"))
         context.verify_mode = ssl.CERT_REQUIRED
         context.sni_callback = self._remember
-        self.socket = context.wrap_socket(self.socket, server_side=True, do_handshake_on_connect=False)
+        self.context = context
+
+    def get_request(self):
+        connected, address = super().get_request()
+        return self.context.wrap_socket(connected, server_side=True, do_handshake_on_connect=False), address
 
     def _remember(self, _socket, name: str | None, _context) -> None:
         self.asked_for = name or ""

@@ -4,6 +4,7 @@ import copy
 import json
 import os
 import re
+import signal
 import subprocess
 import urllib.error
 import urllib.parse
@@ -107,6 +108,28 @@ class Gateway(Served):
         values = re.findall(rf"^{re.escape(name)}(?:\{{[^}}]*\}})? (\S+)$", text, re.MULTILINE)
         assert values, f"no metric {name} in:\n{text}"
         return sum(float(value) for value in values)
+
+    def samples(self) -> dict[str, float]:
+        """Every sample of the metrics, by its name with labels."""
+        _, text = self.admin("/metrics")
+        lines = [line.rsplit(" ", 1) for line in text.splitlines() if line and not line.startswith("#")]
+        return {name: float(value) for name, value in lines}
+
+    def write_config(self, changes: dict | None = None) -> None:
+        """Lays `changes` over the configuration and writes it to its file, which the process reads at the next SIGHUP."""
+        self.config = merged(self.config, changes or {})
+        self.config_path.write_text(json.dumps(self.config, indent=2) + "\n")
+
+    def reload(self, changes: dict | None = None, result: str = "success") -> None:
+        """Has the process read its changed configuration again, and waits for what came of it."""
+        self.write_config(changes)
+        counter = f'gatehouse_config_reloads_total{{result="{result}"}}'
+        before = self.samples()[counter]
+        self.process.signal(signal.SIGHUP)
+        try:
+            wait_until(lambda: self.samples()[counter] == before + 1, f"a reload with {result}")
+        except AssertionError as error:
+            raise AssertionError(f"{error}\n{self.log()[-2000:]}") from None
 
 
 def gateway_config(

@@ -43,12 +43,14 @@ class SigningKey:
 
 
 class KeyServer:
-    """Serves `/.well-known/jwks.json`; counts the fetches; can be told to fail."""
+    """Serves `/.well-known/jwks.json`; counts the fetches; can be told to fail, or to wait while `open` is not set."""
 
     def __init__(self, *keys: SigningKey):
         self.keys = list(keys)
         self.fetches = 0
         self.failing = False
+        self.open = threading.Event()
+        self.open.set()
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -56,6 +58,7 @@ class KeyServer:
 
             def do_GET(self) -> None:
                 outer.fetches += 1
+                outer.open.wait(30)
                 body = json.dumps({"keys": [key.jwk() for key in outer.keys]}).encode()
                 self.send_response(500 if outer.failing else 200)
                 self.send_header("Content-Type", "application/json")

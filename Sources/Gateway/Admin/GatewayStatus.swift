@@ -1,0 +1,63 @@
+internal import Synchronization
+internal import Telemetry
+internal import Upstream
+
+/// How the gateway fares as a whole, for readiness and metrics. Readable from anywhere.
+final class GatewayStatus: Sendable {
+    private struct State {
+        var keyServices: [KeySetService] = []
+        var upstreams: [ServedUpstream] = []
+        var checks: [ServerCheck] = []
+        var accessLog: AccessLog?
+        var reloads: MetricsReadings.Reloads
+        var isDraining = false
+    }
+
+    private let state: Mutex<State>
+
+    /// - Parameter now: seconds since 1970.
+    init(now: Int64) {
+        state = Mutex(State(reloads: MetricsReadings.Reloads(lastSuccess: now)))
+    }
+
+    /// Tells of `generation` from now on.
+    func follow(_ generation: Generation) {
+        state.withLock {
+            $0.keyServices = generation.plan.keyServices
+            $0.accessLog = generation.accessLog
+            $0.upstreams = generation.plan.upstreams
+            $0.checks = generation.checks
+        }
+    }
+
+    /// - Parameter now: seconds since 1970.
+    func reloaded(now: Int64) {
+        state.withLock {
+            $0.reloads.succeeded += 1
+            $0.reloads.lastSuccess = now
+        }
+    }
+
+    func reloadFailed() { state.withLock { $0.reloads.failed += 1 } }
+
+    func beginDraining() { state.withLock { $0.isDraining = true } }
+
+    var readiness: ReadinessReport { Self.readiness(state.withLock { $0 }) }
+
+    private static func readiness(_ state: State) -> ReadinessReport {
+        let checked = state.upstreams.filter { $0.settings.healthCheck != nil }
+        return ReadinessReport(
+            isDraining: state.isDraining, keySetsHeld: state.keyServices.map { $0.currentSet != nil },
+            upstreams: checked.map { upstream in
+                let checks = state.checks.filter { $0.upstreamName == upstream.settings.name }
+                return .init(name: upstream.settings.name, healthy: checks.map(\.isHealthy))
+            }, others: checked.count < state.upstreams.count)
+    }
+
+    var readings: MetricsReadings {
+        let state = state.withLock { $0 }
+        return MetricsReadings(
+            keySets: state.keyServices.map(GatewayMetrics.reading), reloads: state.reloads,
+            accessLogDropped: state.accessLog?.dropped ?? 0, isReady: Self.readiness(state).isReady)
+    }
+}

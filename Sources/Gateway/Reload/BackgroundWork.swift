@@ -1,0 +1,51 @@
+/// What goes on beside requests: key sets are kept fresh, and servers are asked how they are.
+struct BackgroundWork {
+    private var policy: KeySetService.Policy?
+    private var keySets: [ObjectIdentifier: Task<Void, Never>] = [:]
+    private var checks: [ObjectIdentifier: Task<Void, Never>] = [:]
+    /// Ends when all that was cancelled has ended.
+    private var ending: Task<Void, Never>?
+
+    /// Ends what `generation` has no use for, and begins what it has and nobody does yet.
+    mutating func follow(_ generation: Generation) {
+        let policy = generation.keySetPolicy
+        let services = generation.plan.keyServices
+        // A task waits as the policy says that it began with.
+        let isNewPolicy = policy != self.policy
+        self.policy = policy
+        cancel(\.keySets) { id in isNewPolicy || !services.contains { ObjectIdentifier($0) == id } }
+        for service in services where keySets[ObjectIdentifier(service)] == nil {
+            keySets[ObjectIdentifier(service)] = Task {
+                await service.adopt(policy)
+                await service.run()
+            }
+        }
+        cancel(\.checks) { id in !generation.checks.contains { ObjectIdentifier($0) == id } }
+        for check in generation.checks where checks[ObjectIdentifier(check)] == nil {
+            checks[ObjectIdentifier(check)] = Task { await check.run() }
+        }
+    }
+
+    private mutating func cancel(
+        _ tasks: WritableKeyPath<Self, [ObjectIdentifier: Task<Void, Never>]>,
+        where isDue: (ObjectIdentifier) -> Bool = { _ in true }
+    ) {
+        for (id, task) in self[keyPath: tasks] where isDue(id) {
+            task.cancel()
+            self[keyPath: tasks][id] = nil
+            ending = Task { [ending] in
+                await task.value
+                await ending?.value
+            }
+        }
+    }
+
+    /// Cancels all of it.
+    ///
+    /// - Returns: what ends when nothing is left that goes on.
+    mutating func stop() -> Task<Void, Never>? {
+        cancel(\.keySets)
+        cancel(\.checks)
+        return ending
+    }
+}

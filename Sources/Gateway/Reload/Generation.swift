@@ -1,0 +1,137 @@
+internal import Curl
+internal import Listener
+internal import Logging
+internal import NIOCore
+internal import Pipeline
+internal import Settings
+internal import Telemetry
+internal import Upstream
+
+/// Everything that one reading of the settings leads to.
+struct Generation: Sendable {
+    let settings: GatewaySettings
+    let plan: ServingPlan
+    /// One for each event loop.
+    let metrics: [LoopMetrics]
+    /// One for each listener of the settings.
+    let listeners: [ListenerSettings]
+    let checks: [ServerCheck]
+    /// Made when it is first switched on, and kept.
+    let accessLog: AccessLog?
+
+    var keySetPolicy: KeySetService.Policy { Wiring.keySetPolicy(settings.keySets) }
+
+    /// What is in use for listeners with TLS.
+    var knownTLS: [(TLSParameters, ListenerTLS)] {
+        zip(settings.listeners, listeners).compactMap { configured, bound in
+            guard let parameters = Wiring.parameters(configured), let tls = bound.tls else { return nil }
+            return (parameters, tls)
+        }
+    }
+}
+
+/// Makes a ``Generation`` of settings. What these leave as it was is taken over from the one before; nothing that
+/// serves is touched.
+struct GenerationMaker: Sendable {
+    let curls: [NIOLoopBound<CurlLoop>]
+    let directory: LoopDirectory
+    let metrics: MetricsRegistry
+    let logger: Logger
+
+    /// - Throws: ``SettingsFaults``, or what else stands against these settings.
+    func make(_ settings: GatewaySettings, after previous: Generation?) async throws -> Generation {
+        let issuers = Wiring.issuers(settings)
+        let (gate, listeners) = try Wiring.fitted(settings, issuers: issuers, knownTLS: previous?.knownTLS ?? [])
+        let upstreams = Wiring.upstreams(settings)
+        let served = upstreams.map { Self.served($0, after: previous) }
+        let accessLog = accessLog(settings, after: previous)
+        let plan = ServingPlan(
+            gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
+            timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
+            operations: Wiring.operations(settings),
+            accounts: try Wiring.accounts(
+                settings,
+                fetcher: try await fetcher(plain: settings.signIn.cognito?.endpoint.isPlain == true),
+                after: previous?.plan.accounts, logger: logger),
+            keyServices: try await keyServices(settings, issuers, after: previous),
+            directCognito: DirectCognitoAnswer(
+                loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
+            accessLog: settings.logging.accessLog ? accessLog : nil,
+            tokenRules: TokenRules(settings, issuers: issuers), requestLimit: settings.limits.requests,
+            requestsInFlight: previous?.plan.requestsInFlight ?? RequestsInFlight())
+        let labels = GatewayMetrics.labels(routes: gate.routes.routes.map(\.name), upstreams: upstreams)
+        return Generation(
+            settings: settings, plan: plan, metrics: metrics.successors(labels), listeners: listeners,
+            checks: try await checks(served, after: previous), accessLog: accessLog)
+    }
+
+    private func fetcher(
+        plain: Bool, access: CurlAccess = CurlAccess(), on curl: NIOLoopBound<CurlLoop>? = nil
+    ) async throws -> CurlFetcher {
+        let curl = curl ?? curls[0]
+        return try await curl.eventLoop.submit {
+            CurlFetcher(loop: curl.value, allowsPlainText: plain, access: access)
+        }.get()
+    }
+
+    private func accessLog(_ settings: GatewaySettings, after previous: Generation?) -> AccessLog? {
+        if let known = previous?.accessLog { return known }
+        return settings.logging.accessLog ? AccessLog(write: AccessLog.standardOutput) : nil
+    }
+
+    // MARK: Upstreams
+
+    private static func served(_ settings: Upstream.UpstreamSettings, after previous: Generation?) -> ServedUpstream {
+        if let known = previous?.plan.upstreams.first(where: { $0.settings == settings }) { return known }
+        let isChecked = settings.healthCheck != nil
+        let unhealthy = settings.servers.indices.filter { server in
+            isChecked && previous?.isKnownUnhealthy(settings.servers[server].name, of: settings.name) == true
+        }
+        return ServedUpstream(number: UpstreamNumber.next(), settings: settings, knownUnhealthy: unhealthy)
+    }
+
+    /// One for each server of the upstreams that want it; what it finds all loops hear.
+    private func checks(_ upstreams: [ServedUpstream], after previous: Generation?) async throws -> [ServerCheck] {
+        var checks: [ServerCheck] = []
+        for upstream in upstreams {
+            guard let healthCheck = upstream.settings.healthCheck else { continue }
+            for (number, server) in upstream.settings.servers.enumerated() {
+                if let known = previous?.checks.first(where: { $0.isOf(upstream, server: number) }) {
+                    checks.append(known)
+                    continue
+                }
+                let fetcher = try await fetcher(
+                    plain: true, access: server.access, on: curls[checks.count % curls.count])
+                checks.append(
+                    ServerCheck(upstream, server: number, healthCheck, fetcher, logger: logger) { [directory] in
+                        directory.publish(isHealthy: $0, server: number, ofUpstream: upstream.number)
+                    })
+            }
+        }
+        return checks
+    }
+
+    // MARK: Issuers
+
+    private func keyServices(
+        _ settings: GatewaySettings, _ issuers: [Issuer], after previous: Generation?
+    ) async throws -> [KeySetService] {
+        var services: [KeySetService] = []
+        for (index, issuer) in issuers.enumerated() {
+            let namesake = previous?.plan.keyServices.first { $0.issuer.name == issuer.name }
+            // What is accepted beside the keys is the verifier's matter.
+            if let namesake, namesake.issuer.issuer == issuer.issuer, namesake.issuer.jwksURL == issuer.jwksURL {
+                services.append(namesake)
+                continue
+            }
+            services.append(
+                KeySetService(
+                    issuer: issuer, policy: Wiring.keySetPolicy(settings.keySets),
+                    fetcher: try await fetcher(plain: settings.issuers[index].jwksURL.isPlain),
+                    file: KeySetFile(directory: settings.stateDirectory, issuer: issuer),
+                    counted: namesake?.currentStatus ?? KeySetService.Status(), logger: logger,
+                    now: { WallClock.seconds() }, publish: { [directory] _ in directory.refreshKeySets() }))
+        }
+        return services
+    }
+}

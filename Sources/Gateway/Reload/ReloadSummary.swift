@@ -1,0 +1,77 @@
+internal import Listener
+internal import Logging
+internal import Pipeline
+internal import Settings
+internal import Upstream
+
+/// What a reload changes, by name, for the log.
+struct ReloadSummary: Equatable {
+    /// One kind of entries.
+    struct Part: Equatable {
+        var added: [String] = []
+        var removed: [String] = []
+        var changed: [String] = []
+
+        init<Value: Equatable>(from old: [(name: String, value: Value)], to new: [(name: String, value: Value)]) {
+            let before = Dictionary(old.map { ($0.name, $0.value) }) { first, _ in first }
+            let after = Dictionary(new.map { ($0.name, $0.value) }) { first, _ in first }
+            added = new.map(\.name).filter { before[$0] == nil }
+            removed = old.map(\.name).filter { after[$0] == nil }
+            changed = new.filter { entry in before[entry.name].map { $0 != entry.value } == true }.map(\.name)
+        }
+
+        /// `+new -gone ~changed`; empty when nothing is different.
+        var description: String {
+            (added.map { "+\($0)" } + removed.map { "-\($0)" } + changed.map { "~\($0)" }).joined(separator: " ")
+        }
+    }
+
+    var listeners: Part
+    var issuers: Part
+    var upstreams: Part
+    var routes: Part
+
+    init(from old: Generation, to new: Generation) {
+        listeners = Part(from: Self.listeners(old), to: Self.listeners(new))
+        issuers = Part(from: Self.issuers(old), to: Self.issuers(new))
+        upstreams = Part(from: Self.upstreams(old), to: Self.upstreams(new))
+        routes = Part(from: Self.routes(old), to: Self.routes(new))
+    }
+
+    /// Only what there is to say.
+    var metadata: Logger.Metadata {
+        let parts = [("listeners", listeners), ("issuers", issuers), ("upstreams", upstreams), ("routes", routes)]
+        return Logger.Metadata(
+            uniqueKeysWithValues: parts.filter { !$0.1.description.isEmpty }.map { ($0.0, "\($0.1.description)") })
+    }
+
+    private struct ListenerValue: Equatable {
+        var http2: Bool
+        var tls: TLSParameters?
+    }
+
+    private static func listeners(_ generation: Generation) -> [(name: String, value: ListenerValue)] {
+        generation.settings.listeners.map {
+            ("\($0.address)", ListenerValue(http2: $0.http2, tls: Wiring.parameters($0)))
+        }
+    }
+
+    private static func issuers(_ generation: Generation) -> [(name: String, value: Issuer)] {
+        generation.plan.gate.verifier.issuers.map { ($0.name, $0) }
+    }
+
+    private static func upstreams(_ generation: Generation) -> [(name: String, value: Upstream.UpstreamSettings)] {
+        generation.plan.upstreams.map { ($0.settings.name, $0.settings) }
+    }
+
+    private struct RouteValue: Equatable {
+        var route: Route
+        var timeouts: UpstreamTimeouts?
+    }
+
+    private static func routes(_ generation: Generation) -> [(name: String, value: RouteValue)] {
+        zip(generation.plan.gate.routes.routes, generation.plan.timeoutsOfRoute).map {
+            ($0.name, RouteValue(route: $0, timeouts: $1))
+        }
+    }
+}

@@ -1,0 +1,234 @@
+internal import Curl
+internal import Listener
+internal import Logging
+internal import NIOCore
+internal import NIOPosix
+internal import Pipeline
+internal import Settings
+internal import Telemetry
+
+/// The gateway while it runs: its addresses, the generation in use, and the change to the next one.
+actor RunningGateway {
+    private let addresses: ListenerAddresses
+    private let maker: GenerationMaker
+    private let status: GatewayStatus
+    private let logger: Logger
+    private var generation: Generation
+    /// In the order of the generation's settings.
+    private var listeners: [HTTPListener]
+    private let admin: HTTPListener
+    private var background = BackgroundWork()
+    /// Ends when the listeners that were taken out have no connection any more.
+    private var leaving: Task<Void, Never>?
+    private var isDraining = false
+
+    /// Where clients and the admin listener are bound.
+    var localAddresses: (listeners: [SocketAddress], admin: SocketAddress?) {
+        (listeners.compactMap(\.localAddress), admin.localAddress)
+    }
+
+    // MARK: Start
+
+    /// Binds every address and begins to serve. What was begun ends when that fails.
+    static func start(
+        _ settings: GatewaySettings, on group: MultiThreadedEventLoopGroup, logger: Logger
+    ) async throws -> RunningGateway {
+        let curls = try await curlLoops(on: group)
+        let directory = LoopDirectory()
+        let status = GatewayStatus(now: WallClock.seconds())
+        let metrics = GatewayMetrics.registry(status)
+        for _ in curls { _ = metrics.makeLoopMetrics() }
+        let maker = GenerationMaker(curls: curls, directory: directory, metrics: metrics, logger: logger)
+        do {
+            let generation = try await maker.make(settings, after: nil)
+            metrics.use(generation.metrics)
+            status.follow(generation)
+            directory.set(try await gateways(generation, curls))
+            let addresses = ListenerAddresses(group: group, directory: directory)
+            let admin = try await addresses.bind(Wiring.adminListener(settings)) { _ in
+                AdminService(metrics: metrics, status: status)
+            }
+            let gateway = RunningGateway(addresses, maker, status, generation, admin: admin, logger: logger)
+            try await gateway.bindAll()
+            return gateway
+        } catch {
+            await close(curls)
+            throw error
+        }
+    }
+
+    private init(
+        _ addresses: ListenerAddresses, _ maker: GenerationMaker, _ status: GatewayStatus, _ generation: Generation,
+        admin: HTTPListener, logger: Logger
+    ) {
+        self.addresses = addresses
+        self.maker = maker
+        self.status = status
+        self.logger = logger
+        self.generation = generation
+        self.admin = admin
+        listeners = []
+    }
+
+    private func bindAll() async throws {
+        do {
+            for listener in generation.listeners { listeners.append(try await addresses.bind(listener)) }
+        } catch {
+            for listener in listeners + [admin] { await listener.drain(grace: .zero) }
+            throw error
+        }
+        background.follow(generation)
+    }
+
+    private static func curlLoops(on group: MultiThreadedEventLoopGroup) async throws -> [NIOLoopBound<CurlLoop>] {
+        var loops: [NIOLoopBound<CurlLoop>] = []
+        for eventLoop in group.makeIterator() {
+            loops.append(
+                try await eventLoop.submit {
+                    NIOLoopBound(try CurlLoop(eventLoop: eventLoop), eventLoop: eventLoop)
+                }.get())
+        }
+        return loops
+    }
+
+    private static func gateways(
+        _ generation: Generation, _ curls: [NIOLoopBound<CurlLoop>]
+    ) async throws -> [NIOLoopBound<LoopGateway>] {
+        var gateways: [NIOLoopBound<LoopGateway>] = []
+        for (curl, metrics) in zip(curls, generation.metrics) {
+            gateways.append(
+                try await curl.eventLoop.submit {
+                    NIOLoopBound(
+                        LoopGateway(generation.plan, curl: curl.value, metrics: metrics), eventLoop: curl.eventLoop)
+                }.get())
+        }
+        return gateways
+    }
+
+    private static func close(_ curls: [NIOLoopBound<CurlLoop>]) async {
+        for curl in curls {
+            // Fails only when the loop is gone, and libcurl's part with it.
+            try? await curl.eventLoop.submit { curl.value.close() }.get()
+        }
+    }
+
+    // MARK: Reload
+
+    /// Lets what `load` reads take over as a whole, or leaves everything as it is and logs why.
+    ///
+    /// - Parameter applied: called with the settings that have taken over.
+    func reload(
+        _ load: @Sendable () throws -> GatewaySettings, applied: @Sendable (GatewaySettings) -> Void
+    ) async {
+        guard !isDraining else { return }
+        do {
+            let settings = try load()
+            let changes = try await takeOver(settings)
+            applied(settings)
+            status.reloaded(now: WallClock.seconds())
+            logger.info("configuration reloaded", metadata: changes.metadata)
+        } catch is Draining {
+            logger.notice("configuration not reloaded: the gateway is stopping")
+        } catch {
+            status.reloadFailed()
+            let faults = ReloadFaults.lines(of: error)
+            for fault in faults { logger.error("configuration fault", metadata: ["fault": "\(fault)"]) }
+            logger.error(
+                "configuration not reloaded; the one in use stays", metadata: ["faults": "\(faults.count)"])
+        }
+    }
+
+    /// The gateway was told to stop while a reload was under way.
+    private struct Draining: Error {}
+
+    /// All that can fail comes first and touches nothing that serves.
+    private func takeOver(_ settings: GatewaySettings) async throws -> ReloadSummary {
+        let fixed = RestartSettings.changes(from: generation.settings, to: settings)
+        guard fixed.isEmpty else { throw ReloadFaults(lines: fixed) }
+        let next = try await maker.make(settings, after: generation)
+        let changes = ListenerChanges(
+            from: generation.settings.listeners.map(\.address), to: settings.listeners.map(\.address))
+        let bound = try await addresses.bindNew(changes, next.listeners)
+        let keyless = await prepareKeySets(next)
+        do {
+            guard !isDraining else { throw Draining() }
+            guard keyless.isEmpty else { throw ReloadFaults(lines: keyless) }
+        } catch {
+            for listener in bound.values { await listener.drain(grace: .zero) }
+            throw error
+        }
+        let summary = ReloadSummary(from: generation, to: next)
+        for installed in commit(next, changes, bound) { try await installed.get() }
+        return summary
+    }
+
+    /// Fetches the key sets of new issuers, all at once: no request is to meet an empty one because of the reload, nor
+    /// the gateway to be unready for it.
+    ///
+    /// - Returns: a fault for each that cannot be had.
+    private func prepareKeySets(_ next: Generation) async -> [String] {
+        let known = generation.plan.keyServices
+        let new = next.plan.keyServices.filter { service in !known.contains { $0 === service } }
+        await withTaskGroup(of: Void.self) { tasks in
+            for service in new { tasks.addTask { await service.prepare() } }
+        }
+        return new.filter { $0.currentSet == nil }.map { service in
+            "issuers.\(service.issuer.name): no key set can be had from \(service.issuer.jwksURL)"
+        }
+    }
+
+    /// The change itself: nothing in it waits, so that nothing comes between.
+    private func commit(
+        _ next: Generation, _ changes: ListenerChanges, _ bound: [Int: HTTPListener]
+    ) -> [EventLoopFuture<Void>] {
+        let installed = maker.directory.install(next.plan, next.metrics)
+        maker.metrics.use(next.metrics)
+        status.follow(next)
+        var current: [HTTPListener] = []
+        for (index, settings) in next.listeners.enumerated() {
+            if let kept = changes.kept[index] {
+                listeners[kept].use(settings)
+                current.append(listeners[kept])
+            } else if let new = bound[index] {
+                new.startAccepting()
+                current.append(new)
+            }
+        }
+        admin.use(Wiring.adminListener(next.settings))
+        for index in changes.removed { leave(listeners[index], grace: TimeAmount(next.settings.drainTimeout)) }
+        listeners = current
+        background.follow(next)
+        generation = next
+        return installed
+    }
+
+    private func leave(_ listener: HTTPListener, grace: TimeAmount) {
+        leaving = Task { [leaving] in
+            await listener.drain(grace: grace)
+            await leaving?.value
+        }
+    }
+
+    // MARK: Stop
+
+    /// Takes nothing new and lets what is in flight finish.
+    func drain() async {
+        isDraining = true
+        status.beginDraining()
+        logger.info("draining", metadata: ["grace": "\(generation.settings.drainTimeout)"])
+        let grace = TimeAmount(generation.settings.drainTimeout)
+        await withTaskGroup(of: Void.self) { tasks in
+            for listener in listeners { tasks.addTask { await listener.drain(grace: grace) } }
+            await leaving?.value
+        }
+        await admin.drain(grace: .zero)
+    }
+
+    /// Ends what is left after ``drain()``, a reload that is under way included.
+    func close() async {
+        let ended = background.stop()
+        await maker.directory.close()
+        await ended?.value
+        generation.accessLog?.shutdown()
+    }
+}

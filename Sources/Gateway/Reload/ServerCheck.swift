@@ -1,0 +1,70 @@
+internal import Logging
+internal import Synchronization
+internal import Upstream
+
+/// The health checks of one server, for as long as its upstream's settings stay as they are.
+final class ServerCheck: Sendable {
+    let upstreamName: String
+    let serverName: String
+    private let upstream: UInt64
+    private let server: Int
+    private let checker: HealthChecker
+    private let state: Health
+
+    private final class Health: Sendable {
+        private let stored: Atomic<Bool>
+
+        init(_ isHealthy: Bool) { stored = Atomic(isHealthy) }
+
+        var value: Bool {
+            get { stored.load(ordering: .relaxed) }
+            set { stored.store(newValue, ordering: .relaxed) }
+        }
+    }
+
+    /// - Parameters:
+    ///   - server: its position in the upstream's settings.
+    ///   - publish: called when the server has become unhealthy or healthy again.
+    init(
+        _ upstream: ServedUpstream, server: Int, _ settings: HealthCheckSettings, _ fetcher: any Fetcher,
+        logger: Logger, publish: @escaping @Sendable (Bool) -> Void
+    ) {
+        let (upstreamName, checked) = (upstream.settings.name, upstream.settings.servers[server])
+        let state = Health(!upstream.knownUnhealthy.contains(server))
+        self.upstream = upstream.number
+        self.server = server
+        self.upstreamName = upstreamName
+        self.serverName = checked.name
+        self.state = state
+        checker = HealthChecker(server: checked, settings: settings, wasHealthy: state.value, fetcher: fetcher) {
+            isHealthy in
+            state.value = isHealthy
+            logger.log(
+                level: isHealthy ? .notice : .warning, isHealthy ? "server healthy" : "server unhealthy",
+                metadata: ["upstream": "\(upstreamName)", "server": "\(checked.name)"])
+            publish(isHealthy)
+        }
+    }
+
+    var isHealthy: Bool { state.value }
+
+    func isOf(_ upstream: ServedUpstream, server: Int) -> Bool {
+        self.upstream == upstream.number && self.server == server
+    }
+
+    /// Returns when its task is cancelled.
+    func run() async { await checker.run() }
+}
+
+extension Generation {
+    func isKnownUnhealthy(_ server: String, of upstream: String) -> Bool {
+        checks.contains { $0.upstreamName == upstream && $0.serverName == server && !$0.isHealthy }
+    }
+}
+
+/// Numbers for ``ServedUpstream/number``.
+enum UpstreamNumber {
+    private static let last = Atomic<UInt64>(0)
+
+    static func next() -> UInt64 { last.add(1, ordering: .relaxed).newValue }
+}

@@ -1,0 +1,63 @@
+internal import Curl
+internal import HTTPTypes
+internal import Listener
+internal import NIOCore
+internal import Telemetry
+
+/// What the connections of one event loop talk to for as long as they live. It hands each request to the
+/// ``LoopService`` that is in use when the request begins; a reload puts another one there.
+final class LoopGateway: RequestService {
+    private let curl: CurlLoop
+    private(set) var current: LoopService
+    /// Those that may still have requests in flight.
+    private var earlier: [Earlier] = []
+    private var recorder: AccessRecorder?
+
+    private struct Earlier { weak var service: LoopService? }
+
+    /// - Precondition: on `curl`'s event loop.
+    init(_ plan: ServingPlan, curl: CurlLoop, metrics: LoopMetrics) {
+        self.curl = curl
+        recorder = plan.accessLog?.makeRecorder()
+        current = LoopService(plan: plan, curl: curl, metrics: metrics, recorder: recorder)
+    }
+
+    /// Serves by `plan` from the next request on. Requests in flight end by the plan that they began with.
+    func install(_ plan: ServingPlan, metrics: LoopMetrics) {
+        let previous = current
+        // Kept while the log is off: the log knows each of its recorders for ever.
+        if recorder == nil { recorder = plan.accessLog?.makeRecorder() }
+        current = LoopService(
+            plan: plan, curl: curl, metrics: metrics, recorder: plan.accessLog == nil ? nil : recorder, after: previous)
+        previous.letGo(inFavourOf: current)
+        earlier.removeAll { $0.service == nil }
+        earlier.append(Earlier(service: previous))
+    }
+
+    func refreshKeySets() {
+        current.refreshKeySets()
+        for each in earlier { each.service?.refreshKeySets() }
+    }
+
+    func close() {
+        current.close()
+        curl.close()
+    }
+
+    // MARK: RequestService
+
+    func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
+        current.begin(request, writer)
+    }
+
+    func refuse(_ fault: ListenerFault, peer: String) -> (HTTPResponse, ByteBuffer) {
+        current.refuse(fault, peer: peer)
+    }
+
+    func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {
+        current.refuseConnection(refusal, peer: peer)
+    }
+
+    func connectionOpened() { current.metrics.connectionOpened() }
+    func connectionClosed() { current.metrics.connectionClosed() }
+}

@@ -1,0 +1,59 @@
+internal import HTTP1
+internal import Listener
+internal import NIOCore
+internal import Pipeline
+internal import Settings
+
+extension Wiring {
+    /// What of the settings only shows to be faulty when it is put together.
+    ///
+    /// - Throws: ``SettingsFaults`` with all of it.
+    static func fitted(
+        _ settings: GatewaySettings, issuers: [Issuer], knownTLS: [(TLSParameters, ListenerTLS)] = []
+    ) throws -> (Gate, [ListenerSettings]) {
+        let gate = Result { try self.gate(settings, issuers: issuers) }
+        let listeners = Result { try self.listeners(settings, knownTLS: knownTLS) }
+        if case .failure(let routes as SettingsFaults) = gate, case .failure(let tls as SettingsFaults) = listeners {
+            throw SettingsFaults(faults: (routes.faults + tls.faults).sorted { $0.line < $1.line })
+        }
+        return (try gate.get(), try listeners.get())
+    }
+
+    /// How each of the listeners is to serve.
+    ///
+    /// - Throws: ``SettingsFaults`` with every listener whose files cannot be used.
+    static func listeners(
+        _ settings: GatewaySettings, knownTLS: [(TLSParameters, ListenerTLS)] = []
+    ) throws(SettingsFaults) -> [ListenerSettings] {
+        zip(settings.listeners, try tls(settings.listeners, known: knownTLS)).map { listener, tls in
+            self.listener(listener, tls, settings.limits)
+        }
+    }
+
+    /// The admin listener is a plain one.
+    static func adminListener(_ settings: GatewaySettings) -> ListenerSettings {
+        let plain = ListenSettings(address: settings.adminAddress, http2: false, tls: nil)
+        return listener(plain, nil, settings.limits)
+    }
+
+    private static func listener(
+        _ listener: ListenSettings, _ tls: ListenerTLS?, _ limits: LimitSettings
+    ) -> ListenerSettings {
+        ListenerSettings(
+            host: listener.address.host, port: listener.address.port,
+            head: HeadLimits(
+                requestLine: limits.requestLineBytes, fieldLine: limits.headerLineBytes, head: limits.headerBytes,
+                fieldCount: limits.headerCount),
+            handshakeTimeout: TimeAmount(limits.handshakeTimeout), headTimeout: TimeAmount(limits.headerTimeout),
+            bodyIdleTimeout: TimeAmount(limits.bodyIdleTimeout),
+            keepAliveTimeout: TimeAmount(limits.keepAliveTimeout),
+            connections: limits.connections, proxies: listener.proxies, tls: tls,
+            http2: listener.http2 ? http2(limits.http2) : nil)
+    }
+
+    private static func http2(_ limits: HTTP2LimitSettings) -> HTTP2Limits {
+        HTTP2Limits(
+            streams: limits.streams, resets: limits.resets, resetWindow: TimeAmount(limits.resetWindow),
+            continuationFrames: limits.continuationFrames)
+    }
+}

@@ -1,0 +1,120 @@
+import Pipeline
+import Testing
+import Upstream
+
+@testable import Gateway
+@testable import Settings
+
+@Suite("Reloading")
+struct ReloadTests {
+    @Test(
+        "Addresses that stay keep their places; those with port 0 are told apart by their order",
+        arguments: [
+            (["a:1"], ["a:1"], [0], []), (["a:1"], ["b:1", "a:1"], [nil, 0], []), (["a:1", "b:1"], ["b:1"], [1], [0]),
+            (["a:1"], ["a:2"], [nil], [0]), (["a:0", "a:0"], ["a:0", "a:0", "a:0"], [0, 1, nil], []),
+            (["a:0", "a:0"], ["a:0"], [0], [1]), (["a:1", "b:1", "c:1"], ["c:1", "d:1", "a:1"], [2, nil, 0], [1]),
+        ] as [([String], [String], [Int?], [Int])])
+    func listeners(old: [String], new: [String], kept: [Int?], removed: [Int]) {
+        let changes = ListenerChanges(from: old.map(Self.address), to: new.map(Self.address))
+        #expect(changes.kept == kept)
+        #expect(changes.removed == removed)
+    }
+
+    static func address(_ text: String) -> HostAndPort {
+        HostAndPort(host: String(text.prefix(1)), port: Int(text.dropFirst(2)) ?? -1)
+    }
+
+    static func settings(_ lines: String...) throws -> GatewaySettings {
+        let yaml = """
+            listeners: [{address: '127.0.0.1:8080'}]
+            upstreams: {api: {url: 'http://127.0.0.1:8000'}}
+            routes: [{path: /a, upstream: api, access: public}]
+            \(lines.joined(separator: "\n"))
+            """
+        return try GatewaySettings.load(path: "/settings.yaml", environment: [:]) { (_) throws(FileReadFailure) in
+            Array(yaml.utf8)
+        }
+    }
+
+    @Test(
+        "What holds for the life of a process is named with both its values, and nothing else is",
+        arguments: [
+            ("", "drain_timeout: 1s", []), ("", "threads: 4", []), ("threads: 2", "threads: 3", ["threads"]),
+            ("", "threads: 2", ["threads"]), ("threads: 4", "threads: 0", []),
+            ("", "admin: {address: '127.0.0.1:9902'}", ["admin.address"]),
+            ("", "admin: {address: '127.0.0.1:9901'}", []), ("", "state_directory: /elsewhere", ["state_directory"]),
+            ("", "threads: 1\nstate_directory: x", ["threads", "state_directory"]),
+        ] as [(String, String, [String])])
+    func restart(old: String, new: String, keys: [String]) throws {
+        let changes = RestartSettings.changes(from: try Self.settings(old), to: try Self.settings(new), cores: 4)
+        #expect(changes.map { String($0.prefix { $0 != ":" }) } == keys)
+    }
+
+    @Test(
+        "The summary names what came, went and is different, and not what only moved",
+        arguments: [
+            (["a": 1], ["a"], ["a": 1], ["a"], ""), ([:], [], ["a": 1], ["a"], "+a"), (["a": 1], ["a"], [:], [], "-a"),
+            (["a": 1], ["a"], ["a": 2], ["a"], "~a"),
+            (["a": 1, "b": 2], ["a", "b"], ["a": 1, "b": 2], ["b", "a"], ""),
+            (["a": 1, "b": 2, "c": 3], ["a", "b", "c"], ["b": 0, "d": 4], ["d", "b"], "+d -a -c ~b"),
+        ] as [([String: Int], [String], [String: Int], [String], String)])
+    func summary(old: [String: Int], oldOrder: [String], new: [String: Int], newOrder: [String], expected: String) {
+        let part = ReloadSummary.Part(
+            from: oldOrder.map { ($0, old[$0]) }, to: newOrder.map { ($0, new[$0]) })
+        #expect(part.description == expected)
+    }
+
+    @Test("What is asked for while a reload is under way is one more, however often")
+    func coalescing() async {
+        let requests = ReloadRequests()
+        var reloads = 0
+        for _ in 0..<100 { requests.ask() }
+        await requests.serve {
+            reloads += 1
+            if reloads == 1 { for _ in 0..<100 { requests.ask() } }
+            if reloads == 2 { requests.finish() }
+        }
+        #expect(reloads == 2)
+    }
+
+    @Test("Upstreams differ by what they say and by what the files they name hold, not by where they stand")
+    func upstreams() throws {
+        func upstream(_ yaml: String, _ file: String = "x") throws -> Upstream.UpstreamSettings {
+            let text = """
+                listeners: [{address: '127.0.0.1:8080'}]
+                upstreams:
+                \(yaml)
+                routes: [{path: /a, upstream: api, access: public}]
+                """
+            let settings = try GatewaySettings.load(path: "/settings.yaml", environment: [:]) {
+                (path) throws(FileReadFailure) in Array((path == "/settings.yaml" ? text : file).utf8)
+            }
+            return try #require(Wiring.upstreams(settings).last)
+        }
+        let api = "  api: {url: 'https://127.0.0.1:8000', tls: {ca: ca.pem}}"
+        #expect(try upstream(api) == upstream("  other: {url: 'http://h:1'}\n" + api))
+        #expect(try upstream(api) != upstream(api, "y"))
+        #expect(try upstream(api) != upstream("  api: {url: 'https://127.0.0.1:8000'}"))
+        #expect(try upstream(api) != upstream("  api: {url: 'https://127.0.0.1:8001', tls: {ca: ca.pem}}"))
+    }
+
+    @Test("Routes differ by what they do")
+    func routes() throws {
+        func route(_ line: String) throws -> Route {
+            let settings = try StartTests.settings(routes: line)
+            return try #require(Wiring.gate(settings, issuers: Wiring.issuers(settings)).routes.routes.last)
+        }
+        let plain = try route("  - {path: /a, upstream: api}")
+        #expect(try plain == route("\n  - {upstream: api, path: /a}"))
+        for other in [
+            "access: public", "methods: [GET]", "forward_token: true", "body_limit: 1KiB", "add_prefix: /v2",
+            "cors: {origins: ['https://a.example']}", "request_headers: {add: {X-Key: '${SECRET}'}}",
+            "response_headers: {remove: [Server]}", "name: b",
+        ] {
+            #expect(try plain != route("  - {path: /a, upstream: api, \(other)}"), "\(other)")
+        }
+        let key = "  - {path: /a, upstream: api, request_headers: {add: {X-Key: a}}}"
+        #expect(try route(key) == route(key))
+        #expect(try route(key) != route(key.replacing("X-Key: a", with: "X-Key: b")))
+    }
+}
