@@ -108,7 +108,7 @@ swift_tests
 headline swift build -c release --product gatehouse
 if swift build -c release --product gatehouse >"$results/build" 2>&1; then
     end_to_end_tests
-    for target in RequestHead Response RequestPath; do
+    for target in RequestHead Response RequestPath WebSocketFrame; do
         single Tests/Fuzz/run.sh "$fuzz_seconds" "$target"
     done
 else

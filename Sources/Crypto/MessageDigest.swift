@@ -5,6 +5,7 @@ internal import COpenSSL
 /// `@unchecked Sendable`: an `EVP_MD` is reference counted and never changes after it is fetched.
 final class MessageDigest: @unchecked Sendable {
     static let sha256 = MessageDigest(fetching: "SHA256", orBuiltIn: EVP_sha256())
+    static let sha1 = MessageDigest(fetching: "SHA1", orBuiltIn: EVP_sha1())
 
     let handle: OpaquePointer?
 

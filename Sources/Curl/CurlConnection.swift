@@ -144,6 +144,14 @@ package final class CurlConnection: CurlTransfer {
         return receive()
     }
 
+    /// Tells the other side that no more comes, while it may go on. TLS over libcurl ends only as a whole: there this
+    /// does nothing.
+    package func shutDownOutput() {
+        guard isOpen, !isTLS, socket >= 0 else { return }
+        // It fails when the other side has gone already, which receiving tells.
+        _ = shutdown(socket, Int32(SHUT_WR))
+    }
+
     package func close() {
         guard isOpen else { return }
         isOpen = false

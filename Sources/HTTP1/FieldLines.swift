@@ -58,6 +58,7 @@ struct FramingFields {
     private(set) var endsInChunked = false
     private(set) var connectionClose = false
     private(set) var connectionKeepAlive = false
+    private(set) var connectionUpgrade = false
     private(set) var expectContinue = false
     private(set) var otherExpectation = false
 
@@ -106,6 +107,8 @@ struct FramingFields {
                 connectionClose = true
             } else if unsafe Grammar.equals(option, ignoringCase: "keep-alive") {
                 connectionKeepAlive = true
+            } else if unsafe Grammar.equals(option, ignoringCase: "upgrade") {
+                connectionUpgrade = true
             }
         }
     }

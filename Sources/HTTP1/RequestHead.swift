@@ -98,10 +98,11 @@ package struct RequestHeadParser: Sendable {
         let framing = parsed.framing
         guard !framing.otherExpectation else { throw .unsupportedExpectation }
         let authority = try Self.authority(of: line, framing)
+        var request = HTTPRequest(
+            method: line.method, scheme: scheme, authority: authority, path: line.path, headerFields: parsed.fields)
+        if framing.connectionUpgrade { request.noteUpgrade(line) }
         return RequestHead(
-            request: HTTPRequest(
-                method: line.method, scheme: scheme, authority: authority, path: line.path,
-                headerFields: parsed.fields),
+            request: request,
             framing: try framing.requestFraming(minorVersion: line.minorVersion),
             keepAlive: !framing.connectionClose && (line.minorVersion == 1 || framing.connectionKeepAlive),
             expectsContinue: framing.expectContinue && line.minorVersion == 1,

@@ -146,6 +146,11 @@ final class ExchangeHandler: ChannelDuplexHandler {
 
     // MARK: Ends
 
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if event is TunnelMustClose, case .running(let sink) = state { sink.mustClose() }
+        context.fireUserInboundEventTriggered(event)
+    }
+
     func channelInactive(context: ChannelHandlerContext) {
         disconnect()
         context.fireChannelInactive()

@@ -36,6 +36,13 @@ struct HTTP1ResponseEncoder {
             }
             buffer.writeFieldLine(field)
         }
+        if head.status == .switchingProtocols {
+            // RFC 9110 §7.8. From here on bytes go as they come.
+            body = .untilClose
+            mustClose = true
+            buffer.writeStaticString("Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
+            return
+        }
         if toHead || code < 200 || code == 204 || code == 304 {
             body = .none
         } else if let length {

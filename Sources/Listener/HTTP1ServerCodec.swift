@@ -14,11 +14,13 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     typealias OutboundIn = HTTPResponsePart
     typealias OutboundOut = ByteBuffer
 
-    private enum Reading {
+    enum Reading {
         case head
         case body(BodyDecoder)
         /// Input is read and thrown away until the client has seen the last response and closes.
         case discarding
+        /// Input is passed on as it comes: the connection speaks HTTP no more.
+        case tunnel
     }
 
     /// The request that is being answered.
@@ -32,26 +34,30 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     }
 
     private let settings: ListenerSettings
-    private let connections: ConnectionSet
+    let connections: ConnectionSet
     private var parser: RequestHeadParser
     private var encoder = HTTP1ResponseEncoder()
-    private var reading = Reading.head
+    var reading = Reading.head
     private var outstanding: Outstanding?
-    private var input = ByteBuffer()
+    var input = ByteBuffer()
     private var output: ByteBuffer
     private var isDecoding = false
     private var isDraining = false
-    private var readIsPending = false
+    var readIsPending = false
     /// Whether the client's bytes are awaited. They are not while the service wants no more of a body.
     private var isReading = false
-    private var context: ChannelHandlerContext?
+    var context: ChannelHandlerContext?
+    /// A tunnel has been told to close.
+    var hasToldTunnel = false
+    /// The client has ended its half of a tunnel.
+    var hasInputEnded = false
 
     var setIndex = -1
     var nextDeadline: NIODeadline { min(deadline, writeDeadline) }
     /// For what is to come from the client.
-    private var deadline = NIODeadline.distantFuture
+    var deadline = NIODeadline.distantFuture
     /// For a client that is slow to take its response, and how much of that waited when it was set.
-    private var writeDeadline = NIODeadline.distantFuture
+    var writeDeadline = NIODeadline.distantFuture
     private var unsentBytes = 0
 
     /// Bodies up to this size are copied behind the head, so that one write carries both.
@@ -96,7 +102,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     }
 
     /// All input there is has been passed on.
-    private func endOfInput(_ context: ChannelHandlerContext) {
+    func endOfInput(_ context: ChannelHandlerContext) {
         context.fireChannelReadComplete()
         // By now the service has seen the head, and has not refused the request.
         if outstanding?.continueIsDue == true, outstanding?.responseHasBegun == false {
@@ -106,7 +112,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
         }
     }
 
-    private func decode(_ context: ChannelHandlerContext) {
+    func decode(_ context: ChannelHandlerContext) {
         guard !isDecoding else { return }
         isDecoding = true
         defer { isDecoding = false }
@@ -123,6 +129,8 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
         switch reading {
         case .discarding:
             return false
+        case .tunnel:
+            return passThrough(context)
         case .head:
             // One request at a time: the next one waits until this one is answered.
             guard outstanding == nil, let head = try parser.next(from: &input) else {
@@ -206,15 +214,17 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
         }
     }
 
-    private func awaitBytes(_ context: ChannelHandlerContext) {
+    func awaitBytes(_ context: ChannelHandlerContext) {
         isReading = true
         if case .body = reading { deadline = connections.now + settings.bodyIdleTimeout }
         context.read()
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        writeDeadline = context.channel.isWritable ? .distantFuture : connections.now + settings.bodyIdleTimeout
-        unsentBytes = Self.unsentBytes(context)
+        if !isTunnel {
+            writeDeadline = context.channel.isWritable ? .distantFuture : connections.now + settings.bodyIdleTimeout
+            unsentBytes = Self.unsentBytes(context)
+        }
         context.fireChannelWritabilityChanged()
     }
 
@@ -226,7 +236,9 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
         switch unwrapOutboundIn(data) {
-        case .head(let head): writeHead(head)
+        case .head(let head):
+            writeHead(head)
+            if head.status == .switchingProtocols { beginTunnel(context) }
         case .body(let body): writeBody(body, context)
         case .end: writeEnd(context)
         }
@@ -318,7 +330,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     /// Closes our side, and reads on for a little: closing at once would reset the connection while the client
     /// still sends, and the reset could overtake the response (RFC 9112 §9.6).
     private func closeAfterResponse(_ context: ChannelHandlerContext) {
-        let wasReading = input.readableBytes > 0 || !isAtRequestBoundary
+        let wasReading = (input.readableBytes > 0 || !isAtRequestBoundary) && !hasInputEnded
         reading = .discarding
         input = ByteBuffer()
         context.flush()
@@ -329,7 +341,12 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
             guard let context = self.context else { return }
             if wasReading { self.deadline = self.connections.now + Self.lingering } else { context.close(promise: nil) }
         }
-        context.close(mode: .output, promise: sent)
+        if hasInputEnded {
+            // Closing the other half as well would close the whole at once, with what is still unsent.
+            context.writeAndFlush(wrapOutboundOut(ByteBuffer()), promise: sent)
+        } else {
+            context.close(mode: .output, promise: sent)
+        }
         if wasReading { context.read() }
     }
 
@@ -348,7 +365,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
         switch reading {
         case .discarding:
             context.close(promise: nil)
-        case .head where outstanding != nil:
+        case .head where outstanding != nil, .tunnel:
             break
         case .head where !parser.isInHead && input.readableBytes == 0:
             context.close(promise: nil)
@@ -383,6 +400,6 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     }
 
     func closeNow() {
-        context?.close(promise: nil)
+        if !closeTunnel() { context?.close(promise: nil) }
     }
 }

@@ -79,13 +79,16 @@ package final class HTTPListener: Sendable {
         }
     }
 
-    /// Stops accepting, lets what is in flight finish, and after `grace` closes the rest.
+    /// Stops accepting, lets what is in flight finish, and after `grace` closes the rest: WebSockets with a Close frame,
+    /// for which they get ``closing``.
     package func drain(grace: TimeAmount) async {
         try? await channel.close().get()
         await withTaskGroup(of: Void.self) { tasks in
             for set in sets.values { tasks.addTask { await Self.drain(set, grace: grace) } }
         }
     }
+
+    private static let closing = TimeAmount.seconds(3)
 
     private static func drain(_ set: NIOLoopBound<ConnectionSet>, grace: TimeAmount) async {
         let eventLoop = set.eventLoop
@@ -94,8 +97,10 @@ package final class HTTPListener: Sendable {
             set.value.drain { drained.succeed() }
         }
         let deadline = eventLoop.scheduleTask(in: grace) { set.value.closeAll() }
+        let last = eventLoop.scheduleTask(in: grace + closing) { set.value.closeAll() }
         try? await drained.futureResult.get()
         deadline.cancel()
+        last.cancel()
         eventLoop.execute { set.value.stop() }
     }
 }

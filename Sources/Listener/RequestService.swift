@@ -45,6 +45,12 @@ package protocol ExchangeSink: AnyObject {
     func requestFailed(_ fault: ListenerFault)
     /// The connection has gone before the response was complete.
     func clientDisconnected()
+    /// The time in which the connection could end by itself is over: a WebSocket is to be closed now.
+    func mustClose()
+}
+
+extension ExchangeSink {
+    package func mustClose() {}
 }
 
 /// The one response to a request. It is used up by answering, so that nothing is answered twice.
@@ -64,7 +70,8 @@ package struct ResponseWriter: ~Copyable {
         handler.end(exchange)
     }
 
-    /// Begins a response whose body follows.
+    /// Begins a response whose body follows. With `101 Switching Protocols` the body is what goes through a WebSocket,
+    /// until either side ends; the client's bytes come to the sink as a request's body does.
     package consuming func start(_ head: HTTPResponse) -> ResponseBodyWriter {
         handler.write(.head(head), of: exchange)
         return ResponseBodyWriter(handler, exchange: exchange)

@@ -11,20 +11,27 @@ package struct ForwardedRequest {
     let isHead: Bool
     /// RFC 9110 §9.2.2.
     let isIdempotent: Bool
+    /// What the answer to an upgrade must match; nil where none is asked for.
+    let webSocketKey: String?
 
     /// - Parameters:
     ///   - framing: `none`, `length` or `chunked`, by what the client sends.
+    ///   - webSocketKey: asks the backend to make a WebSocket of the connection, which the permit must allow.
     ///   - buffer: what to write into; its contents are of no more use.
-    package init(_ permit: borrowing Permit, framing: BodyFraming, buffer: consuming ByteBuffer = ByteBuffer()) {
+    package init(
+        _ permit: borrowing Permit, framing: BodyFraming, webSocketKey: String? = nil,
+        buffer: consuming ByteBuffer = ByteBuffer()
+    ) {
         self.framing = framing
+        self.webSocketKey = permit.webSocket == nil ? nil : webSocketKey
         self.isHead = permit.request.method == .head
         self.isIdempotent =
-            switch permit.request.method {
+            switch Self.method(permit) {
             case .get, .head, .put, .delete, .options: true
             default: false
             }
         buffer.clear(minimumCapacity: 1024)
-        Self.write(permit, framing, to: &buffer)
+        Self.write(permit, framing, webSocketKey: self.webSocketKey, to: &buffer)
         self.head = buffer
     }
 
@@ -35,8 +42,15 @@ package struct ForwardedRequest {
         return spent
     }
 
-    private static func write(_ permit: borrowing Permit, _ framing: BodyFraming, to head: inout ByteBuffer) {
-        head.writeString(permit.request.method.rawValue)
+    /// RFC 8441 §5: what is an extended CONNECT over HTTP/2 is a GET over HTTP/1.1.
+    private static func method(_ permit: borrowing Permit) -> HTTPRequest.Method {
+        permit.webSocket == nil ? permit.request.method : .get
+    }
+
+    private static func write(
+        _ permit: borrowing Permit, _ framing: BodyFraming, webSocketKey: String?, to head: inout ByteBuffer
+    ) {
+        head.writeString(method(permit).rawValue)
         head.writeStaticString(" ")
         head.writeString(permit.target)
         head.writeStaticString(" HTTP/1.1\r\nHost: ")
@@ -44,6 +58,11 @@ package struct ForwardedRequest {
         head.writeStaticString("\r\n")
         for field in permit.request.headerFields where permit.passes(field) {
             head.writeFieldLine(field)
+        }
+        if let webSocketKey {
+            head.writeStaticString("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: ")
+            head.writeString(webSocketKey)
+            head.writeStaticString("\r\n")
         }
         switch framing {
         case .length(let length):
@@ -54,7 +73,7 @@ package struct ForwardedRequest {
             head.writeStaticString("Transfer-Encoding: chunked\r\n")
         case .none:
             // RFC 9110 §8.6: a method that expects content says that there is none.
-            if expectsContent(permit.request.method) { head.writeStaticString("Content-Length: 0\r\n") }
+            if expectsContent(method(permit)) { head.writeStaticString("Content-Length: 0\r\n") }
         case .untilClose:
             break
         }

@@ -42,6 +42,10 @@ final class UpstreamConnection: CurlConnectionDelegate {
         curl?.receive() ?? .end
     }
 
+    func shutDownOutput() {
+        curl?.shutDownOutput()
+    }
+
     /// Takes it out of the pool for `exchange`.
     func reuse(for exchange: UpstreamExchange) {
         isReused = true

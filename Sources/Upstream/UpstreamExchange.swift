@@ -23,10 +23,10 @@ package protocol UpstreamResponseReceiver: AnyObject {
 package final class UpstreamExchange {
     private enum Phase { case awaitingHead, body, done }
 
-    private let pool: UpstreamPool
+    let pool: UpstreamPool
     /// Let go when the exchange ends, which breaks the cycle with its owner.
-    private var receiver: (any UpstreamResponseReceiver)?
-    private var request: ForwardedRequest
+    private(set) var receiver: (any UpstreamResponseReceiver)?
+    private(set) var request: ForwardedRequest
     /// What this request is shared out by, where that is by subject.
     let subject: String?
     let timeouts: UpstreamTimeouts
@@ -40,6 +40,8 @@ package final class UpstreamExchange {
     private var headParser = ResponseHeadParser()
     private var bodyDecoder = BodyDecoder(.none)
     private var keepAlive = false
+    /// The backend has switched protocols: what goes either way is no HTTP any more.
+    private var isTunnel = false
     private var sawResponseByte = false
     private var retries = 0
     /// The client was told that no more body is wanted for now.
@@ -56,7 +58,7 @@ package final class UpstreamExchange {
     /// When patience ends with what is awaited now.
     private var patience = NIODeadline.distantFuture
     /// When it ends with all of it.
-    private let wholeDeadline: NIODeadline
+    private var wholeDeadline: NIODeadline
     /// The earlier of the two.
     var deadline: NIODeadline { min(patience, wholeDeadline) }
 
@@ -159,13 +161,15 @@ package final class UpstreamExchange {
             }
         }
         // A reused connection may take nothing from the start.
-        guard progressed || patience == .distantFuture else { return }
+        if isTunnel, requestIsComplete, outbound.readableBytes == 0 { connection.shutDownOutput() }
+        guard progressed || patience == .distantFuture && !isTunnel else { return }
         setDeadline()
         pool.scheduleDrain()
     }
 
     /// Waiting for the request's remainder, for the head, or for more of the body.
     private func setDeadline() {
+        guard !isTunnel else { return }
         let isAwaitingHead = requestIsComplete && outbound.readableBytes == 0 && phase == .awaitingHead
         patience = .now() + (isAwaitingHead ? timeouts.firstByte : timeouts.idle)
     }
@@ -222,7 +226,7 @@ package final class UpstreamExchange {
     func fail(_ fault: UpstreamFault) {
         guard phase != .done else { return }
         let receiver = receiver
-        if fault.isTheServers, let server { pool.failed(server) }
+        if fault.isTheServers, !isTunnel, let server { pool.failed(server) }
         finish(reuse: false)
         receiver?.upstreamFailed(fault)
     }
@@ -334,11 +338,9 @@ package final class UpstreamExchange {
 
     private func takeHead(_ bytes: inout ByteBuffer) throws(HTTP1Fault) {
         while let head = try headParser.next(from: &bytes, toHead: request.isHead) {
-            // RFC 9110 §15.2: interim responses; the gateway has sent its own 100. No upgrade was asked for.
-            if head.response.status.code < 200 {
-                guard head.response.status.code != 101 else { throw .malformedStatusLine }
-                continue
-            }
+            if head.response.status == .switchingProtocols { return try switchProtocols(head.response) }
+            // RFC 9110 §15.2: interim responses; the gateway has sent its own 100.
+            if head.response.status.code < 200 { continue }
             keepAlive = head.keepAlive
             bodyDecoder = BodyDecoder(head.framing)
             phase = .body
@@ -346,6 +348,16 @@ package final class UpstreamExchange {
             receiver?.upstreamResponded(head.response)
             return
         }
+    }
+
+    /// The client's bytes are no body that has ended, and the backend's are none that its head has measured.
+    func becomeTunnel() {
+        isTunnel = true
+        phase = .body
+        bodyDecoder = BodyDecoder(.untilClose)
+        requestIsComplete = false
+        patience = .distantFuture
+        wholeDeadline = .distantFuture
     }
 
     private func takeBody(_ bytes: inout ByteBuffer) throws(HTTP1Fault) {

@@ -26,6 +26,15 @@ struct DigestTests {
         #expect(SHA256.hash(Array(message.utf8)) == bytes(hex: digest))
     }
 
+    @Test(
+        "SHA-1 gives FIPS 180-4's examples",
+        arguments: [
+            ("", "da39a3ee5e6b4b0d3255bfef95601890afd80709"), ("abc", "a9993e364706816aba3e25717850c26c9cd0d89d"),
+        ])
+    func sha1(message: String, digest: String) {
+        #expect(SHA1.hash(Array(message.utf8)) == bytes(hex: digest))
+    }
+
     /// RFC 4231, cases 1, 2, 3 and 6 (a key longer than a block).
     static let authenticationCodes: [(key: [UInt8], message: [UInt8], code: String)] = [
         (

@@ -11,7 +11,7 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-20}
 targets=("${@:2}")
-[ ${#targets[@]} -gt 0 ] || targets=(RequestHead Response RequestPath)
+[ ${#targets[@]} -gt 0 ] || targets=(RequestHead Response RequestPath WebSocketFrame)
 built=.build/release
 work=.build/fuzz
 mkdir -p "$work"
@@ -33,6 +33,7 @@ build() {
         sources=(Sources/Pipeline/Route/{OtherReadings,PathBytes,PathDecoding,PathFault,PathScan,RequestPath}.swift
             Sources/Pipeline/Respond/GatewayError.swift)
         ;;
+    WebSocketFrame) sources=(Sources/Pipeline/WebSocket/WebSocketFrameTracker.swift) ;;
     *) sources=(Sources/HTTP1/*.swift) ;;
     esac
     swiftc -sanitize=fuzzer,address -parse-as-library -O -g -swift-version 6 -package-name gatehouse \

@@ -44,6 +44,26 @@ struct Refused: CustomTestStringConvertible, Sendable {
 }
 
 @Suite struct RequestHeadTests {
+    @Test(
+        "A wish to become a WebSocket is noted as HTTP/2 says it, others are not",
+        arguments: [
+            ("GET / HTTP/1.1", "Connection: Upgrade\r\nUpgrade: websocket", true),
+            ("GET / HTTP/1.1", "connection: keep-alive , uPGRADE\r\nupgrade: h2c, WebSocket", true),
+            ("GET / HTTP/1.1", "Connection: keep-alive\r\nConnection: upgrade\r\nUpgrade: websocket", true),
+            ("POST / HTTP/1.1", "Connection: Upgrade\r\nUpgrade: websocket", true),
+            ("GET / HTTP/1.0", "Connection: Upgrade\r\nUpgrade: websocket", false),
+            ("CONNECT h:1 HTTP/1.1", "Connection: Upgrade\r\nUpgrade: websocket", false),
+            ("GET / HTTP/1.1", "Upgrade: websocket", false),
+            ("GET / HTTP/1.1", "Connection: Upgrade", false),
+            ("GET / HTTP/1.1", "Connection: Upgrades\r\nUpgrade: websocket", false),
+            ("GET / HTTP/1.1", "Connection: Upgrade\r\nUpgrade: h2c", false),
+            ("GET / HTTP/1.1", "Connection: Upgrade\r\nUpgrade: websocket/13", false),
+        ])
+    func upgrade(line: String, fields: String, isNoted: Bool) throws {
+        let head = try #require(try parse("\(line)\r\nHost: h:1\r\n\(fields)\r\n\r\n"))
+        #expect(head.request.extendedConnectProtocol == (isNoted ? "websocket" : nil))
+    }
+
     @Test("A plain request is understood, however its bytes are cut", arguments: [1, 2, 3, 7, 1000])
     func plain(step: Int) throws {
         let head = try #require(

@@ -50,6 +50,30 @@ struct HTTP2RequestHeadTests {
         standard.compactMap { $0.0 == name ? value.map { (name, $0) } : $0 }
     }
 
+    private static let connect = standard(without: ":method", with: "CONNECT")
+
+    @Test("An extended CONNECT says what it is for (RFC 8441)")
+    func extendedConnect() throws {
+        let head = try Self.read(Self.connect + [(":protocol", "websocket"), ("sec-websocket-version", "13")])
+        #expect(head.request.method == .connect)
+        #expect(head.request.extendedConnectProtocol == "websocket")
+        #expect(head.request.path == "/a?b")
+        #expect(head.request.authority == "api.test")
+        #expect(try Self.read(Self.standard).request.extendedConnectProtocol == nil)
+    }
+
+    @Test("A backend's 101 is its 200, without what belongs to HTTP/1.1's handshake")
+    func switching() {
+        let fields: HTTPFields = [
+            .secWebSocketAccept: "s3pPLMBiTxaQ9kYGzzhZRbK+xOo=", .upgrade: "websocket", .connection: "Upgrade",
+            .secWebSocketProtocol: "chat", .contentLength: "0",
+        ]
+        let head = HTTP2ResponseHead(switching: HTTPResponse(status: .switchingProtocols, headerFields: fields))
+        #expect(head.headers.map(\.name) == [":status", "sec-websocket-protocol"])
+        #expect(head.headers.first(name: ":status") == "200")
+        #expect(head.hasBody && head.contentLength == nil)
+    }
+
     @Test(
         "What HTTP/1.1 could not carry is refused",
         arguments: [
@@ -71,7 +95,9 @@ struct HTTP2RequestHeadTests {
             (standard + [(":path", "/b")], .malformedField),
             (standard + [("x-a", "1"), (":path", "/b")], .malformedField),
             (standard + [(":status", "200")], .malformedField),
-            (standard + [(":protocol", "websocket")], .malformedField),
+            (standard + [(":protocol", "websocket")], .malformedRequestLine),
+            (connect + [(":protocol", "websocket"), (":protocol", "websocket")], .malformedField),
+            (connect + [(":protocol", "websocket"), ("content-length", "0")], .malformedContentLength),
             (standard + [("X-A", "1")], .malformedField),
             (standard + [("x a", "1")], .malformedField),
             (standard + [("x:a", "1")], .malformedField),

@@ -175,6 +175,7 @@ final class ScriptedExchange: ExchangeSink {
     private(set) var writability: [Bool] = []
     private(set) var disconnects = 0
     private(set) var faults: [ListenerFault] = []
+    private(set) var mustCloses = 0
     private var writer: ResponseWriter?
     private var bodyWriter: ResponseBodyWriter?
 
@@ -196,6 +197,7 @@ final class ScriptedExchange: ExchangeSink {
         answer(fault == .requestTimeout ? .requestTimeout : .badRequest, fault.reason)
     }
     func clientDisconnected() { disconnects += 1 }
+    func mustClose() { mustCloses += 1 }
 
     // MARK: Answering
 

@@ -139,4 +139,19 @@ struct LoadTests {
         }
         #expect(settings.stateDirectory == "state")
     }
+
+    @Test(
+        "WebSockets are off, on, or on with a section",
+        arguments: [
+            ("", nil), ("websocket: false", nil), ("websocket: true", (true, 3600)), ("websocket: {}", (true, 3600)),
+            ("websocket:", (true, 3600)),
+            ("websocket: {close_on_expiry: false, idle_timeout: 10m}", (false, 600)),
+        ] as [(String, (Bool, Int64)?)])
+    func webSockets(yaml: String, expected: (Bool, Int64)?) throws {
+        var sample = Sample()
+        sample.routes = "routes:\n  - path: /a\n    upstream: api\n    \(yaml)"
+        let found = try load(sample.yaml).routes[0].webSocket
+        let settings = expected.map { WebSocketSettings(closeOnExpiry: $0, idleTimeout: .seconds($1)) }
+        #expect(found == settings)
+    }
 }

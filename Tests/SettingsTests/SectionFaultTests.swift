@@ -194,6 +194,17 @@ struct SectionFaultTests {
                 "{path: /ab/**, upstream: api, strip_prefix: /a}",
                 "routes[0].strip_prefix: the route's path does not begin with it"),
             Case("{path: /a, upstream: api, add_prefix: a}", "routes[0].add_prefix: must begin with"),
+            Case("{path: /a, upstream: api, websocket: yes}", "routes[0].websocket: must be true or false"),
+            Case(
+                "{path: /a, upstream: api, methods: [POST], websocket: true}",
+                "routes[0].websocket: a WebSocket is opened with GET"),
+            Case(
+                "{path: /a, upstream: api, access: public, websocket: {close_on_expiry: true}}",
+                "routes[0].websocket.close_on_expiry: has no effect on a public route"),
+            Case(
+                "{path: /a, upstream: api, websocket: {idle_timeout: 0s}}",
+                "routes[0].websocket.idle_timeout: must be a duration from 1s to 30d"),
+            Case("{path: /a, upstream: api, websocket: {idle: 1s}}", "routes[0].websocket.idle: unknown key"),
             Case("{path: /a, upstream: api, timeouts: {first: 1s}}", "routes[0].timeouts.first: unknown key"),
             Case(
                 "{path: /a, upstream: api, request_headers: {add: {x-auth-subject: me}}}",

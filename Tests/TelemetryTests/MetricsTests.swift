@@ -12,6 +12,26 @@ struct MetricsTests {
         registry.render().split(separator: "\n")
     }
 
+    @Test("A WebSocket is counted as a request, and not among the durations of answers")
+    func webSockets() {
+        let registry = MetricsRegistry(labels: Self.labels)
+        let loop = registry.makeLoopMetrics()
+        for _ in 0..<3 {
+            loop.requestBegan()
+            loop.webSocketOpened()
+        }
+        loop.requestEnded(route: 0, status: 101, duration: 3_600_000_000, upstreamDuration: 3_600_000_000)
+        loop.webSocketClosed()
+        let samples = samples(registry)
+        for expected in [
+            "gatehouse_websockets_total 3", "gatehouse_websockets_open 2", "gatehouse_requests_in_flight 2",
+            #"gatehouse_requests_total{route="api",status="1xx"} 1"#, "gatehouse_request_duration_seconds_count 0",
+            "gatehouse_upstream_duration_seconds_count 0",
+        ] {
+            #expect(samples.contains(Substring(expected)), "\(expected)")
+        }
+    }
+
     @Test("Event loops are summed")
     func summed() {
         let registry = MetricsRegistry(labels: Self.labels)

@@ -27,10 +27,11 @@ enum GatewayMetrics {
         let gate = [
             "token-missing", "repeated-authorization", "no-route", "method-not-allowed", "keys-unavailable",
             "identity-too-large", "direct-cognito", "client-disconnected", "body-too-large", "request-timeout",
-            "cors-not-allowed",
+            "cors-not-allowed", "websocket-handshake", "websocket-version", "websocket-not-served",
         ]
         let all =
-            gate + UpstreamFault.reasons + RejectReason.allCases.map(\.rawValue) + PathFault.allCases.map(\.rawValue)
+            gate + WebSocketClose.all.map(\.reason) + UpstreamFault.reasons
+            + RejectReason.allCases.map(\.rawValue) + PathFault.allCases.map(\.rawValue)
             + HTTP1Fault.allCases.map(\.rawValue)
         var seen: Set<String> = []
         return all.filter { seen.insert($0).inserted }

@@ -12,29 +12,32 @@ internal import Upstream
 ///
 /// It is the sink of the client's bytes and of the backend's alike, so that nothing is passed through a third.
 final class Exchange: ExchangeSink, UpstreamResponseReceiver {
-    private enum State {
+    enum State {
         /// A key is being looked for. What the client sends waits.
         case awaitingKeys
         case collecting(EndpointCall)
         case forwarding(UpstreamExchange)
+        case tunnel(WebSocketTunnel)
         case done
     }
 
     /// The most body bytes an endpoint of the gateway's takes (api.md).
     private static let endpointBodyLimit = 64 << 10
 
-    private let service: LoopService
-    private let request: InboundRequest
-    private var log: ExchangeLog
+    let service: LoopService
+    let request: InboundRequest
+    var log: ExchangeLog
     private var writer: ResponseWriter?
-    private var bodyWriter: ResponseBodyWriter?
-    private var stream: ResponseStream?
-    private let demand: BodyDemand
-    private var state = State.awaitingKeys
+    var bodyWriter: ResponseBodyWriter?
+    private(set) var stream: ResponseStream?
+    let demand: BodyDemand
+    var state = State.awaitingKeys
     private var heldBody: ByteBuffer?
     /// How many bytes of body may still go to the backend.
     private var bodyLimit = Int.max
     private var bodyHasEnded: Bool
+    /// What the client sends next may be no request.
+    var closesConnection = false
 
     init(_ request: InboundRequest, _ writer: consuming ResponseWriter, service: LoopService) {
         self.service = service
@@ -52,7 +55,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     func decide(keysWereLookedUp: Bool = false) {
         let context = RequestContext(
             peer: request.peer, scheme: request.head.scheme ?? "http", requestID: log.requestID,
-            trace: service.trace(of: request.head), now: log.startedAt / 1000, keysWereLookedUp: keysWereLookedUp)
+            trace: service.trace(of: request.head), now: log.startedAt / 1000, keysWereLookedUp: keysWereLookedUp,
+            hasBody: request.body != .none)
         let decision = service.decide(request.head, context)
         switch consume decision {
         case .forward(let permit):
@@ -105,6 +109,10 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
             return refuse(Refusal(.internalFailure, reason: "route-without-upstream"))
         }
         log.upstreamIndex = index
+        if let grant = permit.webSocket {
+            log.forwardedAt = .now()
+            return openWebSocket(permit, grant, upstream: index)
+        }
         bodyLimit = treatment?.bodyLimit ?? .max
         if case .length(let length) = request.body, length > bodyLimit { return refuseLargeBody() }
         let framing: BodyFraming =
@@ -136,6 +144,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         head.headerFields = ResponseFields.forClient(
             head.headerFields, requestID: log.requestID, rules: treatment?.responseHeaders)
         crossOrigin?.apply(to: &head.headerFields, for: request.head)
+        if closesConnection { head.headerFields[.connection] = "close" }
         let bodyWriter = writer.start(head)
         stream = bodyWriter.stream
         self.bodyWriter = consume bodyWriter
@@ -253,6 +262,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         guard let writer = writer.take() else { return }
         var head = head
         for field in treatment?.responseHeaders.set ?? [] { head.headerFields[field.name] = field.value }
+        if closesConnection { head.headerFields[.connection] = "close" }
         log.bytesSent = request.head.method == .head ? 0 : body.readableBytes
         record()
         writer.answer(head, body)
@@ -281,6 +291,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
                 return true
             }
             return upstream.send(body: body)
+        case .tunnel(let tunnel):
+            return tunnel.receive(body)
         case .done:
             return true
         }
@@ -306,6 +318,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     }
 
     func receiveEnd() {
+        if case .tunnel(let tunnel) = state { return tunnel.receiveEnd() }
         guard !bodyHasEnded else { return }
         bodyHasEnded = true
         if case .awaitingKeys = state { return }
@@ -316,17 +329,24 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         switch state {
         case .collecting(let call): perform(call)
         case .forwarding(let upstream): upstream.finishBody()
+        case .tunnel(let tunnel): tunnel.receiveEnd()
         case .awaitingKeys, .done: break
         }
     }
 
+    func mustClose() {
+        if case .tunnel(let tunnel) = state { tunnel.mustClose() }
+    }
+
     func clientIsWritable(_ isWritable: Bool) {
+        if case .tunnel(let tunnel) = state { return tunnel.clientIsWritable(isWritable) }
         guard case .forwarding(let upstream) = state else { return }
         if isWritable { upstream.resume() } else { upstream.pause() }
     }
 
     func requestFailed(_ fault: ListenerFault) {
         if case .forwarding(let upstream) = state { upstream.cancel() }
+        if case .tunnel(let tunnel) = state { tunnel.clientDisconnected() }
         log.upstreamEnded()
         refuse(Refusal(fault))
     }
@@ -336,6 +356,10 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         guard writer != nil || bodyWriter != nil else { return }
         state = .done
         if case .forwarding(let upstream) = ended { upstream.cancel() }
+        if case .tunnel(let tunnel) = ended {
+            tunnel.clientDisconnected()
+            if bodyWriter != nil { service.metrics.webSocketClosed() }
+        }
         log.upstreamEnded()
         _ = writer.take()
         _ = bodyWriter.take()
@@ -345,7 +369,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         record()
     }
 
-    private func record(at now: NIODeadline = .now()) {
+    func record(at now: NIODeadline = .now()) {
         service.record(log.record(of: request, route: rule?.name, endedAt: now), routeIndex: log.routeIndex)
     }
 }

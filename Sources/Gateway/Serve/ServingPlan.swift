@@ -113,7 +113,10 @@ enum Wiring {
             access: settings.access.access, issuers: settings.issuers.isEmpty ? nil : Set(settings.issuers),
             tokenUses: Set(settings.tokenUses.map(\.tokenUse)), destination: .upstream(settings.upstream),
             forwardToken: settings.forwardToken, treatment: treatment(settings.treatment),
-            crossOrigin: settings.crossOrigin.map { CrossOrigin($0, routeMethods: settings.methods) })
+            crossOrigin: settings.crossOrigin.map { CrossOrigin($0, routeMethods: settings.methods) },
+            webSocket: settings.webSocket.map {
+                WebSocketPolicy(closesOnExpiry: $0.closeOnExpiry, idleTimeout: $0.idleTimeout)
+            })
     }
 
     private static func endpointRoutes(_ settings: GatewaySettings) throws(RouteFault) -> [Route] {

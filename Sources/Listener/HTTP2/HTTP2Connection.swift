@@ -30,6 +30,8 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     private var blockedStreams = 0
     private var phase = Phase.open
     private var context: ChannelHandlerContext?
+    /// It has been told to close, and waits for its WebSockets.
+    private var isClosing = false
 
     var setIndex = -1
     private(set) var nextDeadline = NIODeadline.distantFuture
@@ -176,6 +178,12 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     }
 
     func closeNow() {
+        let tunnels = streams.values.filter(\.isTunnel)
+        if !isClosing, !tunnels.isEmpty {
+            isClosing = true
+            for tunnel in tunnels { tunnel.closeTunnel() }
+            return
+        }
         context?.close(promise: nil)
     }
 }

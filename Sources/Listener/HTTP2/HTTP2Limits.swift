@@ -9,6 +9,8 @@ extension NIOHTTP2Handler.ConnectionConfiguration {
         configuration.initialSettings = [
             HTTP2Setting(parameter: .maxConcurrentStreams, value: 100),
             HTTP2Setting(parameter: .maxHeaderListSize, value: settings.head.head),
+            // RFC 8441 §3: WebSockets may be opened on a stream.
+            HTTP2Setting(parameter: .enableConnectProtocol, value: 1),
         ]
         configuration.maximumSequentialContinuationFrames = 8
         configuration.maximumSequentialEmptyDataFrames = 8

@@ -22,6 +22,7 @@ struct HTTP2RequestHeadReader {
         var scheme: String?
         var authority: String?
         var path: String?
+        var connectProtocol: String?
         var host: String?
         var contentLength: Int?
         var expectsContinue = false
@@ -58,6 +59,7 @@ struct HTTP2RequestHeadReader {
         case ":scheme": isFirst = Self.set(&reading.scheme, value)
         case ":authority": isFirst = Self.set(&reading.authority, value)
         case ":path": isFirst = Self.set(&reading.path, value)
+        case ":protocol": isFirst = Self.set(&reading.connectProtocol, value)
         default: isFirst = false
         }
         guard isFirst else { throw .malformedField }
@@ -105,8 +107,12 @@ struct HTTP2RequestHeadReader {
     private func finish(_ reading: Reading) throws(HTTP1Fault) -> HTTP2RequestHead {
         guard let methodText = reading.method, let path = reading.path, let scheme = reading.scheme,
             FieldText.isToken(methodText), methodText.utf8.count <= 32, scheme == "http" || scheme == "https",
-            let method = HTTPRequest.Method(rawValue: methodText), method != .connect
+            let method = HTTPRequest.Method(rawValue: methodText),
+            // RFC 8441 §4: without a protocol CONNECT asks for a tunnel to anywhere, which is not served.
+            (method == .connect) == (reading.connectProtocol != nil)
         else { throw .malformedRequestLine }
+        // RFC 9110 §9.3.6: what follows a CONNECT is no content.
+        guard method != .connect || reading.contentLength == nil else { throw .malformedContentLength }
         // Method, target and version with their blanks, as HTTP/1.1 counts the line.
         guard methodText.utf8.count + path.utf8.count + 10 <= limits.requestLine else { throw .targetTooLong }
         guard FieldText.isVisible(path), path.utf8.first == UInt8(ascii: "/") || (path == "*" && method == .options)
@@ -116,9 +122,11 @@ struct HTTP2RequestHeadReader {
         fields.reserveCapacity(reading.fields.count)
         // Appending one by one takes a generic detour each time.
         fields.replaceSubrange(0..<0, with: reading.fields)
+        var request = HTTPRequest(
+            method: method, scheme: self.scheme, authority: authority, path: path, headerFields: fields)
+        if let connectProtocol = reading.connectProtocol { request.extendedConnectProtocol = connectProtocol }
         return HTTP2RequestHead(
-            request: HTTPRequest(
-                method: method, scheme: self.scheme, authority: authority, path: path, headerFields: fields),
+            request: request,
             contentLength: reading.contentLength, expectsContinue: reading.expectsContinue)
     }
 

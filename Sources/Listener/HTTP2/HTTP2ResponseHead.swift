@@ -32,6 +32,16 @@ struct HTTP2ResponseHead {
         contentLength = hasBody ? length : nil
     }
 
+    /// `101 Switching Protocols` as an extended CONNECT hears it: 200, and without what only HTTP/1.1's handshake has
+    /// (RFC 8441 §5).
+    init(switching head: HTTPResponse) {
+        var head = head
+        head.status = .ok
+        head.headerFields[.secWebSocketAccept] = nil
+        head.headerFields[.contentLength] = nil
+        self.init(head, toHead: false)
+    }
+
     /// RFC 9113 §8.2.2: what HTTP/1.1 says about a connection has no meaning here.
     private static func isOfTheConnection(_ name: String) -> Bool {
         switch name {

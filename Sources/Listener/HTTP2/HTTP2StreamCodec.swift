@@ -23,6 +23,10 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, TimedConnection {
     /// What came before the request was released; nil from then on.
     private var held: [HTTPRequestPart]? = []
     private var isHead = false
+    /// An extended CONNECT: its client may be silent for as long as it likes.
+    private var isConnect = false
+    /// The stream carries a WebSocket's bytes.
+    private(set) var isTunnel = false
     private var continueIsDue = false
     private var outgoing = HTTP2OutgoingBody()
     /// Written with the next part, or when flushed: the last one carries END_STREAM itself.
@@ -93,10 +97,11 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, TimedConnection {
     private func begin(_ headers: HPACKHeaders, endStream: Bool) throws(HTTP1Fault) {
         let head = try headReader.read(headers)
         isHead = head.request.method == .head
+        isConnect = head.request.method == .connect
         continueIsDue = head.expectsContinue && !endStream
         pass(.head(head.request))
         try pass(incoming.begin(contentLength: head.contentLength, endStream: endStream))
-        if !endStream { deadline = connections.now + settings.bodyIdleTimeout }
+        if !endStream, !isConnect { deadline = connections.now + settings.bodyIdleTimeout }
         connection.hold(self)
     }
 
@@ -145,7 +150,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, TimedConnection {
 
     func read(context: ChannelHandlerContext) {
         isReading = true
-        if incoming.isOpen { deadline = connections.now + settings.bodyIdleTimeout }
+        if incoming.isOpen, !isConnect { deadline = connections.now + settings.bodyIdleTimeout }
         context.read()
     }
 
@@ -177,7 +182,8 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, TimedConnection {
     }
 
     private func writeHead(_ head: HTTPResponse, _ context: ChannelHandlerContext) {
-        let head = HTTP2ResponseHead(head, toHead: isHead)
+        isTunnel = head.status == .switchingProtocols
+        let head = isTunnel ? HTTP2ResponseHead(switching: head) : HTTP2ResponseHead(head, toHead: isHead)
         outgoing.begin(head)
         continueIsDue = false
         writeUnwritten(context)
@@ -205,6 +211,8 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, TimedConnection {
     private func writeEnd(_ context: ChannelHandlerContext) {
         // A body shorter than was announced must not look like a whole one.
         guard outgoing.end() else { return reset(.internalError, context) }
+        isTunnel = false
+        setWriteDeadline()
         switch unwritten {
         case .headers(var headers)?:
             headers.endStream = true
@@ -249,13 +257,18 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, TimedConnection {
     private func setBlocked(_ isBlocked: Bool) {
         guard isBlocked != self.isBlocked else { return }
         self.isBlocked = isBlocked
-        writeDeadline = isBlocked ? connections.now + settings.bodyIdleTimeout : .distantFuture
+        setWriteDeadline()
         connection.streamIsBlocked(isBlocked)
+    }
+
+    /// A WebSocket has its own limit for the time in which nothing moves.
+    private func setWriteDeadline() {
+        writeDeadline = isBlocked && !isTunnel ? connections.now + settings.bodyIdleTimeout : .distantFuture
     }
 
     /// The client took something.
     func bodyWasSent() {
-        if isBlocked { writeDeadline = connections.now + settings.bodyIdleTimeout }
+        if isBlocked { setWriteDeadline() }
     }
 
     func deadlinePassed() {
@@ -282,4 +295,9 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, TimedConnection {
     func drain() {}
     /// The connection closes, and its streams with it.
     func closeNow() {}
+
+    /// A WebSocket is to be closed now.
+    func closeTunnel() {
+        context?.fireUserInboundEventTriggered(TunnelMustClose())
+    }
 }

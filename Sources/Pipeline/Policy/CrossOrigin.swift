@@ -88,6 +88,12 @@ package struct CrossOrigin: Sendable, Equatable {
         }
     }
 
+    /// Whether the page that sends a request may call the route; what is no page's has no `Origin`.
+    func allowsPage(of request: HTTPRequest) -> Bool {
+        let origins = request.headerFields[values: .origin]
+        return origins.isEmpty || origins.count == 1 && allows(origins[0])
+    }
+
     private func allows(_ origin: String) -> Bool {
         switch origins {
         case .any: true

@@ -26,10 +26,12 @@ package struct RequestContext {
     package var now: Int64
     /// Whether missing keys have been looked for already, so that what is still missing is unknown.
     package var keysWereLookedUp: Bool
+    /// Whether a body is to come.
+    package var hasBody: Bool
 
     package init(
         peer: String, scheme: String, requestID: String, trace: TraceContext, now: Int64,
-        keysWereLookedUp: Bool = false
+        keysWereLookedUp: Bool = false, hasBody: Bool = false
     ) {
         self.peer = peer
         self.scheme = scheme
@@ -37,6 +39,7 @@ package struct RequestContext {
         self.trace = trace
         self.now = now
         self.keysWereLookedUp = keysWereLookedUp
+        self.hasBody = hasBody
     }
 }
 
@@ -87,7 +90,7 @@ package struct Gate: Sendable {
             }
             return .preflight(fields, routeIndex: index)
         }
-        switch routes.match(method: request.method, path: path) {
+        switch routes.match(method: Self.routedMethod(of: request), path: path) {
         case .none:
             return .refuse(.notFound(), routeIndex: nil)
         case .methodNotAllowed(let allow):
@@ -95,6 +98,11 @@ package struct Gate: Sendable {
         case .route(let index):
             return admit(request, path, index, context, cache, keySets)
         }
+    }
+
+    /// An extended CONNECT stands for the GET that opens the same over HTTP/1.1 (RFC 8441 §5).
+    private static func routedMethod(of request: HTTPRequest) -> HTTPRequest.Method {
+        request.extendedConnectProtocol != nil && request.method == .connect ? .get : request.method
     }
 
     private func admit(
@@ -178,6 +186,12 @@ package struct Gate: Sendable {
         _ request: HTTPRequest, _ path: RequestPath, _ rule: RouteRule, _ index: Int, _ context: RequestContext,
         _ entry: TokenCache.Entry?
     ) -> Decision {
+        var webSocket: WebSocketGrant?
+        switch WebSocketOpening(request, hasBody: context.hasBody, rule: rule, token: entry?.token) {
+        case .none: break
+        case .granted(let grant): webSocket = grant
+        case .refused(let refusal): return .refuse(refusal, routeIndex: index)
+        }
         switch rule.destination {
         case .endpoint(let number):
             return .endpoint(number, routeIndex: index, entry?.token)
@@ -201,7 +215,8 @@ package struct Gate: Sendable {
             return .forward(
                 Permit(
                     request: request, target: target, routeIndex: index, rule: rule, lines: lines,
-                    subject: entry?.token.subject, dropsAuthorization: entry != nil && !rule.forwardToken))
+                    subject: entry?.token.subject, dropsAuthorization: entry != nil && !rule.forwardToken,
+                    webSocket: webSocket))
         }
     }
 }

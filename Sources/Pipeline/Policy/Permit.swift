@@ -14,19 +14,22 @@ package struct Permit: ~Copyable {
     package let lines: [UInt8]
     /// Who asks, when a token was verified.
     package let subject: String?
+    /// Whether the backend may turn the request into a WebSocket.
+    package let webSocket: WebSocketGrant?
     private let rule: RouteRule
     private let connectionOptions: [String]
     private let dropsAuthorization: Bool
 
     init(
         request: HTTPRequest, target: String, routeIndex: Int, rule: RouteRule, lines: [UInt8], subject: String?,
-        dropsAuthorization: Bool
+        dropsAuthorization: Bool, webSocket: WebSocketGrant? = nil
     ) {
         self.request = request
         self.target = target
         self.routeIndex = routeIndex
         self.lines = lines
         self.subject = subject
+        self.webSocket = webSocket
         self.rule = rule
         self.connectionOptions = rule.inbound.connectionOptions(of: request.headerFields)
         self.dropsAuthorization = dropsAuthorization
@@ -35,6 +38,8 @@ package struct Permit: ~Copyable {
     /// Whether a field of the client's reaches the backend. Framing fields never do: they are written anew.
     package func passes(_ field: HTTPField) -> Bool {
         if field.name == .contentLength { return false }
+        // Written anew as well, being the gateway's own over HTTP/2.
+        if webSocket != nil, field.name == .secWebSocketKey { return false }
         if dropsAuthorization, field.name == .authorization { return false }
         return rule.inbound.passes(field, connectionOptions: connectionOptions)
     }

@@ -7,6 +7,8 @@ package final class RouteRule: Sendable {
     package let treatment: RouteTreatment?
     /// Which web pages may call it; nil leaves that to the backend.
     package let crossOrigin: CrossOrigin?
+    /// Whether its requests may become WebSockets; nil: they may not.
+    let webSocket: WebSocketPolicy?
     let access: Access
     let acceptance: TokenAcceptance
     /// Whether `Authorization` is passed on after it was verified.
@@ -19,6 +21,7 @@ package final class RouteRule: Sendable {
         destination = route.destination
         treatment = route.treatment
         crossOrigin = route.crossOrigin
+        webSocket = route.webSocket
         access = route.access
         acceptance = TokenAcceptance(issuers: route.issuers, tokenUses: route.tokenUses)
         forwardToken = route.forwardToken

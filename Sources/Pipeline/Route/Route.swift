@@ -36,6 +36,8 @@ package struct Route: Sendable, Equatable {
     package var treatment: RouteTreatment?
     /// Which web pages may call it; nil leaves that to the backend.
     package var crossOrigin: CrossOrigin?
+    /// Whether its requests may become WebSockets, and how those end; nil: they may not.
+    package var webSocket: WebSocketPolicy?
 
     package init(
         name: String,
@@ -47,7 +49,8 @@ package struct Route: Sendable, Equatable {
         destination: Destination,
         forwardToken: Bool = false,
         treatment: RouteTreatment? = nil,
-        crossOrigin: CrossOrigin? = nil
+        crossOrigin: CrossOrigin? = nil,
+        webSocket: WebSocketPolicy? = nil
     ) {
         self.name = name
         self.pattern = pattern
@@ -59,5 +62,6 @@ package struct Route: Sendable, Equatable {
         self.forwardToken = forwardToken
         self.treatment = treatment
         self.crossOrigin = crossOrigin
+        self.webSocket = webSocket
     }
 }

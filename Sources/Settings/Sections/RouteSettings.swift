@@ -27,6 +27,8 @@ package struct RouteSettings: Sendable {
     package var forwardToken: Bool
     package var treatment: RouteTreatmentSettings
     package var crossOrigin: CrossOriginSettings?
+    /// Nil: requests do not become WebSockets.
+    package var webSocket: WebSocketSettings?
     package var place: SettingsPlace
 }
 
@@ -58,11 +60,12 @@ extension RouteSettings {
         let forwardToken = keys.value("forward_token", .boolean, default: false)
         let treatment = RouteTreatmentSettings(reading: keys, path: path, namespace: namespace)
         let crossOrigin = keys.optional("cors")?.section(CrossOriginSettings.init(reading:)) ?? nil
+        let webSocket = WebSocketSettings.of(keys, access: access, methods: methods)
         guard let path, let upstream else { return nil }
         self.init(
             name: name ?? path, path: path, methods: methods, access: access, issuers: issuers,
             tokenUses: tokenUses, upstream: upstream, forwardToken: forwardToken, treatment: treatment,
-            crossOrigin: crossOrigin, place: keys.node.place)
+            crossOrigin: crossOrigin, webSocket: webSocket, place: keys.node.place)
     }
 
     private static func issuers(of keys: SettingsMapping, access: AccessSetting, known: KnownNames) -> [String] {

@@ -23,6 +23,8 @@ package final class LoopMetrics: Sendable {
     let bytesSent: Counter
     let connectionsAccepted: Counter
     let connectionsOpen: Counter
+    let webSockets: Counter
+    let webSocketsOpen: Counter
     let tokenCacheHits: Counter
     let tokenCacheMisses: Counter
 
@@ -59,6 +61,8 @@ package final class LoopMetrics: Sendable {
         bytesSent = earlier?.bytesSent ?? Counter()
         connectionsAccepted = earlier?.connectionsAccepted ?? Counter()
         connectionsOpen = earlier?.connectionsOpen ?? Counter()
+        webSockets = earlier?.webSockets ?? Counter()
+        webSocketsOpen = earlier?.webSocketsOpen ?? Counter()
         tokenCacheHits = earlier?.tokenCacheHits ?? Counter()
         tokenCacheMisses = earlier?.tokenCacheMisses ?? Counter()
         denialIndexes = Self.indexes(of: labels.denialReasons)
@@ -79,9 +83,11 @@ package final class LoopMetrics: Sendable {
     package func requestEnded(route: Int?, status: Int, duration: Int64, upstreamDuration: Int64?) {
         let route = route.map { (0..<noRoute).contains($0) ? $0 : noRoute } ?? noRoute
         requests.add(at: route * StatusClass.labels.count + StatusClass.index(of: status))
+        requestsInFlight.add(-1)
+        // How long a WebSocket was open says nothing about how long answers take.
+        guard status != 101 else { return }
         requestDuration.observe(microseconds: duration)
         if let upstreamDuration { self.upstreamDuration.observe(microseconds: upstreamDuration) }
-        requestsInFlight.add(-1)
     }
 
     /// A request was refused for a reason of the closed list.
@@ -105,6 +111,14 @@ package final class LoopMetrics: Sendable {
     }
 
     package func connectionClosed() { connectionsOpen.add(-1) }
+
+    /// A request has become a WebSocket, which stays one in flight until it ends.
+    package func webSocketOpened() {
+        webSockets.add()
+        webSocketsOpen.add()
+    }
+
+    package func webSocketClosed() { webSocketsOpen.add(-1) }
 
     package func tokenCacheHit() { tokenCacheHits.add() }
     package func tokenCacheMiss() { tokenCacheMisses.add() }

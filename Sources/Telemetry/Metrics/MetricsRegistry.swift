@@ -96,6 +96,10 @@ package final class MetricsRegistry: Sendable {
             "gatehouse_client_connections_open", .gauge, "Connections of clients that are open.",
             sum(loops, \.connectionsOpen))
         text.single(
+            "gatehouse_websockets_total", .counter, "Requests that became WebSockets.", sum(loops, \.webSockets))
+        text.single(
+            "gatehouse_websockets_open", .gauge, "WebSockets that are open.", sum(loops, \.webSocketsOpen))
+        text.single(
             "gatehouse_client_received_bytes_total", .counter, "Bytes read from clients.", sum(loops, \.bytesReceived))
         text.single(
             "gatehouse_client_sent_bytes_total", .counter, "Bytes written to clients.", sum(loops, \.bytesSent))

@@ -1,0 +1,60 @@
+internal import NIOCore
+internal import NIOHTTPTypes
+
+/// Goes through a channel's handlers to the sink of a WebSocket: ``ExchangeSink/mustClose()``.
+struct TunnelMustClose: Sendable {}
+
+extension HTTP1ServerCodec {
+    var isTunnel: Bool {
+        if case .tunnel = reading { true } else { false }
+    }
+
+    /// The connection has become a WebSocket. What the client has sent behind its request goes on after whoever wrote
+    /// the answer is done with it.
+    func beginTunnel(_ context: ChannelHandlerContext) {
+        reading = .tunnel
+        deadline = .distantFuture
+        writeDeadline = .distantFuture
+        // The client may end its half first; what is on its way to it must not be lost. A channel that refuses this has
+        // closed already.
+        try? context.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)
+        context.eventLoop.assumeIsolated().execute { self.releaseInput() }
+    }
+
+    private func releaseInput() {
+        guard isTunnel, let context else { return }
+        if input.readableBytes > 0 {
+            decode(context)
+            endOfInput(context)
+        }
+        if readIsPending {
+            readIsPending = false
+            awaitBytes(context)
+        }
+    }
+
+    /// - Returns: whether there was something to pass on.
+    func passThrough(_ context: ChannelHandlerContext) -> Bool {
+        guard input.readableBytes > 0 else { return false }
+        let bytes = input
+        input = ByteBuffer()
+        context.fireChannelRead(wrapInboundOut(.body(bytes)))
+        return true
+    }
+
+    func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
+        if case .inputClosed? = event as? ChannelEvent, isTunnel {
+            hasInputEnded = true
+            context.fireChannelRead(wrapInboundOut(.end(nil)))
+        }
+        context.fireUserInboundEventTriggered(event)
+    }
+
+    /// - Returns: whether a tunnel closes by itself now, having been told for the first time.
+    func closeTunnel() -> Bool {
+        guard isTunnel, !hasToldTunnel, let context else { return false }
+        hasToldTunnel = true
+        context.fireUserInboundEventTriggered(TunnelMustClose())
+        return true
+    }
+}

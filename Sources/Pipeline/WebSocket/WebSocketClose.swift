@@ -1,0 +1,30 @@
+/// Why the gateway ends a WebSocket, and how it says so (RFC 6455 §5.5.1, §7.4).
+package struct WebSocketClose: Sendable, Equatable {
+    /// In the frame.
+    package let code: UInt16
+    let text: String
+    /// The reason code of logs and metrics.
+    package let reason: String
+
+    /// The token that opened it has expired. 4000 to 4999 are for private use (§7.4.2); the last digits are those of
+    /// the HTTP status.
+    package static let tokenExpired = WebSocketClose(
+        code: 4401, text: "token expired", reason: "websocket-token-expired")
+    /// Nobody said anything for as long as the route allows.
+    package static let idle = WebSocketClose(code: 4408, text: "idle", reason: "websocket-idle")
+    /// The gateway stops.
+    package static let goingAway = WebSocketClose(code: 1001, text: "going away", reason: "websocket-going-away")
+
+    package static let all = [tokenExpired, idle, goingAway]
+
+    /// The whole frame.
+    ///
+    /// - Parameter mask: four bytes that no one can guess for a frame to a server (§5.3), nil for one to a client.
+    package func frame(mask: [UInt8]? = nil) -> [UInt8] {
+        let payload = [UInt8(code >> 8), UInt8(code & 0xFF)] + Array(text.utf8)
+        guard let mask else { return [0x88, UInt8(payload.count)] + payload }
+        precondition(mask.count == 4, "a masking key has four bytes")
+        return [0x88, 0x80 | UInt8(payload.count)] + mask
+            + payload.enumerated().map { index, byte in byte ^ mask[index % 4] }
+    }
+}

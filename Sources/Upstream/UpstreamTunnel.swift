@@ -1,0 +1,25 @@
+internal import HTTP1
+internal import HTTPTypes
+internal import NIOCore
+internal import Pipeline
+
+extension UpstreamExchange {
+    /// Takes `101 Switching Protocols`: from here on bytes go both ways as they are, with the same backpressure as a
+    /// body of unknown length, and without a time-out. The connection is of no use for another request after that.
+    func switchProtocols(_ head: HTTPResponse) throws(HTTP1Fault) {
+        // RFC 9110 §15.2.2: only to what was asked for.
+        guard let key = request.webSocketKey, Self.accepts(head.headerFields, key) else { throw .malformedStatusLine }
+        becomeTunnel()
+        if let server { pool.responded(server, status: head.status.code) }
+        receiver?.upstreamResponded(head)
+    }
+
+    /// RFC 6455 §4.1, what a client has to see in the answer.
+    private static func accepts(_ fields: HTTPFields, _ key: String) -> Bool {
+        let upgrades = fields[values: .upgrade]
+        let accepts = fields[values: .secWebSocketAccept]
+        return upgrades.count == 1 && upgrades[0].lowercased() == WebSocketHandshake.protocolName
+            && fields.lists("upgrade", in: .connection)
+            && accepts.count == 1 && accepts[0] == WebSocketHandshake.accept(for: key)
+    }
+}
