@@ -105,8 +105,8 @@ PYTHON
 
 single swift format lint --strict --recursive Sources Tests Package.swift
 swift_tests
-headline swift build -c release --product gatehouse
-if swift build -c release --product gatehouse >"$results/build" 2>&1; then
+headline "${release_build[@]}"
+if "${release_build[@]}" >"$results/build" 2>&1; then
     end_to_end_tests
     for target in RequestHead Response RequestPath WebSocketFrame; do
         single Tests/Fuzz/run.sh "$fuzz_seconds" "$target"

@@ -39,8 +39,9 @@ struct ConnectionPipeline {
     private var scheme: String { settings.tls == nil ? "http" : "https" }
 
     private func addHTTP1(to pipeline: ChannelPipeline.SynchronousOperations, _ peer: String) throws {
-        try pipeline.addHandler(HTTP1ServerCodec(settings, scheme: scheme, connections: connections))
-        try pipeline.addHandler(ExchangeHandler(service, peer: peer))
+        let codec = HTTP1ServerCodec(settings, scheme: scheme, connections: connections)
+        try pipeline.addHandler(codec)
+        try pipeline.addHandler(ExchangeHandler(service, codec: codec, peer: peer))
     }
 
     private func addHTTP2(to context: ChannelHandlerContext, _ peer: String) throws {
@@ -67,8 +68,8 @@ struct ConnectionPipeline {
     private func addStream(_ stream: any Channel, of connection: HTTP2Connection, _ peer: String) throws {
         let pipeline = stream.pipeline.syncOperations
         let head = HTTP2RequestHeadReader(limits: settings.head, scheme: scheme)
-        try pipeline.addHandler(
-            HTTP2StreamCodec(settings, head: head, connection: connection, connections: connections))
-        try pipeline.addHandler(ExchangeHandler(service, peer: peer, isStream: true))
+        let codec = HTTP2StreamCodec(settings, head: head, connection: connection, connections: connections)
+        try pipeline.addHandler(codec)
+        try pipeline.addHandler(ExchangeHandler(service, codec: codec, peer: peer, isStream: true))
     }
 }

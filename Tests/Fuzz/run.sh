@@ -3,9 +3,9 @@
 #
 #   Tests/Fuzz/run.sh [seconds] [target…]      default: 20 seconds, all targets
 #
-# Needs the release build's modules (swift build -c release --product gatehouse). The code under test is compiled
-# here, instrumented, with the target as one module; its dependencies are linked as they were built. What a run finds
-# new stays in .build/fuzz, and the next run starts from there; an input that fails is written to .build/fuzz/failed-*.
+# Needs the release build's modules (swift build -c release --static-swift-stdlib --product gatehouse). The code under
+# test is compiled here, instrumented, with the target as one module; its dependencies are linked as they were built.
+# What a run finds new stays in .build/fuzz, and the next run starts from there; an input that fails is written to .build/fuzz/failed-*.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -36,7 +36,7 @@ build() {
     WebSocketFrame) sources=(Sources/Pipeline/WebSocket/WebSocketFrameTracker.swift) ;;
     *) sources=(Sources/HTTP1/*.swift) ;;
     esac
-    swiftc -sanitize=fuzzer,address -parse-as-library -O -g -swift-version 6 -package-name gatehouse \
+    swiftc -static-stdlib -sanitize=fuzzer,address -parse-as-library -O -g -swift-version 6 -package-name gatehouse \
         -module-name "${target}Fuzz" -enable-upcoming-feature InternalImportsByDefault \
         -I "$built/Modules" "${modulemaps[@]}" \
         "${sources[@]}" "Tests/Fuzz/${target}Target.swift" "$work/dependencies.a" -o "$work/$target"

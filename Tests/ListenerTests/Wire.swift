@@ -22,9 +22,9 @@ final class Wire {
         connections = ConnectionSet(eventLoop: loop)
         channel = EmbeddedChannel(loop: loop)
         try channel.connect(to: SocketAddress(ipAddress: "203.0.113.8", port: 50_000)).wait()
+        let codec = HTTP1ServerCodec(settings, scheme: "http", connections: connections)
         try channel.pipeline.syncOperations.addHandlers([
-            socket, HTTP1ServerCodec(settings, scheme: "http", connections: connections),
-            ExchangeHandler(service, peer: "203.0.113.7"),
+            socket, codec, ExchangeHandler(service, codec: codec, peer: "203.0.113.7"),
         ])
         channel.read()
     }
