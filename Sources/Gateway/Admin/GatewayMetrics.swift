@@ -33,8 +33,8 @@ enum GatewayMetrics {
         ]
         let all =
             gate + WebSocketClose.all.map(\.reason) + UpstreamFault.reasons
-            + RejectReason.allCases.map(\.rawValue) + PathFault.allCases.map(\.rawValue)
-            + HTTP1Fault.allCases.map(\.rawValue)
+            + RejectReason.allCases.map(\.rawValue) + PolicyDenial.allCases.map(\.rawValue)
+            + PathFault.allCases.map(\.rawValue) + HTTP1Fault.allCases.map(\.rawValue)
         var seen: Set<String> = []
         return all.filter { seen.insert($0).inserted }
     }()

@@ -57,7 +57,8 @@ struct GenerationMaker: Sendable {
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
             accessLog: settings.logging.accessLog ? accessLog : nil,
-            tokenRules: TokenRules(settings, issuers: issuers), requestLimit: settings.limits.requests,
+            tokenRules: TokenRules(settings, issuers: issuers, requirements: gate.requirements),
+            requestLimit: settings.limits.requests,
             requestsInFlight: previous?.plan.requestsInFlight ?? RequestsInFlight())
         let labels = GatewayMetrics.labels(routes: gate.routes.routes.map(\.name), upstreams: upstreams)
         return Generation(

@@ -44,14 +44,17 @@ struct ServedUpstream: Sendable {
     let knownUnhealthy: [Int]
 }
 
-/// What a token's verification and its identity lines depend on, beside its issuer's keys.
+/// What a token's cache entry depends on, beside its issuer's keys.
 struct TokenRules: Sendable, Equatable {
     var issuers: [Issuer]
     var maximumTokenBytes: Int
     var identityNamespace: String
+    /// By the numbers that entries remember.
+    var requirements: [Requirements]
 
-    init(_ settings: GatewaySettings, issuers: [Issuer]) {
+    init(_ settings: GatewaySettings, issuers: [Issuer], requirements: [Requirements]) {
         self.issuers = issuers
+        self.requirements = requirements
         maximumTokenBytes = settings.limits.tokenBytes
         identityNamespace = settings.identity.namespace
     }
@@ -114,7 +117,8 @@ enum Wiring {
             name: settings.name, pattern: try RoutePattern(settings.path),
             methods: settings.methods.map { Set($0.compactMap(HTTPRequest.Method.init(rawValue:))) },
             access: settings.access.access, issuers: settings.issuers.isEmpty ? nil : Set(settings.issuers),
-            tokenUses: Set(settings.tokenUses.map(\.tokenUse)), destination: .upstream(settings.upstream),
+            tokenUses: Set(settings.tokenUses.map(\.tokenUse)), requirements: settings.requirements,
+            destination: .upstream(settings.upstream),
             forwardToken: settings.forwardToken, treatment: treatment(settings.treatment),
             crossOrigin: settings.crossOrigin.map { CrossOrigin($0, routeMethods: settings.methods) },
             webSocket: settings.webSocket.map {

@@ -53,6 +53,8 @@ package struct Gate: Sendable {
     private let cognito: CognitoGuard
     /// For each route what its requests come under.
     package let rules: [RouteRule]
+    /// The different requirements of the routes, by the numbers under which cached tokens remember them.
+    package let requirements: [Requirements]
     private let identity: IdentityLines
 
     package init(
@@ -62,7 +64,11 @@ package struct Gate: Sendable {
         self.routes = routes
         self.verifier = verifier
         self.cognito = cognito
-        self.rules = routes.routes.map { RouteRule($0, identityNamespace: identityNamespace) }
+        var numbers = RequirementNumbers()
+        self.rules = routes.routes.map { route in
+            RouteRule(route, identityNamespace: identityNamespace, numbers: &numbers)
+        }
+        self.requirements = numbers.all
         self.identity = IdentityLines(namespace: identityNamespace)
     }
 
@@ -119,7 +125,11 @@ package struct Gate: Sendable {
             return pass(request, path, rule, index, context, nil)
         case .value(let value, let prefix):
             switch verify(value, prefix, rule.acceptance, context, cache, keySets) {
-            case .entry(let entry): return pass(request, path, rule, index, context, entry)
+            case .entry(let entry):
+                if let refusal = rule.requirement?.refusal(of: entry, path: path, now: context.now) {
+                    return .refuse(refusal, routeIndex: index)
+                }
+                return pass(request, path, rule, index, context, entry)
             case .refuse(let refusal): return .refuse(refusal, routeIndex: index)
             case .needsKeys(let issuerIndex, let keyID): return .needsKeys(issuerIndex: issuerIndex, keyID: keyID)
             }

@@ -13,12 +13,14 @@ package final class RouteRule: Sendable {
     let webSocket: WebSocketPolicy?
     let access: Access
     let acceptance: TokenAcceptance
+    /// What a verified token must be besides; nil for nothing.
+    let requirement: RouteRequirement?
     /// Whether `Authorization` is passed on after it was verified.
     let forwardToken: Bool
     /// A field that the route sets or removes is removed in every spelling.
     let inbound: InboundFields
 
-    init(_ route: Route, identityNamespace: String) {
+    init(_ route: Route, identityNamespace: String, numbers: inout RequirementNumbers) {
         name = route.name
         destination = route.destination
         treatment = route.treatment
@@ -26,6 +28,7 @@ package final class RouteRule: Sendable {
         webSocket = route.webSocket
         access = route.access
         acceptance = TokenAcceptance(issuers: route.issuers, tokenUses: route.tokenUses)
+        requirement = RouteRequirement(route, numbers: &numbers)
         forwardToken = route.forwardToken
         inbound = InboundFields(
             namespace: identityNamespace, alsoSet: route.treatment?.requestHeaders.removed ?? [])

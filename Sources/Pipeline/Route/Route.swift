@@ -29,6 +29,8 @@ package struct Route: Sendable, Equatable {
     /// The configured names of the issuers whose tokens count; nil for all.
     package var issuers: Set<String>?
     package var tokenUses: Set<TokenUse>
+    /// What a verified token must be besides; nil for nothing.
+    package var requirements: Requirements?
     package var destination: Destination
     /// Whether `Authorization` is passed on after it was verified.
     package var forwardToken: Bool
@@ -46,6 +48,7 @@ package struct Route: Sendable, Equatable {
         access: Access,
         issuers: Set<String>? = nil,
         tokenUses: Set<TokenUse> = [.access],
+        requirements: Requirements? = nil,
         destination: Destination,
         forwardToken: Bool = false,
         treatment: RouteTreatment? = nil,
@@ -58,6 +61,7 @@ package struct Route: Sendable, Equatable {
         self.access = access
         self.issuers = issuers
         self.tokenUses = tokenUses
+        self.requirements = requirements
         self.destination = destination
         self.forwardToken = forwardToken
         self.treatment = treatment

@@ -1,17 +1,29 @@
 /// The path pattern of a route: `/a/b` exactly, `*` for exactly one segment (`/users/*/photo`), and a last `/**` for
 /// the path before it and everything below (`/api/**` matches `/api`, `/api/x` and `/api/x/y`; `/**` matches all).
+/// `{sub}` matches as `*` does, and says that the segment must be the subject of the request's token.
 ///
 /// Literal segments are in the normal form of ``RequestPath``: decoded, case-sensitive.
 package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
     enum Segment: Sendable, Hashable {
         case literal(String)
-        /// `*`: any one segment.
+        /// `*` or `{sub}`: any one segment.
         case any
+
+        /// Literals are compared byte for byte.
+        func isSame(as other: Segment) -> Bool {
+            switch (self, other) {
+            case (.any, .any): true
+            case (.literal(let one), .literal(let two)): one.hasSameBytes(as: two)
+            default: false
+            }
+        }
     }
 
     /// The pattern as written.
     package let text: String
     let segments: [Segment]
+    /// The position of `{sub}` among the segments.
+    package let subjectSegment: Int?
     /// Whether the pattern ends in `/**`.
     let includesBelow: Bool
 
@@ -30,13 +42,24 @@ package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
         for part in parts {
             segments.append(try Self.segment(part, of: text))
         }
+        let subjects = parts.indices.filter { parts[$0] == Self.subject }
+        if subjects.count > 1 { throw RouteFault("pattern \"\(text)\" holds \"\(Self.subject)\" more than once") }
         self.text = text
         self.segments = segments
+        self.subjectSegment = subjects.first
         self.includesBelow = includesBelow
     }
 
+    private static let subject: Substring = "{sub}"
+
+    /// Whether both match the same paths.
+    func matchesSame(as other: RoutePattern) -> Bool {
+        includesBelow == other.includesBelow && segments.count == other.segments.count
+            && zip(segments, other.segments).allSatisfy { $0.isSame(as: $1) }
+    }
+
     private static func segment(_ part: Substring, of text: String) throws(RouteFault) -> Segment {
-        if part == "*" { return .any }
+        if part == "*" || part == subject { return .any }
         if part == "**" { throw RouteFault("pattern \"\(text)\": \"**\" may only be the last segment") }
         if part.utf8.contains(UInt8(ascii: "*")) {
             throw RouteFault("pattern \"\(text)\": \"*\" stands for a whole segment and can't be part of one")

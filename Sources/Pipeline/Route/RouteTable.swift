@@ -34,7 +34,7 @@ package struct RouteTable: Sendable {
                 throw RouteFault("two routes are named \"\(route.name)\"")
             }
             let methods = try Self.methods(of: route)
-            let known = shapes.firstIndex { $0.pattern.text.utf8.elementsEqual(route.pattern.text.utf8) }
+            let known = shapes.firstIndex { $0.pattern.matchesSame(as: route.pattern) }
             let position = known ?? shapes.count
             if known == nil { shapes.append(Shape(pattern: route.pattern)) }
             if let rival = shapes[position].rules.first(where: { $0.methods.overlaps(methods) }) {

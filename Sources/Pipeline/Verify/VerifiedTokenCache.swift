@@ -11,6 +11,8 @@ package final class VerifiedTokenCache<Extra> {
     package final class Entry {
         package let token: VerifiedToken
         package let extra: Extra
+        /// Which requirements the token has been found to meet.
+        package var met = MetRequirements()
         fileprivate let proof: TokenProof
         /// The second at which this ends whatever else happens.
         fileprivate let endsAt: Int64

@@ -26,6 +26,11 @@ struct SettingsNode {
 
     var isScalar: Bool { yaml.scalar != nil }
 
+    /// Whether this is a section without keys.
+    var isEmptySection: Bool {
+        if case .mapping(let mapping) = yaml { mapping.isEmpty } else { isNull }
+    }
+
     func read<Value>(_ format: ScalarFormat<Value>) -> Value? {
         guard let text = scalarText(), let value = expand(text) else { return nil }
         do {

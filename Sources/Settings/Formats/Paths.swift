@@ -1,10 +1,12 @@
 internal import Pipeline
 
 extension ScalarFormat where Value == String {
-    /// A path pattern of the route table: exact, with `*` for one segment, or ending in `/**` for all below.
+    /// A path pattern of the route table: exact, with `*` for one segment, `{sub}` for one that is the token's subject,
+    /// or ending in `/**` for all below.
     static var routePath: Self {
         Self { (text) throws(ScalarRefusal) in
-            let segments = try pathSegments(text)
+            let parts = text.split(separator: "/", omittingEmptySubsequences: false)
+            let segments = try pathSegments(parts.map { $0 == "{sub}" ? "*" : $0 }.joined(separator: "/"))
             for (index, segment) in segments.enumerated() where segment.contains("*") {
                 guard segment == "*" || segment == "**" else {
                     throw ScalarRefusal("\"*\" must be a whole segment, as in /users/*/photo")

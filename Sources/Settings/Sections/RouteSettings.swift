@@ -1,3 +1,5 @@
+package import Pipeline
+
 /// Who may take a route.
 package enum AccessSetting: String, Sendable, CaseIterable {
     /// Anyone; tokens are not looked at.
@@ -12,7 +14,7 @@ package enum AccessSetting: String, Sendable, CaseIterable {
 package struct RouteSettings: Sendable {
     /// Unique; the label in logs and metrics.
     package var name: String
-    /// Exact, with `*` for one segment, or ending in `/**`.
+    /// Exact, with `*` for one segment, `{sub}` for one that is the token's subject, or ending in `/**`.
     package var path: String
     /// Upper case; nil for every method.
     package var methods: [String]?
@@ -21,6 +23,8 @@ package struct RouteSettings: Sendable {
     package var issuers: [String]
     /// Empty on a public route, else at least one.
     package var tokenUses: [TokenUseSetting]
+    /// What a verified token must be besides; nil for nothing.
+    package var requirements: Requirements?
     /// The upstream's name.
     package var upstream: String
     /// Whether a verified `Authorization` is sent on.
@@ -56,6 +60,10 @@ extension RouteSettings {
         let access = keys.value("access", .oneOf, default: AccessSetting.required)
         let issuers = Self.issuers(of: keys, access: access, known: known)
         let tokenUses = Self.tokenUses(of: keys, access: access, issuers: issuers.compactMap(known.issuer(named:)))
+        let requirements = Requirements.of(keys, access: access)
+        if path?.contains("{sub}") == true, access != .required {
+            keys.fault("path", "\"{sub}\" is the subject of a token, which access \(access.rawValue) does not ask for")
+        }
         let upstream = keys.required("upstream", .reference(to: "upstream", among: known.upstreams))
         let forwardToken = keys.value("forward_token", .boolean, default: false)
         let treatment = RouteTreatmentSettings(reading: keys, path: path, namespace: namespace)
@@ -68,7 +76,7 @@ extension RouteSettings {
         guard let path, let upstream else { return nil }
         self.init(
             name: name ?? path, path: path, methods: methods, access: access, issuers: issuers,
-            tokenUses: tokenUses, upstream: upstream, forwardToken: forwardToken, treatment: treatment,
+            tokenUses: tokenUses, requirements: requirements, upstream: upstream, forwardToken: forwardToken, treatment: treatment,
             crossOrigin: crossOrigin, webSocket: webSocket, place: keys.node.place)
     }
 

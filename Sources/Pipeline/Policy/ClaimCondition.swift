@@ -1,0 +1,40 @@
+/// What one claim must be.
+package struct ClaimCondition: Sendable, Hashable {
+    package enum Test: Sendable, Hashable {
+        /// It is there, and not null.
+        case present
+        /// It is one of these texts. Of a list, one element that is one of them is enough.
+        case oneOf([String])
+    }
+
+    package let claim: ClaimPath
+    package let test: Test
+
+    package init(_ claim: ClaimPath, _ test: Test) {
+        self.claim = claim
+        self.test = test
+    }
+
+    func holds(for claims: JSONObject) -> Bool {
+        guard let value = claim.value(in: claims) else { return false }
+        switch test {
+        case .present:
+            return true
+        case .oneOf(let texts):
+            let candidates = value.arrayValue ?? [value]
+            return candidates.contains { candidate in texts.contains { Self.isText($0, candidate) } }
+        }
+    }
+
+    /// Text is compared byte for byte, a number by its value where it is a whole one, a boolean by its JSON spelling.
+    /// Lists in lists and objects are no text.
+    private static func isText(_ text: String, _ value: JSON) -> Bool {
+        switch value {
+        case .string(let string): string.hasSameBytes(as: text)
+        case .bool(let flag): text == (flag ? "true" : "false")
+        case .number(let number):
+            number.text == text || number.integerValue.map { $0 == Int64(text) } == true
+        case .null, .array, .object: false
+        }
+    }
+}

@@ -1,0 +1,21 @@
+/// Where a claim is: the name of a member of the payload, and of members of members below it.
+///
+/// A list of names and not one text with separators, because names of claims hold dots, colons and slashes.
+package struct ClaimPath: Sendable, Hashable {
+    /// From the outside in, at least one.
+    package let names: [String]
+
+    package init(_ names: [String]) {
+        self.names = names
+    }
+
+    /// What is there; nil for nothing and for null. Names are compared byte for byte.
+    func value(in claims: JSONObject) -> JSON? {
+        var found: JSON = .object(claims)
+        for name in names {
+            guard let next = found[name] else { return nil }
+            found = next
+        }
+        return found == .null ? nil : found
+    }
+}

@@ -1,0 +1,70 @@
+internal import HTTPTypes
+
+/// A route's requirements, compiled: what is asked at each of its requests, and the answers to those that fall short.
+struct RouteRequirement: Sendable {
+    private let requirements: Requirements
+    private let number: Int
+    /// Which segment of the path must be the token's subject.
+    private let subjectSegment: Int?
+    private let challenges: Challenges
+
+    /// Nil for a route that requires nothing.
+    init?(_ route: Route, numbers: inout RequirementNumbers) {
+        let segment = route.pattern.subjectSegment
+        guard route.requirements != nil || segment != nil else { return nil }
+        requirements = route.requirements ?? Requirements()
+        number = numbers.number(of: requirements)
+        subjectSegment = segment
+        challenges = Challenges(requirements)
+    }
+
+    /// Why a request with this token is refused; nil when it may pass.
+    ///
+    /// What a token has met once is remembered in its cache entry. Time and path are looked at each time.
+    func refusal(of entry: TokenCache.Entry, path: borrowing RequestPath, now: Int64) -> Refusal? {
+        denial(of: entry, path: path, now: now).map(challenges.refusal)
+    }
+
+    private func denial(of entry: TokenCache.Entry, path: borrowing RequestPath, now: Int64) -> PolicyDenial? {
+        if !entry.met.contains(number) {
+            if let denial = requirements.lastingDenial(of: entry.token) { return denial }
+            entry.met.insert(number)
+        }
+        if let subjectSegment, !path.hasSegment(subjectSegment, equalTo: entry.token.subject) {
+            return .subjectMismatch
+        }
+        return requirements.isRecent(entry.token, now: now) ? nil : .authenticationTooOld
+    }
+}
+
+/// What a client is told that lacks something. Which claim or group it was is for the log alone.
+private struct Challenges: Sendable {
+    private let scope: String
+    private let maximumAge: Int64
+
+    init(_ requirements: Requirements) {
+        var scopes: [String] = []
+        for scope in requirements.allScopes + requirements.anyScope where !scopes.contains(scope) {
+            scopes.append(scope)
+        }
+        scope = scopes.joined(separator: " ")
+        maximumAge = requirements.maximumAge ?? 0
+    }
+
+    func refusal(for denial: PolicyDenial) -> Refusal {
+        switch denial {
+        case .insufficientScope:
+            // RFC 6750 §3: `scope` holds what is needed; no scope has a quote or a backslash in it.
+            let challenge = "Bearer error=\"insufficient_scope\", scope=\"\(scope)\""
+            return Refusal(.accessDenied, headers: [.wwwAuthenticate: challenge], reason: denial.rawValue)
+        case .authenticationTooOld:
+            // RFC 9470 §3.
+            let challenge = "Bearer error=\"insufficient_user_authentication\", max_age=\"\(maximumAge)\""
+            return Refusal(
+                .notAuthorized, message: "A more recent sign-in is required.",
+                headers: [.wwwAuthenticate: challenge], reason: denial.rawValue)
+        case .groupMissing, .claimMismatch, .emailNotVerified, .subjectMismatch:
+            return Refusal(.accessDenied, reason: denial.rawValue)
+        }
+    }
+}

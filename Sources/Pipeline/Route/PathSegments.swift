@@ -1,0 +1,25 @@
+extension RequestPath {
+    /// Whether the decoded segment at this position is these bytes, the first one being 0.
+    ///
+    /// A path that some software reads differently only has the segment where it has it in every reading, so that the
+    /// backend cannot come to act on another one.
+    func hasSegment(_ position: Int, equalTo text: String) -> Bool {
+        guard withBytes({ Self.segment(position, of: $0, equals: text.utf8.span) }) else { return false }
+        guard hasOtherReading else { return true }
+        return otherReadings().allSatisfy { Self.segment(position, of: $0.span, equals: text.utf8.span) }
+    }
+
+    private static func segment(
+        _ position: Int, of path: borrowing Span<UInt8>, equals text: borrowing Span<UInt8>
+    ) -> Bool {
+        let slash = UInt8(ascii: "/")
+        var start = 1
+        for _ in 0..<position {
+            while start < path.count, path[start] != slash { start += 1 }
+            start += 1
+        }
+        var end = start
+        while end < path.count, path[end] != slash { end += 1 }
+        return start < end && end - start == text.count && path.matches(text, at: start)
+    }
+}
