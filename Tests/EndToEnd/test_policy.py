@@ -1,6 +1,7 @@
 """What a route requires of a verified token: scopes, groups, claims, the age of a sign-in, the subject in the path."""
 
 import time
+import urllib.parse
 
 import pytest
 from harness import h2raw, raw, websocket
@@ -125,3 +126,28 @@ def test_a_reload_that_requires_more_holds_for_tokens_that_were_seen_before(gate
     gateway.reload({"routes": routes})
     assert get(gateway, "/first", token).status == 200
     denied(gateway, get(gateway, "/staff", token), "group-missing")
+
+
+def test_claims_have_headers_that_are_the_gateways_own(start_gateway, issuer, own_recorder):
+    claims = {"X-Auth-Tenant": "custom:tenant", "X-Roles": ["realm", "roles"], "X-Level": "level"}
+    open_route = {"name": "open", "path": "/open", "access": "public", "upstream": "recorder"}
+    gateway = start_gateway({"routes": [*ROUTES, open_route], "identity": {"claims": claims}})
+    wait_until(lambda: gateway.admin("/readyz")[0] == 200, "readiness")
+    roles = ["a,b", "c\r\nX-Auth-Subject: mallory", "d"]
+    token = issuer.access(**{"custom:tenant": "acmé, inc", "realm": {"roles": roles}, "level": 3})
+    spoofed = {"X-Roles": "root", "x_roles": "root", "X.Roles": "root", "X-Level": "9"}
+    for _ in range(2):
+        assert get(gateway, "/plain", token, **spoofed).status == 200
+        request = own_recorder.requests[-1]
+        assert request.header("x-auth-tenant") == "acm%C3%A9%2C inc"
+        assert [urllib.parse.unquote(role) for role in request.header("x-roles").split(",")] == roles
+        assert request.header("x-level") == "3"
+        assert request.header("x-auth-subject") == SUBJECT
+        assert not {"x_roles", "x.roles"} & request.names
+    assert get(gateway, "/open", None, **spoofed).status == 200
+    assert not {"x-roles", "x_roles", "x.roles", "x-level", "x-auth-tenant"} & own_recorder.requests[-1].names
+    # A reload that tells other claims tells them of tokens that were seen before.
+    gateway.reload({"identity": {"claims": {"X-Level": ..., "X-Rank": "level"}}})
+    assert get(gateway, "/plain", token).status == 200
+    assert own_recorder.requests[-1].header("x-rank") == "3"
+    assert "x-level" not in own_recorder.requests[-1].names

@@ -15,7 +15,10 @@ struct GatePolicyTests {
         let tenant = ClaimCondition(ClaimPath(["custom:tenant"]), .oneOf(["acme"]))
         let requirements: [(String, String, Access, Requirements?)] = [
             ("plain", "/plain", .required, nil),
-            ("read", "/read", .required, Requirements(allScopes: ["openid", "orders/read"], anyScope: ["email", "x"])),
+            (
+                "read", "/read", .required,
+                Requirements(allScopes: ["openid", "orders/read"], anyScope: ["email", "x"])
+            ),
             ("staff", "/staff", .required, Requirements(anyGroup: ["staff", "admin"])),
             ("staff-again", "/staff-again", .required, Requirements(anyGroup: ["staff", "admin"])),
             ("admin", "/admin", .optional, Requirements(anyGroup: ["admin"])),
@@ -107,7 +110,38 @@ struct GatePolicyTests {
     @Test("Equal requirements are looked at once for a token")
     func numbering() {
         #expect(gate.requirements.count == 7)
-        #expect(gate.requirements.first == Requirements(allScopes: ["openid", "orders/read"], anyScope: ["email", "x"]))
+        #expect(
+            gate.requirements.first == Requirements(allScopes: ["openid", "orders/read"], anyScope: ["email", "x"]))
+    }
+
+    @Test("A header of a configured claim is the gateway's own on every route and in every spelling")
+    func claimHeaders() throws {
+        let routes = [("public", Access.public), ("required", .required)]
+        let gate = Gate(
+            routes: try RouteTable(
+                routes.map { name, access in
+                    Route(
+                        name: name, pattern: try RoutePattern("/\(name)"), access: access,
+                        destination: GateFixture.backend)
+                }), verifier: TokenVerifier(issuers: [VerifyFixture.pool]),
+            identityClaims: [IdentityClaim(header: "X-Tenant", claim: ClaimPath(["custom:tenant"]))])
+        let token = try tokens.token(claims: VerifyFixture.accessClaims.with("custom:tenant", "acme"))
+        let spoofed = ["X-Tenant", "x-tenant", "X_Tenant", "x.TENANT"].map { ($0, "evil") }
+        for (name, access) in routes {
+            let request = try GateFixture.request("/\(name)", Credential.bearer(token) + spoofed)
+            let trace = try #require(TraceContext(parsing: GateFixture.traceparent))
+            let context = RequestContext(
+                peer: GateFixture.peer, scheme: "https", requestID: "id-1", trace: trace, now: VerifyFixture.now)
+            guard case .forward(let permit) = gate.decide(request, context, cache: cache, keySets: [tokens.keySet])
+            else {
+                Issue.record("\(name) was refused")
+                continue
+            }
+            let passed = request.headerFields.filter { permit.passes($0) }.map(\.name.canonicalName)
+            #expect(!passed.contains { $0.hasSuffix("tenant") }, "\(name)")
+            let lines = String(decoding: permit.lines, as: UTF8.self)
+            #expect(lines.contains("X-Tenant: acme\r\n") == (access == .required), "\(name)")
+        }
     }
 
     // MARK: The subject in the path

@@ -90,6 +90,49 @@ struct IdentityLinesTests {
         #expect(throws: IdentityFault.tooLarge(header: "X-Auth-Email")) { try IdentityLines().lines(for: encodedOver) }
     }
 
+    @Test(
+        "A configured claim has its header, wherever it is and whatever it holds",
+        arguments: [
+            (["custom:tenant"], "acme"), (["address", "country"], "DE"), (["address", "geo", "zone"], "7"),
+            (["roles"], "a%2Cb,c d,%C3%A9%0D%0AX-Auth-Subject: x"), (["text"], "a%2Cb"), (["flag"], "true"),
+            (["ratio"], "1.50"), (["mixed"], "x,1,{\"a\":[1%2C2]},[3%2C4]"), (["address", "geo"], "{\"zone\":7}"),
+        ])
+    func configuredClaims(path: [String], encoded: String) throws {
+        let payload = try #require(
+            JSON.parse(
+                Array(
+                    #"""
+                    {"custom:tenant":"acme","address":{"country":"DE","geo":{"zone":7}},"text":"a,b","flag":true,
+                    "roles":["a,b","","c d","é\r\nX-Auth-Subject: x",null],"ratio":1.50,"mixed":["x",1,{"a":[1,2]},[3,4]]}
+                    """#.utf8)
+            ).objectValue)
+        let lines = IdentityLines(claims: [IdentityClaim(header: "X-Tenant", claim: ClaimPath(path))])
+        let text = String(decoding: try lines.lines(for: Self.identity(), payload: payload), as: UTF8.self)
+        #expect(text == (try Self.text(Self.identity())) + "X-Tenant: \(encoded)\r\n")
+    }
+
+    @Test("A configured claim that holds nothing has no header", arguments: ["absent", "null", "empty", "list", "in"])
+    func emptyClaims(name: String) throws {
+        let payload: JSONObject = ["null": nil, "empty": "", "list": [], "in": ["", nil]]
+        let lines = IdentityLines(claims: [IdentityClaim(header: "X-Tenant", claim: ClaimPath([name]))])
+        let text = String(decoding: try lines.lines(for: Self.identity(), payload: payload), as: UTF8.self)
+        #expect(text == (try Self.text(Self.identity())))
+    }
+
+    @Test("Claims that are too large for a header, or for all of them, are a fault")
+    func tooLargeClaims() throws {
+        let claims = (0..<5).map { IdentityClaim(header: "X-\($0)", claim: ClaimPath(["c"])) }
+        let payload = { (count: Int) -> JSONObject in ["c": .string(String(repeating: "a", count: count))] }
+        let lines = IdentityLines(claims: claims)
+        #expect(throws: Never.self) { try lines.lines(for: Self.identity(), payload: payload(3000)) }
+        #expect(throws: IdentityFault.tooLarge(header: "X-0")) {
+            try lines.lines(for: Self.identity(), payload: payload(4097))
+        }
+        #expect(throws: IdentityFault.tooLarge(header: "X-4")) {
+            try lines.lines(for: Self.identity(), payload: payload(4000))
+        }
+    }
+
     @Test("An identity without a subject is a fault")
     func emptySubject() {
         #expect(throws: IdentityFault.emptySubject) {

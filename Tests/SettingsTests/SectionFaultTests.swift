@@ -43,6 +43,14 @@ struct SectionFaultTests {
             Case("logging: {level: warn}", "logging.level: must be one of trace, debug"),
             Case("logging: {access_log: yes}", "logging.access_log: must be true or false (got \"yes\")"),
             Case("identity: {namespace: X-}", "identity.namespace: must be 3 to 32"),
+            Case("identity: {claims: [a]}", "identity.claims: must be a section of keys, not a list"),
+            Case("identity: {claims: {'X:Y': a}}", "identity.claims.X:Y: the name must be"),
+            Case("identity: {claims: {X-Auth-Subject: a}}", "identity.claims.X-Auth-Subject: this header has another"),
+            Case("identity: {claims: {x_auth_email: a}}", "identity.claims.x_auth_email: this header has another"),
+            Case("identity: {claims: {X-Forwarded-User: a}}", "identity.claims.X-Forwarded-User: this header has"),
+            Case("identity: {claims: {Authorization: a}}", "identity.claims.Authorization: this header has another"),
+            Case("identity: {claims: {X-A: a, x_a: b}}", "identity.claims.x_a: is given more than once"),
+            Case("identity: {claims: {X-A: []}}", "identity.claims.X-A: must name a claim"),
             Case("identity: {namespace: x-forwarded-}", "identity.namespace: must not cover headers"),
             Case("identity: {namespace: X_Auth_}", "identity.namespace: must be 3 to 32"),
             Case("direct_cognito: translte", "direct_cognito: must be block"),
@@ -222,6 +230,20 @@ struct SectionFaultTests {
             Case(
                 "{path: /a, upstream: api, websocket: {idle_timeout: 0s}}",
                 "routes[0].websocket.idle_timeout: must be a duration from 1s to 30d"),
+            Case("{path: /a, upstream: api, token_cookie: 'a b'}", "routes[0].token_cookie: must be 1 to 64"),
+            Case("{path: /a, upstream: api, token_cookie: 'a=b'}", "routes[0].token_cookie: must be 1 to 64"),
+            Case(
+                "{path: /a, upstream: api, access: public, token_cookie: a}",
+                "routes[0].token_cookie: has no effect on a public route"),
+            Case(
+                "{path: /a, upstream: api, token_websocket_protocol: bearer}",
+                "routes[0].token_websocket_protocol: has no effect without websocket"),
+            Case(
+                "{path: /a, upstream: api, access: public, websocket: true, token_websocket_protocol: bearer}",
+                "routes[0].token_websocket_protocol: has no effect on a public route"),
+            Case(
+                "{path: /a, upstream: api, websocket: true, token_websocket_protocol: 'a,b'}",
+                "routes[0].token_websocket_protocol: must be 1 to 64"),
             Case("{path: /a, upstream: api, websocket: {idle: 1s}}", "routes[0].websocket.idle: unknown key"),
             Case("{path: /a, upstream: api, timeouts: {first: 1s}}", "routes[0].timeouts.first: unknown key"),
             Case(
@@ -261,12 +283,14 @@ struct SectionFaultTests {
             Case("require: {claims: []}", "routes[0].require.claims: must name at least one"),
             Case("require: {claims: [{equals: a}]}", "routes[0].require.claims[0].claim: is missing"),
             Case("require: {claims: [{claim: [], equals: a}]}", "routes[0].require.claims[0].claim: must name a claim"),
-            Case("require: {claims: [{claim: c}]}", "routes[0].require.claims[0]: must hold one of equals, in, present"),
+            Case(
+                "require: {claims: [{claim: c}]}", "routes[0].require.claims[0]: must hold one of equals, in, present"),
             Case(
                 "require: {claims: [{claim: c, equals: a, present: true}]}",
                 "routes[0].require.claims[0]: must hold one of equals, in, present, not several"),
             Case("require: {claims: [{claim: c, in: []}]}", "routes[0].require.claims[0].in: must name at least one"),
-            Case("require: {claims: [{claim: c, present: false}]}", "routes[0].require.claims[0].present: must be true"),
+            Case(
+                "require: {claims: [{claim: c, present: false}]}", "routes[0].require.claims[0].present: must be true"),
             Case("require: {email_verified: false}", "routes[0].require.email_verified: must be true"),
             Case("require: {max_age: 0s}", "routes[0].require.max_age: must be a duration from 1s to 365d"),
             Case("access: public, require: {max_age: 5m}", "routes[0].require: has no effect on a public route"),
@@ -283,7 +307,8 @@ struct SectionFaultTests {
     @Test(
         "Only who brings a token has a subject for the path",
         arguments: [
-            Case("{path: '/u/{sub}', upstream: api, access: optional}", "routes[0].path: \"{sub}\" is the subject of a"),
+            Case(
+                "{path: '/u/{sub}', upstream: api, access: optional}", "routes[0].path: \"{sub}\" is the subject of a"),
             Case("{path: '/u/{sub}', upstream: api, access: public}", "routes[0].path: \"{sub}\" is the subject of a"),
             Case("{path: '/u/x{sub}', upstream: api}", "routes[0].path: must hold only characters of a URL's path"),
             Case("{path: '/u/{id}', upstream: api}", "routes[0].path: must hold only characters of a URL's path"),
@@ -293,6 +318,21 @@ struct SectionFaultTests {
         var sample = Sample()
         sample.routes = "routes: [\(value.yaml)]"
         check(sample.yaml, value.expected)
+    }
+
+    @Test("A header of a claim is no route's to set")
+    func claimHeaders() throws {
+        var sample = Sample()
+        sample.more = "identity: {claims: {X-Tenant: 'custom:tenant', X-Country: [address, country]}}"
+        sample.routes = "routes: [{path: /a, upstream: api, request_headers: {add: {x_tenant: a}}}]"
+        check(sample.yaml, "routes[0].request_headers.add.x_tenant: this header is the gateway's own")
+        sample.routes = "routes: [{path: /a, upstream: api}]"
+        let claims = try load(sample.yaml).identity.claims
+        #expect(
+            claims == [
+                IdentityClaim(header: "X-Tenant", claim: ClaimPath(["custom:tenant"])),
+                IdentityClaim(header: "X-Country", claim: ClaimPath(["address", "country"])),
+            ])
     }
 
     @Test("What a route requires is read in full")

@@ -27,7 +27,8 @@ enum GatewayMetrics {
     /// Every reason code of the request path; those of the account endpoints count as `other`.
     private static let reasons: [String] = {
         let gate = [
-            "token-missing", "repeated-authorization", "no-route", "method-not-allowed", "keys-unavailable",
+            "token-missing", "repeated-authorization", "repeated-token", "cross-site-request", "no-route",
+            "method-not-allowed", "keys-unavailable",
             "identity-too-large", "direct-cognito", "client-disconnected", "body-too-large", "request-timeout",
             "cors-not-allowed", "overloaded", "websocket-handshake", "websocket-version", "websocket-not-served",
         ]

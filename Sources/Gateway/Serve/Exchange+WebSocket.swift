@@ -21,8 +21,12 @@ extension Exchange {
         tunnel.begin(pool.send(forwarded, subject: log.subject, timeouts: timeouts, to: tunnel))
     }
 
-    func webSocketOpened(_ head: HTTPResponse) {
+    func webSocketOpened(_ head: HTTPResponse, _ grant: WebSocketGrant) {
         service.metrics.webSocketOpened()
+        var head = head
+        if let accepted = grant.acceptedProtocol, !head.headerFields.contains(.secWebSocketProtocol) {
+            head.headerFields[.secWebSocketProtocol] = accepted
+        }
         upstreamResponded(head)
     }
 

@@ -49,6 +49,7 @@ struct TokenRules: Sendable, Equatable {
     var issuers: [Issuer]
     var maximumTokenBytes: Int
     var identityNamespace: String
+    var identityClaims: [IdentityClaim]
     /// By the numbers that entries remember.
     var requirements: [Requirements]
 
@@ -57,6 +58,7 @@ struct TokenRules: Sendable, Equatable {
         self.requirements = requirements
         maximumTokenBytes = settings.limits.tokenBytes
         identityNamespace = settings.identity.namespace
+        identityClaims = settings.identity.claims
     }
 }
 
@@ -93,7 +95,7 @@ enum Wiring {
             routes: table,
             verifier: TokenVerifier(issuers: issuers, maximumTokenBytes: settings.limits.tokenBytes),
             cognito: CognitoGuard(hostedDomains: settings.directCognito.hostedDomains),
-            identityNamespace: settings.identity.namespace)
+            identityNamespace: settings.identity.namespace, identityClaims: settings.identity.claims)
     }
 
     /// Finds each route that cannot be, by a table for each of them.
@@ -117,8 +119,8 @@ enum Wiring {
             name: settings.name, pattern: try RoutePattern(settings.path),
             methods: settings.methods.map { Set($0.compactMap(HTTPRequest.Method.init(rawValue:))) },
             access: settings.access.access, issuers: settings.issuers.isEmpty ? nil : Set(settings.issuers),
-            tokenUses: Set(settings.tokenUses.map(\.tokenUse)), requirements: settings.requirements,
-            destination: .upstream(settings.upstream),
+            tokenUses: Set(settings.tokenUses.map(\.tokenUse)), tokenSources: settings.tokenSources,
+            requirements: settings.requirements, destination: .upstream(settings.upstream),
             forwardToken: settings.forwardToken, treatment: treatment(settings.treatment),
             crossOrigin: settings.crossOrigin.map { CrossOrigin($0, routeMethods: settings.methods) },
             webSocket: settings.webSocket.map {

@@ -56,7 +56,7 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
             return
         }
         phase = .open
-        exchange.webSocketOpened(head)
+        exchange.webSocketOpened(head, grant)
         // The client may have gone while it was told.
         guard case .open = phase else { return }
         lastActivity = .now()

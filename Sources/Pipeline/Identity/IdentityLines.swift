@@ -2,21 +2,34 @@
 ///
 /// The encoding of values is percent-encoded UTF-8 and can be undone by any URL decoder: every byte that is not
 /// visible ASCII is `%XX`, and so is `%` itself; a space stays inside a value and is encoded at its ends. In
-/// `Groups`, joined by `,`, a comma is encoded too; in `Scopes`, joined by a space, so is every space: split first,
-/// then decode. Claims that are absent or empty give no line.
+/// `Groups` and in headers of configured claims, joined by `,`, a comma is encoded too; in `Scopes`, joined by a space,
+/// so is every space: split first, then decode. Claims that are absent or empty give no line.
 package struct IdentityLines: Sendable {
     /// The most bytes one encoded value may have.
     package static let maximumValueLength = 4096
 
-    private let namespace: String
+    /// The most bytes all lines of one identity may have.
+    package static let maximumLength = 16 << 10
 
-    /// - Parameter namespace: the prefix of all names, a valid start of a header name.
-    package init(namespace: String = "X-Auth-") {
+    /// The headers' names behind the namespace.
+    static let names = [
+        "Subject", "Email", "Email-Verified", "Username", "Groups", "Scopes", "Issuer", "Client", "Token-Use",
+        "Expires",
+    ]
+
+    private let namespace: String
+    private let claims: [IdentityClaim]
+
+    /// - Parameters:
+    ///   - namespace: the prefix of all names, a valid start of a header name.
+    ///   - claims: what else is told, under names of its own.
+    package init(namespace: String = "X-Auth-", claims: [IdentityClaim] = []) {
         self.namespace = namespace
+        self.claims = claims
     }
 
-    /// The lines, each ended by CR LF. Throws rather than leave out or shorten what the backend decides by.
-    package func lines(for identity: Identity) throws(IdentityFault) -> [UInt8] {
+    /// The lines, each ended by CR LF; `payload` is the token's. Throws rather than leave out or shorten what the backend decides by.
+    package func lines(for identity: Identity, payload: JSONObject = [:]) throws(IdentityFault) -> [UInt8] {
         guard !identity.subject.isEmpty else { throw .emptySubject }
         var lines: [UInt8] = []
         lines.reserveCapacity(512)
@@ -32,20 +45,25 @@ package struct IdentityLines: Sendable {
         try append("Client", Self.encoded(identity.clientID), to: &lines)
         try append("Token-Use", Array(identity.tokenUse.rawValue.utf8), to: &lines)
         try append("Expires", Array(String(identity.expires).utf8), to: &lines)
+        for claim in claims { try append(header: claim.header, claim.encodedValue(in: payload), to: &lines) }
         return lines
     }
 
     private func append(_ name: String, _ value: [UInt8], to lines: inout [UInt8]) throws(IdentityFault) {
+        try append(header: namespace + name, value, to: &lines)
+    }
+
+    private func append(header: String, _ value: [UInt8], to lines: inout [UInt8]) throws(IdentityFault) {
         guard !value.isEmpty else { return }
-        guard value.count <= Self.maximumValueLength else { throw .tooLarge(header: namespace + name) }
-        lines.append(contentsOf: namespace.utf8)
-        lines.append(contentsOf: name.utf8)
+        guard value.count <= Self.maximumValueLength else { throw .tooLarge(header: header) }
+        lines.append(contentsOf: header.utf8)
         lines.append(contentsOf: ": ".utf8)
         lines.append(contentsOf: value)
         lines.append(contentsOf: "\r\n".utf8)
+        guard lines.count <= Self.maximumLength else { throw .tooLarge(header: header) }
     }
 
-    private static func joined(_ values: [String], by separator: UInt8) -> [UInt8] {
+    static func joined(_ values: [String], by separator: UInt8) -> [UInt8] {
         var result: [UInt8] = []
         for value in values where !value.isEmpty {
             if !result.isEmpty { result.append(separator) }

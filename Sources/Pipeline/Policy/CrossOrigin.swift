@@ -94,7 +94,7 @@ package struct CrossOrigin: Sendable, Equatable {
         return origins.isEmpty || origins.count == 1 && allows(origins[0])
     }
 
-    private func allows(_ origin: String) -> Bool {
+    func allows(_ origin: String) -> Bool {
         switch origins {
         case .any: true
         case .listed(let listed): listed.contains { $0.hasSameBytes(as: origin) }

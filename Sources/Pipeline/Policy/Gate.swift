@@ -59,17 +59,19 @@ package struct Gate: Sendable {
 
     package init(
         routes: RouteTable, verifier: TokenVerifier, cognito: CognitoGuard = CognitoGuard(),
-        identityNamespace: String = "X-Auth-"
+        identityNamespace: String = "X-Auth-", identityClaims: [IdentityClaim] = []
     ) {
         self.routes = routes
         self.verifier = verifier
         self.cognito = cognito
         var numbers = RequirementNumbers()
         self.rules = routes.routes.map { route in
-            RouteRule(route, identityNamespace: identityNamespace, numbers: &numbers)
+            RouteRule(
+                route, identityNamespace: identityNamespace, identityHeaders: identityClaims.map(\.header),
+                numbers: &numbers)
         }
         self.requirements = numbers.all
-        self.identity = IdentityLines(namespace: identityNamespace)
+        self.identity = IdentityLines(namespace: identityNamespace, claims: identityClaims)
     }
 
     /// Decides about a request.
@@ -117,19 +119,19 @@ package struct Gate: Sendable {
     ) -> Decision {
         let rule = rules[index]
         guard rule.access != .public else { return pass(request, path, rule, index, context, nil) }
-        switch BearerToken(of: request) {
-        case .repeated:
-            return .refuse(Refusal(.badRequest, reason: "repeated-authorization"), routeIndex: index)
+        switch rule.presentedToken(of: request, scheme: context.scheme) {
+        case .refused(let refusal):
+            return .refuse(refusal, routeIndex: index)
         case .none:
             guard rule.access == .optional else { return .refuse(.tokenMissing(), routeIndex: index) }
             return pass(request, path, rule, index, context, nil)
-        case .value(let value, let prefix):
+        case .value(let value, let prefix, let source):
             switch verify(value, prefix, rule.acceptance, context, cache, keySets) {
             case .entry(let entry):
                 if let refusal = rule.requirement?.refusal(of: entry, path: path, now: context.now) {
                     return .refuse(refusal, routeIndex: index)
                 }
-                return pass(request, path, rule, index, context, entry)
+                return pass(request, path, rule, index, context, entry, source)
             case .refuse(let refusal): return .refuse(refusal, routeIndex: index)
             case .needsKeys(let issuerIndex, let keyID): return .needsKeys(issuerIndex: issuerIndex, keyID: keyID)
             }
@@ -172,7 +174,7 @@ package struct Gate: Sendable {
         _ value: String, _ verified: VerifiedToken, _ cache: TokenCache, _ context: RequestContext
     ) -> Verification {
         do {
-            let lines = try identity.lines(for: Identity(verified))
+            let lines = try identity.lines(for: Identity(verified), payload: verified.claims)
             guard
                 let entry = cache.insert(value, verified, extra: lines, extraBytes: lines.count, now: context.now)
             else { return .refuse(Self.refusal(.badSignature)) }
@@ -194,12 +196,14 @@ package struct Gate: Sendable {
 
     private func pass(
         _ request: HTTPRequest, _ path: RequestPath, _ rule: RouteRule, _ index: Int, _ context: RequestContext,
-        _ entry: TokenCache.Entry?
+        _ entry: TokenCache.Entry?, _ source: PresentedToken.Source = .authorization
     ) -> Decision {
         var webSocket: WebSocketGrant?
         switch WebSocketOpening(request, hasBody: context.hasBody, rule: rule, token: entry?.token) {
         case .none: break
-        case .granted(let grant): webSocket = grant
+        case .granted(var grant):
+            if source == .webSocketProtocol { grant.acceptedProtocol = rule.tokenSources?.webSocketProtocol }
+            webSocket = grant
         case .refused(let refusal): return .refuse(refusal, routeIndex: index)
         }
         switch rule.destination {
@@ -222,11 +226,18 @@ package struct Gate: Sendable {
                     return .refuse(.path(error), routeIndex: index)
                 }
             }
+            var replaced: [HTTPField.Name] = []
+            if let sources = rule.tokenSources {
+                let replacement = sources.replacement(
+                    in: request, keepsCookie: rule.forwardToken && source == .cookie, inbound: rule.inbound)
+                replaced = replacement.names
+                lines.append(contentsOf: replacement.lines)
+            }
             return .forward(
                 Permit(
                     request: request, target: target, routeIndex: index, rule: rule, lines: lines,
                     subject: entry?.token.subject, dropsAuthorization: entry != nil && !rule.forwardToken,
-                    webSocket: webSocket))
+                    replaced: replaced, webSocket: webSocket))
         }
     }
 }

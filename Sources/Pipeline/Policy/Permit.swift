@@ -19,10 +19,12 @@ package struct Permit: ~Copyable {
     private let rule: RouteRule
     private let connectionOptions: [String]
     private let dropsAuthorization: Bool
+    /// Fields whose place is taken by ``lines``, or by nothing.
+    private let replaced: [HTTPField.Name]
 
     init(
         request: HTTPRequest, target: String, routeIndex: Int, rule: RouteRule, lines: [UInt8], subject: String?,
-        dropsAuthorization: Bool, webSocket: WebSocketGrant? = nil
+        dropsAuthorization: Bool, replaced: [HTTPField.Name] = [], webSocket: WebSocketGrant? = nil
     ) {
         self.request = request
         self.target = target
@@ -33,6 +35,7 @@ package struct Permit: ~Copyable {
         self.rule = rule
         self.connectionOptions = rule.inbound.connectionOptions(of: request.headerFields)
         self.dropsAuthorization = dropsAuthorization
+        self.replaced = replaced
     }
 
     /// Whether a field of the client's reaches the backend. Framing fields never do: they are written anew.
@@ -41,6 +44,7 @@ package struct Permit: ~Copyable {
         // Written anew as well, being the gateway's own over HTTP/2.
         if webSocket != nil, field.name == .secWebSocketKey { return false }
         if dropsAuthorization, field.name == .authorization { return false }
+        if !replaced.isEmpty, replaced.contains(field.name) { return false }
         return rule.inbound.passes(field, connectionOptions: connectionOptions)
     }
 }

@@ -13,6 +13,8 @@ package final class RouteRule: Sendable {
     let webSocket: WebSocketPolicy?
     let access: Access
     let acceptance: TokenAcceptance
+    /// Where its tokens may come from besides `Authorization`; nil for nowhere.
+    let tokenSources: TokenSources?
     /// What a verified token must be besides; nil for nothing.
     let requirement: RouteRequirement?
     /// Whether `Authorization` is passed on after it was verified.
@@ -20,7 +22,10 @@ package final class RouteRule: Sendable {
     /// A field that the route sets or removes is removed in every spelling.
     let inbound: InboundFields
 
-    init(_ route: Route, identityNamespace: String, numbers: inout RequirementNumbers) {
+    /// - Parameter identityHeaders: names of headers that the gateway sets, inside the namespace or not.
+    init(
+        _ route: Route, identityNamespace: String, identityHeaders: [String], numbers: inout RequirementNumbers
+    ) {
         name = route.name
         destination = route.destination
         treatment = route.treatment
@@ -28,10 +33,12 @@ package final class RouteRule: Sendable {
         webSocket = route.webSocket
         access = route.access
         acceptance = TokenAcceptance(issuers: route.issuers, tokenUses: route.tokenUses)
+        tokenSources = route.tokenSources
         requirement = RouteRequirement(route, numbers: &numbers)
         forwardToken = route.forwardToken
         inbound = InboundFields(
-            namespace: identityNamespace, alsoSet: route.treatment?.requestHeaders.removed ?? [])
+            namespace: identityNamespace,
+            alsoSet: identityHeaders + (route.treatment?.requestHeaders.removed ?? []))
     }
 
     /// A backend's trailers as a client that asked for them gets them; nil where nothing is left.

@@ -29,6 +29,8 @@ package struct Route: Sendable, Equatable {
     /// The configured names of the issuers whose tokens count; nil for all.
     package var issuers: Set<String>?
     package var tokenUses: Set<TokenUse>
+    /// Where the token may come from besides `Authorization`; nil for nowhere.
+    package var tokenSources: TokenSources?
     /// What a verified token must be besides; nil for nothing.
     package var requirements: Requirements?
     package var destination: Destination
@@ -48,6 +50,7 @@ package struct Route: Sendable, Equatable {
         access: Access,
         issuers: Set<String>? = nil,
         tokenUses: Set<TokenUse> = [.access],
+        tokenSources: TokenSources? = nil,
         requirements: Requirements? = nil,
         destination: Destination,
         forwardToken: Bool = false,
@@ -61,6 +64,7 @@ package struct Route: Sendable, Equatable {
         self.access = access
         self.issuers = issuers
         self.tokenUses = tokenUses
+        self.tokenSources = tokenSources
         self.requirements = requirements
         self.destination = destination
         self.forwardToken = forwardToken

@@ -20,6 +20,9 @@ package struct WebSocketGrant: Sendable, Equatable {
     /// The first second since 1970 at which it must not go on; nil: no token opened it, or the route lets it stay.
     package let endsAt: Int64?
     package let idleTimeout: Duration
+    /// The subprotocol to answer where the backend chooses none: the one behind which the client sent its token, since
+    /// some browsers give up where none of theirs is chosen.
+    package internal(set) var acceptedProtocol: String?
 }
 
 /// What a request asks for, beside the answer to it.

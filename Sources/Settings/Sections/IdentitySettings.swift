@@ -1,13 +1,41 @@
+package import Pipeline
+
 /// How the backend is told who the caller is.
 package struct IdentitySettings: Sendable {
     /// What the names of the identity headers begin with, such as `X-Auth-`. A client's headers that begin with it
     /// are removed.
     package var namespace: String
+    /// Claims that have headers beside those that every token's identity has.
+    package var claims: [IdentityClaim]
 }
 
 extension IdentitySettings {
     init(reading keys: SettingsMapping) {
         namespace = keys.value("namespace", .headerNamespace, default: "X-Auth-")
+        claims = Self.claims(keys, namespace: namespace)
+    }
+
+    /// So many headers a backend can be told claims in.
+    private static let maximumClaims = 32
+
+    private static func claims(_ keys: SettingsMapping, namespace: String) -> [IdentityClaim] {
+        var claims: [IdentityClaim] = []
+        for (name, entry) in keys.optional("claims")?.entries() ?? [] {
+            if IdentityClaim.isReserved(name, identityNamespace: namespace) {
+                entry.fault("this header has another use; choose another name")
+            }
+            if claims.contains(where: { IdentityClaim.isSameHeader($0.header, name) }) {
+                entry.fault("is given more than once, as backends read names")
+            }
+            if let claim = entry.readClaimPath() { claims.append(IdentityClaim(header: name, claim: claim)) }
+        }
+        if claims.count > maximumClaims { keys.fault("claims", "must not hold more than \(maximumClaims)") }
+        return claims
+    }
+
+    /// Whether the gateway sets this header on every request of a caller it knows.
+    func sets(_ header: String) -> Bool {
+        claims.contains { IdentityClaim.isSameHeader($0.header, header) }
     }
 }
 

@@ -23,6 +23,8 @@ package struct RouteSettings: Sendable {
     package var issuers: [String]
     /// Empty on a public route, else at least one.
     package var tokenUses: [TokenUseSetting]
+    /// Where the token may come from besides `Authorization`; nil for nowhere.
+    package var tokenSources: TokenSources?
     /// What a verified token must be besides; nil for nothing.
     package var requirements: Requirements?
     /// The upstream's name.
@@ -37,20 +39,20 @@ package struct RouteSettings: Sendable {
 }
 
 extension RouteSettings {
-    static func all(of file: SettingsMapping, known: KnownNames, namespace: String) -> [RouteSettings] {
+    static func all(of file: SettingsMapping, known: KnownNames, identity: IdentitySettings) -> [RouteSettings] {
         guard let node = file.required("routes"), let elements = node.elements(expected: "routes") else { return [] }
         if elements.isEmpty { node.fault("must hold at least one route") }
         var routes: [(route: RouteSettings, node: SettingsNode, isNamed: Bool)] = []
         for element in elements {
             let read = element.section { keys in
-                Self(reading: keys, known: known, namespace: namespace).map { ($0, keys.has("name")) }
+                Self(reading: keys, known: known, identity: identity).map { ($0, keys.has("name")) }
             }
             if let found = read.flatMap({ $0 }) { routes.append((found.0, element, found.1)) }
         }
         return named(routes)
     }
 
-    private init?(reading keys: SettingsMapping, known: KnownNames, namespace: String) {
+    private init?(reading keys: SettingsMapping, known: KnownNames, identity: IdentitySettings) {
         let name = keys.value("name", .text)
         let path = keys.required("path", .routePath)
         let methods = keys.list("methods", .method, of: "methods")
@@ -66,18 +68,20 @@ extension RouteSettings {
         }
         let upstream = keys.required("upstream", .reference(to: "upstream", among: known.upstreams))
         let forwardToken = keys.value("forward_token", .boolean, default: false)
-        let treatment = RouteTreatmentSettings(reading: keys, path: path, namespace: namespace)
+        let treatment = RouteTreatmentSettings(reading: keys, path: path, identity: identity)
         let crossOrigin = keys.optional("cors")?.section(CrossOriginSettings.init(reading:)) ?? nil
         let crossing = treatment.responseHeaders.names.first { $0.lowercased().hasPrefix("access-control-") }
         if let crossing, keys.has("cors") {
             keys.fault("response_headers", "must not name \(crossing): on a route with cors that is the gateway's own")
         }
         let webSocket = WebSocketSettings.of(keys, access: access, methods: methods)
+        let tokenSources = TokenSources.of(keys, access: access, hasWebSocket: webSocket != nil)
         guard let path, let upstream else { return nil }
         self.init(
             name: name ?? path, path: path, methods: methods, access: access, issuers: issuers,
-            tokenUses: tokenUses, requirements: requirements, upstream: upstream, forwardToken: forwardToken, treatment: treatment,
-            crossOrigin: crossOrigin, webSocket: webSocket, place: keys.node.place)
+            tokenUses: tokenUses, tokenSources: tokenSources, requirements: requirements, upstream: upstream,
+            forwardToken: forwardToken, treatment: treatment, crossOrigin: crossOrigin, webSocket: webSocket,
+            place: keys.node.place)
     }
 
     private static func issuers(of keys: SettingsMapping, access: AccessSetting, known: KnownNames) -> [String] {

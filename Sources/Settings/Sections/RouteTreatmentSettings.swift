@@ -12,13 +12,13 @@ package struct RouteTreatmentSettings: Sendable {
     package var responseHeaders: HeaderRuleSettings
 
     /// - Parameter path: the route's, nil where it is faulty.
-    init(reading keys: SettingsMapping, path: String?, namespace: String) {
+    init(reading keys: SettingsMapping, path: String?, identity: IdentitySettings) {
         bodyLimit = keys.value("body_limit", .size(0...(1 << 40)), default: 0)
         stripPrefix = keys.value("strip_prefix", .pathPrefix)
         addPrefix = keys.value("add_prefix", .pathPrefix)
         timeouts = keys.optional("timeouts")?.section(RouteTimeoutSettings.init(reading:)) ?? RouteTimeoutSettings()
         requestHeaders = HeaderRuleSettings(keys.optional("request_headers")) { name in
-            HeaderRules.isReserved(request: name, identityNamespace: namespace)
+            HeaderRules.isReserved(request: name, identityNamespace: identity.namespace) || identity.sets(name)
         }
         responseHeaders = HeaderRuleSettings(keys.optional("response_headers"), isReserved: HeaderRules.isReserved)
         if let stripPrefix, let path, path != stripPrefix, !path.hasPrefix(stripPrefix + "/") {

@@ -16,7 +16,7 @@ extension GatewaySettings {
         signIn = file.section("sign_in") { SignInSettings(reading: $0, known: known) }
         directCognito = DirectCognitoSettings(of: file)
         identity = file.section("identity", IdentitySettings.init(reading:))
-        routes = RouteSettings.all(of: file, known: known, namespace: identity.namespace)
+        routes = RouteSettings.all(of: file, known: known, identity: identity)
         limits = file.section("limits", LimitSettings.init(reading:))
         drainTimeout = file.value("drain_timeout", .duration(.zero ... .seconds(3600)), default: .seconds(30))
         logging = file.section("logging", LoggingSettings.init(reading:))

@@ -1,0 +1,42 @@
+/// A claim that the backend is told in a header of its own.
+package struct IdentityClaim: Sendable, Hashable {
+    /// The header's whole name.
+    package let header: String
+    package let claim: ClaimPath
+
+    package init(header: String, claim: ClaimPath) {
+        self.header = header
+        self.claim = claim
+    }
+
+    /// The claim in the encoding of ``IdentityLines``; empty where there is nothing to tell.
+    ///
+    /// A list is joined by `,`. A comma is encoded also where the claim is a single text, so that no text can be taken
+    /// for a list. Numbers and booleans are as JSON has them, objects and lists in lists are their JSON text.
+    func encodedValue(in claims: JSONObject) -> [UInt8] {
+        guard let value = claim.value(in: claims) else { return [] }
+        let elements = value.arrayValue ?? [value]
+        return IdentityLines.joined(elements.map(Self.text), by: UInt8(ascii: ","))
+    }
+
+    private static func text(_ value: JSON) -> String {
+        switch value {
+        case .null: ""
+        case .string(let text): text
+        case .bool, .number, .array, .object: String(decoding: value.encoded(), as: UTF8.self)
+        }
+    }
+
+    /// Whether a header of this name can't tell a claim: the gateway has another use for it, or requests do.
+    package static func isReserved(_ header: String, identityNamespace: String) -> Bool {
+        let name = HeaderNames.normalised(header)
+        let namespace = HeaderNames.normalised(identityNamespace)
+        return HeaderNames.isRemoved(name) || HeaderNames.isProtected(name) || name.hasPrefix("sec-")
+            || IdentityLines.names.contains { name == namespace + HeaderNames.normalised($0) }
+    }
+
+    /// Whether two headers are one to backends that turn names into variables.
+    package static func isSameHeader(_ one: String, _ other: String) -> Bool {
+        HeaderNames.normalised(one) == HeaderNames.normalised(other)
+    }
+}

@@ -1,0 +1,57 @@
+internal import HTTPTypes
+
+/// Whether a request that a browser adds its cookies to was made by a page that may make it, and not by another one in
+/// the user's name (CSRF).
+struct SameOrigin {
+    private let request: HTTPRequest
+    private let scheme: String
+    private let crossOrigin: CrossOrigin?
+    private static let secFetchSite = HTTPField.Name("Sec-Fetch-Site")
+
+    /// - Parameters:
+    ///   - scheme: the one the request came by.
+    ///   - crossOrigin: which other pages may call the route with the browser's cookies.
+    init(_ request: HTTPRequest, scheme: String, _ crossOrigin: CrossOrigin?) {
+        self.request = request
+        self.scheme = scheme
+        self.crossOrigin = crossOrigin
+    }
+
+    /// Any page can have a browser GET anything, but not read what comes. What changes something, and a WebSocket, whose
+    /// opening looks like a GET but can be read, must be asked for by a page of the same origin, or of one that the
+    /// route's CORS settings name for requests with credentials.
+    var mayUseCookie: Bool {
+        isSafe || isSameOrigin || isAllowedOrigin
+    }
+
+    /// RFC 9110 §9.2.1.
+    private var isSafe: Bool {
+        guard request.extendedConnectProtocol == nil else { return false }
+        return request.method == .get || request.method == .head || request.method == .options
+    }
+
+    /// By the browser's own word (Fetch Metadata, 2.3), or by `Origin` where it gives none.
+    private var isSameOrigin: Bool {
+        let sites = Self.secFetchSite.map { request.headerFields[values: $0] } ?? []
+        guard sites.isEmpty else { return sites == ["same-origin"] }
+        guard let origin, let authority = request.authority else { return false }
+        return origin.hasSameBytes(as: Self.origin(scheme, authority))
+    }
+
+    private var isAllowedOrigin: Bool {
+        guard let origin, let crossOrigin else { return false }
+        return crossOrigin.credentials && crossOrigin.allows(origin)
+    }
+
+    private var origin: String? {
+        let origins = request.headerFields[values: .origin]
+        return origins.count == 1 ? origins[0] : nil
+    }
+
+    /// As browsers serialise it: without the scheme's usual port (RFC 6454 §6.2).
+    private static func origin(_ scheme: String, _ authority: String) -> String {
+        let usualPort = scheme == "https" ? ":443" : ":80"
+        let authority = authority.lowercased()
+        return "\(scheme)://" + (authority.hasSuffix(usualPort) ? authority.dropLast(usualPort.count) : authority[...])
+    }
+}

@@ -1,0 +1,98 @@
+internal import HTTPTypes
+
+/// Where a route takes its token from, besides `Authorization`. Never from the query, which ends up in logs.
+package struct TokenSources: Sendable, Equatable {
+    /// The name of a cookie whose value is the token.
+    package var cookie: String?
+    /// The WebSocket subprotocol behind which a client names its token as if it were one as well, since a page's script
+    /// can set no header: `Sec-WebSocket-Protocol: bearer, TOKEN`.
+    package var webSocketProtocol: String?
+
+    package init(cookie: String? = nil, webSocketProtocol: String? = nil) {
+        self.cookie = cookie
+        self.webSocketProtocol = webSocketProtocol
+    }
+
+    /// What goes to the backend in place of these fields of the client's.
+    struct Replacement {
+        var names: [HTTPField.Name] = []
+        var lines: [UInt8] = []
+    }
+
+    /// The token's cookie, or the token among the subprotocols, taken out; whatever else they hold goes on.
+    ///
+    /// - Parameter keepsCookie: the token came from it, and the route forwards tokens.
+    func replacement(in request: HTTPRequest, keepsCookie: Bool, inbound: InboundFields) -> Replacement {
+        var replacement = Replacement()
+        if let cookie, !keepsCookie {
+            let others = CookiePairs(of: request).others(than: cookie).joined(separator: "; ")
+            replacement.replace(HTTPField(name: .cookie, value: others), "Cookie", inbound)
+        }
+        if let webSocketProtocol {
+            let others = Subprotocols(of: request).others(than: webSocketProtocol).joined(separator: ", ")
+            replacement.replace(
+                HTTPField(name: .secWebSocketProtocol, value: others), "Sec-WebSocket-Protocol", inbound)
+        }
+        return replacement
+    }
+}
+
+extension TokenSources.Replacement {
+    /// A route's own rules may have taken the field away, or set it to something else.
+    fileprivate mutating func replace(_ field: HTTPField, _ name: String, _ inbound: InboundFields) {
+        names.append(field.name)
+        guard !field.value.isEmpty, inbound.passes(field, connectionOptions: []) else { return }
+        lines.append(contentsOf: "\(name): \(field.value)\r\n".utf8)
+    }
+}
+
+/// The token that a request shows a route.
+enum PresentedToken {
+    enum Source {
+        case authorization, cookie, webSocketProtocol
+    }
+
+    case none
+    /// As ``BearerToken/value(_:prefix:)``.
+    case value(String, prefix: Int, Source)
+    case refused(Refusal)
+}
+
+extension RouteRule {
+    /// Finds the token where the route takes it from. What a client chose to send for this request, `Authorization` or
+    /// a subprotocol, goes before a cookie, which browsers send by themselves.
+    func presentedToken(of request: HTTPRequest, scheme: String) -> PresentedToken {
+        var authorization = PresentedToken.none
+        switch BearerToken(of: request) {
+        case .repeated: return .refused(Refusal(.badRequest, reason: "repeated-authorization"))
+        case .none: break
+        case .value(let value, let prefix): authorization = .value(value, prefix: prefix, .authorization)
+        }
+        guard let tokenSources else { return authorization }
+        return presentedToken(of: request, authorization, from: tokenSources, scheme: scheme)
+    }
+
+    private func presentedToken(
+        of request: HTTPRequest, _ authorization: PresentedToken, from sources: TokenSources, scheme: String
+    ) -> PresentedToken {
+        var chosen = authorization
+        if let name = sources.webSocketProtocol, request.extendedConnectProtocol != nil {
+            let tokens = Subprotocols(of: request).tokens(behind: name)
+            if let token = tokens.first {
+                guard tokens.count == 1, case .none = chosen else { return .refused(Self.repeated) }
+                chosen = .value(token, prefix: 0, .webSocketProtocol)
+            }
+        }
+        guard case .none = chosen, let name = sources.cookie else { return chosen }
+        let values = CookiePairs(of: request).values(of: name)
+        guard values.count < 2 else { return .refused(Self.repeated) }
+        // What is left where a cookie was emptied to end a session.
+        guard let value = values.first, !value.isEmpty else { return .none }
+        guard SameOrigin(request, scheme: scheme, crossOrigin).mayUseCookie else {
+            return .refused(Refusal(.accessDenied, reason: "cross-site-request"))
+        }
+        return .value(value, prefix: 0, .cookie)
+    }
+
+    private static let repeated = Refusal(.badRequest, reason: "repeated-token")
+}
