@@ -48,7 +48,8 @@ struct GateTokenSourcesTests {
 
     /// `TOKEN` in a value stands for the token.
     func result(
-        _ path: String, _ fields: [(String, String)], method: HTTPRequest.Method = .get, wants: String? = nil
+        _ path: String, _ fields: [(String, String)], method: HTTPRequest.Method = .get, wants: String? = nil,
+        cache: TokenCache = TokenCache()
     ) throws -> Result {
         let fields = fields.map { ($0.0, $0.1.split(separator: "TOKEN", omittingEmptySubsequences: false)) }.map {
             ($0.0, $0.1.joined(separator: token))
@@ -59,7 +60,7 @@ struct GateTokenSourcesTests {
         let context = RequestContext(
             peer: GateFixture.peer, scheme: "https", requestID: "id-1", trace: trace, now: VerifyFixture.now,
             hasBody: method == .connect)
-        switch gate.decide(request, context, cache: TokenCache(), keySets: [tokens.keySet]) {
+        switch gate.decide(request, context, cache: cache, keySets: [tokens.keySet]) {
         case .forward(let permit):
             var passed = request.headerFields.filter { permit.passes($0) }.map {
                 "\($0.name.canonicalName): \($0.value)"
@@ -138,6 +139,17 @@ struct GateTokenSourcesTests {
         #expect(try result("/forwarding", [("Cookie", "session=TOKEN")]) == Self.passed("cookie: session=TOKEN"))
         let both = [("Authorization", "Bearer TOKEN"), ("Cookie", "session=x; a=1")]
         #expect(try result("/forwarding", both) == Self.passed("authorization: Bearer TOKEN", "cookie: a=1"))
+    }
+
+    @Test("What is remembered of an Authorization field is no token elsewhere")
+    func fieldValueInCookie() throws {
+        let cache = TokenCache()
+        #expect(try result("/cookie", [("Authorization", "Bearer TOKEN")], cache: cache) == Self.passed())
+        let malformed = Result.refused(401, "malformed-token")
+        #expect(try result("/cookie", [("Cookie", "session=Bearer TOKEN")], cache: cache) == malformed)
+        let offer = [("Sec-WebSocket-Protocol", "bearer, Bearer TOKEN"), ("Sec-WebSocket-Version", "13")]
+        #expect(try result("/socket", offer, method: .connect, wants: "websocket", cache: cache) == malformed)
+        #expect(cache.count == 1)
     }
 
     // MARK: Other sites' pages

@@ -210,21 +210,12 @@ package struct Gate: Sendable {
         case .endpoint(let number):
             return .endpoint(number, routeIndex: index, entry?.token)
         case .upstream:
-            var lines: [UInt8] = []
-            lines.reserveCapacity(320 + (entry?.extra.count ?? 0))
-            ForwardedLines(
-                peer: context.peer, scheme: context.scheme, authority: request.authority,
-                requestID: context.requestID, trace: context.trace
-            ).append(to: &lines)
-            if let entry { lines.append(contentsOf: entry.extra) }
+            var lines = lines(request, rule, context, entry)
             var target = path.target
-            if let treatment = rule.treatment {
-                lines.append(contentsOf: treatment.requestHeaders.lines)
-                do throws(PathFault) {
-                    if let rewrite = treatment.rewrite { target = try rewrite.apply(to: path) }
-                } catch {
-                    return .refuse(.path(error), routeIndex: index)
-                }
+            do throws(PathFault) {
+                if let rewrite = rule.treatment?.rewrite { target = try rewrite.apply(to: path) }
+            } catch {
+                return .refuse(.path(error), routeIndex: index)
             }
             var replaced: [HTTPField.Name] = []
             if let sources = rule.tokenSources {
@@ -239,5 +230,19 @@ package struct Gate: Sendable {
                     subject: entry?.token.subject, dropsAuthorization: entry != nil && !rule.forwardToken,
                     replaced: replaced, webSocket: webSocket))
         }
+    }
+
+    private func lines(
+        _ request: HTTPRequest, _ rule: RouteRule, _ context: RequestContext, _ entry: TokenCache.Entry?
+    ) -> [UInt8] {
+        var lines: [UInt8] = []
+        lines.reserveCapacity(320 + (entry?.extra.count ?? 0))
+        ForwardedLines(
+            peer: context.peer, scheme: context.scheme, authority: request.authority,
+            requestID: context.requestID, trace: context.trace
+        ).append(to: &lines)
+        if let entry { lines.append(contentsOf: entry.extra) }
+        if let treatment = rule.treatment { lines.append(contentsOf: treatment.requestHeaders.lines) }
+        return lines
     }
 }

@@ -69,7 +69,12 @@ extension RouteRule {
         case .value(let value, let prefix): authorization = .value(value, prefix: prefix, .authorization)
         }
         guard let tokenSources else { return authorization }
-        return presentedToken(of: request, authorization, from: tokenSources, scheme: scheme)
+        let presented = presentedToken(of: request, authorization, from: tokenSources, scheme: scheme)
+        // `Bearer TOKEN` is what a verified token is remembered by where it comes in `Authorization`.
+        if case .value(let value, prefix: 0, _) = presented, value.utf8.contains(UInt8(ascii: " ")) {
+            return .refused(.tokenInvalid(reason: RejectReason.malformedToken.rawValue))
+        }
+        return presented
     }
 
     private func presentedToken(
