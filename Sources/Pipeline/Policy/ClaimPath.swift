@@ -16,6 +16,7 @@ package struct ClaimPath: Sendable, Hashable {
             guard let next = found[name] else { return nil }
             found = next
         }
-        return found == .null ? nil : found
+        // A bare `nil` would be JSON's null here.
+        return found == .null ? Optional.none : found
     }
 }

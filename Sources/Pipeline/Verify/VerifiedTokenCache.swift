@@ -178,5 +178,3 @@ package final class VerifiedTokenCache<Extra> {
         if older != Self.none { slots[older].newer = newer } else { oldest = newer }
     }
 }
-
-extension VerifiedTokenCache.Entry: Sendable where Extra: Sendable {}
