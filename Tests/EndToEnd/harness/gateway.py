@@ -154,7 +154,12 @@ def gateway_config(
             "token_uses": ["access", "id"],
         }
     }
-    recorder = {"url": recorder_url, "connect_timeout": "2s", "first_byte_timeout": "1s", "idle_timeout": "30s"}
+    recorder = {
+        "url": recorder_url,
+        "connect_timeout": "2s",
+        "first_byte_timeout": f"{PATIENCE}s",
+        "idle_timeout": "30s",
+    }
     upstreams = {"recorder": recorder, "down": {"url": f"http://127.0.0.1:{free_port()}"}}
     routes = [
         {"name": "public", "path": "/recorded/public/**", "access": "public", "upstream": "recorder"},
