@@ -102,7 +102,8 @@ let package = Package(
         .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", httpTypes, nio("NIOCore")], swiftSettings: strict),
         .testTarget(
             name: "PipelineTests", dependencies: ["Pipeline", "Cryptography", httpTypes], swiftSettings: strict),
-        .testTarget(name: "SettingsTests", dependencies: ["Settings", "Cryptography"], swiftSettings: strict),
+        .testTarget(
+            name: "SettingsTests", dependencies: ["Settings", "Pipeline", "Cryptography"], swiftSettings: strict),
         .testTarget(
             name: "ListenerTests",
             dependencies: [

@@ -49,6 +49,9 @@ package final class CurlConnection: CurlTransfer {
     private var isDrained = false
     /// The end, or an error, waits behind the bytes that are there, and is announced only once.
     private var sawHangUp = false
+    /// What TLS did not take. A record has been made of its beginning already, so OpenSSL wants the very same bytes
+    /// again, at the same place in memory (SSL_write(3)): held here, whatever becomes of the sender's own buffer.
+    private var refused: ByteBuffer?
 
     /// libcurl caps a receive at its buffer's size, by default this many bytes: fewer were all there were,
     /// whatever was asked for.
@@ -103,14 +106,21 @@ package final class CurlConnection: CurlTransfer {
     /// Hands bytes to libcurl.
     ///
     /// - Returns: how many were taken; none means that ``CurlConnectionDelegate/connectionIsWritable()`` will be
-    ///   called, and that the same bytes must then be sent again.
+    ///   called, and that the same bytes must then be sent again, with or without others behind them.
     package func send(_ bytes: ByteBuffer) throws(CurlFailure) -> Int {
         guard isOpen else { throw CurlFailure(CURLE_SEND_ERROR) }
         var sent = 0
-        let result = bytes.withUnsafeReadableBytes { bytes in
+        let offered = refused ?? bytes
+        let result = offered.withUnsafeReadableBytes { bytes in
             curl_easy_send(easy.handle, bytes.baseAddress, bytes.count, &sent)
         }
-        if result == CURLE_AGAIN { return 0 }
+        if result == CURLE_AGAIN {
+            if isTLS { refused = offered }
+            return 0
+        }
+        refused = nil
+        // What the other side said before it closed is to be looked for, announced or not.
+        if result != CURLE_OK { isDrained = false }
         try result.check()
         return sent
     }

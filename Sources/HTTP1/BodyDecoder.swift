@@ -1,11 +1,12 @@
+package import HTTPTypes
 package import NIOCore
 
 /// Takes one message's body out of a connection's bytes, as far as they have arrived.
 package struct BodyDecoder: Sendable {
     package enum Part: Equatable, Sendable {
         case data(ByteBuffer)
-        /// The body is complete. Trailer fields were checked; they are dropped, which RFC 9110 §6.5.1 allows,
-        /// so that nothing in them can be taken for a header field.
+        /// The body is complete. ``BodyDecoder/trailers`` has the trailer fields, apart from the header fields, so that
+        /// none is taken for one; they may as well be dropped (RFC 9110 §6.5.1).
         case end
     }
 
@@ -24,6 +25,8 @@ package struct BodyDecoder: Sendable {
     private static let trailerLimit = 8 << 10
 
     private var state: State
+    /// Those that came, once the body is complete; checked, without Transfer-Encoding and Host.
+    package private(set) var trailers: HTTPFields?
 
     package init(_ framing: BodyFraming) {
         state =
@@ -62,7 +65,7 @@ package struct BodyDecoder: Sendable {
                 guard try chunkDataEnd(&buffer) else { return nil }
                 state = .chunkSize
             case .trailers:
-                guard try trailers(&buffer) else { return nil }
+                guard try takeTrailers(&buffer) else { return nil }
                 state = .ended
             }
         }
@@ -140,16 +143,18 @@ package struct BodyDecoder: Sendable {
     }
 
     /// Reads one trailer line after the other until the empty one (RFC 9112 §7.1.2).
-    private func trailers(_ buffer: inout ByteBuffer) throws(HTTP1Fault) -> Bool {
-        let outcome: Result<Int?, HTTP1Fault> = unsafe buffer.withUnsafeReadableBytes { bytes in
+    private mutating func takeTrailers(_ buffer: inout ByteBuffer) throws(HTTP1Fault) -> Bool {
+        let outcome: Result<(length: Int, fields: HTTPFields?)?, HTTP1Fault> = unsafe buffer.withUnsafeReadableBytes {
+            bytes in
             Result { () throws(HTTP1Fault) in
                 var start = 0
                 while let feed = unsafe Grammar.firstLineFeed(in: bytes, from: start) {
                     guard feed > start, unsafe bytes[feed - 1] == Grammar.carriageReturn, feed <= Self.trailerLimit
                     else { throw .malformedChunk }
                     if feed - 1 == start {
-                        _ = try unsafe FieldLines(parsing: UnsafeRawBufferPointer(rebasing: bytes[..<start]))
-                        return feed + 1
+                        guard start > 0 else { return (feed + 1, nil) }
+                        let lines = try unsafe FieldLines(parsing: UnsafeRawBufferPointer(rebasing: bytes[..<start]))
+                        return (feed + 1, lines.fields)
                     }
                     start = feed + 1
                 }
@@ -157,8 +162,9 @@ package struct BodyDecoder: Sendable {
                 return nil
             }
         }
-        guard let length = try outcome.get() else { return false }
-        buffer.moveReaderIndex(forwardBy: length)
+        guard let section = try outcome.get() else { return false }
+        buffer.moveReaderIndex(forwardBy: section.length)
+        trailers = section.fields
         return true
     }
 }

@@ -5,9 +5,8 @@ internal import NIOHTTPTypes
 /// Passes requests to the service and responses back, for HTTP/1.1 connections and HTTP/2 streams alike: it
 /// speaks swift-http-types on both sides.
 final class ExchangeHandler: ChannelDuplexHandler {
-    typealias InboundIn = HTTPRequestPart
+    typealias InboundIn = Never
     typealias OutboundIn = Never
-    typealias OutboundOut = HTTPResponsePart
 
     private enum State {
         case idle
@@ -19,9 +18,10 @@ final class ExchangeHandler: ChannelDuplexHandler {
     }
 
     private let service: any RequestService
+    private let codec: any MessageCodec
+    private let peer: String
     private let isStream: Bool
     private var context: ChannelHandlerContext?
-    private var peer = ""
     private var state = State.idle
     private var exchange: UInt64 = 0
     private var responseIsOpen = false
@@ -30,16 +30,21 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private var bodyIsPaused = false
     private var readIsPending = false
 
-    /// - Parameter isStream: whether it serves one of several streams of a connection, which is counted elsewhere.
-    init(_ service: any RequestService, isStream: Bool = false) {
+    /// - Parameters:
+    ///   - codec: the handler below this one.
+    ///   - peer: the client's address.
+    ///   - isStream: whether it serves one of several streams of a connection, which is counted elsewhere.
+    init(_ service: any RequestService, codec: any MessageCodec, peer: String, isStream: Bool = false) {
         self.service = service
+        self.codec = codec
+        self.peer = peer
         self.isStream = isStream
+        codec.exchanges = self
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         isWritable = context.channel.isWritable
-        peer = context.channel.remoteAddress?.ipAddress ?? "unix"
         if !isStream { service.connectionOpened() }
     }
 
@@ -51,8 +56,9 @@ final class ExchangeHandler: ChannelDuplexHandler {
 
     // MARK: Requests
 
-    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        switch unwrapInboundIn(data) {
+    /// Takes a part of a request.
+    func receive(_ part: HTTPRequestPart) {
+        switch part {
         case .head(let head):
             state = .head(head)
         case .body(let body):
@@ -118,8 +124,8 @@ final class ExchangeHandler: ChannelDuplexHandler {
     /// - Returns: whether the client keeps up with what has been written; if not, the sink hears when it does.
     @discardableResult
     func write(_ part: HTTPResponsePart, of exchange: UInt64) -> Bool {
-        guard exchange == self.exchange, responseIsOpen, let context else { return true }
-        context.write(wrapOutboundOut(part), promise: nil)
+        guard exchange == self.exchange, responseIsOpen else { return true }
+        codec.write(part)
         return isWritable
     }
 
@@ -128,12 +134,13 @@ final class ExchangeHandler: ChannelDuplexHandler {
         context?.flush()
     }
 
-    func end(_ exchange: UInt64) {
+    func end(_ exchange: UInt64, trailers: HTTPFields? = nil) {
         guard exchange == self.exchange, responseIsOpen, let context else { return }
         responseIsOpen = false
         state = .answered
         bodyIsPaused = false
-        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        codec.write(.end(trailers))
+        context.flush()
         releaseRead()
     }
 
@@ -176,8 +183,9 @@ final class ExchangeHandler: ChannelDuplexHandler {
         }
         state = .answered
         let (head, body) = service.refuse(fault, peer: peer)
-        context.write(wrapOutboundOut(.head(head)), promise: nil)
-        context.write(wrapOutboundOut(.body(body)), promise: nil)
-        context.writeAndFlush(wrapOutboundOut(.end(nil)), promise: nil)
+        codec.write(.head(head))
+        codec.write(.body(body))
+        codec.write(.end(nil))
+        context.flush()
     }
 }

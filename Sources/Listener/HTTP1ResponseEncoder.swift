@@ -86,16 +86,20 @@ struct HTTP1ResponseEncoder {
         }
     }
 
-    /// Writes what ends the body.
+    /// Writes what ends the body: for a chunked one with its trailers, which others have no place for.
     ///
     /// - Returns: false when the body is shorter than announced, so that only closing tells the client.
-    mutating func writeEnd(to buffer: inout ByteBuffer) -> Bool {
+    mutating func writeEnd(trailers: HTTPFields? = nil, to buffer: inout ByteBuffer) -> Bool {
         defer { body = .none }
         switch body {
         case .none, .untilClose: return true
         case .sized(let left): return left == 0
         case .chunked:
-            buffer.writeStaticString("0\r\n\r\n")
+            buffer.writeStaticString("0\r\n")
+            if let trailers {
+                for field in trailers { buffer.writeFieldLine(field) }
+            }
+            buffer.writeStaticString("\r\n")
             return true
         }
     }

@@ -8,10 +8,9 @@ internal import NIOHTTPTypes
 /// It is the project's own and not SwiftNIO's, for two reasons measured on this data path: a strict reading
 /// needs the raw bytes (SwiftNIO's parser takes bare line feeds and folded lines), and building
 /// swift-http-types values straight from them saves a conversion for each message.
-final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
+final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnection {
     typealias InboundIn = ByteBuffer
-    typealias InboundOut = HTTPRequestPart
-    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundIn = Never
     typealias OutboundOut = ByteBuffer
 
     enum Reading {
@@ -47,6 +46,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     /// Whether the client's bytes are awaited. They are not while the service wants no more of a body.
     private var isReading = false
     var context: ChannelHandlerContext?
+    var exchanges: ExchangeHandler?
     /// A tunnel has been told to close.
     var hasToldTunnel = false
     /// The client has ended its half of a tunnel.
@@ -79,6 +79,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
     func handlerRemoved(context: ChannelHandlerContext) {
         connections.remove(self)
         self.context = nil
+        exchanges = nil
     }
 
     // MARK: Requests
@@ -147,7 +148,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
                 return false
             case .data(let data):
                 outstanding?.continueIsDue = false
-                context.fireChannelRead(wrapInboundOut(.body(data)))
+                exchanges?.receive(.body(data))
             case .end:
                 endRequest(context)
             }
@@ -172,12 +173,12 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
         if head.framing == .none {
             reading = .head
             outstanding?.requestIsComplete = true
-            context.fireChannelRead(wrapInboundOut(.head(head.request)))
-            context.fireChannelRead(wrapInboundOut(.end(nil)))
+            exchanges?.receive(.head(head.request))
+            exchanges?.receive(.end(nil))
         } else {
             reading = .body(BodyDecoder(head.framing))
             deadline = connections.now + settings.bodyIdleTimeout
-            context.fireChannelRead(wrapInboundOut(.head(head.request)))
+            exchanges?.receive(.head(head.request))
         }
     }
 
@@ -185,7 +186,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
         reading = .head
         deadline = .distantFuture
         outstanding?.requestIsComplete = true
-        context.fireChannelRead(wrapInboundOut(.end(nil)))
+        exchanges?.receive(.end(nil))
     }
 
     /// Nothing on this connection can be trusted any more: answer if that is still possible, and close.
@@ -234,15 +235,15 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
 
     // MARK: Responses
 
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        switch unwrapOutboundIn(data) {
+    func write(_ part: HTTPResponsePart) {
+        guard let context else { return }
+        switch part {
         case .head(let head):
             writeHead(head)
             if head.status == .switchingProtocols { beginTunnel(context) }
         case .body(let body): writeBody(body, context)
-        case .end: writeEnd(context)
+        case .end(let trailers): writeEnd(trailers, context)
         }
-        promise?.succeed()
     }
 
     private func writeHead(_ head: HTTPResponse) {
@@ -294,9 +295,9 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, TimedConnection {
         context.flush()
     }
 
-    private func writeEnd(_ context: ChannelHandlerContext) {
+    private func writeEnd(_ trailers: HTTPFields?, _ context: ChannelHandlerContext) {
         guard let current = outstanding else { return }
-        let isWhole = encoder.writeEnd(to: &output)
+        let isWhole = encoder.writeEnd(trailers: trailers, to: &output)
         writeOutput(context)
         guard isWhole else {
             context.close(promise: nil)

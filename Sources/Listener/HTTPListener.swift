@@ -46,9 +46,8 @@ package final class HTTPListener: Sendable {
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(.autoRead, value: accepts)
             .serverChannelInitializer { channel in
-                // Without descriptors to accept with, accepting pauses; else it would be tried without end.
                 channel.eventLoop.makeCompletedFuture {
-                    try channel.pipeline.syncOperations.addHandler(AcceptBackoffHandler())
+                    try channel.pipeline.syncOperations.addHandler(AcceptPauseHandler())
                 }
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
@@ -57,6 +56,8 @@ package final class HTTPListener: Sendable {
                 let isAdmitted = open.admit(channel, limit: settings.connections)
                 return channel.eventLoop.makeCompletedFuture {
                     guard isAdmitted else {
+                        service(channel.eventLoop).refuseConnection(
+                            .limit, peer: channel.remoteAddress?.ipAddress ?? "unknown")
                         guard settings.tls == nil else { throw ChannelError.eof }
                         return try channel.pipeline.syncOperations.addHandler(TurnAwayHandler())
                     }

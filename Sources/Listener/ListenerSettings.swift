@@ -1,11 +1,14 @@
 package import HTTP1
 package import NIOCore
+package import Pipeline
 
 /// What a listener allows a client, and for how long it waits for one.
 package struct ListenerSettings: Sendable {
     package var host: String
     package var port: Int
     package var head: HeadLimits
+    /// For a PROXY header, and then for a TLS handshake.
+    package var handshakeTimeout: TimeAmount
     /// From a request's first byte to the end of its head.
     package var headTimeout: TimeAmount
     /// Between two parts of a request's body.
@@ -14,23 +17,29 @@ package struct ListenerSettings: Sendable {
     package var keepAliveTimeout: TimeAmount
     /// Connections open at once; one more is told 503 and closed.
     package var connections: Int
+    /// Peers whose connections begin with a PROXY header, which says who the client is.
+    package var proxies: [IPNetwork]
     /// Nil: the listener speaks without TLS.
     package var tls: ListenerTLS?
-    /// Whether HTTP/2 is spoken: negotiated over TLS, else with clients that begin with its preface.
-    package var http2: Bool
+    /// Nil: only HTTP/1.1 is spoken. Else HTTP/2 as well: negotiated over TLS, else with clients that begin with its
+    /// preface.
+    package var http2: HTTP2Limits?
 
     package init(
-        host: String, port: Int, head: HeadLimits = HeadLimits(), headTimeout: TimeAmount = .seconds(10),
+        host: String, port: Int, head: HeadLimits = HeadLimits(),
+        handshakeTimeout: TimeAmount = .seconds(10), headTimeout: TimeAmount = .seconds(10),
         bodyIdleTimeout: TimeAmount = .seconds(30), keepAliveTimeout: TimeAmount = .seconds(75),
-        connections: Int = 10_000, tls: ListenerTLS? = nil, http2: Bool = false
+        connections: Int = 10_000, proxies: [IPNetwork] = [], tls: ListenerTLS? = nil, http2: HTTP2Limits? = nil
     ) {
         self.host = host
         self.port = port
         self.head = head
+        self.handshakeTimeout = handshakeTimeout
         self.headTimeout = headTimeout
         self.bodyIdleTimeout = bodyIdleTimeout
         self.keepAliveTimeout = keepAliveTimeout
         self.connections = connections
+        self.proxies = proxies
         self.tls = tls
         self.http2 = http2
     }

@@ -37,7 +37,7 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
         // A handshake is owed at once; a plain connection may be opened ahead of its first request.
-        nextDeadline = connections.now + (isTLS ? settings.headTimeout : settings.keepAliveTimeout)
+        nextDeadline = connections.now + (isTLS ? settings.handshakeTimeout : settings.keepAliveTimeout)
         connections.insert(self)
     }
 

@@ -14,9 +14,18 @@ package enum RequestBody: Equatable, Sendable {
 package struct InboundRequest {
     package var head: HTTPRequest
     package var body: RequestBody
-    /// The address of the peer of the connection, without port.
+    /// The client's address, without port: the connection's peer, or who a trusted proxy says that it serves.
     package var peer: String
     package var receivedAt: NIODeadline
+}
+
+/// Why a connection was not let in.
+package enum ConnectionRefusal: String, CaseIterable, Sendable {
+    /// The listener has as many as it may.
+    case limit = "connection-limit"
+    /// A proxy's connection did not begin with a PROXY header that can be believed.
+    case proxyHeaderMalformed = "proxy-header-malformed"
+    case proxyHeaderTimeout = "proxy-header-timeout"
 }
 
 /// Answers requests on one event loop.
@@ -26,6 +35,9 @@ package protocol RequestService: AnyObject {
 
     /// The response to bytes that never became a request. Writes the log line of it.
     func refuse(_ fault: ListenerFault, peer: String) -> (HTTPResponse, ByteBuffer)
+
+    /// A connection was closed before it could carry a request.
+    func refuseConnection(_ refusal: ConnectionRefusal, peer: String)
 
     /// A connection was accepted or has gone.
     func connectionOpened()
@@ -90,8 +102,9 @@ package struct ResponseBodyWriter: ~Copyable {
         self.stream = ResponseStream(handler, exchange: exchange)
     }
 
-    package consuming func end() {
-        stream.handler.end(stream.exchange)
+    /// - Parameter trailers: are dropped where the response's framing has no place for them.
+    package consuming func end(trailers: HTTPFields? = nil) {
+        stream.handler.end(stream.exchange, trailers: trailers)
     }
 
     /// Ends the connection, so that the client sees an error and not a clean end.

@@ -11,6 +11,8 @@ package struct ForwardedRequest {
     let isHead: Bool
     /// RFC 9110 §9.2.2.
     let isIdempotent: Bool
+    /// The client said that it takes a response's trailers.
+    let takesTrailers: Bool
     /// What the answer to an upgrade must match; nil where none is asked for.
     let webSocketKey: String?
 
@@ -31,7 +33,7 @@ package struct ForwardedRequest {
             default: false
             }
         buffer.clear(minimumCapacity: 1024)
-        Self.write(permit, framing, webSocketKey: self.webSocketKey, to: &buffer)
+        takesTrailers = Self.write(permit, framing, webSocketKey: self.webSocketKey, to: &buffer)
         self.head = buffer
     }
 
@@ -47,18 +49,26 @@ package struct ForwardedRequest {
         permit.webSocket == nil ? permit.request.method : .get
     }
 
+    /// - Returns: ``takesTrailers``.
     private static func write(
         _ permit: borrowing Permit, _ framing: BodyFraming, webSocketKey: String?, to head: inout ByteBuffer
-    ) {
+    ) -> Bool {
+        var takesTrailers = false
         head.writeString(method(permit).rawValue)
         head.writeStaticString(" ")
         head.writeString(permit.target)
         head.writeStaticString(" HTTP/1.1\r\nHost: ")
         head.writeString(permit.request.authority ?? "")
         head.writeStaticString("\r\n")
-        for field in permit.request.headerFields where permit.passes(field) {
-            head.writeFieldLine(field)
+        for field in permit.request.headerFields {
+            if permit.passes(field) {
+                head.writeFieldLine(field)
+            } else if field.name == .te, webSocketKey == nil, field.value.namesTrailers {
+                takesTrailers = true
+            }
         }
+        // RFC 9110 §10.1.4: TE is for one connection, and says so.
+        if takesTrailers { head.writeStaticString("TE: trailers\r\nConnection: TE\r\n") }
         if let webSocketKey {
             head.writeStaticString("Connection: Upgrade\r\nUpgrade: websocket\r\nSec-WebSocket-Key: ")
             head.writeString(webSocketKey)
@@ -79,9 +89,17 @@ package struct ForwardedRequest {
         }
         head.writeBytes(permit.lines)
         head.writeStaticString("\r\n")
+        return takesTrailers
     }
 
     private static func expectsContent(_ method: HTTPRequest.Method) -> Bool {
         method == .post || method == .put || method == .patch
+    }
+}
+
+extension String {
+    /// Whether `trailers` is among the members of a TE field (RFC 9110 §10.1.4). It has no parameters.
+    fileprivate var namesTrailers: Bool {
+        split(separator: ",").contains { $0.filter { $0 != " " && $0 != "\t" }.lowercased() == "trailers" }
     }
 }

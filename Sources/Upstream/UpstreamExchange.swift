@@ -9,7 +9,8 @@ package protocol UpstreamResponseReceiver: AnyObject {
     func upstreamSent(_ body: ByteBuffer)
     /// Nothing more for now: what was sent on can be flushed.
     func upstreamPaused()
-    func upstreamFinished()
+    /// - Parameter trailers: as the backend sent them; nil also where the client takes none.
+    func upstreamFinished(trailers: HTTPFields?)
     /// There will be no (further) response. After ``upstreamResponded(_:)`` the response is broken off.
     func upstreamFailed(_ fault: UpstreamFault)
     /// More of the request's body can be taken.
@@ -376,6 +377,6 @@ package final class UpstreamExchange {
     private func complete(reuse: Bool) {
         let receiver = receiver
         finish(reuse: reuse)
-        receiver?.upstreamFinished()
+        receiver?.upstreamFinished(trailers: request.takesTrailers ? bodyDecoder.trailers : nil)
     }
 }

@@ -181,6 +181,31 @@ def test_health_checks_take_a_server_out_and_bring_it_back(balanced, servers):
     assert servers[0].requests_to("/recorded/public/x")
 
 
+def test_readiness_ends_when_checks_leave_no_upstream_a_server(start_gateway, servers, issuer):
+    def checked(*backends) -> dict:
+        health = {"path": "/health", "interval": "100ms", "healthy_after": 1, "unhealthy_after": 1}
+        return {"url": ..., "servers": [{"url": backend.url} for backend in backends], "health": health}
+
+    upstreams = {"recorder": checked(servers[0], servers[1]), "down": checked(servers[2])}
+    gateway = start_gateway({"upstreams": upstreams})
+    wait_until(lambda: gateway.admin("/readyz") == (200, "ready\n"), "readiness")
+
+    def told(status: int, text: str) -> None:
+        wait_until(lambda: gateway.admin("/readyz") == (status, text), text)
+        assert gateway.metric("gatehouse_ready") == (1 if status == 200 else 0)
+
+    # One server of two, and one upstream of two, is no reason to send nobody here any more.
+    servers[0].on("/health", answer(500))
+    servers[2].on("/health", answer(500))
+    told(200, "ready\nupstream down: no healthy server\n")
+    servers[1].on("/health", answer(500))
+    told(503, "no upstream has a healthy server\nupstream recorder: no healthy server\nupstream down: no healthy server\n")
+    servers[0].on("/health", answer(200))
+    told(200, "ready\nupstream down: no healthy server\n")
+    servers[2].on("/health", answer(200))
+    told(200, "ready\n")
+
+
 def test_beyond_connections_and_line_the_answer_is_503_at_once(balanced, servers):
     servers[0].on("/recorded/public/long", silence)
     gateway = balanced(
@@ -268,6 +293,42 @@ def test_a_prefix_is_taken_off_and_put_before(route, own_recorder, strip, add, t
 def test_a_prefix_that_is_not_there_in_plain_bytes_is_refused(route, own_recorder, target):
     gateway = route(strip_prefix="/changed")
     assert raw.exchange(gateway.port, "GET", target).status in (400, 404)
+    assert not own_recorder.requests
+
+
+@pytest.mark.parametrize("add", [None, "/v2"])
+@pytest.mark.parametrize(
+    "target, sent",
+    [
+        # Whoever resolves it stays below the route, and with it below what is put before.
+        ("/changed/x/..", "/x/.."),
+        ("/changed/x/.", "/x/."),
+        ("/changed/y/x/..", "/y/x/.."),
+        ("/changed/x/..?q", "/x/..?q"),
+        # Whoever resolves it leaves the route.
+        ("/changed/..", None),
+        ("/changed/..?q", None),
+        ("/changed/%2e%2e", None),
+        ("/changed/.%2E", None),
+        ("/changed/..;x", None),
+        ("/changed/../y", None),
+        ("/changed/x/../y", None),
+    ],
+)
+def test_final_dots_behind_a_prefix_are_sent_exactly_or_refused(route, own_recorder, add, target, sent):
+    gateway = route(strip_prefix="/changed", **({"add_prefix": add} if add else {}))
+    status = raw.exchange(gateway.port, "GET", target).status
+    if sent:
+        assert status == 200
+        assert own_recorder.requests[-1].target == (add or "") + sent
+    else:
+        assert status in (400, 404)
+        assert not own_recorder.requests
+
+
+def test_a_final_dot_that_is_all_that_is_left_is_refused(route, own_recorder):
+    gateway = route(strip_prefix="/changed")
+    assert raw.exchange(gateway.port, "GET", "/changed/.").status == 400
     assert not own_recorder.requests
 
 

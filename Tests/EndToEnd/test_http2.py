@@ -352,8 +352,16 @@ def rapid_reset(stream: int) -> bytes:
         (frame(h2raw.HEADERS, h2raw.END_HEADERS, 1, h2raw.block(request("POST", PATH))), frame(h2raw.DATA, 0, 1)),
         (frame(h2raw.HEADERS, 0, 1, h2raw.block(request())), frame(h2raw.CONTINUATION, 0, 1, h2raw.block([("x-a", "b")]))),
         (frame(h2raw.HEADERS, 0, 1, h2raw.block(request())), frame(h2raw.CONTINUATION, 0, 1)),
+        (b"", frame(h2raw.WINDOW_UPDATE, 0, 0, struct.pack("!I", 1))),
+        (
+            frame(h2raw.HEADERS, h2raw.END_HEADERS, 1, h2raw.block(request("POST", PATH))),
+            frame(h2raw.WINDOW_UPDATE, 0, 1, struct.pack("!I", 1)),
+        ),
     ],
-    ids=["PING", "SETTINGS", "PRIORITY", "empty DATA", "CONTINUATION", "empty CONTINUATION"],
+    ids=[
+        "PING", "SETTINGS", "PRIORITY", "empty DATA", "CONTINUATION", "empty CONTINUATION", "WINDOW_UPDATE",
+        "a stream's WINDOW_UPDATE",
+    ],
 )
 def test_a_flood_ends_its_connection_and_nothing_else(gateway, recorder, prelude, data):
     with H2Connection(gateway.port) as other, H2Connection(gateway.port) as connection:
@@ -361,6 +369,25 @@ def test_a_flood_ends_its_connection_and_nothing_else(gateway, recorder, prelude
         assert flood(connection, data, 100_000) != h2raw.NO_ERROR
         assert other.response(other.open(request("GET", PATH + "/other"))).status == 200
     assert gateway.process.exit_status is None
+
+
+def test_a_client_that_opens_its_window_in_small_steps_is_served(gateway, recorder):
+    recorder.on(PATH, answer(200, bytes(4_000_000)))
+    with H2Connection(gateway.port, auto_window=False) as connection:
+        for _ in range(3):
+            stream = connection.open(request())
+            taken = 0
+            while not connection.streams.setdefault(stream, h2raw.Stream()).ended:
+                assert connection.read(), f"closed with {[found.code for found in connection.goaways]}"
+                # As many steps as there may be: five for the stream and five for the connection, for each DATA frame.
+                for left in range(5, 0, -1):
+                    step = (len(connection.streams[stream].body) - taken) // left
+                    taken += step
+                    if step:
+                        for number in (0, stream):
+                            connection.send(frame(h2raw.WINDOW_UPDATE, 0, number, struct.pack("!I", step)))
+            assert connection.streams[stream].body == bytes(4_000_000)
+        assert connection.goaways == []
 
 
 def test_rapid_reset_ends_its_connection(gateway, recorder):

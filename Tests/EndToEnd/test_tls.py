@@ -182,7 +182,7 @@ def test_plain_http_on_a_tls_port_gets_no_answer(start_gateway, authority, own_r
 
 
 def test_a_client_that_never_ends_its_handshake_is_closed(start_gateway, authority):
-    gateway = start_gateway({**tls_listener(authority.issue("api.test")), "limits": {"header_timeout": "1s"}})
+    gateway = start_gateway({**tls_listener(authority.issue("api.test")), "limits": {"handshake_timeout": "1s"}})
     with raw.RawConnection(gateway.port) as connection:
         connection.send(b"\x16\x03\x01")
         assert connection.is_closed_by_peer()

@@ -340,6 +340,21 @@ def test_no_time_out_applies_but_the_tunnels_own(gateway, own_recorder):
         assert client.exactly(4) == b"pong"
 
 
+def test_a_tunnel_outlives_reloads_that_take_its_route_and_upstream_out(gateway, own_recorder):
+    held = Held()
+    own_recorder.on(OPEN, held)
+    with Client(gateway.port) as client:
+        client.open(OPEN)
+        exchange = held.wait()
+        other = {"name": "other", "path": "/other", "access": "public", "upstream": "other"}
+        gateway.reload({"routes": [other], "upstreams": {"recorder": ..., "down": ..., "other": {"url": own_recorder.url}}})
+        gateway.reload({"limits": {"header_count": 90}})
+        client.send(b"ping")
+        wait_until(lambda: tunnelled(exchange) == b"ping", "the client's bytes")
+        exchange.send(b"pong")
+        assert client.exactly(4) == b"pong"
+
+
 def test_an_idle_tunnel_is_closed_with_4408(gateway, own_recorder):
     held = Held()
     target = "/recorded/brief/socket"

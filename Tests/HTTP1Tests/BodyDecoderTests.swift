@@ -1,3 +1,4 @@
+import HTTPTypes
 import NIOCore
 import Testing
 
@@ -42,6 +43,33 @@ private func decode(_ framing: BodyFraming, _ text: String, step: Int) throws(HT
             let (decoded, rest) = try #require(try decode(framing, text, step: step))
             #expect(decoded == body, "step \(step)")
             #expect(rest == left, "step \(step)")
+        }
+    }
+
+    static let trailerSections: [(String, [String]?)] = [
+        ("2\r\nhi\r\n0\r\nX-Sum: 1\r\nY:  z \r\n\r\nGET", ["X-Sum: 1", "Y: z"]),
+        ("2\r\nhi\r\n0\r\n\r\nX: y\r\n\r\n", nil),
+        ("0\r\nTransfer-Encoding: chunked\r\nHost: x\r\nX: y\r\n\r\n", ["X: y"]),
+    ]
+
+    @Test("Trailers are there once the body is complete, however its bytes are cut", arguments: trailerSections)
+    func trailers(text: String, expected: [String]?) throws {
+        for step in [1, 2, 5, 1000] {
+            var decoder = BodyDecoder(.chunked)
+            var buffer = ByteBuffer()
+            var rest = Array(text.utf8)[...]
+            var part: BodyDecoder.Part?
+            while part != .end, !rest.isEmpty {
+                buffer.writeBytes(rest.prefix(step))
+                rest = rest.dropFirst(step)
+                while let next = try decoder.next(from: &buffer) {
+                    part = next
+                    if next == .end { break }
+                    #expect(decoder.trailers == nil)
+                }
+            }
+            #expect(part == .end)
+            #expect(decoder.trailers?.map { "\($0.name): \($0.value)" } == expected, "step \(step)")
         }
     }
 

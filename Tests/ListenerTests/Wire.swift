@@ -21,9 +21,10 @@ final class Wire {
         self.service = service
         connections = ConnectionSet(eventLoop: loop)
         channel = EmbeddedChannel(loop: loop)
-        try channel.connect(to: SocketAddress(ipAddress: "203.0.113.7", port: 50_000)).wait()
+        try channel.connect(to: SocketAddress(ipAddress: "203.0.113.8", port: 50_000)).wait()
+        let codec = HTTP1ServerCodec(settings, scheme: "http", connections: connections)
         try channel.pipeline.syncOperations.addHandlers([
-            socket, HTTP1ServerCodec(settings, scheme: "http", connections: connections), ExchangeHandler(service),
+            socket, codec, ExchangeHandler(service, codec: codec, peer: "203.0.113.7"),
         ])
         channel.read()
     }
@@ -130,6 +131,7 @@ private final class Socket: ChannelOutboundHandler {
 final class ScriptedService: RequestService {
     private(set) var exchanges: [ScriptedExchange] = []
     private(set) var refused: [ListenerFault] = []
+    private(set) var refusedConnections: [ConnectionRefusal] = []
     private(set) var opened = 0
     private(set) var closed = 0
     private let onBegin: (ScriptedExchange) -> Void
@@ -155,6 +157,7 @@ final class ScriptedService: RequestService {
         )
     }
 
+    func refuseConnection(_ refusal: ConnectionRefusal, peer: String) { refusedConnections.append(refusal) }
     func connectionOpened() { opened += 1 }
     func connectionClosed() { closed += 1 }
 

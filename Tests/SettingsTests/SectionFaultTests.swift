@@ -76,6 +76,23 @@ struct SectionFaultTests {
         check(sample.yaml, value.expected)
     }
 
+    @Test(
+        "Who may read a response is said in one place",
+        arguments: [
+            ("{add: {Access-Control-Allow-Origin: '*'}}", "Access-Control-Allow-Origin"),
+            ("{add: {access-control-allow-headers: x}}", "access-control-allow-headers"),
+            ("{remove: [Server, Access-Control-Max-Age]}", "Access-Control-Max-Age"),
+        ])
+    func crossOriginHeaders(rules: String, name: String) {
+        var sample = Sample()
+        let route = "path: /api/**, upstream: api, response_headers: \(rules)"
+        sample.routes = "routes: [{\(route), cors: {origins: ['https://app.example']}}]"
+        check(sample.yaml, "routes[0].response_headers: must not name \(name)")
+        // Without the section it is the backend's matter, and a route may help it.
+        sample.routes = "routes: [{\(route)}]"
+        #expect(faults(sample.yaml) == [])
+    }
+
     @Test("A listener can't have the admin listener's default address")
     func adminDefault() {
         var sample = Sample()

@@ -52,7 +52,11 @@ final class Receiver: UpstreamResponseReceiver {
     func upstreamPaused() {}
     func upstreamWantsBody() { onWantsBody() }
 
-    func upstreamFinished() { end() }
+    private(set) var trailers: HTTPFields?
+    func upstreamFinished(trailers: HTTPFields?) {
+        self.trailers = trailers
+        end()
+    }
 
     func upstreamFailed(_ fault: UpstreamFault) {
         outcome.fault = fault

@@ -36,6 +36,7 @@ struct ForwardedRequestTests {
         /// Between the `Host` line and what the gateway adds.
         var lines = ""
         var isRepeatable = false
+        var takesTrailers = false
 
         var testDescription: String { "\(method) \(path) \(fields) \(framing)" }
     }
@@ -59,9 +60,14 @@ struct ForwardedRequestTests {
             lines: "Transfer-Encoding: chunked\r\n"),
         Row(
             fields: [
-                .accept: "*/*", .cookie: "a=b", .connection: "keep-alive", .te: "trailers", .upgrade: "h2c",
+                .accept: "*/*", .cookie: "a=b", .connection: "keep-alive", .te: "gzip", .upgrade: "h2c",
                 .expect: "100-continue", .userAgent: "x",
             ], lines: "Accept: */*\r\nCookie: a=b\r\nUser-Agent: x\r\n", isRepeatable: true),
+        // RFC 9110 §10.1.4: the gateway's own word to the backend, in its own words.
+        Row(
+            fields: [.te: "gzip;q=0.5, Trailers", .connection: "te, close", .accept: "*/*"],
+            lines: "Accept: */*\r\nTE: trailers\r\nConnection: TE\r\n", isRepeatable: true, takesTrailers: true),
+        Row(fields: [.te: "trailersx, x=trailers, trailers;q=1"], isRepeatable: true),
         Row(fields: [.authorization: "Bearer x"], lines: "Authorization: Bearer x\r\n", isRepeatable: true),
         Row(method: .get, framing: .length(3), lines: "Content-Length: 3\r\n"),
     ]
@@ -75,6 +81,7 @@ struct ForwardedRequestTests {
             String(buffer: request.head) == "\(row.method.rawValue) \(row.path) HTTP/1.1\r\n"
                 + "Host: api.example.com\r\n\(row.lines)\(Self.added)")
         #expect(request.isHead == (row.method == .head))
+        #expect(request.takesTrailers == row.takesTrailers)
         #expect((request.framing == .none && request.isIdempotent) == row.isRepeatable)
     }
 }

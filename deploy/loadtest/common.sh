@@ -46,8 +46,8 @@ need_gatehouse() {
     if [ -z "${GATEHOUSE_BINARY:-}" ]; then
         need_swift
         echo "building the release binary"
-        swift build -c release --product gatehouse >/dev/null </dev/null || fail "the build failed: swift build -c release"
-        GATEHOUSE_BINARY=$(swift build -c release --show-bin-path)/gatehouse
+        "${release_build[@]}" >/dev/null </dev/null || fail "the build failed: ${release_build[*]}"
+        GATEHOUSE_BINARY=$release_binary
     fi
     [ -x "$GATEHOUSE_BINARY" ] || fail "no program $GATEHOUSE_BINARY"
 }

@@ -29,17 +29,10 @@ final class AdminService: RequestService {
         switch path {
         case "/healthz": return Self.text(.ok, "ok\n")
         case "/metrics": return Self.text(.ok, metrics.render(), type: MetricsRegistry.contentType)
-        default: return readiness()
+        default:
+            let report = status.readiness
+            return Self.text(report.isReady ? .ok : .serviceUnavailable, report.text)
         }
-    }
-
-    /// Ready means: not draining, and able to verify tokens of every issuer.
-    private func readiness() -> (HTTPResponse, ByteBuffer) {
-        if status.isDraining { return Self.text(.serviceUnavailable, "draining\n") }
-        guard status.hasKeySets else {
-            return Self.text(.serviceUnavailable, "waiting for key sets\n")
-        }
-        return Self.text(.ok, "ready\n")
     }
 
     private static func text(
@@ -59,6 +52,7 @@ final class AdminService: RequestService {
         Self.refusal(Refusal(fault))
     }
 
+    func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {}
     func connectionOpened() {}
     func connectionClosed() {}
 }

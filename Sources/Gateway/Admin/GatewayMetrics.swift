@@ -1,4 +1,5 @@
 internal import HTTP1
+internal import Listener
 internal import Pipeline
 internal import Telemetry
 internal import Upstream
@@ -6,13 +7,14 @@ internal import Upstream
 /// The metrics of this gateway: labels that the settings name, and what is read when they are asked for.
 enum GatewayMetrics {
     static func registry(_ status: GatewayStatus) -> MetricsRegistry {
-        MetricsRegistry(labels: MetricsLabels(routes: [], upstreams: [], denialReasons: reasons)) { status.readings }
+        MetricsRegistry(labels: labels(routes: [], upstreams: [])) { status.readings }
     }
 
     static func labels(routes: [String], upstreams: [Upstream.UpstreamSettings]) -> MetricsLabels {
         MetricsLabels(
             routes: routes, upstreams: upstreams.map(\.name),
-            servers: upstreams.map { upstream in upstream.servers.map(\.name) }, denialReasons: reasons)
+            servers: upstreams.map { upstream in upstream.servers.map(\.name) }, denialReasons: reasons,
+            connectionRefusals: ConnectionRefusal.allCases.map(\.rawValue))
     }
 
     static func reading(_ service: KeySetService) -> MetricsReadings.KeySet {
@@ -27,7 +29,7 @@ enum GatewayMetrics {
         let gate = [
             "token-missing", "repeated-authorization", "no-route", "method-not-allowed", "keys-unavailable",
             "identity-too-large", "direct-cognito", "client-disconnected", "body-too-large", "request-timeout",
-            "cors-not-allowed", "websocket-handshake", "websocket-version", "websocket-not-served",
+            "cors-not-allowed", "overloaded", "websocket-handshake", "websocket-version", "websocket-not-served",
         ]
         let all =
             gate + WebSocketClose.all.map(\.reason) + UpstreamFault.reasons

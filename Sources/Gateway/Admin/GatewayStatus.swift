@@ -1,10 +1,13 @@
 internal import Synchronization
 internal import Telemetry
+internal import Upstream
 
 /// How the gateway fares as a whole, for readiness and metrics. Readable from anywhere.
 final class GatewayStatus: Sendable {
     private struct State {
         var keyServices: [KeySetService] = []
+        var upstreams: [ServedUpstream] = []
+        var checks: [ServerCheck] = []
         var accessLog: AccessLog?
         var reloads: MetricsReadings.Reloads
         var isDraining = false
@@ -22,6 +25,8 @@ final class GatewayStatus: Sendable {
         state.withLock {
             $0.keyServices = generation.plan.keyServices
             $0.accessLog = generation.accessLog
+            $0.upstreams = generation.plan.upstreams
+            $0.checks = generation.checks
         }
     }
 
@@ -37,15 +42,22 @@ final class GatewayStatus: Sendable {
 
     func beginDraining() { state.withLock { $0.isDraining = true } }
 
-    var isDraining: Bool { state.withLock { $0.isDraining } }
+    var readiness: ReadinessReport { Self.readiness(state.withLock { $0 }) }
 
-    /// Whether the tokens of every issuer can be verified.
-    var hasKeySets: Bool { state.withLock { $0.keyServices }.allSatisfy { $0.currentSet != nil } }
+    private static func readiness(_ state: State) -> ReadinessReport {
+        let checked = state.upstreams.filter { $0.settings.healthCheck != nil }
+        return ReadinessReport(
+            isDraining: state.isDraining, keySetsHeld: state.keyServices.map { $0.currentSet != nil },
+            upstreams: checked.map { upstream in
+                let checks = state.checks.filter { $0.upstreamName == upstream.settings.name }
+                return .init(name: upstream.settings.name, healthy: checks.map(\.isHealthy))
+            }, others: checked.count < state.upstreams.count)
+    }
 
     var readings: MetricsReadings {
         let state = state.withLock { $0 }
         return MetricsReadings(
             keySets: state.keyServices.map(GatewayMetrics.reading), reloads: state.reloads,
-            accessLogDropped: state.accessLog?.dropped ?? 0, isReady: !state.isDraining && hasKeySets)
+            accessLogDropped: state.accessLog?.dropped ?? 0, isReady: Self.readiness(state).isReady)
     }
 }

@@ -57,7 +57,8 @@ struct GenerationMaker: Sendable {
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
             accessLog: settings.logging.accessLog ? accessLog : nil,
-            tokenRules: TokenRules(settings, issuers: issuers))
+            tokenRules: TokenRules(settings, issuers: issuers), requestLimit: settings.limits.requests,
+            requestsInFlight: previous?.plan.requestsInFlight ?? RequestsInFlight())
         let labels = GatewayMetrics.labels(routes: gate.routes.routes.map(\.name), upstreams: upstreams)
         return Generation(
             settings: settings, plan: plan, metrics: metrics.successors(labels), listeners: listeners,

@@ -125,16 +125,16 @@ actor RunningGateway {
             let settings = try load()
             let changes = try await takeOver(settings)
             applied(settings)
-            status.reloaded(now: WallClock.seconds())
             logger.info("configuration reloaded", metadata: changes.metadata)
+            status.reloaded(now: WallClock.seconds())
         } catch is Draining {
             logger.notice("configuration not reloaded: the gateway is stopping")
         } catch {
-            status.reloadFailed()
             let faults = ReloadFaults.lines(of: error)
             for fault in faults { logger.error("configuration fault", metadata: ["fault": "\(fault)"]) }
             logger.error(
                 "configuration not reloaded; the one in use stays", metadata: ["faults": "\(faults.count)"])
+            status.reloadFailed()
         }
     }
 

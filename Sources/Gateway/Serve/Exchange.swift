@@ -77,6 +77,11 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         }
     }
 
+    /// The gateway has as many requests as it takes at once. Whatever is asked for is not looked at.
+    func turnAway() {
+        refuse(.retryLater(.serviceUnavailable, after: 1, reason: "overloaded"))
+    }
+
     private func lookUpKeys(_ issuerIndex: Int, _ keyID: String) {
         let keys = service.plan.keyServices[issuerIndex]
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
@@ -160,12 +165,12 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         stream?.flush()
     }
 
-    func upstreamFinished() {
+    func upstreamFinished(trailers: HTTPFields?) {
         let now = NIODeadline.now()
         log.upstreamEnded(at: now)
         state = .done
         record(at: now)
-        bodyWriter.take()?.end()
+        bodyWriter.take()?.end(trailers: trailers.flatMap { rule?.trailersForClient($0) })
     }
 
     func upstreamFailed(_ fault: UpstreamFault) {

@@ -54,6 +54,10 @@ final class LoopGateway: RequestService {
         current.refuse(fault, peer: peer)
     }
 
+    func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {
+        current.refuseConnection(refusal, peer: peer)
+    }
+
     func connectionOpened() { current.metrics.connectionOpened() }
     func connectionClosed() { current.metrics.connectionClosed() }
 }

@@ -88,8 +88,9 @@ final class LoopService {
     // MARK: Requests
 
     func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
+        let hasRoom = plan.requestsInFlight.begin(limit: plan.requestLimit)
         let exchange = Exchange(request, writer, service: self)
-        exchange.decide()
+        if hasRoom { exchange.decide() } else { exchange.turnAway() }
         return exchange
     }
 
@@ -98,6 +99,7 @@ final class LoopService {
         let now = WallClock.milliseconds()
         let requestID = makeRequestID(at: now)
         let (head, body) = refusal.answer(requestID: requestID)
+        _ = plan.requestsInFlight.begin(limit: .max)
         metrics.requestBegan()
         record(
             AccessRecord(
@@ -106,6 +108,18 @@ final class LoopService {
                 denialReason: refusal.reason),
             routeIndex: nil)
         return (head, body)
+    }
+
+    func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {
+        metrics.connectionRefused(refusal.rawValue)
+        // Anyone may come when there is no room. What trusted proxies get wrong is worth a line.
+        guard refusal != .limit else { return }
+        let now = WallClock.milliseconds()
+        recorder?.record(
+            AccessRecord(
+                time: now, requestID: makeRequestID(at: now), clientAddress: peer, method: "-", target: "-",
+                // What nginx logs where it closes without an answer; no response carries this status.
+                status: 444, bytesSent: 0, duration: 0, denialReason: refusal.rawValue))
     }
 
     // MARK: For exchanges
@@ -141,6 +155,7 @@ final class LoopService {
 
     /// Counts and logs a request that has ended.
     func record(_ record: consuming AccessRecord, routeIndex: Int?) {
+        plan.requestsInFlight.end()
         metrics.requestEnded(
             route: routeIndex, status: record.status, duration: record.duration,
             upstreamDuration: record.upstreamDuration)

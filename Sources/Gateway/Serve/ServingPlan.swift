@@ -25,6 +25,9 @@ struct ServingPlan: Sendable {
     /// Nil while it is switched off.
     var accessLog: AccessLog?
     var tokenRules: TokenRules
+    /// How many requests may be in flight, and what counts them: the same in all plans of a process.
+    var requestLimit: Int
+    let requestsInFlight: RequestsInFlight
 
     /// Where an upstream's servers begin among those of all, as metrics number them.
     func firstServer(of upstream: Int) -> Int {

@@ -97,9 +97,9 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
         exchange?.upstreamPaused()
     }
 
-    func upstreamFinished() {
+    func upstreamFinished(trailers: HTTPFields?) {
         switch phase {
-        case .declined: exchange?.upstreamFinished()
+        case .declined: exchange?.upstreamFinished(trailers: trailers)
         case .closing(let close): exchange?.webSocketEnded(close.reason)
         default: exchange?.webSocketEnded(nil)
         }

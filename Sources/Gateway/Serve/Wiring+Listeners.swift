@@ -44,8 +44,16 @@ extension Wiring {
             head: HeadLimits(
                 requestLine: limits.requestLineBytes, fieldLine: limits.headerLineBytes, head: limits.headerBytes,
                 fieldCount: limits.headerCount),
-            headTimeout: TimeAmount(limits.headerTimeout), bodyIdleTimeout: TimeAmount(limits.bodyIdleTimeout),
+            handshakeTimeout: TimeAmount(limits.handshakeTimeout), headTimeout: TimeAmount(limits.headerTimeout),
+            bodyIdleTimeout: TimeAmount(limits.bodyIdleTimeout),
             keepAliveTimeout: TimeAmount(limits.keepAliveTimeout),
-            connections: limits.connections, tls: tls, http2: listener.http2)
+            connections: limits.connections, proxies: listener.proxies, tls: tls,
+            http2: listener.http2 ? http2(limits.http2) : nil)
+    }
+
+    private static func http2(_ limits: HTTP2LimitSettings) -> HTTP2Limits {
+        HTTP2Limits(
+            streams: limits.streams, resets: limits.resets, resetWindow: TimeAmount(limits.resetWindow),
+            continuationFrames: limits.continuationFrames)
     }
 }

@@ -54,6 +54,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         nextDeadline = connections.now + settings.keepAliveTimeout
         connections.insert(self)
         service.connectionOpened()
+        frames.onFlood = { [unowned self] in endFlood() }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -61,6 +62,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         service.connectionClosed()
         self.context = nil
         frames.onData = nil
+        frames.onFlood = nil
     }
 
     // MARK: Streams
@@ -129,12 +131,20 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         end()
     }
 
+    private func endFlood() {
+        guard let context else { return }
+        goAway(lastStreamID, context, code: .enhanceYourCalm)
+        fail()
+    }
+
     // MARK: Ends
 
-    private func goAway(_ lastStreamID: HTTP2StreamID, _ context: ChannelHandlerContext) {
+    private func goAway(
+        _ lastStreamID: HTTP2StreamID, _ context: ChannelHandlerContext, code: NIOHTTP2.HTTP2ErrorCode = .noError
+    ) {
         let frame = HTTP2Frame(
             streamID: .rootStream,
-            payload: .goAway(lastStreamID: lastStreamID, errorCode: .noError, opaqueData: nil))
+            payload: .goAway(lastStreamID: lastStreamID, errorCode: code, opaqueData: nil))
         context.writeAndFlush(wrapOutboundOut(frame), promise: nil)
     }
 

@@ -2,6 +2,7 @@ internal import NIOCore
 
 /// Stands between the network and SwiftNIO's HTTP/2 handler and looks at the frames that are sent, since that
 /// handler tells nobody when it has given a connection up. From then on no byte of the client's reaches it.
+/// At what is received it looks for the one kind of flood that SwiftNIO does not.
 final class HTTP2FrameWatch: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias OutboundIn = IOData
@@ -13,16 +14,20 @@ final class HTTP2FrameWatch: ChannelDuplexHandler {
     var discardsInput = false
     /// Called with a stream's number when a part of its body is sent. Set while some stream waits for that.
     var onData: ((Int32) -> Void)?
+    /// Called when the client has sent more WINDOW_UPDATE frames than it has reason to.
+    var onFlood: (() -> Void)?
 
     /// Bytes left of the payload of the frame whose header was last seen.
     private var payloadLeft = 0
+    private var windowUpdates = HTTP2WindowUpdateBudget()
 
     private static let headerLength = 9
     private static let dataType: UInt8 = 0
     private static let goAwayType: UInt8 = 7
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        if !discardsInput { context.fireChannelRead(data) }
+        guard !discardsInput else { return }
+        if windowUpdates.take(unwrapInboundIn(data)) { context.fireChannelRead(data) } else { onFlood?() }
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
@@ -46,7 +51,9 @@ final class HTTP2FrameWatch: ChannelDuplexHandler {
             payloadLeft = Int(word >> 8)
             position += Self.headerLength
             switch UInt8(truncatingIfNeeded: word) {
-            case Self.dataType: onData?(stream)
+            case Self.dataType:
+                windowUpdates.dataFrameWasSent()
+                onData?(stream)
             case Self.goAwayType: connectionHasFailed = bytes.getInteger(at: position + 4, as: UInt32.self) != 0
             default: break
             }

@@ -1,18 +1,38 @@
 internal import HTTP1
-internal import NIOCore
+package import NIOCore
 internal import NIOHTTP2
+
+/// What a client may do on one HTTP/2 connection.
+package struct HTTP2Limits: Sendable {
+    /// Open at once.
+    package var streams: Int
+    /// Streams that the client resets, or brings the gateway to reset, within ``resetWindow``.
+    package var resets: Int
+    package var resetWindow: TimeAmount
+    /// In a row, for one header block.
+    package var continuationFrames: Int
+
+    package init(
+        streams: Int = 100, resets: Int = 200, resetWindow: TimeAmount = .seconds(30), continuationFrames: Int = 8
+    ) {
+        self.streams = streams
+        self.resets = resets
+        self.resetWindow = resetWindow
+        self.continuationFrames = continuationFrames
+    }
+}
 
 extension NIOHTTP2Handler.ConnectionConfiguration {
     /// What a client may do on one connection. Who does more gets GOAWAY with ENHANCE_YOUR_CALM.
-    static func listener(_ settings: ListenerSettings) -> Self {
+    static func listener(_ head: HeadLimits, _ limits: HTTP2Limits) -> Self {
         var configuration = Self()
         configuration.initialSettings = [
-            HTTP2Setting(parameter: .maxConcurrentStreams, value: 100),
-            HTTP2Setting(parameter: .maxHeaderListSize, value: settings.head.head),
+            HTTP2Setting(parameter: .maxConcurrentStreams, value: limits.streams),
+            HTTP2Setting(parameter: .maxHeaderListSize, value: head.head),
             // RFC 8441 §3: WebSockets may be opened on a stream.
             HTTP2Setting(parameter: .enableConnectProtocol, value: 1),
         ]
-        configuration.maximumSequentialContinuationFrames = 8
+        configuration.maximumSequentialContinuationFrames = limits.continuationFrames
         configuration.maximumSequentialEmptyDataFrames = 8
         // Answers to PING and SETTINGS that a client does not read.
         configuration.maximumBufferedControlFrames = 200
@@ -26,16 +46,16 @@ extension NIOHTTP2Handler.ConnectionConfiguration {
 }
 
 extension NIOHTTP2Handler.StreamConfiguration {
-    static var listener: Self {
+    static func listener(_ limits: HTTP2Limits) -> Self {
         var configuration = Self()
         configuration.targetWindowSize = 65_535
         configuration.outboundBufferSizeHighWatermark = 64 << 10
         configuration.outboundBufferSizeLowWatermark = 32 << 10
         // CVE-2023-44487, and CVE-2025-8671 for resets that the client provokes.
-        configuration.streamResetFrameRateLimit.maximumCount = 200
-        configuration.streamResetFrameRateLimit.windowLength = .seconds(30)
-        configuration.streamErrorRateLimit.maximumCount = 200
-        configuration.streamErrorRateLimit.windowLength = .seconds(30)
+        configuration.streamResetFrameRateLimit.maximumCount = limits.resets
+        configuration.streamResetFrameRateLimit.windowLength = limits.resetWindow
+        configuration.streamErrorRateLimit.maximumCount = limits.resets
+        configuration.streamErrorRateLimit.windowLength = limits.resetWindow
         return configuration
     }
 }

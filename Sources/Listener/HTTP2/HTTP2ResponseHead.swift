@@ -2,6 +2,14 @@ internal import HTTP1
 internal import HTTPTypes
 internal import NIOHPACK
 
+extension HPACKHeaders {
+    /// A response's trailers as a header list.
+    init(trailers: HTTPFields) {
+        self.init()
+        for field in trailers { add(name: field.name.canonicalName, value: field.value, indexing: .nonIndexable) }
+    }
+}
+
 /// The head of a response as a header list, and how much body it announces.
 struct HTTP2ResponseHead {
     let headers: HPACKHeaders

@@ -6,10 +6,9 @@ internal import NIOHTTP2
 internal import NIOHTTPTypes
 
 /// HTTP/2 on one stream: frames to request parts, response parts to frames.
-final class HTTP2StreamCodec: ChannelDuplexHandler, TimedConnection {
+final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnection {
     typealias InboundIn = HTTP2Frame.FramePayload
-    typealias InboundOut = HTTPRequestPart
-    typealias OutboundIn = HTTPResponsePart
+    typealias OutboundIn = Never
     typealias OutboundOut = HTTP2Frame.FramePayload
 
     private let settings: ListenerSettings
@@ -17,6 +16,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, TimedConnection {
     private let connection: HTTP2Connection
     private let connections: ConnectionSet
     private var context: ChannelHandlerContext?
+    var exchanges: ExchangeHandler?
     private var id = HTTP2StreamID.rootStream
 
     private var incoming = HTTP2IncomingBody()
@@ -64,6 +64,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, TimedConnection {
         connections.remove(self)
         connection.closed(id)
         self.context = nil
+        exchanges = nil
     }
 
     // MARK: Requests
@@ -122,7 +123,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, TimedConnection {
             held?.append(part)
             return
         }
-        context?.fireChannelRead(wrapInboundOut(part))
+        exchanges?.receive(part)
     }
 
     /// Lets the service have the request: all that came in one read with it has been seen.
@@ -131,7 +132,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, TimedConnection {
         // `content-length: 0` is believed when the stream has ended: no body may follow.
         guard !incoming.owesEmptyEnd else { return }
         held = nil
-        for part in parts { context.fireChannelRead(wrapInboundOut(part)) }
+        for part in parts { exchanges?.receive(part) }
         context.fireChannelReadComplete()
         // By now the service has seen the head, and has not refused the request.
         guard continueIsDue, !outgoing.hasBegun else { return }
@@ -170,15 +171,13 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, TimedConnection {
 
     // MARK: Responses
 
-    func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
-        if !isOver {
-            switch unwrapOutboundIn(data) {
-            case .head(let head): writeHead(head, context)
-            case .body(let body): writeBody(body, context)
-            case .end: writeEnd(context)
-            }
+    func write(_ part: HTTPResponsePart) {
+        guard !isOver, let context else { return }
+        switch part {
+        case .head(let head): writeHead(head, context)
+        case .body(let body): writeBody(body, context)
+        case .end(let trailers): writeEnd(trailers, context)
         }
-        promise?.succeed()
     }
 
     private func writeHead(_ head: HTTPResponse, _ context: ChannelHandlerContext) {
@@ -208,9 +207,13 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, TimedConnection {
         context.flush()
     }
 
-    private func writeEnd(_ context: ChannelHandlerContext) {
+    private func writeEnd(_ trailers: HTTPFields?, _ context: ChannelHandlerContext) {
         // A body shorter than was announced must not look like a whole one.
         guard outgoing.end() else { return reset(.internalError, context) }
+        if let trailers, outgoing.hasBody {
+            writeUnwritten(context)
+            unwritten = .headers(.init(headers: HPACKHeaders(trailers: trailers)))
+        }
         isTunnel = false
         setWriteDeadline()
         switch unwritten {

@@ -38,14 +38,14 @@ extension HTTP1ServerCodec {
         guard input.readableBytes > 0 else { return false }
         let bytes = input
         input = ByteBuffer()
-        context.fireChannelRead(wrapInboundOut(.body(bytes)))
+        exchanges?.receive(.body(bytes))
         return true
     }
 
     func userInboundEventTriggered(context: ChannelHandlerContext, event: Any) {
         if case .inputClosed? = event as? ChannelEvent, isTunnel {
             hasInputEnded = true
-            context.fireChannelRead(wrapInboundOut(.end(nil)))
+            exchanges?.receive(.end(nil))
         }
         context.fireUserInboundEventTriggered(event)
     }

@@ -1,3 +1,5 @@
+package import HTTPTypes
+
 /// What the gate needs to know of a route at each request. A class, so that it costs one reference count and not a copy
 /// of all its parts.
 package final class RouteRule: Sendable {
@@ -27,5 +29,10 @@ package final class RouteRule: Sendable {
         forwardToken = route.forwardToken
         inbound = InboundFields(
             namespace: identityNamespace, alsoSet: route.treatment?.requestHeaders.removed ?? [])
+    }
+
+    /// A backend's trailers as a client that asked for them gets them; nil where nothing is left.
+    package func trailersForClient(_ fields: HTTPFields) -> HTTPFields? {
+        TrailerFields.forClient(fields, inbound: inbound, rules: treatment?.responseHeaders)
     }
 }

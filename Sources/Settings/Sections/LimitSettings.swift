@@ -1,5 +1,7 @@
 /// What a client may take of the gateway's time and memory.
 package struct LimitSettings: Sendable {
+    /// For a PROXY header, and then for a TLS handshake.
+    package var handshakeTimeout: Duration
     /// From a request's first byte (or the connection's start) to the end of its head.
     package var headerTimeout: Duration
     /// Between two reads of a request's body.
@@ -17,10 +19,25 @@ package struct LimitSettings: Sendable {
     package var tokenBytes: Int
     /// Open connections of clients, all event loops together.
     package var connections: Int
+    /// Requests whose response has not ended, all event loops together; more are told 503 at once.
+    package var requests: Int
+    package var http2: HTTP2LimitSettings
+}
+
+/// What a client may do on one HTTP/2 connection.
+package struct HTTP2LimitSettings: Sendable {
+    /// Open at once.
+    package var streams: Int
+    /// Streams that the client resets, or brings the gateway to reset, within ``resetWindow``.
+    package var resets: Int
+    package var resetWindow: Duration
+    /// In a row, for one header block.
+    package var continuationFrames: Int
 }
 
 extension LimitSettings {
     init(reading keys: SettingsMapping) {
+        handshakeTimeout = keys.value("handshake_timeout", .wait, default: .seconds(10))
         headerTimeout = keys.value("header_timeout", .wait, default: .seconds(10))
         bodyIdleTimeout = keys.value("body_idle_timeout", .wait, default: .seconds(30))
         keepAliveTimeout = keys.value("keep_alive_timeout", .wait, default: .seconds(75))
@@ -32,5 +49,16 @@ extension LimitSettings {
         requestLineBytes = keys.value("request_line_bytes", .size(256...(1 << 20)), default: 8 << 10)
         tokenBytes = keys.value("token_bytes", .size(512...(1 << 16)), default: 8 << 10)
         connections = keys.value("connections", .integer(1...10_000_000), default: 10_000)
+        requests = keys.value("requests", .integer(1...10_000_000), default: 10_000)
+        http2 = keys.section("http2", HTTP2LimitSettings.init(reading:))
+    }
+}
+
+extension HTTP2LimitSettings {
+    init(reading keys: SettingsMapping) {
+        streams = keys.value("streams", .integer(1...100_000), default: 100)
+        resets = keys.value("resets", .integer(1...1_000_000), default: 200)
+        resetWindow = keys.value("reset_window", .wait, default: .seconds(30))
+        continuationFrames = keys.value("continuation_frames", .integer(1...1000), default: 8)
     }
 }

@@ -1,4 +1,5 @@
 package import Cryptography
+package import Pipeline
 
 /// An address where clients connect, and what is spoken there.
 package struct ListenSettings: Sendable {
@@ -7,11 +8,14 @@ package struct ListenSettings: Sendable {
     package var http2: Bool
     /// Nil: plain text.
     package var tls: TLSSettings?
+    /// The proxies in front whose connections begin with a PROXY header; empty: none does.
+    package var proxies: [IPNetwork]
 
-    package init(address: HostAndPort, http2: Bool, tls: TLSSettings?) {
+    package init(address: HostAndPort, http2: Bool, tls: TLSSettings?, proxies: [IPNetwork] = []) {
         self.address = address
         self.http2 = http2
         self.tls = tls
+        self.proxies = proxies
     }
 }
 
@@ -51,12 +55,19 @@ extension ListenSettings {
             _ = element.section { keys in
                 let tls = keys.optional("tls").flatMap { $0.section(TLSSettings.init(reading:)) } ?? nil
                 let http2 = keys.value("http2", .boolean, default: true)
+                let proxies = keys.optional("proxy_protocol")?.section(Self.proxies(reading:)) ?? []
                 guard let node = keys.required("address"), let address = node.read(.listenAddress) else { return }
                 node.refuse(address, usedIn: listeners.map(\.address))
-                listeners.append(ListenSettings(address: address, http2: http2, tls: tls))
+                listeners.append(ListenSettings(address: address, http2: http2, tls: tls, proxies: proxies))
             }
         }
         return listeners
+    }
+
+    private static func proxies(reading keys: SettingsMapping) -> [IPNetwork] {
+        guard let node = keys.required("trusted") else { return [] }
+        if keys.isEmptyList("trusted") { node.fault("must hold at least one address or network") }
+        return keys.list("trusted", .network, of: "addresses or networks") ?? []
     }
 }
 

@@ -60,6 +60,10 @@ extension RouteSettings {
         let forwardToken = keys.value("forward_token", .boolean, default: false)
         let treatment = RouteTreatmentSettings(reading: keys, path: path, namespace: namespace)
         let crossOrigin = keys.optional("cors")?.section(CrossOriginSettings.init(reading:)) ?? nil
+        let crossing = treatment.responseHeaders.names.first { $0.lowercased().hasPrefix("access-control-") }
+        if let crossing, keys.has("cors") {
+            keys.fault("response_headers", "must not name \(crossing): on a route with cors that is the gateway's own")
+        }
         let webSocket = WebSocketSettings.of(keys, access: access, methods: methods)
         guard let path, let upstream else { return nil }
         self.init(

@@ -51,6 +51,7 @@ package struct HeaderRuleSettings: Sendable {
     package var remove: [String] = []
 
     package var isEmpty: Bool { add.isEmpty && remove.isEmpty }
+    var names: [String] { add.map(\.name) + remove }
 
     init(_ node: SettingsNode?, isReserved: @escaping (String) -> Bool) {
         guard let node else { return }

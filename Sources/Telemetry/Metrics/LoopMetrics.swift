@@ -23,12 +23,14 @@ package final class LoopMetrics: Sendable {
     let bytesSent: Counter
     let connectionsAccepted: Counter
     let connectionsOpen: Counter
+    let connectionsRefused: CounterFamily
     let webSockets: Counter
     let webSocketsOpen: Counter
     let tokenCacheHits: Counter
     let tokenCacheMisses: Counter
 
     private let denialIndexes: [String: Int]
+    private let refusalIndexes: [String: Int]
     private let directIndexes: [String: Int]
     private let noRoute: Int
 
@@ -61,6 +63,8 @@ package final class LoopMetrics: Sendable {
         bytesSent = earlier?.bytesSent ?? Counter()
         connectionsAccepted = earlier?.connectionsAccepted ?? Counter()
         connectionsOpen = earlier?.connectionsOpen ?? Counter()
+        connectionsRefused = family(\.connectionsRefused, of: \.connectionRefusals)
+        refusalIndexes = Self.indexes(of: labels.connectionRefusals)
         webSockets = earlier?.webSockets ?? Counter()
         webSocketsOpen = earlier?.webSocketsOpen ?? Counter()
         tokenCacheHits = earlier?.tokenCacheHits ?? Counter()
@@ -108,6 +112,11 @@ package final class LoopMetrics: Sendable {
     package func connectionOpened() {
         connectionsAccepted.add()
         connectionsOpen.add()
+    }
+
+    /// A connection was not let in, for a reason of the closed list.
+    package func connectionRefused(_ reason: String) {
+        connectionsRefused.add(at: refusalIndexes[reason] ?? refusalIndexes.count)
     }
 
     package func connectionClosed() { connectionsOpen.add(-1) }

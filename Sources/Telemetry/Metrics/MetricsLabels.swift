@@ -8,17 +8,21 @@ package struct MetricsLabels: Sendable {
     package var servers: [[String]]
     /// Codes of refusals; others count as `other`.
     package var denialReasons: [String]
+    /// Codes of reasons for which connections are not let in.
+    package var connectionRefusals: [String]
     /// Cognito operations that apps may try to call; others count as `other`.
     package var directCognitoOperations: [String]
 
     package init(
         routes: [String], upstreams: [String], servers: [[String]] = [], denialReasons: [String],
+        connectionRefusals: [String] = [],
         directCognitoOperations: [String] = MetricsLabels.cognitoClientOperations
     ) {
         self.routes = routes
         self.upstreams = upstreams
         self.servers = servers
         self.denialReasons = denialReasons
+        self.connectionRefusals = connectionRefusals
         self.directCognitoOperations = directCognitoOperations
     }
 

@@ -46,7 +46,7 @@ package final class MetricsRegistry: Sendable {
         let readings = readings()
         var text = PrometheusText()
         writeRequests(loops, labels, to: &text)
-        writeClients(loops, to: &text)
+        writeClients(loops, labels, to: &text)
         writeUpstreams(loops, labels, to: &text)
         writeServers(loops, labels, to: &text)
         writeKeySets(readings.keySets, to: &text)
@@ -88,13 +88,16 @@ package final class MetricsRegistry: Sendable {
         text.sample("gatehouse_token_cache_total", [("result", "miss")], String(sum(loops, \.tokenCacheMisses)))
     }
 
-    private func writeClients(_ loops: [LoopMetrics], to text: inout PrometheusText) {
+    private func writeClients(_ loops: [LoopMetrics], _ labels: MetricsLabels, to text: inout PrometheusText) {
         text.single(
             "gatehouse_client_connections_total", .counter, "Connections of clients that were accepted.",
             sum(loops, \.connectionsAccepted))
         text.single(
             "gatehouse_client_connections_open", .gauge, "Connections of clients that are open.",
             sum(loops, \.connectionsOpen))
+        text.family(
+            "gatehouse_client_connections_refused_total", "Connections of clients that were not let in, by reason.",
+            label: "reason", values: labels.connectionRefusals, other: nil, sum(loops, labels, \.connectionsRefused))
         text.single(
             "gatehouse_websockets_total", .counter, "Requests that became WebSockets.", sum(loops, \.webSockets))
         text.single(

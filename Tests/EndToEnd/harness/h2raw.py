@@ -34,6 +34,7 @@ class Stream:
     headers: list[tuple[str, str]] = field(default_factory=list)
     interim: list[int] = field(default_factory=list)
     body: bytes = b""
+    trailers: list[tuple[str, str]] = field(default_factory=list)
     ended: bool = False
     reset: int | None = None
 
@@ -158,7 +159,9 @@ class H2Connection:
         elif found.type == HEADERS:
             assert found.flags & END_HEADERS
             headers = [(name, value) for name, value in self._decoder.decode(found.payload)]
-            if int(dict(headers)[":status"]) < 200:
+            if stream.headers:
+                stream.trailers = headers
+            elif int(dict(headers)[":status"]) < 200:
                 stream.interim.append(int(dict(headers)[":status"]))
             else:
                 stream.headers = headers

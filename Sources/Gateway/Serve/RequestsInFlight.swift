@@ -1,0 +1,22 @@
+internal import Synchronization
+
+/// Counts the requests of all event loops whose response has not ended, against what the gateway takes at once.
+///
+/// One atomic addition as a request begins and one as it ends, without any ordering: exact, and far below what else a
+/// request costs.
+final class RequestsInFlight: Sendable {
+    private let count = Atomic(0)
+
+    /// Counts a request in, also one that is to be turned away: each is followed by one ``end()``.
+    ///
+    /// - Returns: whether there is room for it.
+    @inline(__always)
+    func begin(limit: Int) -> Bool {
+        count.add(1, ordering: .relaxed).newValue <= limit
+    }
+
+    @inline(__always)
+    func end() {
+        count.subtract(1, ordering: .relaxed)
+    }
+}

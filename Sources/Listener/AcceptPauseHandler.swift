@@ -1,0 +1,42 @@
+internal import Glibc
+internal import NIOCore
+
+/// Stops accepting for a moment when the system has no descriptor or no memory for another connection.
+///
+/// SwiftNIO's own handler for this only delays the reads it is asked for. A read whose first accept fails stays pending
+/// there, so that the listening socket is still watched, and tried again without end.
+final class AcceptPauseHandler: ChannelInboundHandler {
+    typealias InboundIn = any Channel
+
+    private static let pause = TimeAmount.milliseconds(500)
+
+    private var resumption: Scheduled<Void>?
+
+    func errorCaught(context: ChannelHandlerContext, error: any Error) {
+        guard let error = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) else {
+            return context.fireErrorCaught(error)
+        }
+        guard resumption == nil else { return }
+        setReading(false, context)
+        let bound = NIOLoopBound((handler: self, context: context), eventLoop: context.eventLoop)
+        resumption = context.eventLoop.scheduleTask(in: Self.pause) {
+            let (handler, context) = bound.value
+            handler.resumption = nil
+            handler.setReading(true, context)
+        }
+    }
+
+    private func setReading(_ isReading: Bool, _ context: ChannelHandlerContext) {
+        do {
+            try context.channel.syncOptions?.setOption(.autoRead, value: isReading)
+        } catch {
+            // The channel is closed: there is nothing to accept any more.
+            resumption?.cancel()
+        }
+    }
+
+    func channelInactive(context: ChannelHandlerContext) {
+        resumption?.cancel()
+        context.fireChannelInactive()
+    }
+}
