@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Runs every test: format lint, swift test, the end-to-end tests against the release binary, and the fuzz targets.
+# Runs every test: swift test, the end-to-end tests against the release binary, format lint and the fuzz targets; with
+# --long, the first two kinds under the thread and the address sanitizer too.
 # Installs what is missing (apt, and pip into .venv). The last line is "N passed, N failed"; the exit status is 0 only
 # without failures.
 #
-#   deploy/test.sh [--long]      --long: also the end-to-end tests that take minutes; ten minutes for each fuzz target
+#   deploy/test.sh [--long]      --long: also the end-to-end tests that take minutes; ten minutes for each fuzz target;
+#                                swift test and the end-to-end tests once more with each sanitizer (two more builds)
 set -uo pipefail
 
 # shellcheck source=deploy/requirements.sh
@@ -13,11 +15,13 @@ cd "$repository" || exit 1
 
 pytest_options=()
 fuzz_seconds=20
+sanitizers=()
 for argument in "$@"; do
     case $argument in
     --long)
         pytest_options+=(--long)
         fuzz_seconds=600
+        sanitizers=(thread address)
         ;;
     *) fail "unknown option: $argument (there is --long)" ;;
     esac
@@ -124,6 +128,10 @@ else
     tail -40 "$results/build"
     count 0 1
 fi
+for sanitizer in "${sanitizers[@]}"; do
+    single Tests/Sanitize/run.sh "$sanitizer" swift
+    single Tests/Sanitize/run.sh "$sanitizer" end-to-end
+done
 
 echo
 echo "$passed passed, $failed failed"
