@@ -87,7 +87,8 @@ def test_a_slow_client_that_asked_to_close_gets_its_response_whole(gateway, reco
 
 
 def test_the_first_byte_timeout_runs_from_the_end_of_a_body(start_gateway, own_recorder):
-    gateway = start_gateway({"threads": 1, "upstreams": {"recorder": {"idle_timeout": "20s"}}})
+    timeouts = {"first_byte_timeout": "1s", "idle_timeout": "20s"}
+    gateway = start_gateway({"threads": 1, "upstreams": {"recorder": timeouts}})
     own_recorder.on("/recorded/public/silent", silence)
     assert exchange(gateway.port, "GET", "/recorded/public/warm").status == 200
     started = time.monotonic()
