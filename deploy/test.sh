@@ -1,9 +1,11 @@
 #!/usr/bin/env bash
-# Runs every test: format lint, swift test, the end-to-end tests against the release binary, and the fuzz targets.
+# Runs every test: swift test, the end-to-end tests against the release binary, format lint and the fuzz targets; with
+# --long, the first two kinds under the thread and the address sanitizer too.
 # Installs what is missing (apt, and pip into .venv). The last line is "N passed, N failed"; the exit status is 0 only
 # without failures.
 #
-#   deploy/test.sh [--long]      --long: also the end-to-end tests that take minutes; ten minutes for each fuzz target
+#   deploy/test.sh [--long]      --long: also the end-to-end tests that take minutes; ten minutes for each fuzz target;
+#                                swift test and the end-to-end tests once more with each sanitizer (two more builds)
 set -uo pipefail
 
 # shellcheck source=deploy/requirements.sh
@@ -13,11 +15,13 @@ cd "$repository" || exit 1
 
 pytest_options=()
 fuzz_seconds=20
+sanitizers=()
 for argument in "$@"; do
     case $argument in
     --long)
         pytest_options+=(--long)
         fuzz_seconds=600
+        sanitizers=(thread address)
         ;;
     *) fail "unknown option: $argument (there is --long)" ;;
     esac
@@ -103,18 +107,31 @@ PYTHON
     count "$1" "$2"
 }
 
+# Each fuzz target counts as a test.
+fuzz() {
+    headline Tests/Fuzz/run.sh "$fuzz_seconds"
+    Tests/Fuzz/run.sh "$fuzz_seconds" 2>&1 | tee "$results/fuzz"
+    local status=${PIPESTATUS[0]} sound broken
+    sound=$(grep -c '^passed ' "$results/fuzz")
+    broken=$(grep -c '^failed ' "$results/fuzz")
+    [ "$status" != 0 ] && [ "$broken" = 0 ] && broken=1
+    count "$sound" "$broken"
+}
+
 single swift format lint --strict --recursive Sources Tests Package.swift
 swift_tests
 headline "${release_build[@]}"
 if "${release_build[@]}" >"$results/build" 2>&1; then
     end_to_end_tests
-    for target in RequestHead Response RequestPath WebSocketFrame; do
-        single Tests/Fuzz/run.sh "$fuzz_seconds" "$target"
-    done
+    fuzz
 else
     tail -40 "$results/build"
     count 0 1
 fi
+for sanitizer in "${sanitizers[@]}"; do
+    single Tests/Sanitize/run.sh "$sanitizer" swift
+    single Tests/Sanitize/run.sh "$sanitizer" end-to-end
+done
 
 echo
 echo "$passed passed, $failed failed"

@@ -43,6 +43,9 @@ package final class HTTPListener: Sendable {
         let open = OpenConnections()
         let channel = try await ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 1024)
+            // SwiftNIO's 16 for each turn of the loop let the last of a thousand new connections wait for seconds while
+            // those before it keep the loop busy.
+            .serverChannelOption(.maxMessagesPerRead, value: 256)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .serverChannelOption(.autoRead, value: accepts)
             .serverChannelInitializer { channel in

@@ -13,6 +13,7 @@ from harness.backend import RecordingBackend
 from harness.gateway import REPOSITORY, Gateway, LocalPool, gateway_config
 from harness.keys import Issuer
 from harness.process import Process, free_port
+from harness.sanitizer import PATIENCE, reports
 
 RUNS_KEPT = 5
 
@@ -27,8 +28,22 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
         for item in items:
             if "long" in item.keywords:
                 item.add_marker(skip)
+    if PATIENCE > 1:
+        for item in items:
+            limit = item.get_closest_marker("timeout")
+            seconds = limit.args[0] if limit else int(config.getini("timeout"))
+            item.add_marker(pytest.mark.timeout(seconds * PATIENCE), append=False)
     # The search of the logs comes when all other tests have written theirs.
     items.sort(key=lambda item: item.path.name == "test_secrets.py")
+
+
+@pytest.fixture(autouse=True)
+def sanitizer_is_silent():
+    """A report that a process has written while a test ran fails that test."""
+    before = reports()
+    yield
+    new = [report for report in reports() if report not in before]
+    assert not new, "\n".join(report.read_text(errors="replace")[:20_000] for report in new)
 
 
 @pytest.fixture(scope="session")

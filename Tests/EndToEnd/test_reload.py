@@ -402,10 +402,11 @@ def refused(gateway, changes: dict | None, *expected: str) -> None:
     config = gateway.config
     before = len(gateway.log())
     gateway.reload(changes, result="failure")
+    # It is counted first, and logged then.
+    wait_until(lambda: "configuration not reloaded" in gateway.log()[before:], "the log to say that it was refused")
     log = gateway.log()[before:]
     for text in expected:
         assert re.search(text, log), f"{text!r} is not in:\n{log}"
-    assert "configuration not reloaded" in log
     gateway.config = config
 
 

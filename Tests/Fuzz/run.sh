@@ -1,11 +1,13 @@
 #!/usr/bin/env bash
-# Runs each fuzz target (libFuzzer, address sanitizer) for a time, starting from its seeds; a finding fails.
+# Runs each fuzz target (libFuzzer, address sanitizer) for a time, starting from its seeds, one on each core at a time.
+# Ends with a line for each target, "passed NAME" or "failed NAME"; a finding fails.
 #
 #   Tests/Fuzz/run.sh [seconds] [target…]      default: 20 seconds, all targets
 #
 # Needs the release build's modules (swift build -c release --static-swift-stdlib --product gatehouse). The code under
 # test is compiled here, instrumented, with the target as one module; its dependencies are linked as they were built.
-# What a run finds new stays in .build/fuzz, and the next run starts from there; an input that fails is written to .build/fuzz/failed-*.
+# What a run finds new stays in .build/fuzz, and the next run starts from there; an input that fails is written to
+# .build/fuzz/failed-*.
 set -euo pipefail
 
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
@@ -42,22 +44,45 @@ build() {
         "${sources[@]}" "Tests/Fuzz/${target}Target.swift" "$work/dependencies.a" -o "$work/$target"
 }
 
-status=0
 for target in "${targets[@]}"; do
     if ! build "$target" >"$work/$target.build.log" 2>&1; then
         grep -v '^/usr/bin/ld' "$work/$target.build.log" | tail -40
         exit 1
     fi
+done
+
+# What a process takes, and one input, is bounded so that a finding is a finding and not the machine's trouble.
+fuzz() {
+    local target=$1
     mkdir -p "$work/corpus-$target"
-    echo "$target, $seconds seconds"
-    # What a process takes, and one input, is bounded so that a finding is a finding and not the machine's trouble.
-    if "$work/$target" -max_total_time="$seconds" -max_len=600 -timeout=30 -rss_limit_mb=2048 \
+    "$work/$target" -max_total_time="$seconds" -max_len=600 -timeout=30 -rss_limit_mb=2048 \
         -dict=Tests/Fuzz/dictionary -artifact_prefix="$work/failed-$target-" -verbosity=1 -print_final_stats=1 \
-        "$work/corpus-$target" "Tests/Fuzz/seeds/$target" >"$work/$target.log" 2>&1; then
-        grep -E 'number_of_executed_units|new_units_added' "$work/$target.log"
+        "$work/corpus-$target" "Tests/Fuzz/seeds/$target" >"$work/$target.log" 2>&1
+}
+
+echo "$seconds seconds each"
+declare -A running=() # target → the process that fuzzes it
+status=0
+finish() {
+    local target=$1
+    if wait "${running[$target]}"; then
+        echo "$target: $(grep -E 'number_of_executed_units|new_units_added' "$work/$target.log" | tr -s '\n ' ' ')"
+        echo "passed $target"
     else
         tail -40 "$work/$target.log"
+        echo "failed $target"
         status=1
     fi
+    unset "running[$target]"
+}
+waiting=("${targets[@]}")
+while [ ${#waiting[@]} -gt 0 ]; do
+    group=("${waiting[@]:0:$(nproc)}")
+    waiting=("${waiting[@]:${#group[@]}}")
+    for target in "${group[@]}"; do
+        fuzz "$target" &
+        running[$target]=$!
+    done
+    for target in "${group[@]}"; do finish "$target"; done
 done
 exit "$status"

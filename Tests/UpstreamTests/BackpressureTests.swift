@@ -145,7 +145,8 @@ struct BackpressureTests {
         try await Client.with(
             [[half], [half], []],
             settings: {
-                $0.idleTimeout = .milliseconds(500)
+                // Long enough for what follows the pause, also on a busy machine.
+                $0.idleTimeout = .seconds(2)
                 $0.firstByteTimeout = .milliseconds(50)
             }
         ) { client async throws in

@@ -51,6 +51,6 @@ extension JSONObject: Equatable {
 extension String {
     /// Whether both are the same UTF-8 bytes; `==` on strings is Unicode's canonical equivalence.
     package func hasSameBytes(as other: String) -> Bool {
-        utf8.count == other.utf8.count && utf8.elementsEqual(other.utf8)
+        utf8.count == other.utf8.count && utf8.span.matches(other.utf8.span)
     }
 }

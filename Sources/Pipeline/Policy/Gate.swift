@@ -145,7 +145,8 @@ package struct Gate: Sendable {
         case .rejected(let reason): return .refuse(Self.refusal(reason))
         case .miss: break
         }
-        let token = value.utf8.dropFirst(prefix)
+        // A part of an array is copied at once, a part of a string byte by byte.
+        let token = Array(value.utf8).dropFirst(prefix)
         switch verifier.verify(token, accepting: acceptance, keys: keys, now: context.now) {
         case .rejected(let reason):
             return .refuse(Self.refusal(reason))

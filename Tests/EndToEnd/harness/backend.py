@@ -7,6 +7,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, field
 
 from .process import wait_until
+from .sanitizer import PatientEvent
 
 
 @dataclass
@@ -123,7 +124,7 @@ class Connection:
         self.number = number
         self.socket = accepted
         self.received = b""
-        self.closed_by_peer = threading.Event()
+        self.closed_by_peer = PatientEvent()
         self.finished = False
         self._buffer = b""
 

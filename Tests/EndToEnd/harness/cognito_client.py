@@ -8,13 +8,15 @@ import boto3
 from botocore import UNSIGNED
 from botocore.config import Config
 
+from .sanitizer import PATIENCE
+
 
 def cognito_client(url: str):
     return boto3.client(
         "cognito-idp",
         region_name="eu-central-1",
         endpoint_url=url,
-        config=Config(signature_version=UNSIGNED, retries={"total_max_attempts": 1}, read_timeout=10),
+        config=Config(signature_version=UNSIGNED, retries={"total_max_attempts": 1}, read_timeout=10 * PATIENCE),
     )
 
 

@@ -6,6 +6,8 @@ import urllib.error
 import urllib.request
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
+from .sanitizer import PATIENCE
+
 
 class CognitoFront:
     def __init__(self, pool_url: str):
@@ -29,7 +31,7 @@ class CognitoFront:
                     headers = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": self.headers["X-Amz-Target"]}
                     request = urllib.request.Request(pool_url + "/", data=body, headers=headers, method="POST")
                     try:
-                        with urllib.request.urlopen(request, timeout=10) as response:
+                        with urllib.request.urlopen(request, timeout=10 * PATIENCE) as response:
                             status, answer = response.status, response.read()
                     except urllib.error.HTTPError as refusal:
                         status, answer = refusal.code, refusal.read()

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from .keys import CLIENT_ID, ISSUER
 from .process import Process, accepts_connections, free_port, wait_until
+from .sanitizer import PATIENCE
 
 REPOSITORY = Path(__file__).resolve().parents[3]
 
@@ -78,7 +79,7 @@ class Gateway(Served):
     def admin(self, path: str) -> tuple[int, str]:
         """Status and text of an admin page; status 0 when there is no answer."""
         try:
-            with urllib.request.urlopen(f"http://127.0.0.1:{self.admin_port}{path}", timeout=5) as answer:
+            with urllib.request.urlopen(f"http://127.0.0.1:{self.admin_port}{path}", timeout=5 * PATIENCE) as answer:
                 return answer.status, answer.read().decode()
         except urllib.error.HTTPError as error:
             return error.code, error.read().decode()
@@ -153,7 +154,12 @@ def gateway_config(
             "token_uses": ["access", "id"],
         }
     }
-    recorder = {"url": recorder_url, "connect_timeout": "2s", "first_byte_timeout": "1s", "idle_timeout": "30s"}
+    recorder = {
+        "url": recorder_url,
+        "connect_timeout": "2s",
+        "first_byte_timeout": f"{PATIENCE}s",
+        "idle_timeout": "30s",
+    }
     upstreams = {"recorder": recorder, "down": {"url": f"http://127.0.0.1:{free_port()}"}}
     routes = [
         {"name": "public", "path": "/recorded/public/**", "access": "public", "upstream": "recorder"},
@@ -231,7 +237,7 @@ class LocalPool(Served):
 
     def _is_healthy(self) -> bool:
         try:
-            with urllib.request.urlopen(f"{self.url}/_local/health", timeout=5) as answer:
+            with urllib.request.urlopen(f"{self.url}/_local/health", timeout=5 * PATIENCE) as answer:
                 return answer.status == 200
         except OSError:
             return False
@@ -267,7 +273,7 @@ class LocalPool(Served):
 
         def find():
             query = urllib.parse.urlencode({"email": email})
-            with urllib.request.urlopen(f"{self.url}/_local/inbox?{query}", timeout=5) as answer:
+            with urllib.request.urlopen(f"{self.url}/_local/inbox?{query}", timeout=5 * PATIENCE) as answer:
                 return [message["code"] for message in json.loads(answer.read())]
 
         return wait_until(find, f"a message to {email}")[-1]
@@ -284,6 +290,6 @@ def run(command: str, config_path: Path, environment: dict[str, str] | None = No
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,
-        timeout=30,
+        timeout=30 * PATIENCE,
         env={**os.environ, **(environment or {})},
     )

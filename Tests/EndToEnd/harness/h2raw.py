@@ -6,6 +6,8 @@ from dataclasses import dataclass, field
 
 import hpack
 
+from .sanitizer import PATIENCE
+
 PREFACE = b"PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
 DATA, HEADERS, PRIORITY, RST_STREAM, SETTINGS, PUSH_PROMISE, PING, GOAWAY, WINDOW_UPDATE, CONTINUATION = range(10)
 END_STREAM, END_HEADERS, ACK = 0x1, 0x4, 0x1
@@ -72,7 +74,7 @@ class H2Connection:
     """A client's connection with prior knowledge. `streams` fills as frames are read."""
 
     def __init__(self, port: int, timeout: float = 10.0, settings: dict[int, int] | None = None, auto_window: bool = True):
-        self._adopt(socket.create_connection(("127.0.0.1", port), timeout=timeout), auto_window)
+        self._adopt(socket.create_connection(("127.0.0.1", port), timeout=timeout * PATIENCE), auto_window)
         payload = b"".join(struct.pack("!HI", *item) for item in (settings or {}).items())
         self.send(PREFACE + frame(SETTINGS, 0, 0, payload))
 

@@ -12,6 +12,8 @@ import jwt
 from cryptography.hazmat.primitives import serialization
 from cryptography.hazmat.primitives.asymmetric import rsa
 
+from .sanitizer import PatientEvent
+
 CLIENT_ID = "4example0client0id000000000"
 ISSUER = "https://cognito-idp.eu-central-1.amazonaws.com/eu-central-1_EXAMPLE01"
 
@@ -49,7 +51,7 @@ class KeyServer:
         self.keys = list(keys)
         self.fetches = 0
         self.failing = False
-        self.open = threading.Event()
+        self.open = PatientEvent()
         self.open.set()
         outer = self
 

@@ -4,6 +4,8 @@ import json
 import socket
 from dataclasses import dataclass, field
 
+from .sanitizer import PATIENCE
+
 
 class ConnectionClosed(Exception):
     """The peer ended the connection before a response was complete. `received` is what had arrived."""
@@ -41,7 +43,7 @@ class RawConnection:
         self.socket = socket.socket()
         if receive_buffer:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
-        self.socket.settimeout(timeout)
+        self.socket.settimeout(timeout * PATIENCE)
         self.socket.connect(("127.0.0.1", port))
         self._buffer = b""
 

@@ -4,11 +4,11 @@ import base64
 import hashlib
 import os
 import struct
-import threading
 from dataclasses import dataclass
 
 from . import raw
 from .backend import Exchange, Script
+from .sanitizer import PatientEvent
 
 KEY = "dGhlIHNhbXBsZSBub25jZQ=="
 CONTINUATION, TEXT, BINARY, CLOSE, PING, PONG = 0x0, 0x1, 0x2, 0x8, 0x9, 0xA
@@ -127,8 +127,8 @@ class Held:
     """
 
     def __init__(self, switches: bool = True, reads: bool = True):
-        self._arrived, self._reads = threading.Event(), reads
-        self._release = threading.Event()
+        self._arrived, self._reads = PatientEvent(), reads
+        self._release = PatientEvent()
         self._switches = switches
         self.exchange: Exchange | None = None
 

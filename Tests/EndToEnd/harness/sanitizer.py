@@ -1,0 +1,27 @@
+"""Runs against a gateway that was built with a sanitizer: longer waits, and reports that no test may leave behind.
+
+`GATEHOUSE_SANITIZER` names the sanitizer, `thread` or `address`; `GATEHOUSE_SANITIZER_REPORTS` the directory that every
+process writes its reports to. Tests/Sanitize/run.sh sets both.
+"""
+
+import os
+import threading
+from pathlib import Path
+
+SANITIZER = os.environ.get("GATEHOUSE_SANITIZER", "")
+_directory = os.environ.get("GATEHOUSE_SANITIZER_REPORTS", "")
+
+# How many times longer everything that is waited for may take.
+PATIENCE = {"": 1, "thread": 6, "address": 4}[SANITIZER]
+
+
+class PatientEvent(threading.Event):
+    """An event whose limits are those of a run without a sanitizer."""
+
+    def wait(self, timeout: float | None = None) -> bool:
+        return super().wait(None if timeout is None else timeout * PATIENCE)
+
+
+def reports() -> list[Path]:
+    """What the sanitizer has written until now; nothing is ever taken away."""
+    return sorted(Path(_directory).iterdir()) if _directory else []
