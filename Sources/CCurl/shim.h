@@ -4,6 +4,9 @@
 #include <curl/curl.h>
 // The descriptors of libcurl are watched with epoll, which Swift's Glibc module leaves out.
 #include <sys/epoll.h>
+#include <netinet/in.h>
+#include <string.h>
+#include <sys/socket.h>
 
 // Swift cannot call variadic C functions: one function for each kind of option used.
 
@@ -29,6 +32,29 @@ static inline CURLcode gatehouse_setopt_list(CURL *easy, CURLoption option, stru
 
 static inline CURLcode gatehouse_setopt_data(CURL *easy, CURLoption option, curl_write_callback callback) {
     return curl_easy_setopt(easy, option, callback);
+}
+
+static inline CURLcode gatehouse_setopt_open_socket(CURL *easy, curl_opensocket_callback callback, void *context) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, callback);
+    return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
+}
+
+// The address without port, 4 or 16 bytes; none for other families.
+static inline int gatehouse_address_bytes(const struct curl_sockaddr *address, unsigned char *bytes) {
+    if (address->family == AF_INET) {
+        memcpy(bytes, &((const struct sockaddr_in *)&address->addr)->sin_addr, 4);
+        return 4;
+    }
+    if (address->family == AF_INET6) {
+        memcpy(bytes, &((const struct sockaddr_in6 *)&address->addr)->sin6_addr, 16);
+        return 16;
+    }
+    return 0;
+}
+
+// What libcurl does without a callback.
+static inline curl_socket_t gatehouse_open_socket(const struct curl_sockaddr *address) {
+    return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
 
 static inline CURLcode gatehouse_getinfo_socket(CURL *easy, curl_socket_t *value) {

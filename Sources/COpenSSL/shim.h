@@ -5,6 +5,7 @@
 #include <openssl/bn.h>
 #include <openssl/core_names.h>
 #include <openssl/crypto.h>
+#include <openssl/ec.h>
 #include <openssl/err.h>
 #include <openssl/evp.h>
 #include <openssl/hmac.h>
@@ -23,6 +24,26 @@ static inline long gatehouse_bio_contents(BIO *bio, char **contents) { return BI
 static inline int gatehouse_push_rsa_public(OSSL_PARAM_BLD *builder, const BIGNUM *n, const BIGNUM *e) {
     return OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, n)
         && OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_E, e);
+}
+
+/* `point` is uncompressed: 04, x, y. */
+static inline int gatehouse_push_ec_public(
+    OSSL_PARAM_BLD *builder, const char *group, const unsigned char *point, size_t count) {
+    return OSSL_PARAM_BLD_push_utf8_string(builder, OSSL_PKEY_PARAM_GROUP_NAME, group, 0)
+        && OSSL_PARAM_BLD_push_octet_string(builder, OSSL_PKEY_PARAM_PUB_KEY, point, count);
+}
+
+/* The names are the JWK names of the curves, which OpenSSL knows too; these live long enough for the builder. */
+static inline const char *gatehouse_group_p256(void) { return "P-256"; }
+static inline const char *gatehouse_group_p384(void) { return "P-384"; }
+
+static inline int gatehouse_is_zero_or_one(const BIGNUM *number) { return BN_is_zero(number) || BN_is_one(number); }
+
+/* PSS as RFC 7518, 3.5 has it: MGF1 with the same digest, a salt as long as the digest. */
+static inline int gatehouse_set_pss(EVP_PKEY_CTX *context, const EVP_MD *digest) {
+    return EVP_PKEY_CTX_set_rsa_padding(context, RSA_PKCS1_PSS_PADDING) == 1
+        && EVP_PKEY_CTX_set_rsa_pss_saltlen(context, RSA_PSS_SALTLEN_DIGEST) == 1
+        && EVP_PKEY_CTX_set_rsa_mgf1_md(context, digest) == 1;
 }
 
 /* Without a callback OpenSSL asks for an encrypted key's passphrase on the terminal; this one refuses. */

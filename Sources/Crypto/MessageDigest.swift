@@ -5,6 +5,8 @@ internal import COpenSSL
 /// `@unchecked Sendable`: an `EVP_MD` is reference counted and never changes after it is fetched.
 final class MessageDigest: @unchecked Sendable {
     static let sha256 = MessageDigest(fetching: "SHA256", orBuiltIn: EVP_sha256())
+    static let sha384 = MessageDigest(fetching: "SHA384", orBuiltIn: EVP_sha384())
+    static let sha512 = MessageDigest(fetching: "SHA512", orBuiltIn: EVP_sha512())
     static let sha1 = MessageDigest(fetching: "SHA1", orBuiltIn: EVP_sha1())
 
     let handle: OpaquePointer?

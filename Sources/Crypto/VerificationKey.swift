@@ -1,114 +1,138 @@
 internal import COpenSSL
 
-/// A public key that checks signatures.
+/// A key that checks signatures: a public key, or a secret shared with the issuer.
 ///
 /// `@unchecked Sendable`: the key and the prepared context are only read after `init`, and OpenSSL counts their
 /// references atomically.
 package final class VerificationKey: @unchecked Sendable {
-    /// Smaller moduli can be factored (RFC 7518, 3.3 demands 2048).
-    package static let minimumModulusBits = 2048
-    /// Larger moduli only make verification slow; OpenSSL itself refuses more.
-    package static let maximumModulusBits = 16384
+    private enum Material {
+        /// - Parameter prepared: a verification already set up for this key. Copying it costs 2 µs less than setting up
+        ///   a fresh one. Nil for Ed25519, whose contexts OpenSSL 3.0 does not copy.
+        case publicKey(OpaquePointer, prepared: OpaquePointer?)
+        case secret(Secret)
+    }
 
     /// The one algorithm this key may be used with.
     package let algorithm: SignatureAlgorithm
-    private let key: OpaquePointer
-    /// A verification already set up for this key. Copying it costs 2 µs less than setting up a fresh one.
-    private let prepared: OpaquePointer
+    private let material: Material
     private let signatureByteCount: Int
 
     /// Takes over `key`, also when it throws.
-    private init(owning key: OpaquePointer, algorithm: SignatureAlgorithm) throws(CryptographyError) {
-        guard let prepared = EVP_MD_CTX_new() else {
+    init(owning key: OpaquePointer, algorithm: SignatureAlgorithm) throws(CryptographyError) {
+        guard let context = Self.context(for: key, algorithm) else {
             EVP_PKEY_free(key)
             throw failure("verification context")
         }
-        guard EVP_DigestVerifyInit(prepared, nil, MessageDigest.sha256.handle, nil, key) == 1 else {
-            EVP_MD_CTX_free(prepared)
-            EVP_PKEY_free(key)
-            throw failure("verification context")
-        }
-        self.key = key
-        self.prepared = prepared
+        let isCopied = algorithm.keyType != .ed25519
+        if !isCopied { EVP_MD_CTX_free(context) }
+        self.material = .publicKey(key, prepared: isCopied ? context : nil)
         self.algorithm = algorithm
-        self.signatureByteCount = Int(EVP_PKEY_get_size(key))
+        self.signatureByteCount =
+            switch algorithm.keyType {
+            case .rsa: Int(EVP_PKEY_get_size(key))
+            case .ellipticCurve(let curve): 2 * curve.byteCount
+            case .ed25519, .secret: 64
+            }
+    }
+
+    private init(secret: Secret, algorithm: SignatureAlgorithm) {
+        self.material = .secret(secret)
+        self.algorithm = algorithm
+        self.signatureByteCount = algorithm.codeByteCount
     }
 
     deinit {
+        guard case .publicKey(let key, let prepared) = material else { return }
         EVP_MD_CTX_free(prepared)
         EVP_PKEY_free(key)
     }
 
-    /// The RSA key with this modulus and public exponent, both unsigned big endian.
+    /// The configured secret of an HMAC.
     ///
-    /// - Throws: ``CryptographyError/unacceptableKey(_:)`` for fewer than 2048 bits, an even modulus or exponent, or an
-    ///   exponent below 65537.
-    package static func rsa(modulus: [UInt8], exponent: [UInt8]) throws(CryptographyError) -> VerificationKey {
-        let modulus = Array(modulus.drop { $0 == 0 })
-        let exponent = Array(exponent.drop { $0 == 0 })
-        try requireAcceptable(modulus: modulus, exponent: exponent)
-        return try VerificationKey(owning: importRSA(modulus: modulus, exponent: exponent), algorithm: .rs256)
+    /// - Throws: ``CryptographyError/unacceptableKey(_:)`` for one shorter than the digest, which is 256 bits at least
+    ///   (RFC 7518, 3.2), and for an algorithm that isn't HMAC.
+    package static func shared(
+        _ secret: Secret, algorithm: SignatureAlgorithm
+    ) throws(CryptographyError) -> VerificationKey {
+        guard algorithm.keyType == .secret else { throw .unacceptableKey("a secret is for HMAC only") }
+        guard secret.expose().count >= algorithm.codeByteCount else {
+            throw .unacceptableKey("secret below \(algorithm.codeByteCount * 8) bits")
+        }
+        return VerificationKey(secret: secret, algorithm: algorithm)
     }
 
     /// Whether `signature` is this key's over `message`. False for every other case, also for errors.
     package func verify(signature: [UInt8], of message: [UInt8], algorithm: SignatureAlgorithm) -> Bool {
-        // RFC 8017, 8.2.2 step 1: the signature is as long as the modulus.
+        // One length is right: RFC 8017, 8.1.2 and 8.2.2 step 1; RFC 7518, 3.4; RFC 8032, 5.1.7.
         guard algorithm == self.algorithm, signature.count == signatureByteCount else { return false }
-        guard let context = EVP_MD_CTX_new() else { return false }
+        switch (material, algorithm.keyType) {
+        case (.secret(let secret), _):
+            return constantTimeEquals(signature, Self.code(of: message, secret, algorithm))
+        case (.publicKey(let key, let prepared), .ellipticCurve(let curve)):
+            guard let signature = ECDSASignature(raw: signature, curve: curve) else { return false }
+            return check(signature.encoded, message, key, prepared)
+        case (.publicKey(let key, let prepared), _):
+            return check(signature, message, key, prepared)
+        }
+    }
+
+    /// Whether `other` is the same key for the same algorithm, whatever names the two go by.
+    package func isSameKey(as other: VerificationKey) -> Bool {
+        guard self !== other else { return true }
+        guard algorithm == other.algorithm else { return false }
+        switch (material, other.material) {
+        case (.publicKey(let key, _), .publicKey(let otherKey, _)):
+            defer { clearErrors() }
+            return EVP_PKEY_eq(key, otherKey) == 1
+        case (.secret(let secret), .secret(let otherSecret)): return secret == otherSecret
+        default: return false
+        }
+    }
+
+    private func check(
+        _ signature: [UInt8], _ message: [UInt8], _ key: OpaquePointer, _ prepared: OpaquePointer?
+    ) -> Bool {
+        guard let context = Self.copy(of: prepared) ?? Self.context(for: key, algorithm) else {
+            clearErrors()
+            return false
+        }
         defer { EVP_MD_CTX_free(context) }
-        guard EVP_MD_CTX_copy_ex(context, prepared) == 1,
-            EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1
-        else {
+        guard EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1 else {
             clearErrors()
             return false
         }
         return true
     }
 
-    /// Whether `other` is the same public key for the same algorithm, whatever names the two go by.
-    package func isSameKey(as other: VerificationKey) -> Bool {
-        guard self !== other else { return true }
-        defer { clearErrors() }
-        return algorithm == other.algorithm && EVP_PKEY_eq(key, other.key) == 1
+    private static func copy(of prepared: OpaquePointer?) -> OpaquePointer? {
+        guard let prepared, let context = EVP_MD_CTX_new() else { return nil }
+        guard EVP_MD_CTX_copy_ex(context, prepared) == 1 else {
+            EVP_MD_CTX_free(context)
+            return nil
+        }
+        return context
     }
 
-    private static func requireAcceptable(modulus: [UInt8], exponent: [UInt8]) throws(CryptographyError) {
-        let bits = modulus.count * 8 - (modulus.first?.leadingZeroBitCount ?? 0)
-        guard bits >= minimumModulusBits else { throw .unacceptableKey("RSA modulus below 2048 bits") }
-        guard bits <= maximumModulusBits else { throw .unacceptableKey("RSA modulus above 16384 bits") }
-        guard let lastOfModulus = modulus.last, lastOfModulus & 1 == 1 else {
-            throw .unacceptableKey("RSA modulus is even")
+    /// A verification set up for this key, or nil with OpenSSL's queue as it is then.
+    private static func context(for key: OpaquePointer, _ algorithm: SignatureAlgorithm) -> OpaquePointer? {
+        guard let context = EVP_MD_CTX_new() else { return nil }
+        let digest = algorithm.digest?.handle
+        var parameters: OpaquePointer?
+        guard EVP_DigestVerifyInit(context, &parameters, digest, nil, key) == 1,
+            !algorithm.isPSS || gatehouse_set_pss(parameters, digest) == 1
+        else {
+            EVP_MD_CTX_free(context)
+            return nil
         }
-        // OpenSSL refuses exponents above 64 bits for large moduli; no key in use has one.
-        guard let last = exponent.last, last & 1 == 1, exponent.count <= 8 else {
-            throw .unacceptableKey("RSA exponent is even or too large")
-        }
-        guard exponent.reduce(UInt64(0), { $0 << 8 | UInt64($1) }) >= 65537 else {
-            throw .unacceptableKey("RSA exponent below 65537")
-        }
+        return context
     }
 
-    private static func importRSA(modulus: [UInt8], exponent: [UInt8]) throws(CryptographyError) -> OpaquePointer {
-        let n = BN_bin2bn(modulus, Int32(modulus.count), nil)
-        let e = BN_bin2bn(exponent, Int32(exponent.count), nil)
-        let builder = OSSL_PARAM_BLD_new()
-        defer {
-            OSSL_PARAM_BLD_free(builder)
-            BN_free(n)
-            BN_free(e)
-        }
-        guard gatehouse_push_rsa_public(builder, n, e) == 1 else { throw failure("RSA parameters") }
-        let parameters = OSSL_PARAM_BLD_to_param(builder)
-        let context = EVP_PKEY_CTX_new_from_name(nil, "RSA", nil)
-        defer {
-            OSSL_PARAM_free(parameters)
-            EVP_PKEY_CTX_free(context)
-        }
-        var key: OpaquePointer?
-        guard EVP_PKEY_fromdata_init(context) == 1,
-            EVP_PKEY_fromdata(context, &key, gatehouse_public_key_selection(), parameters) == 1,
-            let key
-        else { throw failure("RSA key import") }
-        return key
+    private static func code(of message: [UInt8], _ secret: Secret, _ algorithm: SignatureAlgorithm) -> [UInt8] {
+        let key = secret.expose()
+        var code = [UInt8](repeating: 0, count: algorithm.codeByteCount)
+        let result = HMAC(algorithm.digest?.handle, key, Int32(key.count), message, message.count, &code, nil)
+        // As for SHA-256: there is no wrong code that would be safe to return.
+        precondition(result != nil, "HMAC is not available")
+        return code
     }
 }

@@ -3,7 +3,7 @@ internal import CCurl
 /// A libcurl result other than success, with libcurl's own text: it names no host, path or header.
 package struct CurlFailure: Error, Equatable, Sendable, CustomStringConvertible {
     package enum Kind: Equatable, Sendable {
-        case resolve, connect, tls, timeout, sizeLimit, scheme, resource, transfer
+        case resolve, connect, tls, timeout, sizeLimit, scheme, privateAddress, resource, transfer
     }
 
     package let kind: Kind

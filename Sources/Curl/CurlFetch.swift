@@ -11,11 +11,14 @@ package struct CurlFetchRequest: Sendable {
     package var maximumResponseBytes: Int
     /// Whether `http` is allowed beside `https`.
     package var allowsPlainText: Bool
+    /// Whether a connection may be made to an address that only this machine or its network can reach.
+    package var allowsPrivateAddresses: Bool
     package var access: CurlAccess
 
     package init(
         method: String, url: String, headerLines: [String], body: [UInt8]?, deadline: Duration,
-        maximumResponseBytes: Int, allowsPlainText: Bool, access: CurlAccess = CurlAccess()
+        maximumResponseBytes: Int, allowsPlainText: Bool, allowsPrivateAddresses: Bool = true,
+        access: CurlAccess = CurlAccess()
     ) {
         self.method = method
         self.url = url
@@ -24,6 +27,7 @@ package struct CurlFetchRequest: Sendable {
         self.deadline = deadline
         self.maximumResponseBytes = maximumResponseBytes
         self.allowsPlainText = allowsPlainText
+        self.allowsPrivateAddresses = allowsPrivateAddresses
         self.access = access
     }
 }
@@ -44,6 +48,7 @@ package final class CurlFetch: CurlTransfer {
     private var headerLines: [String] = []
     private var headerBytes = 0
     private var exceededLimit = false
+    private var refusedAddress = false
     private var completion: ((Result<CurlFetchResponse, CurlFailure>) -> Void)?
 
     /// - Parameter completion: called once, on the loop.
@@ -87,12 +92,32 @@ package final class CurlFetch: CurlTransfer {
             let fetch = Unmanaged<CurlFetch>.fromOpaque(context).takeUnretainedValue()
             return fetch.receive(body: UnsafeRawBufferPointer(start: bytes, count: size * count))
         }
+        if !request.allowsPrivateAddresses { try refusePrivateAddresses() }
         try easy.set(CURLOPT_HEADERDATA, pointer: context)
         try easy.set(CURLOPT_HEADERFUNCTION) { bytes, size, count, context in
             guard let bytes, let context else { return 0 }
             let fetch = Unmanaged<CurlFetch>.fromOpaque(context).takeUnretainedValue()
             return fetch.receive(header: UnsafeRawBufferPointer(start: bytes, count: size * count))
         }
+    }
+
+    /// Decided on each address that is about to be connected to, so that no name can hide one.
+    private func refusePrivateAddresses() throws(CurlFailure) {
+        let context = Unmanaged.passUnretained(self).toOpaque()
+        try gatehouse_setopt_open_socket(
+            easy.handle,
+            { context, _, address in
+                guard let context, let address else { return -1 }
+                let fetch = Unmanaged<CurlFetch>.fromOpaque(context).takeUnretainedValue()
+                var bytes = [UInt8](repeating: 0, count: 16)
+                let count = Int(gatehouse_address_bytes(address, &bytes))
+                guard !PrivateAddress.contains(bytes.prefix(count)) else {
+                    fetch.refusedAddress = true
+                    return -1
+                }
+                return gatehouse_open_socket(address)
+            }, context
+        ).check()
     }
 
     private func receive(body bytes: UnsafeRawBufferPointer) -> Int {
@@ -127,6 +152,8 @@ package final class CurlFetch: CurlTransfer {
         self.completion = nil
         if exceededLimit {
             completion(.failure(CurlFailure(CURLE_FILESIZE_EXCEEDED)))
+        } else if refusedAddress, result == CURLE_COULDNT_CONNECT {
+            completion(.failure(CurlFailure(kind: .privateAddress, description: "the host's address is private")))
         } else if result != CURLE_OK {
             completion(.failure(CurlFailure(result)))
         } else {

@@ -6,14 +6,19 @@ package final class CurlFetcher: Fetcher {
     private let eventLoop: any EventLoop
     private let loop: NIOLoopBound<CurlLoop>
     private let allowsPlainText: Bool
+    private let allowsPrivateAddresses: Bool
     private let access: CurlAccess
 
     /// - Parameters:
     ///   - allowsPlainText: whether `http` URLs may be fetched, for development on one machine.
+    ///   - allowsPrivateAddresses: whether servers may be fetched from that only this machine or its network can reach.
     ///   - access: how the one server that is fetched from is reached beyond its URL.
     /// - Precondition: on the loop's thread.
-    package init(loop: CurlLoop, allowsPlainText: Bool, access: CurlAccess = CurlAccess()) {
+    package init(
+        loop: CurlLoop, allowsPlainText: Bool, allowsPrivateAddresses: Bool = true, access: CurlAccess = CurlAccess()
+    ) {
         self.access = access
+        self.allowsPrivateAddresses = allowsPrivateAddresses
         self.eventLoop = loop.eventLoop
         self.loop = NIOLoopBound(loop, eventLoop: loop.eventLoop)
         self.allowsPlainText = allowsPlainText
@@ -24,7 +29,7 @@ package final class CurlFetcher: Fetcher {
             method: request.method, url: request.url,
             headerLines: request.headers.map { "\($0.name): \($0.value)" }, body: request.body,
             deadline: request.deadline, maximumResponseBytes: request.maximumResponseBytes,
-            allowsPlainText: allowsPlainText, access: access)
+            allowsPlainText: allowsPlainText, allowsPrivateAddresses: allowsPrivateAddresses, access: access)
         guard !transfer.headerLines.contains(where: { $0.utf8.contains { $0 < 0x20 } }) else {
             throw .failed("a header line holds a control character")
         }
@@ -78,6 +83,7 @@ extension FetchError {
             case .timeout: .timedOut
             case .sizeLimit: .responseTooLarge
             case .scheme: .forbiddenScheme
+            case .privateAddress: .forbiddenAddress
             case .resource, .transfer: .failed(failure.description)
             }
     }

@@ -53,6 +53,8 @@ package enum FetchError: Error, Equatable, Sendable {
     case responseTooLarge
     /// The URL's scheme is not one this fetcher was configured for.
     case forbiddenScheme
+    /// All addresses of the URL's host are such as this fetcher was told to leave alone.
+    case forbiddenAddress
     case failed(String)
     case cancelled
 }

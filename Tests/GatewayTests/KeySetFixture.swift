@@ -94,7 +94,7 @@ struct KeySetFixture {
     init(
         _ answers: Result<FetchResponse, FetchError>..., isOpen: Bool = true, clock: ManualClock = ManualClock(),
         name: String = "pool", directory: String? = nil, policy: KeySetService.Policy = KeySetService.Policy(),
-        counted: KeySetService.Status = KeySetService.Status()
+        counted: KeySetService.Status = KeySetService.Status(), log: WarningLog = WarningLog()
     ) {
         let issuer = Self.issuer(name)
         self.clock = clock
@@ -102,7 +102,7 @@ struct KeySetFixture {
         service = KeySetService(
             issuer: issuer, policy: policy, fetcher: fetcher,
             file: directory.map { KeySetFile(directory: $0, issuer: issuer) }, counted: counted,
-            logger: Logger(label: "test") { _ in SilentLog() },
+            logger: Logger(label: "test") { _ in log },
             now: { clock.read() }, publish: { [published] in published.publish($0) })
     }
 
@@ -138,15 +138,24 @@ struct KeySetFixture {
     func lookUp(_ keyID: String) async -> String { "\(await service.lookUp(keyID))" }
 }
 
-/// A log that nobody reads.
-private struct SilentLog: LogHandler {
+/// A log of which only the warnings are kept, each with what it names.
+struct WarningLog: LogHandler {
+    private final class Lines: Sendable {
+        let lines = Mutex<[String]>([])
+    }
+
+    private let kept = Lines()
     var metadata: Logger.Metadata = [:]
-    var logLevel: Logger.Level = .critical
+    var logLevel: Logger.Level = .warning
+    var warnings: [String] { kept.lines.withLock { $0 } }
 
     subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
     }
 
-    func log(event: LogEvent) {}
+    func log(event: LogEvent) {
+        let named = event.metadata?["keys"].map { ": \($0)" } ?? ""
+        kept.lines.withLock { $0.append("\(event.message)\(named)") }
+    }
 }

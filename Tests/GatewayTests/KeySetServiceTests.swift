@@ -131,6 +131,25 @@ struct KeySetServiceTests {
         #expect(fixture.published.all == [["key-1"], nil, ["key-1"]])
     }
 
+    @Test("31: What is left out of a set is warned of once, and again when it is something else")
+    func warnedOnce() async throws {
+        let set = { (left: String) -> Result<FetchResponse, FetchError> in
+            let document = try KeySetFixture.document("key-1")
+            let bad = Array(#"{"keys":[{"kid":"x","kty":"oct"},{"kid":"y","kty":"\#(left)"},"#.utf8)
+            return .success(FetchResponse(status: 200, body: bad + document.dropFirst(#"{"keys":["#.utf8.count)))
+        }
+        let log = WarningLog()
+        let fixture = KeySetFixture(try set("EC"), try set("EC"), try set("OKP"), log: log)
+        for _ in 0..<3 {
+            await fixture.runOnce()
+            fixture.clock.advance(3600)
+        }
+        #expect(await fixture.fetcher.calls == 3)
+        #expect(fixture.published.all == [["key-1"], ["key-1"], ["key-1"]])
+        let warning = "keys left out of the key set: keys[0]: kty is oct, a secret; keys[1]: crv is not "
+        #expect(log.warnings == [warning + "P-256 or P-384", warning + "Ed25519"])
+    }
+
     // MARK: Freshness
 
     @Test(

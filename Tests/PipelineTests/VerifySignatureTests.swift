@@ -73,11 +73,17 @@ struct VerifySignatureTests {
     static let unusable: [(name: String, member: String, value: JSON?, warning: String)] = [
         ("encryption", "use", "enc", "use is not sig"), ("use number", "use", 1, "use is not sig"),
         ("no kid", "kid", nil, "no kid of 1 to 256 bytes"), ("number kid", "kid", 1, "no kid of 1 to 256 bytes"),
-        ("empty kid", "kid", "", "no kid of 1 to 256 bytes"), ("EC", "kty", "EC", "kty is not RSA"),
-        ("oct", "kty", "oct", "kty is not RSA"), ("no kty", "kty", nil, "kty is not RSA"),
-        ("RS512", "alg", "RS512", "alg is not RS256"), ("operations", "key_ops", ["encrypt"], "key_ops lacks verify"),
-        ("private", "d", "AQAB", "holds its private key"), ("no n", "n", nil, "n or e is not base64url"),
-        ("padded n", "n", "AQ==", "n or e is not base64url"), ("no e", "e", nil, "n or e is not base64url"),
+        ("empty kid", "kid", "", "no kid of 1 to 256 bytes"), ("EC", "kty", "EC", "crv is not P-256 or P-384"),
+        ("oct", "kty", "oct", "kty is oct, a secret"), ("no kty", "kty", nil, "kty is not RSA, EC or OKP"),
+        ("another type", "kty", "AKP", "kty is not RSA, EC or OKP"),
+        ("OKP", "kty", "OKP", "crv is not Ed25519"),
+        ("alg of a curve", "alg", "ES256", "alg is not one of the issuer's"),
+        ("HMAC", "alg", "HS256", "alg is not one of the issuer's"), ("secret", "k", "AQAB", "holds its private key"),
+        ("prime", "p", "AQAB", "holds its private key"),
+        ("RS512", "alg", "RS512", "alg is not one of the issuer's"),
+        ("operations", "key_ops", ["encrypt"], "key_ops lacks verify"),
+        ("private", "d", "AQAB", "holds its private key"), ("no n", "n", nil, "n is not base64url"),
+        ("padded n", "n", "AQ==", "n is not base64url"), ("no e", "e", nil, "e is not base64url"),
         (
             "1024 bits", "n", .string(Base64URL.encode([UInt8](repeating: 0xff, count: 128))),
             "RSA modulus below 2048 bits"
@@ -96,7 +102,7 @@ struct VerifySignatureTests {
         let keySet = try KeySet(jwks: document.encoded(), generation: 9)
         #expect(keySet.dropped == ["keys[0]: not an object", "keys[1]: \(warning)"])
         #expect(keySet.keyIDs == [VerifyFixture.keyID])
-        #expect(keySet.key(id: "bad") == nil)
+        #expect(!keySet.holds(id: "bad"))
         #expect(keySet.key(id: VerifyFixture.keyID, algorithm: .rs256) != nil)
         #expect(keySet.generation == 9 && !keySet.isEmpty)
     }

@@ -71,6 +71,7 @@ package actor KeySetService {
     /// When a set was last fetched because a token asked for it.
     private var lastLookUp: Int64?
     private var flight: Task<Bool, Never>?
+    private var warnedOf: [String] = []
     private nonisolated let mirrored: Mutex<Status>
     private var status: Status {
         didSet { mirrored.withLock { [status] in $0 = status } }
@@ -143,7 +144,7 @@ package actor KeySetService {
     /// All callers share one fetch; there is at most one in ``Policy/unknownKeyInterval`` while a set is held, and
     /// one a second while there is none.
     package func lookUp(_ keyID: String) async -> KeyLookup {
-        if held?.set.key(id: keyID) != nil { return .refreshed }
+        if held?.set.holds(id: keyID) == true { return .refreshed }
         if flight == nil {
             let interval = held == nil ? 1 : policy.unknownKeyInterval
             if let lastLookUp, now() - lastLookUp < interval { return held == nil ? .unavailable : .unchanged }
@@ -169,10 +170,15 @@ package actor KeySetService {
         do {
             let response = try await fetcher.fetch(request)
             guard response.status == 200 else { return fail("status \(response.status)") }
-            let set = try KeySet(jwks: response.body, generation: KeySetGeneration.next())
-            guard !set.isEmpty else { return fail("no usable key") }
+            let set = try keySet(response.body)
+            guard !set.isEmpty else {
+                warn(of: set.dropped)
+                return fail("no usable key")
+            }
             accept(set, response)
             return true
+        } catch FetchError.forbiddenAddress {
+            return fail("the host's address is private: allow_private_addresses is not set")
         } catch let error as FetchError {
             return fail("\(error)")
         } catch let error as KeySetError {
@@ -190,15 +196,26 @@ package actor KeySetService {
             freshUntil: fetchedAt + min(max(age, policy.minimumAge), policy.maximumAge))
         status.refreshes += 1
         status.fetchedAt = fetchedAt
-        for reason in set.dropped {
-            logger.warning("key left out of the key set", metadata: ["issuer": "\(issuer.name)", "key": "\(reason)"])
-        }
+        warn(of: set.dropped)
         publish(set)
         do {
             try file?.write(response.body, fetchedAt: fetchedAt)
         } catch {
             logger.warning("key set not kept on disk", metadata: ["issuer": "\(issuer.name)", "error": "\(error)"])
         }
+    }
+
+    private func keySet(_ document: [UInt8]) throws(KeySetError) -> KeySet {
+        try KeySet(jwks: document, algorithms: issuer.algorithms, generation: KeySetGeneration.next())
+    }
+
+    /// One warning for the whole set, and none again for what the set before it left out as well.
+    private func warn(of dropped: [String]) {
+        defer { warnedOf = dropped }
+        guard !dropped.isEmpty, dropped != warnedOf else { return }
+        logger.warning(
+            "keys left out of the key set",
+            metadata: ["issuer": "\(issuer.name)", "keys": "\(dropped.joined(separator: "; "))"])
     }
 
     private func fail(_ reason: String) -> Bool {
@@ -224,7 +241,7 @@ package actor KeySetService {
             guard let kept = try file.read(), (0...max(0, now())).contains(kept.fetchedAt),
                 now() - kept.fetchedAt <= policy.maximumAge + policy.staleLimit
             else { return }
-            let set = try KeySet(jwks: kept.document, generation: KeySetGeneration.next())
+            let set = try keySet(kept.document)
             guard !set.isEmpty else { return }
             held = Held(set: set, fetchedAt: kept.fetchedAt, freshUntil: kept.fetchedAt)
             status.fetchedAt = kept.fetchedAt

@@ -67,11 +67,12 @@ struct GenerationMaker: Sendable {
     }
 
     private func fetcher(
-        plain: Bool, access: CurlAccess = CurlAccess(), on curl: NIOLoopBound<CurlLoop>? = nil
+        plain: Bool, privately: Bool = true, access: CurlAccess = CurlAccess(),
+        on curl: NIOLoopBound<CurlLoop>? = nil
     ) async throws -> CurlFetcher {
         let curl = curl ?? curls[0]
         return try await curl.eventLoop.submit {
-            CurlFetcher(loop: curl.value, allowsPlainText: plain, access: access)
+            CurlFetcher(loop: curl.value, allowsPlainText: plain, allowsPrivateAddresses: privately, access: access)
         }.get()
     }
 
@@ -120,15 +121,20 @@ struct GenerationMaker: Sendable {
         var services: [KeySetService] = []
         for (index, issuer) in issuers.enumerated() {
             let namesake = previous?.plan.keyServices.first { $0.issuer.name == issuer.name }
+            let privately = settings.issuers[index].allowsPrivateAddresses
+            let wasPrivately = previous?.settings.issuers.first { $0.name == issuer.name }?.allowsPrivateAddresses
             // What is accepted beside the keys is the verifier's matter.
-            if let namesake, namesake.issuer.issuer == issuer.issuer, namesake.issuer.jwksURL == issuer.jwksURL {
+            if let namesake, namesake.issuer.issuer == issuer.issuer, namesake.issuer.jwksURL == issuer.jwksURL,
+                namesake.issuer.algorithms == issuer.algorithms, wasPrivately == privately
+            {
                 services.append(namesake)
                 continue
             }
             services.append(
                 KeySetService(
                     issuer: issuer, policy: Wiring.keySetPolicy(settings.keySets),
-                    fetcher: try await fetcher(plain: settings.issuers[index].jwksURL.isPlain),
+                    fetcher: try await fetcher(
+                        plain: settings.issuers[index].jwksURL.isPlain, privately: privately),
                     file: KeySetFile(directory: settings.stateDirectory, issuer: issuer),
                     counted: namesake?.currentStatus ?? KeySetService.Status(), logger: logger,
                     now: { WallClock.seconds() }, publish: { [directory] _ in directory.refreshKeySets() }))

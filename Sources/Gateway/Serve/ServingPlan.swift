@@ -75,6 +75,7 @@ enum Wiring {
                 name: issuer.name, region: issuer.region, userPoolID: issuer.userPoolID,
                 clientIDs: Set(issuer.clientIDs), tokenUses: Set(issuer.tokenUses.map(\.tokenUse)),
                 issuer: issuer.issuer, jwksURL: issuer.jwksURL.description)
+            made.algorithms = issuer.algorithms
             made.skew = issuer.clockSkew.components.seconds
             return made
         }

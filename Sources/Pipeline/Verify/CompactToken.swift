@@ -5,10 +5,11 @@ struct CompactToken {
     /// What the signature is over: the header and payload as they came, with the dot between.
     let signedBytes: [UInt8]
     let header: JSONObject
-    let payload: JSONObject
+    /// Any bytes, as far as the signature is concerned.
+    let payload: [UInt8]
     let signature: [UInt8]
 
-    /// - Throws: ``RejectReason`` for anything but three strictly encoded segments with two JSON objects.
+    /// - Throws: ``RejectReason`` for anything but three strictly encoded segments, the first of them a JSON object.
     init(_ token: [UInt8]) throws(RejectReason) {
         // A third dot is in one of the segments then, whose alphabet has none.
         let dot = UInt8(ascii: ".")
@@ -20,9 +21,26 @@ struct CompactToken {
         // An "unsecured JWS" has an empty third segment (RFC 7515, A.5).
         guard !signature.isEmpty else { throw .badSignature }
         self.header = try Self.object(header, else: .malformedHeader)
-        self.payload = try Self.object(payload, else: .malformedPayload)
+        self.payload = payload
         self.signature = signature
         self.signedBytes = Array(token[..<last])
+    }
+
+    /// The claims of a JWT (RFC 7519, 7.2 step 10).
+    func claims() throws(RejectReason) -> JSONObject {
+        try Self.object(payload, else: .malformedPayload)
+    }
+
+    /// The key of the set that made the signature: the one of its `kid` that is for its `alg`, whatever the others are
+    /// (RFC 8725, 3.1). Nil where the set has none of this `kid`.
+    func key(
+        of header: TokenHeader, in keySet: KeySet, among algorithms: [SignatureAlgorithm]
+    ) throws(RejectReason) -> VerificationKey? {
+        guard let algorithm = header.algorithm(among: algorithms) else { throw .algorithmNotAllowed }
+        guard let keys = keySet.keys(id: header.keyID) else { return nil }
+        guard let key = keys.first(where: { $0.algorithm == algorithm }) else { throw .algorithmNotAllowed }
+        guard key.verify(signature: signature, of: signedBytes, algorithm: algorithm) else { throw .badSignature }
+        return key
     }
 
     private static func object(_ bytes: [UInt8], else reason: RejectReason) throws(RejectReason) -> JSONObject {

@@ -134,7 +134,9 @@ package final class VerifiedTokenCache<Extra> {
     private func isStillSigned(_ index: Int, _ entry: Entry, _ keySet: KeySet?) -> Bool {
         guard let keySet else { return false }
         if keySet.generation == slots[index].generation { return true }
-        guard let key = keySet.key(id: entry.token.keyID), key.isSameKey(as: entry.proof.key) else { return false }
+        let proven = entry.proof.key
+        guard let key = keySet.key(id: entry.token.keyID, algorithm: proven.algorithm), key.isSameKey(as: proven)
+        else { return false }
         slots[index].generation = keySet.generation
         return true
     }

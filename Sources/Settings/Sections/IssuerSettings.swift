@@ -1,3 +1,5 @@
+package import Cryptography
+
 /// Where an issuer's addresses and claims follow from.
 package enum IssuerProfile: String, Sendable, CaseIterable {
     /// An Amazon Cognito user pool.
@@ -26,6 +28,10 @@ package struct IssuerSettings: Sendable {
     package var issuer: String
     /// Where the key set is fetched. Follows from the issuer unless it is given.
     package var jwksURL: ServiceURL
+    /// Whether the key set's host may have an address that only this machine or its network can reach.
+    package var allowsPrivateAddresses: Bool
+    /// The signature algorithms its tokens may have; at least one.
+    package var algorithms: [SignatureAlgorithm]
     /// How far the clocks of issuer and gateway may be apart.
     package var clockSkew: Duration
 }
@@ -56,18 +62,22 @@ extension IssuerSettings {
         let tokenUses = keys.list("token_uses", ScalarFormat<TokenUseSetting>.oneOf, of: "token uses") ?? [.access]
         if keys.isEmptyList("token_uses") { keys.fault("token_uses", "must name at least one") }
         let skew = keys.value("clock_skew", .duration(.zero ... .seconds(600)), default: .seconds(60))
+        let algorithms = keys.list("algorithms", .publicKeyAlgorithm, of: "signature algorithms") ?? [.rs256]
+        if keys.isEmptyList("algorithms") { keys.fault("algorithms", "must name at least one") }
+        let insecure = keys.value("allow_insecure_http", .boolean, default: false)
+        let privately = keys.value("allow_private_addresses", .boolean, default: insecure)
         let poolIssuer = region.flatMap { region in pool.map { "\(CognitoEndpoint.url(region: region))/\($0)" } }
         let issuer = givenIssuer ?? poolIssuer
-        let jwksURL = Self.jwksURL(of: keys, issuer: issuer)
+        let jwksURL = Self.jwksURL(of: keys, issuer: issuer, insecure: insecure)
         guard let pool, let region, let issuer, let jwksURL else { return nil }
         self.init(
             name: name, profile: profile, region: region, userPoolID: pool, clientIDs: clientIDs,
-            tokenUses: tokenUses, issuer: issuer, jwksURL: jwksURL, clockSkew: skew)
+            tokenUses: tokenUses, issuer: issuer, jwksURL: jwksURL, allowsPrivateAddresses: privately,
+            algorithms: algorithms, clockSkew: skew)
     }
 
     /// The URL given, or the one that belongs to the issuer.
-    private static func jwksURL(of keys: SettingsMapping, issuer: String?) -> ServiceURL? {
-        let insecure = keys.value("allow_insecure_http", .boolean, default: false)
+    private static func jwksURL(of keys: SettingsMapping, issuer: String?, insecure: Bool) -> ServiceURL? {
         let given = keys.optional("jwks_url")
         let url = given.map { $0.read(.url) } ?? issuer.flatMap(derivedJWKS)
         if let url, url.isPlain, !insecure {
@@ -96,6 +106,20 @@ enum CognitoEndpoint {
     static func url(region: String) -> ServiceURL {
         let domain = region.hasPrefix("cn-") ? "amazonaws.com.cn" : "amazonaws.com"
         return ServiceURL(scheme: .https, host: "cognito-idp.\(region).\(domain)", port: 443, path: "")
+    }
+}
+
+extension ScalarFormat where Value == SignatureAlgorithm {
+    /// Those of public keys: a key set that anybody can read holds no secret.
+    fileprivate static var publicKeyAlgorithm: Self {
+        let names = SignatureAlgorithm.allCases.filter { $0.keyType != .secret }.map(\.rawValue)
+        let words = ScalarFormat<String>.word(among: names)
+        return Self { (text) throws(ScalarRefusal) in
+            guard let value = SignatureAlgorithm(rawValue: try words.read(text)) else {
+                throw ScalarRefusal("is not known")
+            }
+            return value
+        }
     }
 }
 

@@ -85,6 +85,7 @@ extension CognitoError {
         case .timedOut: self.init(unavailable: "TimedOut")
         case .responseTooLarge: self.init(unavailable: "AnswerTooLarge")
         case .forbiddenScheme: self.init(unavailable: "ForbiddenScheme")
+        case .forbiddenAddress: self.init(unavailable: "ForbiddenAddress")
         case .failed: self.init(unavailable: "TransferFailed")
         case .cancelled: self.init(unavailable: "Cancelled")
         }

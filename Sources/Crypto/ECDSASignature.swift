@@ -1,0 +1,24 @@
+/// A signature as JWS has it: r and s, each as long as the curve's coordinates (RFC 7518, 3.4).
+struct ECDSASignature {
+    /// The same as OpenSSL wants it: SEQUENCE { INTEGER r, INTEGER s } (RFC 3279, 2.2.3).
+    let encoded: [UInt8]
+
+    /// Nil for any other length, such as that of a DER signature, and unless r and s are in 1..<n.
+    init?(raw: [UInt8], curve: EllipticCurve) {
+        guard raw.count == 2 * curve.byteCount else { return nil }
+        let (r, s) = (raw[..<curve.byteCount], raw[curve.byteCount...])
+        for number in [r, s] {
+            guard number.contains(where: { $0 != 0 }), number.lexicographicallyPrecedes(curve.order) else { return nil }
+        }
+        let integers = Self.integer(r) + Self.integer(s)
+        // At most twice 49 bytes with two of head each: lengths below 128 take one byte.
+        encoded = [0x30, UInt8(integers.count)] + integers
+    }
+
+    /// A positive INTEGER: no more zeros in front than keep it positive (X.690, 8.3.2).
+    private static func integer(_ number: ArraySlice<UInt8>) -> [UInt8] {
+        let digits = number.drop { $0 == 0 }
+        let needsZero = (digits.first ?? 0) >= 0x80
+        return [0x02, UInt8(digits.count + (needsZero ? 1 : 0))] + (needsZero ? [0] : []) + digits
+    }
+}
