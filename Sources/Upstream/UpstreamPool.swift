@@ -97,8 +97,8 @@ package final class UpstreamPool {
 
     // MARK: Buffers
 
-    /// A buffer for the next request's head, where one has been given back. A head is just too large for the
-    /// allocator's fast paths.
+    /// A buffer for the next request's head, where one has been given back. With a token in it a head is too
+    /// large for the fast path of glibc's allocator.
     package func takeBuffer() -> ByteBuffer { spareBuffers.popLast() ?? ByteBuffer() }
 
     func recycle(_ buffer: consuming ByteBuffer) {

@@ -31,7 +31,7 @@ extension JSONParser {
             switch byte {
             case UInt8(ascii: "\""):
                 let span = bytes[start..<position]
-                // ASCII, as nearly everything is, needs no validation, which costs more than the rest of this.
+                // ASCII, as nearly everything is, needs no second look to be valid.
                 let text = seen < 0x80 ? String(decoding: span, as: UTF8.self) : try decoded(span)
                 position += 1
                 return text
