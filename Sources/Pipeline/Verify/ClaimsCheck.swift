@@ -20,7 +20,7 @@ struct ClaimsCheck {
             email: claims["email"]?.stringValue,
             emailVerified: Self.flag(claims["email_verified"]),
             groups: claims["cognito:groups"]?.arrayValue?.compactMap(\.stringValue) ?? [],
-            scopes: claims["scope"]?.stringValue?.split(separator: " ").map(String.init) ?? [],
+            scopes: claims["scope"]?.stringValue?.words ?? [],
             expires: expires, issuedAt: issuedAt, claims: claims, keyID: keyID)
     }
 
