@@ -33,4 +33,7 @@ package enum RejectReason: String, Error, Sendable, CaseIterable {
     case clientNotAllowed = "client-not-allowed"
     case audienceNotAllowed = "audience-not-allowed"
     case subjectInvalid = "subject-invalid"
+
+    // What has become of it.
+    case revoked = "token-revoked"
 }
