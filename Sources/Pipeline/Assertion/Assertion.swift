@@ -40,9 +40,10 @@ package struct Assertion: Sendable, Equatable {
             "iss": .string(issuer), "aud": .string(audience), "sub": .string(token.subject),
             "iat": .number(JSONNumber(now)), "exp": .number(JSONNumber(expires)),
             "token_iss": .string(token.issuer), "token_exp": .number(JSONNumber(token.expires)),
-            "token_use": .string(token.tokenUse.rawValue), "client_id": .string(token.clientID),
+            "token_use": .string(token.tokenUse.rawValue),
             "scope": .string(token.scopes.joined(separator: " ")), "groups": .array(token.groups.map(JSON.string)),
         ]
+        if !token.clientID.isEmpty { claims["client_id"] = .string(token.clientID) }
         claims["username"] = token.username.map(JSON.string)
         claims["email"] = token.email.map(JSON.string)
         claims["email_verified"] = token.emailVerified.map(JSON.bool)

@@ -33,6 +33,7 @@ package enum RejectReason: String, Error, Sendable, CaseIterable {
     case clientNotAllowed = "client-not-allowed"
     case audienceNotAllowed = "audience-not-allowed"
     case subjectInvalid = "subject-invalid"
+    case claimMissing = "claim-missing"
 
     // What has become of it.
     case revoked = "token-revoked"
