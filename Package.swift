@@ -96,6 +96,11 @@ let package = Package(
             ],
             swiftSettings: safe),
 
+        // No test: what a token costs beside OpenSSL's bare verification.
+        .executableTarget(
+            name: "verify-benchmark", dependencies: ["COpenSSL", "Cryptography", "Pipeline", httpTypes],
+            path: "Tests/Benchmark", swiftSettings: strict),
+
         .testTarget(
             name: "CryptographyTests", dependencies: ["Cryptography"], path: "Tests/CryptoTests",
             swiftSettings: strict),

@@ -63,6 +63,13 @@ package final class VerificationKey: @unchecked Sendable {
 
     /// Whether `signature` is this key's over `message`. False for every other case, also for errors.
     package func verify(signature: [UInt8], of message: [UInt8], algorithm: SignatureAlgorithm) -> Bool {
+        verify(signature: signature, of: message.span, algorithm: algorithm)
+    }
+
+    /// The same of bytes that are somewhere already.
+    package func verify(
+        signature: [UInt8], of message: borrowing Span<UInt8>, algorithm: SignatureAlgorithm
+    ) -> Bool {
         // One length is right: RFC 8017, 8.1.2 and 8.2.2 step 1; RFC 7518, 3.4; RFC 8032, 5.1.7.
         guard algorithm == self.algorithm, signature.count == signatureByteCount else { return false }
         switch (material, algorithm.keyType) {
@@ -90,14 +97,17 @@ package final class VerificationKey: @unchecked Sendable {
     }
 
     private func check(
-        _ signature: [UInt8], _ message: [UInt8], _ key: OpaquePointer, _ prepared: OpaquePointer?
+        _ signature: [UInt8], _ message: borrowing Span<UInt8>, _ key: OpaquePointer, _ prepared: OpaquePointer?
     ) -> Bool {
         guard let context = Self.copy(of: prepared) ?? Self.context(for: key, algorithm) else {
             clearErrors()
             return false
         }
         defer { EVP_MD_CTX_free(context) }
-        guard EVP_DigestVerify(context, signature, signature.count, message, message.count) == 1 else {
+        let result = message.withUnsafeBufferPointer {
+            EVP_DigestVerify(context, signature, signature.count, $0.baseAddress, $0.count)
+        }
+        guard result == 1 else {
             clearErrors()
             return false
         }
@@ -127,10 +137,14 @@ package final class VerificationKey: @unchecked Sendable {
         return context
     }
 
-    private static func code(of message: [UInt8], _ secret: Secret, _ algorithm: SignatureAlgorithm) -> [UInt8] {
+    private static func code(
+        of message: borrowing Span<UInt8>, _ secret: Secret, _ algorithm: SignatureAlgorithm
+    ) -> [UInt8] {
         let key = secret.expose()
         var code = [UInt8](repeating: 0, count: algorithm.codeByteCount)
-        let result = HMAC(algorithm.digest?.handle, key, Int32(key.count), message, message.count, &code, nil)
+        let result = message.withUnsafeBufferPointer {
+            HMAC(algorithm.digest?.handle, key, Int32(key.count), $0.baseAddress, $0.count, &code, nil)
+        }
         // As for SHA-256: there is no wrong code that would be safe to return.
         precondition(result != nil, "HMAC is not available")
         return code

@@ -9,14 +9,14 @@ package struct IdentityClaim: Sendable, Hashable {
         self.claim = claim
     }
 
-    /// The claim in the encoding of ``IdentityLines``; empty where there is nothing to tell.
+    /// Appends the claim in the encoding of ``IdentityLines``; nothing where there is nothing to tell.
     ///
     /// A list is joined by `,`. A comma is encoded also where the claim is a single text, so that no text can be taken
     /// for a list. Numbers and booleans are as JSON has them, objects and lists in lists are their JSON text.
-    func encodedValue(in claims: JSONObject) -> [UInt8] {
-        guard let value = claim.value(in: claims) else { return [] }
+    func appendValue(in claims: JSONObject, to lines: inout [UInt8]) {
+        guard let value = claim.value(in: claims) else { return }
         let elements = value.arrayValue ?? [value]
-        return IdentityLines.joined(elements.map(Self.text), by: UInt8(ascii: ","))
+        IdentityLines.append(elements.map(Self.text), joinedBy: UInt8(ascii: ","), to: &lines)
     }
 
     private static func text(_ value: JSON) -> String {

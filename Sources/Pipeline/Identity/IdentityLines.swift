@@ -11,11 +11,21 @@ package struct IdentityLines: Sendable {
     /// The most bytes all lines of one identity may have.
     package static let maximumLength = 16 << 10
 
-    /// The headers' names behind the namespace.
-    static let names = [
-        "Subject", "Email", "Email-Verified", "Username", "Groups", "Scopes", "Issuer", "Client", "Token-Use",
-        "Expires",
-    ]
+    /// The headers' names behind the namespace, in the order in which they are written.
+    static let names = Header.allCases.map(\.rawValue)
+
+    private enum Header: String, CaseIterable {
+        case subject = "Subject"
+        case email = "Email"
+        case emailVerified = "Email-Verified"
+        case username = "Username"
+        case groups = "Groups"
+        case scopes = "Scopes"
+        case issuer = "Issuer"
+        case client = "Client"
+        case tokenUse = "Token-Use"
+        case expires = "Expires"
+    }
 
     private let namespace: String
     private let claims: [IdentityClaim]
@@ -33,64 +43,83 @@ package struct IdentityLines: Sendable {
         guard !identity.subject.isEmpty else { throw .emptySubject }
         var lines: [UInt8] = []
         lines.reserveCapacity(512)
-        try append("Subject", Self.encoded(identity.subject), to: &lines)
-        try append("Email", Self.encoded(identity.email ?? ""), to: &lines)
+        try append(.subject, to: &lines) { Self.append(identity.subject, to: &$0) }
+        try append(.email, to: &lines) { Self.append(identity.email ?? "", to: &$0) }
         if let verified = identity.emailVerified {
-            try append("Email-Verified", Array((verified ? "true" : "false").utf8), to: &lines)
+            try append(.emailVerified, to: &lines) { $0.append(verified ? "true" : "false") }
         }
-        try append("Username", Self.encoded(identity.username ?? ""), to: &lines)
-        try append("Groups", Self.joined(identity.groups, by: UInt8(ascii: ",")), to: &lines)
-        try append("Scopes", Self.joined(identity.scopes, by: UInt8(ascii: " ")), to: &lines)
-        try append("Issuer", Self.encoded(identity.issuer), to: &lines)
-        try append("Client", Self.encoded(identity.clientID), to: &lines)
-        try append("Token-Use", Array(identity.tokenUse.rawValue.utf8), to: &lines)
-        try append("Expires", Array(String(identity.expires).utf8), to: &lines)
-        for claim in claims { try append(header: claim.header, claim.encodedValue(in: payload), to: &lines) }
+        try append(.username, to: &lines) { Self.append(identity.username ?? "", to: &$0) }
+        try append(.groups, to: &lines) { Self.append(identity.groups, joinedBy: UInt8(ascii: ","), to: &$0) }
+        try append(.scopes, to: &lines) { Self.append(identity.scopes, joinedBy: UInt8(ascii: " "), to: &$0) }
+        try append(.issuer, to: &lines) { Self.append(identity.issuer, to: &$0) }
+        try append(.client, to: &lines) { Self.append(identity.clientID, to: &$0) }
+        try append(.tokenUse, to: &lines) { $0.append(identity.tokenUse.rawValue) }
+        try append(.expires, to: &lines) { $0.append(String(identity.expires)) }
+        for claim in claims {
+            try Self.append("", claim.header, to: &lines) { claim.appendValue(in: payload, to: &$0) }
+        }
         return lines
     }
 
-    private func append(_ name: String, _ value: [UInt8], to lines: inout [UInt8]) throws(IdentityFault) {
-        try append(header: namespace + name, value, to: &lines)
+    private func append(
+        _ header: Header, to lines: inout [UInt8], _ value: (inout [UInt8]) -> Void
+    ) throws(IdentityFault) {
+        try Self.append(namespace, header.rawValue, to: &lines, value)
     }
 
-    private func append(header: String, _ value: [UInt8], to lines: inout [UInt8]) throws(IdentityFault) {
-        guard !value.isEmpty else { return }
-        guard value.count <= Self.maximumValueLength else { throw .tooLarge(header: header) }
-        lines.append(contentsOf: header.utf8)
-        lines.append(contentsOf: ": ".utf8)
-        lines.append(contentsOf: value)
-        lines.append(contentsOf: "\r\n".utf8)
-        guard lines.count <= Self.maximumLength else { throw .tooLarge(header: header) }
-    }
-
-    static func joined(_ values: [String], by separator: UInt8) -> [UInt8] {
-        var result: [UInt8] = []
-        for value in values where !value.isEmpty {
-            if !result.isEmpty { result.append(separator) }
-            result.append(contentsOf: encoded(value, alsoEncoding: separator))
+    /// Writes the line of a header with what `value` appends, or none where that is nothing.
+    private static func append(
+        _ namespace: String, _ name: String, to lines: inout [UInt8], _ value: (inout [UInt8]) -> Void
+    ) throws(IdentityFault) {
+        let start = lines.count
+        lines.append(namespace)
+        lines.append(name)
+        lines.append(": ")
+        let valueStart = lines.count
+        value(&lines)
+        guard lines.count > valueStart else {
+            lines.removeSubrange(start...)
+            return
         }
-        return result
+        guard lines.count - valueStart <= maximumValueLength else { throw .tooLarge(header: namespace + name) }
+        lines.append("\r\n")
+        guard lines.count <= maximumLength else { throw .tooLarge(header: namespace + name) }
     }
 
-    /// The value's UTF-8 in the encoding described above.
-    static func encoded(_ value: String, alsoEncoding separator: UInt8? = nil) -> [UInt8] {
-        let space = UInt8(ascii: " ")
-        var result: [UInt8] = []
-        result.reserveCapacity(value.utf8.count)
+    /// Appends those that aren't empty in the encoding described above, each also without the separator.
+    static func append(_ values: [String], joinedBy separator: UInt8, to lines: inout [UInt8]) {
+        var isFirst = true
+        for value in values where !value.isEmpty {
+            if !isFirst { lines.append(separator) }
+            isFirst = false
+            append(value, alsoEncoding: separator, to: &lines)
+        }
+    }
+
+    /// Appends the value's UTF-8 in the encoding described above.
+    private static func append(_ value: String, alsoEncoding separator: UInt8? = nil, to lines: inout [UInt8]) {
         let bytes = value.utf8.span
+        var index = 0
+        while index < bytes.count, isPlain(bytes, index), bytes[index] != separator { index += 1 }
+        // Nearly every value is as it is.
+        guard index < bytes.count else { return lines.append(value) }
         for index in bytes.indices {
             let byte = bytes[index]
-            let isInside = index > 0 && index < bytes.count - 1
-            let isPlain = (byte > space && byte < 0x7F && byte != UInt8(ascii: "%")) || (byte == space && isInside)
-            if isPlain, byte != separator {
-                result.append(byte)
+            if isPlain(bytes, index), byte != separator {
+                lines.append(byte)
             } else {
-                result.append(UInt8(ascii: "%"))
-                result.append(upperHexDigit(byte >> 4))
-                result.append(upperHexDigit(byte & 15))
+                lines.append(UInt8(ascii: "%"))
+                lines.append(upperHexDigit(byte >> 4))
+                lines.append(upperHexDigit(byte & 15))
             }
         }
-        return result
+    }
+
+    @inline(__always)
+    private static func isPlain(_ bytes: borrowing Span<UInt8>, _ index: Int) -> Bool {
+        let (byte, space) = (bytes[index], UInt8(ascii: " "))
+        if byte == space { return index > 0 && index < bytes.count - 1 }
+        return byte > space && byte < 0x7F && byte != UInt8(ascii: "%")
     }
 
     private static func upperHexDigit(_ value: UInt8) -> UInt8 {

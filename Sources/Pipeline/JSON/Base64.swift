@@ -9,11 +9,12 @@ package enum Base64URL {
     /// The bytes of `text`, or nil if it holds anything but the alphabet (padding and white space too), has a length no
     /// encoder makes, or ends in bits that aren't zero: each byte string has exactly one spelling.
     package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
-        coding.decode(Array(text)[...])
+        let text = Array(text)
+        return coding.decode(text.span)
     }
 
-    /// The same of a part of an array, without copying it first.
-    static func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+    /// The same of bytes that are somewhere already.
+    static func decode(_ text: borrowing Span<UInt8>) -> [UInt8]? {
         coding.decode(text)
     }
 }
@@ -33,7 +34,7 @@ package enum Base64 {
         guard text.count.isMultiple(of: 4) else { return nil }
         let padding = text.reversed().prefix { $0 == UInt8(ascii: "=") }.count
         guard padding <= 2 else { return nil }
-        return coding.decode(text.dropLast(padding))
+        return coding.decode(text.span.extracting(droppingLast: padding))
     }
 }
 
@@ -67,50 +68,54 @@ private struct Base64Coding: Sendable {
         return String(decoding: text, as: UTF8.self)
     }
 
-    func decode(_ text: ArraySlice<UInt8>) -> [UInt8]? {
+    func decode(_ text: borrowing Span<UInt8>) -> [UInt8]? {
         // One character over says nothing, whatever it is.
         let over = text.count % 4
         guard over != 1 else { return nil }
-        var isValid = true
-        let length = text.count / 4 * 3 + max(0, over - 1)
-        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: length) { buffer, count in
-            var from = text.startIndex
-            // Values of invalid characters have bits that no valid one has.
-            var seen: UInt32 = 0
-            while from + 4 <= text.endIndex {
-                let word = word(text, from, 4)
-                seen |= word.seen
-                unsafe buffer[count] = UInt8(truncatingIfNeeded: word.bits >> 16)
-                unsafe buffer[count + 1] = UInt8(truncatingIfNeeded: word.bits >> 8)
-                unsafe buffer[count + 2] = UInt8(truncatingIfNeeded: word.bits)
-                from += 4
-                count += 3
+        // Values of invalid characters have bits that no valid one has.
+        var seen: UInt32 = 0
+        let whole = text.count - over
+        let bytes = unsafe [UInt8](unsafeUninitializedCapacity: whole / 4 * 3 + max(0, over - 1)) { buffer, count in
+            unsafe values.withUnsafeBufferPointer { values in
+                var from = 0
+                // Checked once for all: `from` stays below the text's length, and each four make three.
+                while from < whole {
+                    let first = unsafe UInt32(values[Int(text[unchecked: from])])
+                    let second = unsafe UInt32(values[Int(text[unchecked: from + 1])])
+                    let third = unsafe UInt32(values[Int(text[unchecked: from + 2])])
+                    let fourth = unsafe UInt32(values[Int(text[unchecked: from + 3])])
+                    seen |= first | second | third | fourth
+                    let bits = first << 18 | second << 12 | third << 6 | fourth
+                    unsafe buffer[count] = UInt8(truncatingIfNeeded: bits >> 16)
+                    unsafe buffer[count + 1] = UInt8(truncatingIfNeeded: bits >> 8)
+                    unsafe buffer[count + 2] = UInt8(truncatingIfNeeded: bits)
+                    from += 4
+                    count += 3
+                }
             }
-            if over > 0 {
-                let word = word(text, from, over)
-                seen |= word.seen
-                // Bits that make no whole byte must be zero (RFC 4648, 3.5).
-                let spare = word.bits << (8 * UInt32(over - 1)) & 0xff_ffff
-                isValid = spare == 0
-                unsafe buffer[count] = UInt8(truncatingIfNeeded: word.bits >> 16)
-                if over == 3 { unsafe buffer[count + 1] = UInt8(truncatingIfNeeded: word.bits >> 8) }
-                count += over - 1
-            }
-            isValid = isValid && seen & 0xc0 == 0
+            guard over > 0 else { return }
+            let last = last(text, from: whole)
+            seen |= last.seen
+            unsafe buffer[count] = UInt8(truncatingIfNeeded: last.bits >> 16)
+            if over == 3 { unsafe buffer[count + 1] = UInt8(truncatingIfNeeded: last.bits >> 8) }
+            count += over - 1
         }
-        return isValid ? bytes : nil
+        return seen & 0xc0 == 0 ? bytes : nil
     }
 
-    /// Up to four characters from the left, as 24 bits, and all bits that their values have.
-    @inline(__always)
-    private func word(_ text: ArraySlice<UInt8>, _ start: Int, _ count: Int) -> (bits: UInt32, seen: UInt32) {
+    /// Two or three characters as 24 bits, and all bits that their values have.
+    private func last(_ text: borrowing Span<UInt8>, from start: Int) -> (bits: UInt32, seen: UInt32) {
         var bits: UInt32 = 0
         var seen: UInt32 = 0
-        for index in start..<(start + count) {
+        for index in start..<text.count {
             let value = UInt32(values[Int(text[index])])
             bits = bits << 6 | value
             seen |= value
         }
-        return (bits << (6 * UInt32(4 - count)), seen)
+        let over = UInt32(text.count - start)
+        bits <<= 6 * (4 - over)
+        // Bits that make no whole byte must be zero (RFC 4648, 3.5).
+        if bits << (8 * (over - 1)) & 0xff_ffff != 0 { seen = .max }
+        return (bits, seen)
     }
 }

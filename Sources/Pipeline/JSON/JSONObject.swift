@@ -1,43 +1,61 @@
 /// A JSON object: its members in the order written, each name once.
 ///
 /// Names are found by their bytes. Swift's `==` would also find canonically equivalent ones (U+212A for `K`).
-package struct JSONObject: Sendable, ExpressibleByDictionaryLiteral, RandomAccessCollection {
+package struct JSONObject: Sendable, ExpressibleByDictionaryLiteral, Sequence {
     package typealias Element = (name: String, value: JSON)
 
-    private var members: [(name: String, value: JSON)]
+    private enum Content {
+        case members([Element])
+        /// The object of a text that was read, and its place there.
+        case read(JSONDocument, Int)
+    }
 
-    package init() { members = [] }
+    private var content: Content
+
+    package init() { content = .members([]) }
 
     /// Of members with the same name the last one counts.
     package init(_ members: some Sequence<(String, JSON)>) {
-        self.members = []
+        self.init()
         for (name, value) in members { self[name] = value }
     }
 
     package init(dictionaryLiteral elements: (String, JSON)...) { self.init(elements) }
 
-    /// For the parser, which has already refused repeated names.
-    init(unique members: [(name: String, value: JSON)]) { self.members = members }
+    init(in document: JSONDocument, at index: Int) { content = .read(document, index) }
 
-    package var startIndex: Int { members.startIndex }
-    package var endIndex: Int { members.endIndex }
-    package subscript(position: Int) -> (name: String, value: JSON) { members[position] }
+    package var members: [Element] {
+        switch content {
+        case .members(let members): members
+        case .read(let document, let index): document.members(ofObjectAt: index)
+        }
+    }
+
+    package var count: Int { members.count }
+    package var isEmpty: Bool { members.isEmpty }
+
+    package func makeIterator() -> IndexingIterator<[Element]> { members.makeIterator() }
 
     /// The value of the member of this name. Setting replaces it in its place or adds it at the end; nil removes it.
     package subscript(name: String) -> JSON? {
-        get { index(of: name).map { members[$0].value } }
+        get {
+            switch content {
+            case .members(let members): members.first { $0.name.hasSameBytes(as: name) }?.value
+            case .read(let document, let index): document.value(of: name, inObjectAt: index)
+            }
+        }
         set {
-            switch (index(of: name), newValue) {
+            var members = members
+            // So that what was there is not copied.
+            content = .members([])
+            switch (members.firstIndex { $0.name.hasSameBytes(as: name) }, newValue) {
             case (let index?, let value?): members[index].value = value
             case (let index?, nil): members.remove(at: index)
             case (nil, let value?): members.append((name, value))
             case (nil, nil): break
             }
+            content = .members(members)
         }
-    }
-
-    private func index(of name: String) -> Int? {
-        members.firstIndex { $0.name.hasSameBytes(as: name) }
     }
 }
 
@@ -51,6 +69,6 @@ extension JSONObject: Equatable {
 extension String {
     /// Whether both are the same UTF-8 bytes; `==` on strings is Unicode's canonical equivalence.
     package func hasSameBytes(as other: String) -> Bool {
-        utf8.count == other.utf8.count && utf8.span.matches(other.utf8.span)
+        utf8.span.hasSameBytes(as: other.utf8.span)
     }
 }

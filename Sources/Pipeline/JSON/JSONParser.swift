@@ -2,14 +2,7 @@ extension JSON {
     /// The value of a strict JSON text (RFC 8259, with the duplicate names and lone surrogates refused that RFC 7493
     /// forbids): UTF-8, no byte order mark, nothing behind the value.
     package static func parse(_ bytes: [UInt8], limits: JSONLimits = .default) throws(JSONError) -> JSON {
-        guard bytes.count <= limits.maximumBytes else {
-            throw JSONError(reason: .tooLarge, offset: limits.maximumBytes)
-        }
-        var parser = JSONParser(bytes: bytes, maximumDepth: limits.maximumDepth)
-        let value = try parser.value(depth: 0)
-        parser.skipWhitespace()
-        guard parser.position == bytes.count else { throw parser.error(.trailingBytes) }
-        return value
+        try JSONDocument(bytes, limits: limits).value(at: 0)
     }
 }
 
@@ -18,10 +11,26 @@ struct JSONParser {
     let bytes: [UInt8]
     let maximumDepth: Int
     var position = 0
+    private(set) var nodes: [JSONNode] = []
+    /// The texts that don't stand in the bytes as they are.
+    private(set) var texts: [String] = []
+
+    init(bytes: [UInt8], maximumDepth: Int) {
+        self.bytes = bytes
+        self.maximumDepth = maximumDepth
+    }
+
+    mutating func parse() throws(JSONError) {
+        // A token has a node for each twenty bytes.
+        nodes.reserveCapacity(8 + bytes.count / 16)
+        try value(depth: 0)
+        skipWhitespace()
+        guard position == bytes.count else { throw error(.trailingBytes) }
+    }
 
     func error(_ reason: JSONError.Reason) -> JSONError { JSONError(reason: reason, offset: position) }
 
-    mutating func skipWhitespace() {
+    private mutating func skipWhitespace() {
         while position < bytes.count {
             switch bytes[position] {
             case 0x20, 0x09, 0x0a, 0x0d: position += 1
@@ -43,73 +52,84 @@ struct JSONParser {
         return true
     }
 
-    mutating func value(depth: Int) throws(JSONError) -> JSON {
+    // MARK: Nodes
+
+    /// Adds a node without anything inside it: the bytes from `start` to `end`.
+    mutating func add(_ kind: JSONNode.Kind, from start: Int, to end: Int) {
+        nodes.append(
+            JSONNode(kind: kind, start: UInt32(start), end: UInt32(end), next: UInt32(nodes.count + 1)))
+    }
+
+    mutating func add(decoded text: String) {
+        add(.otherText, from: texts.count, to: texts.count)
+        texts.append(text)
+    }
+
+    // MARK: Values
+
+    private mutating func value(depth: Int) throws(JSONError) {
         skipWhitespace()
         switch try peek() {
-        case UInt8(ascii: "{"): return .object(try object(depth: depth + 1))
-        case UInt8(ascii: "["): return .array(try array(depth: depth + 1))
-        case UInt8(ascii: "\""): return .string(try string())
-        case UInt8(ascii: "t"): return try literal("true", .bool(true))
-        case UInt8(ascii: "f"): return try literal("false", .bool(false))
-        case UInt8(ascii: "n"): return try literal("null", .null)
-        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): return .number(try number())
+        case UInt8(ascii: "{"): try object(depth: depth + 1)
+        case UInt8(ascii: "["): try array(depth: depth + 1)
+        case UInt8(ascii: "\""): try string()
+        case UInt8(ascii: "t"): try literal("true", .true)
+        case UInt8(ascii: "f"): try literal("false", .false)
+        case UInt8(ascii: "n"): try literal("null", .null)
+        case UInt8(ascii: "-"), UInt8(ascii: "0")...UInt8(ascii: "9"): try number()
         default: throw error(.unexpectedByte)
         }
     }
 
-    private mutating func literal(_ text: StaticString, _ value: JSON) throws(JSONError) -> JSON {
+    private mutating func literal(_ text: StaticString, _ kind: JSONNode.Kind) throws(JSONError) {
+        let start = position
         for byte in text.description.utf8 {
             guard try peek() == byte else { throw error(.unexpectedByte) }
             position += 1
         }
-        return value
+        add(kind, from: start, to: position)
     }
 
-    private mutating func array(depth: Int) throws(JSONError) -> [JSON] {
-        guard depth <= maximumDepth else { throw error(.tooDeep) }
-        position += 1
-        skipWhitespace()
-        var elements: [JSON] = []
-        if take("]") { return elements }
-        while true {
-            elements.append(try value(depth: depth))
-            skipWhitespace()
-            if take("]") { return elements }
-            guard take(",") else { throw position < bytes.count ? error(.unexpectedByte) : error(.unexpectedEnd) }
-        }
+    private mutating func array(depth: Int) throws(JSONError) {
+        let index = try open(.array, depth: depth)
+        if take("]") { return }
+        repeat {
+            try value(depth: depth)
+            nodes[index].next = UInt32(nodes.count)
+        } while try !ends(with: "]")
     }
 
-    private mutating func object(depth: Int) throws(JSONError) -> JSONObject {
-        guard depth <= maximumDepth else { throw error(.tooDeep) }
-        position += 1
-        skipWhitespace()
-        var members: [(name: String, value: JSON)] = []
-        var names = UniqueNames()
-        if take("}") { return JSONObject() }
-        while true {
+    private mutating func object(depth: Int) throws(JSONError) {
+        let index = try open(.object, depth: depth)
+        if take("}") { return }
+        var names = JSONNames(ofObjectAt: index)
+        repeat {
             skipWhitespace()
             guard try peek() == UInt8(ascii: "\"") else { throw error(.unexpectedByte) }
-            let name = try string()
-            guard names.insert(name, besides: members) else { throw error(.duplicateName) }
+            try string()
+            guard isNew(&names) else { throw error(.duplicateName) }
             skipWhitespace()
             guard try peek() == UInt8(ascii: ":") else { throw error(.unexpectedByte) }
             position += 1
-            members.append((name, try value(depth: depth)))
-            skipWhitespace()
-            if take("}") { return JSONObject(unique: members) }
-            guard take(",") else { throw position < bytes.count ? error(.unexpectedByte) : error(.unexpectedEnd) }
-        }
+            try value(depth: depth)
+            nodes[index].next = UInt32(nodes.count)
+        } while try !ends(with: "}")
     }
-}
 
-/// Finds a repeated name: by comparing while there are few, by hashing once there are many, so that a hostile object
-/// of thousands of names stays linear.
-private struct UniqueNames {
-    private var seen: Set<String> = []
+    /// Takes the bracket and adds its node, whose index it returns.
+    private mutating func open(_ kind: JSONNode.Kind, depth: Int) throws(JSONError) -> Int {
+        guard depth <= maximumDepth else { throw error(.tooDeep) }
+        add(kind, from: position, to: position + 1)
+        position += 1
+        skipWhitespace()
+        return nodes.count - 1
+    }
 
-    mutating func insert(_ name: String, besides members: [(name: String, value: JSON)]) -> Bool {
-        if members.count < 24 { return !members.contains { $0.name == name } }
-        if seen.isEmpty { seen = Set(members.map(\.name)) }
-        return seen.insert(name).inserted
+    /// Takes the comma behind an element or the closing bracket.
+    private mutating func ends(with bracket: Unicode.Scalar) throws(JSONError) -> Bool {
+        skipWhitespace()
+        if take(bracket) { return true }
+        guard take(",") else { throw position < bytes.count ? error(.unexpectedByte) : error(.unexpectedEnd) }
+        return false
     }
 }

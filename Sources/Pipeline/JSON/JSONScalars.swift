@@ -3,7 +3,7 @@ extension JSONParser {
     private static let digits = UInt8(ascii: "0")...UInt8(ascii: "9")
 
     /// RFC 8259, 6: no leading zero, a digit on each side of the point and behind the exponent.
-    mutating func number() throws(JSONError) -> JSONNumber {
+    mutating func number() throws(JSONError) {
         let start = position
         _ = take("-")
         if !take("0") { try takeDigits() }
@@ -12,7 +12,7 @@ extension JSONParser {
             if !take("+") { _ = take("-") }
             try takeDigits()
         }
-        return JSONNumber(checked: String(decoding: bytes[start..<position], as: UTF8.self))
+        add(.number, from: start, to: position)
     }
 
     private mutating func takeDigits() throws(JSONError) {
@@ -22,26 +22,29 @@ extension JSONParser {
     }
 
     /// RFC 8259, 7. The opening quote is next.
-    mutating func string() throws(JSONError) -> String {
-        position += 1
-        let start = position
-        var seen: UInt8 = 0
-        while true {
-            let byte = try peek()
-            switch byte {
-            case UInt8(ascii: "\""):
-                let span = bytes[start..<position]
-                // ASCII, as nearly everything is, needs no second look to be valid.
-                let text = seen < 0x80 ? String(decoding: span, as: UTF8.self) : try decoded(span)
-                position += 1
-                return text
-            case UInt8(ascii: "\\"): return try escapedString(from: start)
-            case 0..<0x20: throw error(.unexpectedByte)
-            default:
-                seen |= byte
-                position += 1
-            }
+    mutating func string() throws(JSONError) {
+        let start = position + 1
+        position = endOfPlainText(from: start)
+        switch try peek() {
+        case UInt8(ascii: "\""):
+            add(.asciiText, from: start, to: position)
+            position += 1
+        case UInt8(ascii: "\\"), 0x80...: try otherText(from: start)
+        default: throw error(.unexpectedByte)
         }
+    }
+
+    /// The place of the first byte that doesn't stand for itself, or isn't ASCII: looked for in eight bytes at once.
+    private func endOfPlainText(from start: Int) -> Int {
+        let bytes = bytes.span
+        var index = start
+        while bytes.count - index >= 8 {
+            let special = bytes.word(at: index).specialJSONBytes
+            guard special == 0 else { return index + special.trailingZeroBitCount / 8 }
+            index += 8
+        }
+        while index < bytes.count, !bytes[index].isSpecialInJSON { index += 1 }
+        return index
     }
 
     private func decoded(_ bytes: some Collection<UInt8>) throws(JSONError) -> String {
@@ -49,16 +52,16 @@ extension JSONParser {
         return text
     }
 
-    /// The slower way for a string with escapes: the bytes before the first one are right already.
-    private mutating func escapedString(from start: Int) throws(JSONError) -> String {
+    /// The slower way, for escapes and for what isn't ASCII: the bytes before `position` are right already.
+    private mutating func otherText(from start: Int) throws(JSONError) {
         var text = Array(bytes[start..<position])
         while true {
             let byte = try peek()
             switch byte {
             case UInt8(ascii: "\""):
-                let text = try decoded(text)
+                add(decoded: try decoded(text))
                 position += 1
-                return text
+                return
             case UInt8(ascii: "\\"):
                 position += 1
                 text.append(contentsOf: try escape())
@@ -110,5 +113,20 @@ extension JSONParser {
             position += 1
         }
         return value
+    }
+}
+
+extension UInt8 {
+    /// Control characters, `"`, `\` and what isn't ASCII.
+    fileprivate var isSpecialInJSON: Bool {
+        self < 0x20 || self >= 0x80 || self == UInt8(ascii: "\"") || self == UInt8(ascii: "\\")
+    }
+}
+
+extension UInt64 {
+    /// Has the highest bit set of the first byte that is special, and perhaps of some above it.
+    fileprivate var specialJSONBytes: UInt64 {
+        bytes(below: 0x20) | bytes(equalTo: UInt8(ascii: "\"")) | bytes(equalTo: UInt8(ascii: "\\"))
+            | self & 0x8080_8080_8080_8080
     }
 }

@@ -169,9 +169,10 @@ package struct Gate: Sendable {
         case .miss, .rejected(.issuerNotAccepted): break
         case .rejected(let reason): return .refuse(Self.refusal(reason))
         }
-        // A part of an array is copied at once, a part of a string byte by byte.
-        let token = Array(value.utf8).dropFirst(prefix)
-        switch verifier.verify(token, accepting: acceptance, keys: keys, now: context.now) {
+        let token = value.utf8.span.extracting(droppingFirst: prefix)
+        switch verifier.verify(
+            token, accepting: acceptance, keys: keys, headers: cache.headers, now: context.now)
+        {
         case .rejected(let reason):
             return .refuse(Self.refusal(reason))
         case .needsKeys(let issuerIndex, let keyID):

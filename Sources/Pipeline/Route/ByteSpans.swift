@@ -11,6 +11,39 @@ extension Span where Element == UInt8 {
         return true
     }
 
+    /// Whether both are the same, eight bytes at a time.
+    func hasSameBytes(as other: borrowing Span<UInt8>) -> Bool {
+        guard count == other.count else { return false }
+        var index = 0
+        while count - index >= 8 {
+            if word(at: index) != other.word(at: index) { return false }
+            index += 8
+        }
+        while index < count {
+            if self[index] != other[index] { return false }
+            index += 1
+        }
+        return true
+    }
+
+    /// Where the byte is first, from `start` on; eight bytes at a time.
+    func firstIndex(of byte: UInt8, from start: Int = 0) -> Int? {
+        var index = start
+        while count - index >= 8 {
+            let places = word(at: index).bytes(equalTo: byte)
+            guard places == 0 else { return index + places.trailingZeroBitCount / 8 }
+            index += 8
+        }
+        while index < count, self[index] != byte { index += 1 }
+        return index < count ? index : nil
+    }
+
+    /// The eight bytes from `index` on, the first of them lowest.
+    @inline(__always)
+    func word(at index: Int) -> UInt64 {
+        UInt64(littleEndian: unsafe bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self))
+    }
+
     /// How many spaces and tabs the bytes begin with.
     var leadingSpaces: Int {
         var index = 0
@@ -30,8 +63,33 @@ extension Span where Element == UInt8 {
     }
 }
 
+extension UInt64 {
+    /// Has the highest bit set of each byte of this value, and perhaps of some above the first such byte: subtracting
+    /// borrows only from the byte above one that is zero (Warren, Hacker's Delight, 6-1).
+    @inline(__always)
+    func bytes(equalTo byte: UInt8) -> UInt64 {
+        let difference = self ^ 0x0101_0101_0101_0101 &* UInt64(byte)
+        return (difference &- 0x0101_0101_0101_0101) & ~difference & 0x8080_8080_8080_8080
+    }
+
+    /// The same for bytes that are less than this one, which is at most 0x80.
+    @inline(__always)
+    func bytes(below byte: UInt8) -> UInt64 {
+        (self &- 0x0101_0101_0101_0101 &* UInt64(byte)) & ~self & 0x8080_8080_8080_8080
+    }
+}
+
 /// The byte with `A`–`Z` made lower case.
 @inline(__always)
 func asciiLowercased(_ byte: UInt8) -> UInt8 {
     byte &- UInt8(ascii: "A") < 26 ? byte | 0x20 : byte
+}
+
+extension [UInt8] {
+    /// Appends the text's UTF-8, copied as a whole.
+    @inline(__always)
+    mutating func append(_ text: String) {
+        let bytes = text.utf8.span
+        unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
+    }
 }

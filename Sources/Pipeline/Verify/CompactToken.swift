@@ -2,28 +2,49 @@ internal import Cryptography
 
 /// A JWS in compact serialization (RFC 7515, 3.1), taken apart and decoded; nothing in it is verified yet.
 struct CompactToken {
-    /// What the signature is over: the header and payload as they came, with the dot between.
-    let signedBytes: [UInt8]
-    let header: JSONObject
+    private enum Header {
+        case known(TokenHeader)
+        case unread(JSONObject)
+    }
+
+    /// How long the header is as it came.
+    let headerCount: Int
+    /// How much of the token the signature is over: the header and payload as they came, with the dot between.
+    let signedCount: Int
+    private let header: Header
     /// Any bytes, as far as the signature is concerned.
     let payload: [UInt8]
     let signature: [UInt8]
 
+    /// - Parameter headers: what is known of headers already.
     /// - Throws: ``RejectReason`` for anything but three strictly encoded segments, the first of them a JSON object.
-    init(_ token: [UInt8]) throws(RejectReason) {
-        // A third dot is in one of the segments then, whose alphabet has none.
+    init(_ token: borrowing Span<UInt8>, headers: TokenHeaders? = nil) throws(RejectReason) {
+        // A third dot is in the last of the segments then, whose alphabet has none.
         let dot = UInt8(ascii: ".")
-        guard let first = token.firstIndex(of: dot), let last = token.lastIndex(of: dot), first < last,
-            let header = Base64URL.decode(token[..<first]),
-            let payload = Base64URL.decode(token[(first + 1)..<last]),
-            let signature = Base64URL.decode(token[(last + 1)...])
+        guard let first = token.firstIndex(of: dot), let last = token.firstIndex(of: dot, from: first + 1) else {
+            throw .malformedToken
+        }
+        let known = headers?.header(token.extracting(first: first))
+        guard let header = known == nil ? Base64URL.decode(token.extracting(first: first)) : [],
+            let payload = Base64URL.decode(token.extracting((first + 1)..<last)),
+            let signature = Base64URL.decode(token.extracting((last + 1)...))
         else { throw .malformedToken }
         // An "unsecured JWS" has an empty third segment (RFC 7515, A.5).
         guard !signature.isEmpty else { throw .badSignature }
-        self.header = try Self.object(header, else: .malformedHeader)
+        self.header =
+            if let known { .known(known) } else { .unread(try Self.object(header, else: .malformedHeader)) }
         self.payload = payload
         self.signature = signature
-        self.signedBytes = Array(token[..<last])
+        self.headerCount = first
+        self.signedCount = last
+    }
+
+    /// What the header says, and whether that was known already.
+    func checkedHeader() throws(RejectReason) -> (TokenHeader, isKnown: Bool) {
+        switch header {
+        case .known(let header): (header, true)
+        case .unread(let members): (try TokenHeader(members), false)
+        }
     }
 
     /// The claims of a JWT (RFC 7519, 7.2 step 10).
@@ -33,13 +54,17 @@ struct CompactToken {
 
     /// The key of the set that made the signature: the one of its `kid` that is for its `alg`, whatever the others are
     /// (RFC 8725, 3.1). Nil where the set has none of this `kid`.
+    ///
+    /// - Parameter token: what this was made of.
     func key(
-        of header: TokenHeader, in keySet: KeySet, among algorithms: [SignatureAlgorithm]
+        of header: TokenHeader, in keySet: KeySet, among algorithms: [SignatureAlgorithm],
+        token: borrowing Span<UInt8>
     ) throws(RejectReason) -> VerificationKey? {
         guard let algorithm = header.algorithm(among: algorithms) else { throw .algorithmNotAllowed }
         guard let keys = keySet.keys(id: header.keyID) else { return nil }
         guard let key = keys.first(where: { $0.algorithm == algorithm }) else { throw .algorithmNotAllowed }
-        guard key.verify(signature: signature, of: signedBytes, algorithm: algorithm) else { throw .badSignature }
+        let signed = token.extracting(first: signedCount)
+        guard key.verify(signature: signature, of: signed, algorithm: algorithm) else { throw .badSignature }
         return key
     }
 

@@ -21,10 +21,10 @@ extension ClaimsCheck {
 
     /// `scope` separated by spaces (RFC 8693, 4.2), which some providers call `scp` and write as a list.
     func scopes(_ claims: JSONObject) -> [String] {
-        if let scope = claims["scope"]?.stringValue { return Self.words(scope) }
+        if let scope = claims["scope"]?.stringValue { return scope.words }
         guard case .openID = issuer.profile else { return [] }
         switch claims["scp"] {
-        case .string(let scope): return Self.words(scope)
+        case .string(let scope): return scope.words
         case .array(let elements): return elements.compactMap(\.stringValue)
         default: return []
         }
@@ -39,6 +39,4 @@ extension ClaimsCheck {
         }
         return claims
     }
-
-    private static func words(_ text: String) -> [String] { text.split(separator: " ").map(String.init) }
 }

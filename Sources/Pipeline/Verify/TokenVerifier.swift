@@ -32,27 +32,42 @@ package struct TokenVerifier: Sendable {
     package func verify(
         _ token: some Collection<UInt8>, accepting: TokenAcceptance, keys: (_ issuerIndex: Int) -> KeySet?, now: Int64
     ) -> Verdict {
+        let token = Array(token)
+        return verify(token.span, accepting: accepting, keys: keys, headers: nil, now: now)
+    }
+
+    /// The same of bytes that are somewhere already.
+    ///
+    /// - Parameter headers: those of the event loop.
+    package func verify(
+        _ token: borrowing Span<UInt8>, accepting: TokenAcceptance, keys: (_ issuerIndex: Int) -> KeySet?,
+        headers: TokenHeaders?, now: Int64
+    ) -> Verdict {
         guard token.count <= maximumTokenBytes else { return .rejected(.tokenTooLarge) }
         do throws(RejectReason) {
-            return try judge(CompactToken(Array(token)), accepting: accepting, keys: keys, now: now)
+            return try judge(token, accepting: accepting, keys: keys, headers: headers, now: now)
         } catch {
             return .rejected(error)
         }
     }
 
     private func judge(
-        _ token: CompactToken, accepting: TokenAcceptance, keys: (Int) -> KeySet?, now: Int64
+        _ text: borrowing Span<UInt8>, accepting: TokenAcceptance, keys: (Int) -> KeySet?, headers: TokenHeaders?,
+        now: Int64
     ) throws(RejectReason) -> Verdict {
+        let token = try CompactToken(text, headers: headers)
         let claims = try token.claims()
-        let header = try TokenHeader(token.header)
+        let (header, headerIsKnown) = try token.checkedHeader()
         let index = try issuerIndex(of: claims, accepting: accepting)
         let issuer = issuers[index]
         guard issuer.types.accepts(header.type) else { throw .typeNotAllowed }
         guard !header.keyID.isEmpty || issuer.hasNamelessKey else { throw .keyIDInvalid }
         // Also without keys: they are not fetched for a token that none of them can verify.
         guard header.algorithm(among: issuer.algorithms) != nil else { throw .algorithmNotAllowed }
-        guard let keySet = keys(index), let key = try token.key(of: header, in: keySet, among: issuer.algorithms)
+        guard let keySet = keys(index),
+            let key = try token.key(of: header, in: keySet, among: issuer.algorithms, token: text)
         else { return .needsKeys(issuerIndex: index, keyID: header.keyID) }
+        if !headerIsKnown { headers?.remember(header, text.extracting(first: token.headerCount)) }
         var verified = try ClaimsCheck(issuer: issuer, accepting: accepting, now: now)
             .verified(claims, keyID: header.keyID)
         verified.proof = TokenProof(
@@ -65,11 +80,11 @@ package struct TokenVerifier: Sendable {
         of payload: JSONObject, accepting: TokenAcceptance
     ) throws(RejectReason) -> Int {
         guard let name = payload["iss"]?.stringValue else { throw .issuerInvalid }
-        let candidates = issuers.indices.filter { issuers[$0].issuer.hasSameBytes(as: name) }
-        guard !candidates.isEmpty else { throw .unknownIssuer }
-        guard let index = candidates.first(where: { accepting.accepts(issuerNamed: issuers[$0].name) }) else {
-            throw .issuerNotAccepted
+        var isKnown = false
+        for index in issuers.indices where issuers[index].issuer.hasSameBytes(as: name) {
+            if accepting.accepts(issuerNamed: issuers[index].name) { return index }
+            isKnown = true
         }
-        return index
+        throw isKnown ? .issuerNotAccepted : .unknownIssuer
     }
 }

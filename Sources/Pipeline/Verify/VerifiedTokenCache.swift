@@ -63,14 +63,17 @@ package final class VerifiedTokenCache<Extra> {
 
     private let maximumEntries: Int
     private let maximumBytes: Int
-    private var indexes: [TokenText: Int] = [:]
+    private var index = SlotIndex()
     private var slots: [Slot] = []
     private var newest = none
     private var oldest = none
     private var firstFree = none
 
+    /// What is known of the headers of tokens, whether those are here or not.
+    let headers = TokenHeaders()
+
     /// How many tokens are held, and about how many bytes they take.
-    package var count: Int { indexes.count }
+    package var count: Int { index.count }
     package private(set) var byteCount = 0
     /// How often a lookup found its token, and how often not.
     package private(set) var hitCount = 0
@@ -91,7 +94,7 @@ package final class VerifiedTokenCache<Extra> {
     package func lookup(
         _ token: String, accepting: TokenAcceptance, keys: (_ issuerIndex: Int) -> KeySet?, now: Int64
     ) -> Lookup {
-        guard let index = indexes[TokenText(text: token)], let entry = slots[index].entry else {
+        guard let index = slot(of: token), let entry = slots[index].entry else {
             missCount += 1
             return .miss
         }
@@ -120,7 +123,7 @@ package final class VerifiedTokenCache<Extra> {
         _ text: String, _ token: VerifiedToken, extra: Extra, extraBytes: Int, now: Int64
     ) -> Entry? {
         guard let proof = token.proof else { return nil }
-        if let index = indexes[TokenText(text: text)] { remove(index) }
+        if let index = slot(of: text) { remove(index) }
         let endsAt = min(proof.endsAt, now + Self.maximumLife)
         let entry = Entry(token: token, extra: extra, proof: proof, endsAt: endsAt)
         let cost = text.utf8.count * Self.costFactor + extraBytes + Self.fixedCost
@@ -129,16 +132,16 @@ package final class VerifiedTokenCache<Extra> {
         let slot = Slot(
             text: text, entry: entry, generation: proof.generation, revocations: revocationGeneration, cost: cost,
             newer: Self.none, older: Self.none)
-        let index = store(slot)
-        indexes[TokenText(text: text)] = index
+        let place = store(slot)
+        index.insert(place, TokenText.hash(of: text))
         byteCount += cost
-        linkAtFront(index)
+        linkAtFront(place)
         return entry
     }
 
     /// Forgets everything, as after a change of the configured issuers, to which the entries' indexes refer.
     package func removeAll() {
-        indexes.removeAll()
+        index.removeAll()
         slots.removeAll()
         newest = Self.none
         oldest = Self.none
@@ -157,6 +160,10 @@ package final class VerifiedTokenCache<Extra> {
         return true
     }
 
+    private func slot(of text: String) -> Int? {
+        index.slot(TokenText.hash(of: text)) { TokenText.isSame(slots[$0].text, text) }
+    }
+
     private func store(_ slot: Slot) -> Int {
         guard firstFree != Self.none else {
             slots.append(slot)
@@ -170,7 +177,7 @@ package final class VerifiedTokenCache<Extra> {
 
     private func remove(_ index: Int) {
         unlink(index)
-        indexes[TokenText(text: slots[index].text)] = nil
+        self.index.remove(index)
         byteCount -= slots[index].cost
         slots[index] = Slot(
             text: "", entry: nil, generation: 0, revocations: 0, cost: 0, newer: Self.none, older: firstFree)

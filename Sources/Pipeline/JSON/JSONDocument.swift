@@ -1,0 +1,111 @@
+/// A strict JSON text, checked as a whole, with the place of each of its values.
+///
+/// A value is made of the text when it is asked for: of the many claims of a token few ever are.
+final class JSONDocument: Sendable {
+    private let bytes: [UInt8]
+    private let nodes: [JSONNode]
+    private let texts: [String]
+
+    init(_ bytes: [UInt8], limits: JSONLimits) throws(JSONError) {
+        // Places are kept in 32 bits.
+        let maximumBytes = min(limits.maximumBytes, Int(UInt32.max))
+        guard bytes.count <= maximumBytes else { throw JSONError(reason: .tooLarge, offset: maximumBytes) }
+        var parser = JSONParser(bytes: bytes, maximumDepth: limits.maximumDepth)
+        try parser.parse()
+        self.bytes = bytes
+        self.nodes = parser.nodes
+        self.texts = parser.texts
+    }
+
+    /// About how many bytes of memory it takes.
+    var byteCount: Int { bytes.count + nodes.count * MemoryLayout<JSONNode>.stride }
+
+    /// The value of the node at `index`; 0 is the whole text.
+    func value(at index: Int) -> JSON {
+        let node = nodes[index]
+        switch node.kind {
+        case .null: return .null
+        case .false: return .bool(false)
+        case .true: return .bool(true)
+        case .number: return .number(JSONNumber(checked: asciiText(node)))
+        case .asciiText, .otherText: return .string(text(node))
+        case .array: return .array(elements(of: index))
+        case .object: return .object(JSONObject(in: self, at: index))
+        }
+    }
+
+    /// The value of the member `name` of the object at `index`. Names are compared by their bytes.
+    func value(of name: String, inObjectAt index: Int) -> JSON? {
+        place(of: name.utf8.span, inObjectAt: index).map(value)
+    }
+
+    /// The index of the node of the value of that member.
+    private func place(of name: borrowing Span<UInt8>, inObjectAt index: Int) -> Int? {
+        let (storedBytes, storedNodes) = (bytes, nodes)
+        let (bytes, nodes) = (storedBytes.span, storedNodes.span)
+        let end = Int(nodes[index].next)
+        var member = index + 1
+        while member < end {
+            let node = nodes[member]
+            switch node.kind {
+            case .asciiText:
+                if node.count == name.count, bytes.matches(name, at: Int(node.start)) { return member + 1 }
+            default:
+                if name.hasSameBytes(as: texts[Int(node.start)].utf8.span) { return member + 1 }
+            }
+            member = Int(nodes[member + 1].next)
+        }
+        return nil
+    }
+
+    /// All members of the object at `index`, in the order written.
+    func members(ofObjectAt index: Int) -> [(name: String, value: JSON)] {
+        let end = Int(nodes[index].next)
+        var members: [(name: String, value: JSON)] = []
+        var member = index + 1
+        while member < end {
+            members.append((text(nodes[member]), value(at: member + 1)))
+            member = Int(nodes[member + 1].next)
+        }
+        return members
+    }
+
+    private func elements(of index: Int) -> [JSON] {
+        let end = Int(nodes[index].next)
+        var elements: [JSON] = []
+        var element = index + 1
+        while element < end {
+            elements.append(value(at: element))
+            element = Int(nodes[element].next)
+        }
+        return elements
+    }
+
+    private func text(_ node: JSONNode) -> String {
+        node.kind == .otherText ? texts[Int(node.start)] : asciiText(node)
+    }
+
+    private func asciiText(_ node: JSONNode) -> String {
+        String(decoding: bytes[node.range], as: UTF8.self)
+    }
+}
+
+/// Where a value is in its text. The nodes of what is inside it follow its own: an array's elements; an object's names,
+/// each with its value behind it.
+struct JSONNode {
+    enum Kind {
+        case null, `false`, `true`, number, array, object
+        /// A text that stands there as it is, and one with escapes or beyond ASCII, which is kept decoded.
+        case asciiText, otherText
+    }
+
+    let kind: Kind
+    /// The first byte, and the one behind the last: of a text without its quotes. Of a decoded one its place.
+    let start: UInt32
+    let end: UInt32
+    /// The node behind this one and all inside it.
+    var next: UInt32
+
+    var range: Range<Int> { Int(start)..<Int(end) }
+    var count: Int { Int(end - start) }
+}

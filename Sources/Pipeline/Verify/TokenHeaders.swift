@@ -1,0 +1,33 @@
+/// The headers of tokens that were verified lately on one event loop. Whatever a key signs has the same header, byte for
+/// byte, and is spared to be read again.
+///
+/// What a header says follows from its bytes alone, so nothing is believed here that the token itself does not say: the
+/// key is looked for in the issuer's set each time. Not `Sendable` and without locks.
+package final class TokenHeaders {
+    /// Keys are few, and only they can put a header here.
+    private static let maximumCount = 8
+
+    private var known: [(segment: [UInt8], header: TokenHeader)] = []
+    private var oldest = 0
+
+    package init() {}
+
+    /// What the header with this Base64url text says, if it is known.
+    func header(_ segment: borrowing Span<UInt8>) -> TokenHeader? {
+        for (known, header) in known {
+            let known = known.span
+            if known.hasSameBytes(as: segment) { return header }
+        }
+        return nil
+    }
+
+    /// Keeps the header of a token whose signature is right.
+    func remember(_ header: TokenHeader, _ segment: borrowing Span<UInt8>) {
+        var bytes: [UInt8] = []
+        bytes.reserveCapacity(segment.count)
+        for index in segment.indices { bytes.append(segment[index]) }
+        guard known.count == Self.maximumCount else { return known.append((bytes, header)) }
+        known[oldest] = (bytes, header)
+        oldest = (oldest + 1) % Self.maximumCount
+    }
+}
