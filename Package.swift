@@ -85,7 +85,7 @@ let package = Package(
         .target(
             name: "Gateway",
             dependencies: [
-                "Listener", "Pipeline", "SignIn", "Upstream", "Settings", "Telemetry", "Cryptography",
+                "HTTP1", "Listener", "Pipeline", "SignIn", "Upstream", "Settings", "Telemetry", "Cryptography",
                 httpTypes, nioHTTPTypes, logging, lifecycle, nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: safe),

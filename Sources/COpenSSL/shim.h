@@ -36,6 +36,7 @@ static inline int gatehouse_push_ec_public(
 /* The names are the JWK names of the curves, which OpenSSL knows too; these live long enough for the builder. */
 static inline const char *gatehouse_group_p256(void) { return "P-256"; }
 static inline const char *gatehouse_group_p384(void) { return "P-384"; }
+static inline const char *gatehouse_group_p521(void) { return "P-521"; }
 
 static inline int gatehouse_is_zero_or_one(const BIGNUM *number) { return BN_is_zero(number) || BN_is_one(number); }
 

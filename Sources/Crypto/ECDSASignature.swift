@@ -11,8 +11,9 @@ struct ECDSASignature {
             guard number.contains(where: { $0 != 0 }), number.lexicographicallyPrecedes(curve.order) else { return nil }
         }
         let integers = Self.integer(r) + Self.integer(s)
-        // At most twice 49 bytes with two of head each: lengths below 128 take one byte.
-        encoded = [0x30, UInt8(integers.count)] + integers
+        // Those of P-521 are over 127 bytes, whose length takes a byte more (X.690, 8.1.3); none is over 255.
+        let long: [UInt8] = integers.count > 127 ? [0x81] : []
+        encoded = [0x30] + long + [UInt8(integers.count)] + integers
     }
 
     /// A positive INTEGER: no more zeros in front than keep it positive (X.690, 8.3.2).

@@ -8,9 +8,10 @@ package enum SignatureAlgorithm: String, Sendable, CaseIterable {
     case ps256 = "PS256"
     case ps384 = "PS384"
     case ps512 = "PS512"
-    /// ECDSA on P-256 and P-384 (RFC 7518, 3.4).
+    /// ECDSA on P-256, P-384 and P-521 (RFC 7518, 3.4).
     case es256 = "ES256"
     case es384 = "ES384"
+    case es512 = "ES512"
     /// Ed25519 (RFC 8037, 3.1).
     case edDSA = "EdDSA"
     /// HMAC with a configured secret (RFC 7518, 3.2). Keys of a fetched set are never for these.
@@ -31,6 +32,7 @@ package enum SignatureAlgorithm: String, Sendable, CaseIterable {
         case .rs256, .rs384, .rs512, .ps256, .ps384, .ps512: .rsa
         case .es256: .ellipticCurve(.p256)
         case .es384: .ellipticCurve(.p384)
+        case .es512: .ellipticCurve(.p521)
         case .edDSA: .ed25519
         case .hs256, .hs384, .hs512: .secret
         }
@@ -48,7 +50,7 @@ package enum SignatureAlgorithm: String, Sendable, CaseIterable {
         switch self {
         case .rs256, .ps256, .es256, .hs256: .sha256
         case .rs384, .ps384, .es384, .hs384: .sha384
-        case .rs512, .ps512, .hs512: .sha512
+        case .rs512, .ps512, .es512, .hs512: .sha512
         case .edDSA: nil
         }
     }

@@ -38,6 +38,7 @@ extension VerificationKey {
             switch curve {
             case .p256: gatehouse_group_p256()
             case .p384: gatehouse_group_p384()
+            case .p521: gatehouse_group_p521()
             }
         let builder = OSSL_PARAM_BLD_new()
         defer { OSSL_PARAM_BLD_free(builder) }

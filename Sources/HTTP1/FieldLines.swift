@@ -1,49 +1,87 @@
 internal import HTTPTypes
+internal import NIOCore
 
 /// The field lines of one head or trailer section, parsed strictly (RFC 9112 §5).
 struct FieldLines {
-    private var list: [HTTPField] = []
+    /// In the order received.
+    ///
+    /// Transfer-Encoding and Host are not among them: they are read here once, and are written again from what was
+    /// understood, never copied. Content-Length stays, being part of the message in every HTTP version.
+    private(set) var list: [HTTPField] = []
     /// What decides framing and the connection's life, collected on the way.
     private(set) var framing = FramingFields()
 
     /// Parses `bytes`, complete lines each ending in CRLF, up to but without the empty line.
-    ///
-    /// Transfer-Encoding and Host are not among ``fields``: they are read here once, and are written again from
-    /// what was understood, never copied. Content-Length stays, being part of the message in every HTTP version.
     init(parsing bytes: UnsafeRawBufferPointer) throws(HTTP1Fault) {
         list.reserveCapacity(12)
         var position = 0
-        while position < bytes.count {
-            guard let feed = unsafe Grammar.firstLineFeed(in: bytes, from: position), feed > position else {
-                throw .bareLineFeed
+        while let line = try unsafe FieldLine(next: &position, in: bytes) {
+            if let known = unsafe line.known {
+                if try unsafe framing.take(known, line.value) { continue }
+                unsafe list.append(HTTPField(name: known.name, lenientValue: line.value))
+            } else {
+                guard let name = unsafe HTTPField.Name(String(decoding: line.name, as: UTF8.self)) else {
+                    throw .malformedField
+                }
+                unsafe list.append(HTTPField(name: name, lenientValue: line.value))
             }
-            let line = unsafe UnsafeRawBufferPointer(rebasing: bytes[position..<(feed - 1)])
-            try unsafe append(line)
-            position = feed + 1
         }
     }
 
-    /// In the order received.
     var fields: HTTPFields { HTTPFields(list) }
 
-    private mutating func append(_ line: UnsafeRawBufferPointer) throws(HTTP1Fault) {
+    /// Checks the lines as strictly, and copies those for the next hop.
+    ///
+    /// - Returns: no lines where `Connection` names others than the usual ones, which must be looked for one by one.
+    static func endToEnd(
+        in bytes: UnsafeRawBufferPointer
+    ) throws(HTTP1Fault) -> (framing: FramingFields, lines: EndToEndLines?) {
+        var framing = FramingFields()
+        var copy = ByteBuffer()
+        copy.reserveCapacity(bytes.count + roomForOwnLines)
+        var (position, kept) = (0, 0)
+        while true {
+            let start = position
+            guard let line = try unsafe FieldLine(next: &position, in: bytes) else { break }
+            guard let known = unsafe line.known else { continue }
+            let isUsedUp = try unsafe framing.take(known, line.value)
+            guard isUsedUp || known.isNotCopied else { continue }
+            if kept < start { unsafe copy.writeBytes(UnsafeRawBufferPointer(rebasing: bytes[kept..<start])) }
+            kept = position
+        }
+        if kept < bytes.count { unsafe copy.writeBytes(UnsafeRawBufferPointer(rebasing: bytes[kept...])) }
+        if framing.connectionOther { return (framing, nil) }
+        return (framing, EndToEndLines(bytes: copy, contentLength: framing.contentLength))
+    }
+
+    /// For what the gateway adds.
+    private static let roomForOwnLines = 64
+}
+
+/// One field line, checked; it points into the head it is of.
+@unsafe private struct FieldLine {
+    let name: UnsafeRawBufferPointer
+    /// Without the blanks around it.
+    let value: UnsafeRawBufferPointer
+    let known: KnownField?
+
+    /// The line that begins at `position`, which moves behind it; nil at the end.
+    init?(next position: inout Int, in bytes: UnsafeRawBufferPointer) throws(HTTP1Fault) {
+        guard position < bytes.count else { return nil }
+        guard let feed = unsafe Grammar.firstLineFeed(in: bytes, from: position), feed > position else {
+            throw .bareLineFeed
+        }
+        let line = unsafe UnsafeRawBufferPointer(rebasing: bytes[position..<(feed - 1)])
+        position = feed + 1
         guard let first = unsafe line.first else { throw .malformedField }
         // RFC 9112 §5.2: a line that begins with white space continues the one before; refused.
         guard first != Grammar.space, first != Grammar.tab else { throw .obsoleteFolding }
         guard let colon = unsafe line.firstIndex(of: Grammar.colon) else { throw .malformedField }
-        let nameBytes = unsafe UnsafeRawBufferPointer(rebasing: line[..<colon])
-        let value = unsafe Grammar.trimmed(UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))
+        unsafe name = UnsafeRawBufferPointer(rebasing: line[..<colon])
+        unsafe value = Grammar.trimmed(UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))
         guard unsafe Grammar.isFieldContent(value) else { throw .malformedField }
-        if let known = unsafe KnownField.lookUp(nameBytes) {
-            if try unsafe !framing.take(known, value) {
-                unsafe list.append(HTTPField(name: known.name, lenientValue: value))
-            }
-            return
-        }
-        guard unsafe Grammar.isToken(nameBytes),
-            let name = unsafe HTTPField.Name(String(decoding: nameBytes, as: UTF8.self))
-        else { throw .malformedField }
-        unsafe list.append(HTTPField(name: name, lenientValue: value))
+        unsafe known = KnownField.lookUp(name)
+        guard unsafe known != nil || Grammar.isToken(name) else { throw .malformedField }
     }
 }
 
@@ -59,6 +97,8 @@ struct FramingFields {
     private(set) var connectionClose = false
     private(set) var connectionKeepAlive = false
     private(set) var connectionUpgrade = false
+    /// `Connection` names something else besides.
+    private(set) var connectionOther = false
     private(set) var expectContinue = false
     private(set) var otherExpectation = false
 
@@ -109,6 +149,8 @@ struct FramingFields {
                 connectionKeepAlive = true
             } else if unsafe Grammar.equals(option, ignoringCase: "upgrade") {
                 connectionUpgrade = true
+            } else if unsafe !option.isEmpty {
+                connectionOther = true
             }
         }
     }

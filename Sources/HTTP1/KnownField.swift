@@ -6,7 +6,7 @@ enum KnownField: Int, CaseIterable {
     case host, contentLength, transferEncoding, connection, expect, upgrade, te, trailer
     case authorization, userAgent, accept, acceptEncoding, acceptLanguage, contentType, cookie, date, server
     case cacheControl, etag, lastModified, location, setCookie, vary, ifNoneMatch, ifModifiedSince, range
-    case contentEncoding, contentRange, acceptRanges, keepAlive, origin, referer
+    case contentEncoding, contentRange, acceptRanges, keepAlive, proxyConnection, proxyAuthenticate, origin, referer
     case xForwardedFor, xForwardedProto, xRequestID, traceparent
     case accessControlAllowOrigin, strictTransportSecurity, xContentTypeOptions, wwwAuthenticate, retryAfter
 
@@ -42,6 +42,8 @@ enum KnownField: Int, CaseIterable {
         case .contentRange: "content-range"
         case .acceptRanges: "accept-ranges"
         case .keepAlive: "keep-alive"
+        case .proxyConnection: "proxy-connection"
+        case .proxyAuthenticate: "proxy-authenticate"
         case .origin: "origin"
         case .referer: "referer"
         case .xForwardedFor: "x-forwarded-for"
@@ -53,6 +55,16 @@ enum KnownField: Int, CaseIterable {
         case .xContentTypeOptions: "x-content-type-options"
         case .wwwAuthenticate: "www-authenticate"
         case .retryAfter: "retry-after"
+        }
+    }
+
+    /// Whether a response's line of this name is left out of ``EndToEndLines``.
+    var isNotCopied: Bool {
+        switch self {
+        case .host, .contentLength, .transferEncoding, .connection, .keepAlive, .upgrade, .te, .trailer,
+            .proxyConnection, .proxyAuthenticate, .xRequestID:
+            true
+        default: false
         }
     }
 

@@ -3,20 +3,26 @@ package import NIOCore
 
 /// The head of a backend's HTTP/1.1 response, with what its connection must know to go on.
 package struct ResponseHead: Sendable {
-    /// Status and fields; Transfer-Encoding is not among them, Content-Length is.
-    package var response: HTTPResponse
+    package var status: HTTPResponse.Status
+    package var fields: HeadFields
     package var framing: BodyFraming
     /// Whether the backend keeps the connection open after this response (RFC 9112 §9.3).
     package var keepAlive: Bool
+
+    /// Status and fields one by one.
+    package var response: HTTPResponse { HTTPResponse(status: status, headerFields: fields.list) }
 }
 
 /// Parses a backend's response heads, as strictly as requests: a response that can be read two ways is a fault.
 package struct ResponseHeadParser: Sendable {
     private let limits: HeadLimits
+    private let copiesLines: Bool
     private var scanner = HeadScanner()
 
-    package init(limits: HeadLimits = HeadLimits()) {
+    /// - Parameter copiesLines: whether heads are wanted as lines. Those that need a closer look come as a list even then.
+    package init(limits: HeadLimits = HeadLimits(), copiesLines: Bool = false) {
         self.limits = limits
+        self.copiesLines = copiesLines
     }
 
     /// Takes the next head from `buffer`, or nothing when it is not complete.
@@ -30,7 +36,7 @@ package struct ResponseHeadParser: Sendable {
             Result { () throws(HTTP1Fault) in
                 guard let end = try unsafe scanner.end(of: bytes, limits: limits) else { return nil }
                 let head = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<end])
-                return (try unsafe Self.parse(head, toHead: toHead), end)
+                return (try unsafe parse(head, toHead: toHead), end)
             }
         }
         guard let (head, length) = try outcome.get() else { return nil }
@@ -39,19 +45,26 @@ package struct ResponseHeadParser: Sendable {
         return head
     }
 
-    private static func parse(_ head: UnsafeRawBufferPointer, toHead: Bool) throws(HTTP1Fault) -> ResponseHead {
+    private func parse(_ head: UnsafeRawBufferPointer, toHead: Bool) throws(HTTP1Fault) -> ResponseHead {
         guard let feed = unsafe Grammar.firstLineFeed(in: head, from: 0) else { throw .malformedStatusLine }
         let line = unsafe UnsafeRawBufferPointer(rebasing: head[..<(feed - 1)])
-        let (status, minorVersion) = try unsafe statusLine(line)
+        let (status, minorVersion) = try unsafe Self.statusLine(line)
         let fieldBytes = unsafe UnsafeRawBufferPointer(rebasing: head[(feed + 1)..<(head.count - 2)])
-        let parsed = try unsafe FieldLines(parsing: fieldBytes)
-        let framing = parsed.framing
+        let (framing, fields) = try unsafe fields(fieldBytes)
         let bodyFraming = try framing.responseFraming(status: status, toHead: toHead, minorVersion: minorVersion)
         return ResponseHead(
-            response: HTTPResponse(status: .init(code: status), headerFields: parsed.fields),
-            framing: bodyFraming,
+            status: .init(code: status), fields: fields, framing: bodyFraming,
             keepAlive: bodyFraming != .untilClose && !framing.connectionClose
                 && (minorVersion == 1 || framing.connectionKeepAlive))
+    }
+
+    private func fields(_ bytes: UnsafeRawBufferPointer) throws(HTTP1Fault) -> (FramingFields, HeadFields) {
+        if copiesLines {
+            let (framing, lines) = try unsafe FieldLines.endToEnd(in: bytes)
+            if let lines { return (framing, .lines(lines)) }
+        }
+        let parsed = try unsafe FieldLines(parsing: bytes)
+        return (parsed.framing, .list(parsed.fields))
     }
 
     /// `HTTP-version SP status-code SP [reason-phrase]` (RFC 9112 §4). The reason is checked and forgotten.

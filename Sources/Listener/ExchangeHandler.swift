@@ -1,3 +1,4 @@
+internal import HTTP1
 internal import HTTPTypes
 internal import NIOCore
 internal import NIOHTTPTypes
@@ -127,6 +128,13 @@ final class ExchangeHandler: ChannelDuplexHandler {
         guard exchange == self.exchange, responseIsOpen else { return true }
         codec.write(part)
         return isWritable
+    }
+
+    var sendsLines: Bool { codec.sendsLines }
+
+    func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, closes: Bool, of exchange: UInt64) {
+        guard exchange == self.exchange, responseIsOpen else { return }
+        codec.writeHead(status, lines, closes: closes)
     }
 
     func flush(_ exchange: UInt64) {

@@ -30,8 +30,7 @@ struct HTTP1ResponseEncoder {
                 continue
             }
             if field.name == .contentLength {
-                // RFC 9110 §8.6: never with 1xx or 204, not even 0.
-                if code < 200 || code == 204 { continue }
+                if Self.knowsNoLength(code) { continue }
                 length = Int(field.value)
             }
             buffer.writeFieldLine(field)
@@ -43,7 +42,36 @@ struct HTTP1ResponseEncoder {
             buffer.writeStaticString("Connection: Upgrade\r\nUpgrade: websocket\r\n\r\n")
             return
         }
-        if toHead || code < 200 || code == 204 || code == 304 {
+        endHead(hasNoBody: toHead || Self.neverHasBody(code), length, minorVersion, to: &buffer)
+    }
+
+    /// The same with fields that are passed on as they are.
+    ///
+    /// - Parameter keepAlive: whether the connection may go on.
+    mutating func writeHead(
+        _ status: HTTPResponse.Status, _ lines: EndToEndLines, toHead: Bool, minorVersion: Int, keepAlive: Bool,
+        to buffer: inout ByteBuffer
+    ) {
+        buffer.writeStatusLine(status)
+        mustClose = !keepAlive
+        let length = Self.knowsNoLength(status.code) ? nil : lines.contentLength
+        if let length {
+            buffer.writeStaticString("Content-Length: ")
+            buffer.writeDecimal(length)
+            buffer.writeStaticString("\r\n")
+        }
+        buffer.writeImmutableBuffer(lines.bytes)
+        endHead(hasNoBody: toHead || Self.neverHasBody(status.code), length, minorVersion, to: &buffer)
+    }
+
+    /// RFC 9110 §8.6: no Content-Length with 1xx or 204, not even 0.
+    private static func knowsNoLength(_ code: Int) -> Bool { code < 200 || code == 204 }
+
+    private static func neverHasBody(_ code: Int) -> Bool { knowsNoLength(code) || code == 304 }
+
+    /// Decides how the body goes out, says so, and ends the head.
+    private mutating func endHead(hasNoBody: Bool, _ length: Int?, _ minorVersion: Int, to buffer: inout ByteBuffer) {
+        if hasNoBody {
             body = .none
         } else if let length {
             body = .sized(length)

@@ -247,16 +247,30 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     }
 
     private func writeHead(_ head: HTTPResponse) {
-        guard var current = outstanding else { return }
+        guard let current = beginResponse() else { return }
+        encoder.writeHead(
+            head, toHead: current.isHead, minorVersion: current.minorVersion,
+            keepAlive: current.keepAlive && !isDraining, to: &output)
+    }
+
+    var sendsLines: Bool { true }
+
+    func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, closes: Bool) {
+        guard let current = beginResponse() else { return }
+        encoder.writeHead(
+            status, lines, toHead: current.isHead, minorVersion: current.minorVersion,
+            keepAlive: current.keepAlive && !isDraining && !closes, to: &output)
+    }
+
+    private func beginResponse() -> Outstanding? {
+        guard var current = outstanding else { return nil }
         current.responseHasBegun = true
         current.continueIsDue = false
         // What is left of the request would have to be read first; the client is told that it need not send it.
         if !current.requestIsComplete { current.keepAlive = false }
         if output.storageCapacity == 0 { output.reserveCapacity(1024) }
-        encoder.writeHead(
-            head, toHead: current.isHead, minorVersion: current.minorVersion,
-            keepAlive: current.keepAlive && !isDraining, to: &output)
         outstanding = current
+        return current
     }
 
     private func writeBody(_ body: ByteBuffer, _ context: ChannelHandlerContext) {

@@ -1,3 +1,5 @@
+internal import HTTP1
+internal import HTTPTypes
 internal import NIOHTTPTypes
 
 /// The handler right below an ``ExchangeHandler``: the messages of one connection or stream, into wire form and out of it.
@@ -10,4 +12,12 @@ protocol MessageCodec: AnyObject {
 
     /// Takes a part of the response; the channel's next flush sends it.
     func write(_ part: HTTPResponsePart)
+
+    /// Whether a response's head goes out as lines, so that these are the cheapest form to have it in.
+    var sendsLines: Bool { get }
+
+    /// Takes a response's head in that form.
+    ///
+    /// - Parameter closes: whether the connection is of no more use afterwards.
+    func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, closes: Bool)
 }

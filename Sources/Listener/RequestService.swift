@@ -1,3 +1,4 @@
+package import HTTP1
 package import HTTPTypes
 package import NIOCore
 internal import NIOHTTPTypes
@@ -86,6 +87,19 @@ package struct ResponseWriter: ~Copyable {
     /// until either side ends; the client's bytes come to the sink as a request's body does.
     package consuming func start(_ head: HTTPResponse) -> ResponseBodyWriter {
         handler.write(.head(head), of: exchange)
+        return ResponseBodyWriter(handler, exchange: exchange)
+    }
+
+    /// Whether ``start(_:_:closes:)`` is cheaper than to begin with a list of fields.
+    package var sendsLines: Bool { handler.sendsLines }
+
+    /// Begins a response with lines that are passed on.
+    ///
+    /// - Parameter closes: whether the connection is of no more use afterwards.
+    package consuming func start(
+        _ status: HTTPResponse.Status, _ lines: EndToEndLines, closes: Bool
+    ) -> ResponseBodyWriter {
+        handler.writeHead(status, lines, closes: closes, of: exchange)
         return ResponseBodyWriter(handler, exchange: exchange)
     }
 

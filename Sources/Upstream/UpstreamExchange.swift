@@ -1,29 +1,13 @@
 internal import Curl
 internal import HTTP1
-package import HTTPTypes
+internal import HTTPTypes
 package import NIOCore
-
-/// Hears a backend's response. Called on the event loop.
-package protocol UpstreamResponseReceiver: AnyObject {
-    func upstreamResponded(_ head: HTTPResponse)
-    func upstreamSent(_ body: ByteBuffer)
-    /// Nothing more for now: what was sent on can be flushed.
-    func upstreamPaused()
-    /// - Parameter trailers: as the backend sent them; nil also where the client takes none.
-    func upstreamFinished(trailers: HTTPFields?)
-    /// There will be no (further) response. After ``upstreamResponded(_:)`` the response is broken off.
-    func upstreamFailed(_ fault: UpstreamFault)
-    /// More of the request's body can be taken.
-    func upstreamWantsBody()
-}
 
 /// One request on its way to a backend and its response on the way back.
 ///
 /// Bytes go out as they come, and in as the client takes them: at most one receive and what is pending of one
 /// body part are held.
 package final class UpstreamExchange {
-    private enum Phase { case awaitingHead, body, done }
-
     let pool: UpstreamPool
     /// Let go when the exchange ends, which breaks the cycle with its owner.
     private(set) var receiver: (any UpstreamResponseReceiver)?
@@ -37,13 +21,10 @@ package final class UpstreamExchange {
     private var isUp = false
     private var outbound: ByteBuffer
     private var requestIsComplete: Bool
-    private var phase = Phase.awaitingHead
-    private var headParser = ResponseHeadParser()
-    private var bodyDecoder = BodyDecoder(.none)
-    private var keepAlive = false
+    private var response: ResponseReader
+    private var isDone = false
     /// The backend has switched protocols: what goes either way is no HTTP any more.
     private var isTunnel = false
-    private var sawResponseByte = false
     private var retries = 0
     /// The client was told that no more body is wanted for now.
     private var isHoldingBack = false
@@ -51,8 +32,6 @@ package final class UpstreamExchange {
     private var isReceiving = false
     /// There may be more to receive, after the others' turn.
     private var isYielding = false
-    /// Received and not yet understood: the beginning of a head or a chunk line.
-    private var inbound: ByteBuffer?
 
     /// Where this is in the pool's list, -1 when not.
     var activeIndex = -1
@@ -65,7 +44,7 @@ package final class UpstreamExchange {
 
     init(
         _ request: ForwardedRequest, subject: String?, timeouts: UpstreamTimeouts, pool: UpstreamPool,
-        receiver: any UpstreamResponseReceiver
+        copiesLines: Bool, receiver: any UpstreamResponseReceiver
     ) {
         self.pool = pool
         self.subject = subject
@@ -75,6 +54,7 @@ package final class UpstreamExchange {
         self.request = request
         self.outbound = request.head
         self.requestIsComplete = request.framing == .none
+        self.response = ResponseReader(toHead: request.isHead, copiesLines: copiesLines)
     }
 
     /// Whether the request can be sent a second time: an idempotent method, and nothing to send but its head.
@@ -88,7 +68,7 @@ package final class UpstreamExchange {
     ///
     /// - Returns: whether more is wanted now; if not, ``UpstreamResponseReceiver/upstreamWantsBody()`` tells when.
     package func send(body: ByteBuffer) -> Bool {
-        guard phase != .done, !requestIsComplete else { return true }
+        guard !isDone, !requestIsComplete else { return true }
         forgetWhatIsSent()
         if request.framing == .chunked {
             outbound.writeChunk(body)
@@ -118,12 +98,12 @@ package final class UpstreamExchange {
 
     /// The request's body is complete.
     package func finishBody() {
-        guard phase != .done, !requestIsComplete else { return }
+        guard !isDone, !requestIsComplete else { return }
         if request.framing == .chunked { outbound.writeStaticString("0\r\n\r\n") }
         requestIsComplete = true
         flush()
         // From here on it is the first byte of the response that is waited for, also when nothing was left to send.
-        if phase != .done, isUp { setDeadline() }
+        if !isDone, isUp { setDeadline() }
     }
 
     /// Stops taking the response until ``resume()``, because the client is slow.
@@ -132,7 +112,7 @@ package final class UpstreamExchange {
     package func resume() {
         guard isPaused else { return }
         isPaused = false
-        guard phase != .done, isUp else { return }
+        guard !isDone, isUp else { return }
         // The time the client took is not the backend's.
         setDeadline()
         connectionIsReadable()
@@ -140,7 +120,7 @@ package final class UpstreamExchange {
 
     /// The client has gone: the connection is closed, which is all HTTP/1.1 has to say so.
     package func cancel() {
-        guard phase != .done else { return }
+        guard !isDone else { return }
         finish(reuse: false)
     }
 
@@ -157,7 +137,7 @@ package final class UpstreamExchange {
                 // What the backend said before it closed may still be there to read.
                 receiveAll()
                 // If not now, then the end is found behind it.
-                if phase != .done, !isPaused, !isYielding { lost() }
+                if !isDone, !isPaused, !isYielding { lost() }
                 return
             }
         }
@@ -168,22 +148,24 @@ package final class UpstreamExchange {
         pool.scheduleDrain()
     }
 
+    private var isAwaitingHead: Bool {
+        requestIsComplete && outbound.readableBytes == 0 && response.awaitsHead
+    }
+
     /// Waiting for the request's remainder, for the head, or for more of the body.
     private func setDeadline() {
         guard !isTunnel else { return }
-        let isAwaitingHead = requestIsComplete && outbound.readableBytes == 0 && phase == .awaitingHead
         patience = .now() + (isAwaitingHead ? timeouts.firstByte : timeouts.idle)
     }
 
     func deadlinePassed(at now: NIODeadline) {
         if wholeDeadline <= now { return fail(.wholeTimeout) }
         // A client that does not read is the listener's to time out.
-        guard phase != .done, !isPaused else { return }
+        guard !isDone, !isPaused else { return }
         if !isUp { return fail(.connectTimeout) }
-        let isAwaitingHead = requestIsComplete && outbound.readableBytes == 0 && phase == .awaitingHead
         // Nothing to send and not complete: it is the client that is slow.
         if !requestIsComplete && outbound.readableBytes == 0 { return }
-        fail(isAwaitingHead && !sawResponseByte ? .firstByteTimeout : .idleTimeout)
+        fail(isAwaitingHead && !response.hasBegun ? .firstByteTimeout : .idleTimeout)
     }
 
     // MARK: The connection
@@ -193,7 +175,7 @@ package final class UpstreamExchange {
     }
 
     func connectionIsUp(_ connection: UpstreamConnection) {
-        guard phase != .done else {
+        guard !isDone else {
             connection.close()
             return
         }
@@ -209,7 +191,7 @@ package final class UpstreamExchange {
     }
 
     private func askForBody() {
-        guard isHoldingBack, outbound.readableBytes == 0, phase != .done else { return }
+        guard isHoldingBack, outbound.readableBytes == 0, !isDone else { return }
         isHoldingBack = false
         receiver?.upstreamWantsBody()
     }
@@ -225,7 +207,7 @@ package final class UpstreamExchange {
     }
 
     func fail(_ fault: UpstreamFault) {
-        guard phase != .done else { return }
+        guard !isDone else { return }
         let receiver = receiver
         if fault.isTheServers, !isTunnel, let server { pool.failed(server) }
         finish(reuse: false)
@@ -234,7 +216,7 @@ package final class UpstreamExchange {
 
     /// Nothing of the request has left yet, so that any may go to another server (RFC 9110 §9.2.2).
     func connectFailed(_ fault: UpstreamFault) {
-        guard phase != .done else { return }
+        guard !isDone else { return }
         connection = nil
         guard retries < Self.maximumRetries, pool.moveElsewhere(self) else { return fail(fault) }
         retries += 1
@@ -245,7 +227,7 @@ package final class UpstreamExchange {
     /// was sent, and a new one by a server that is going: what can be repeated is repeated once, on a new connection,
     /// where the server has just been asked on one, at another server (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
     private func lost() {
-        guard isRepeatable, !sawResponseByte, retries == 0, let connection,
+        guard isRepeatable, !response.hasBegun, retries == 0, let connection,
             connection.isReused ? pool.mayRetry() : pool.moveElsewhere(self)
         else { return fail(.connectionLost) }
         retries += 1
@@ -260,7 +242,7 @@ package final class UpstreamExchange {
     private static let maximumRetries = 2
 
     private func finish(reuse: Bool) {
-        phase = .done
+        isDone = true
         patience = .distantFuture
         receiver = nil
         outbound = ByteBuffer()
@@ -284,10 +266,10 @@ package final class UpstreamExchange {
         isReceiving = true
         defer { isReceiving = false }
         var receives = 0
-        while phase != .done, let connection, isUp {
+        while !isDone, let connection, isUp {
             guard receives < Self.receivesInTurn else {
                 receiver?.upstreamPaused()
-                if phase != .done, !isYielding {
+                if !isDone, !isYielding {
                     isYielding = true
                     pool.continueLater(self)
                 }
@@ -301,7 +283,7 @@ package final class UpstreamExchange {
             }
             switch connection.receive() {
             case .nothingYet:
-                if phase == .body { receiver?.upstreamPaused() }
+                if !response.awaitsHead { receiver?.upstreamPaused() }
                 return
             case .end: return ended()
             case .failed: return lost()
@@ -313,70 +295,49 @@ package final class UpstreamExchange {
     }
 
     private func ended() {
-        if phase == .body, bodyDecoder.isUntilClose { return complete(reuse: false) }
+        if response.isUntilClose { return complete(reuse: false) }
         lost()
     }
 
     private func understand(_ bytes: ByteBuffer) {
-        sawResponseByte = true
-        var bytes = bytes
-        if var earlier = inbound {
-            earlier.writeBuffer(&bytes)
-            bytes = earlier
-            inbound = nil
-        }
+        response.receive(bytes)
         do {
-            if phase == .awaitingHead { try takeHead(&bytes) }
-            if phase == .body { try takeBody(&bytes) }
+            while !isDone, let part = try response.next() { try take(part) }
         } catch {
             return fail(.protocolFault(error.rawValue))
         }
-        guard phase != .done else { return }
-        if bytes.readableBytes > 0 { inbound = ByteBuffer(bytes: bytes.readableBytesView) }
+        guard !isDone else { return }
+        response.keepRest()
         // Interim responses and a head in dribbles gain the backend no time.
-        if phase != .awaitingHead { setDeadline() }
+        if !response.awaitsHead { setDeadline() }
     }
 
-    private func takeHead(_ bytes: inout ByteBuffer) throws(HTTP1Fault) {
-        while let head = try headParser.next(from: &bytes, toHead: request.isHead) {
-            if head.response.status == .switchingProtocols { return try switchProtocols(head.response) }
-            // RFC 9110 §15.2: interim responses; the gateway has sent its own 100.
-            if head.response.status.code < 200 { continue }
-            keepAlive = head.keepAlive
-            bodyDecoder = BodyDecoder(head.framing)
-            phase = .body
-            if let server { pool.responded(server, status: head.response.status.code) }
-            receiver?.upstreamResponded(head.response)
-            return
+    private func take(_ part: ResponseReader.Part) throws(HTTP1Fault) {
+        switch part {
+        case .head(let head) where head.status == .switchingProtocols: try switchProtocols(head)
+        case .head(let head):
+            if let server { pool.responded(server, status: head.status.code) }
+            receiver?.upstreamResponded(head)
+        case .data(let data): receiver?.upstreamSent(data)
+        case .end:
+            // Bytes behind the response belong to no request: whoever sent them is not to be trusted further.
+            complete(
+                reuse: response.keepAlive && requestIsComplete && outbound.readableBytes == 0 && !response.hasRest)
         }
     }
 
     /// The client's bytes are no body that has ended, and the backend's are none that its head has measured.
     func becomeTunnel() {
         isTunnel = true
-        phase = .body
-        bodyDecoder = BodyDecoder(.untilClose)
+        response.becomeTunnel()
         requestIsComplete = false
         patience = .distantFuture
         wholeDeadline = .distantFuture
     }
 
-    private func takeBody(_ bytes: inout ByteBuffer) throws(HTTP1Fault) {
-        while phase == .body, let part = try bodyDecoder.next(from: &bytes) {
-            switch part {
-            case .data(let data):
-                receiver?.upstreamSent(data)
-            case .end:
-                // Bytes behind the response belong to no request: whoever sent them is not to be trusted further.
-                complete(
-                    reuse: keepAlive && requestIsComplete && outbound.readableBytes == 0 && bytes.readableBytes == 0)
-            }
-        }
-    }
-
     private func complete(reuse: Bool) {
         let receiver = receiver
         finish(reuse: reuse)
-        receiver?.upstreamFinished(trailers: request.takesTrailers ? bodyDecoder.trailers : nil)
+        receiver?.upstreamFinished(trailers: request.takesTrailers ? response.trailers : nil)
     }
 }

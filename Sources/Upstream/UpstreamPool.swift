@@ -69,12 +69,14 @@ package final class UpstreamPool {
     /// - Parameters:
     ///   - subject: who asks, for upstreams that share out by subject.
     ///   - timeouts: the route's own, where it has any.
+    ///   - copiesLines: whether the response's fields are wanted as lines, to be passed on as they are.
     package func send(
         _ request: ForwardedRequest, subject: String? = nil, timeouts: UpstreamTimeouts? = nil,
-        to receiver: any UpstreamResponseReceiver
+        copiesLines: Bool = false, to receiver: any UpstreamResponseReceiver
     ) -> UpstreamExchange {
         let exchange = UpstreamExchange(
-            request, subject: subject, timeouts: timeouts ?? settings.timeouts, pool: self, receiver: receiver)
+            request, subject: subject, timeouts: timeouts ?? settings.timeouts, pool: self, copiesLines: copiesLines,
+            receiver: receiver)
         exchange.activeIndex = active.count
         active.append(exchange)
         if sweep == nil { startSweeping() }

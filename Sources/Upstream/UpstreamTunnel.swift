@@ -6,9 +6,9 @@ internal import Pipeline
 extension UpstreamExchange {
     /// Takes `101 Switching Protocols`: from here on bytes go both ways as they are, with the same backpressure as a
     /// body of unknown length, and without a time-out. The connection is of no use for another request after that.
-    func switchProtocols(_ head: HTTPResponse) throws(HTTP1Fault) {
+    func switchProtocols(_ head: ResponseHead) throws(HTTP1Fault) {
         // RFC 9110 §15.2.2: only to what was asked for.
-        guard let key = request.webSocketKey, Self.accepts(head.headerFields, key) else { throw .malformedStatusLine }
+        guard let key = request.webSocketKey, Self.accepts(head.fields.list, key) else { throw .malformedStatusLine }
         becomeTunnel()
         if let server { pool.responded(server, status: head.status.code) }
         receiver?.upstreamResponded(head)

@@ -18,13 +18,14 @@ struct AlgorithmKeyTests {
             "padded", .p384, [UInt8](repeating: 0, count: 16) + Vectors.x256,
             [UInt8](repeating: 0, count: 16) + Vectors.y256
         ),
-        ("off the curve", .p384, Vectors.x384, Vectors.x384),
+        ("off the curve", .p384, Vectors.x384, Vectors.x384), ("off the curve", .p521, Vectors.x521, Vectors.x521),
+        ("without its first zero bits", .p521, Array(Vectors.x521.dropFirst()), Array(Vectors.y521.dropFirst())),
     ]
 
     @Test("31: A point that is not on its curve is no key", arguments: badPoints)
     func offCurve(name: String, curve: EllipticCurve, x: [UInt8], y: [UInt8]) {
         #expect(throws: CryptographyError.self) {
-            try VerificationKey.ellipticCurve(curve, x: x, y: y, algorithm: curve == .p256 ? .es256 : .es384)
+            try VerificationKey.ellipticCurve(curve, x: x, y: y, algorithm: AlgorithmTests.algorithm(of: curve))
         }
     }
 
@@ -70,6 +71,8 @@ struct AlgorithmKeyTests {
             #expect(p256 == (algorithm == .es256))
             let p384 = isKey { try .ellipticCurve(.p384, x: Vectors.x384, y: Vectors.y384, algorithm: algorithm) }
             #expect(p384 == (algorithm == .es384))
+            let p521 = isKey { try .ellipticCurve(.p521, x: Vectors.x521, y: Vectors.y521, algorithm: algorithm) }
+            #expect(p521 == (algorithm == .es512))
         }
     }
 

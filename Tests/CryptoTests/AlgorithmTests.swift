@@ -9,7 +9,7 @@ struct AlgorithmTests {
     static let signatures: [(SignatureAlgorithm, [UInt8])] = [
         (.rs256, Vectors.rs256), (.rs384, Vectors.rs384), (.rs512, Vectors.rs512),
         (.ps256, Vectors.ps256), (.ps384, Vectors.ps384), (.ps512, Vectors.ps512),
-        (.es256, Vectors.es256), (.es384, Vectors.es384), (.edDSA, Vectors.edDSA),
+        (.es256, Vectors.es256), (.es384, Vectors.es384), (.es512, Vectors.es512), (.edDSA, Vectors.edDSA),
         (.hs256, Vectors.hs256), (.hs384, Vectors.hs384), (.hs512, Vectors.hs512),
     ]
 
@@ -18,8 +18,17 @@ struct AlgorithmTests {
         case .rsa: try .rsa(modulus: Vectors.modulus, exponent: [1, 0, 1], algorithm: algorithm)
         case .ellipticCurve(.p256): try .ellipticCurve(.p256, x: Vectors.x256, y: Vectors.y256, algorithm: algorithm)
         case .ellipticCurve(.p384): try .ellipticCurve(.p384, x: Vectors.x384, y: Vectors.y384, algorithm: algorithm)
+        case .ellipticCurve(.p521): try .ellipticCurve(.p521, x: Vectors.x521, y: Vectors.y521, algorithm: algorithm)
         case .ed25519: try .ed25519(Vectors.ed25519)
         case .secret: try .shared(Secret(Vectors.secret), algorithm: algorithm)
+        }
+    }
+
+    static func algorithm(of curve: EllipticCurve) -> SignatureAlgorithm {
+        switch curve {
+        case .p256: .es256
+        case .p384: .es384
+        case .p521: .es512
         }
     }
 
@@ -40,6 +49,7 @@ struct AlgorithmTests {
         }
         #expect(try Self.verifies(.es256, Vectors.es256WithShortR))
         #expect(try Self.verifies(.es384, Vectors.es384WithShortR))
+        #expect(try Self.verifies(.es512, Vectors.es512WithShortR))
     }
 
     @Test("The examples of RFC 7515 A.1 and A.3 and RFC 8037 A.4 verify")
@@ -111,8 +121,8 @@ struct AlgorithmTests {
 
     @Test("28: r and s outside 1..<n, DER and other lengths are no signature", arguments: EllipticCurve.allCases)
     func ecdsa(curve: EllipticCurve) throws {
-        let (algorithm, signature): (SignatureAlgorithm, [UInt8]) =
-            curve == .p256 ? (.es256, Vectors.es256) : (.es384, Vectors.es384)
+        let algorithm = Self.algorithm(of: curve)
+        let signature = [.es256: Vectors.es256, .es384: Vectors.es384][algorithm] ?? Vectors.es512
         let (r, s) = (Array(signature.prefix(curve.byteCount)), Array(signature.suffix(curve.byteCount)))
         let zero = [UInt8](repeating: 0, count: curve.byteCount)
         let one: [UInt8] = Array(zero.dropLast()) + [1]

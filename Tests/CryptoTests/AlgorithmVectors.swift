@@ -26,6 +26,16 @@ enum AlgorithmVectors {
         hex: """
             27335c71447d88ff9a0a0e8f18212f675fbe2f46b8a4608acfe8fa7a777b08b05145030ed47e697a815df840301a2a53
             """)
+    static let x521 = bytes(
+        hex: """
+            00c6984b9c2d16b2bfd65b5d28a0852c514b7f8800b5d2c3189a31d6a8ef432cb5d0e42a2f438ba8124303476257e9899e51
+            e72fde8a02c0a21e5795b5ab3728ead8
+            """)
+    static let y521 = bytes(
+        hex: """
+            0199de192facd81b59567f0d042ba5169e3d45e72871756d2c7e14859fd4b58eb5838964defca44bb4598baf122199e18cda
+            42038309d3be1c5a741d6c504aed2703
+            """)
     static let ed25519 = bytes(
         hex: """
             019b72537c4d26e4eb7237d99d3b2dee71b832950bbbda62e15fe8e92100c235
@@ -135,6 +145,18 @@ enum AlgorithmVectors {
         hex: """
             00a5bc5a7fe3c8b0c3abcaa36dedcb9aed89f69c94eeca7679dc2a492cb6263eb0db1d5233185aba1f275667451ee5ef0e49
             37b8674c1319e0aa3dca6727c5edac310c7a2d75bda5d98d837bd39aadb6204223c0b1bb234591e988c1a3220f0d
+            """)
+    static let es512 = bytes(
+        hex: """
+            00ccae3ef2c2910ff9a53c1161dde9a0151bb44203723d738d6362d5bb90997d6e31278d5fc5c9a15d0cd9e3576d36ca63d6
+            237ff7ce62b564d1c81b8b48f859f49100adba5a15fe33825e7e556ab310e99087a81aa9c8898c05865066848d07e2f4fa09
+            ae5680767446347852a3dada3a1d39e0222f0a986c6a9fc77b6d58fc9341d248
+            """)
+    static let es512WithShortR = bytes(
+        hex: """
+            000080277654ec46435529d2b73fbd9ff80d54835c9f8441a575734f5b287eb00c45f7a6f787b599f2aead6353eda3f08b3c
+            f2db187016cb2a6b891d4ce58973eef20032304ef4f14e2fb97e9c9dbe78690ad2da909ad82cb7adff13354baec2efd13b19
+            f374f4b11904388f2ff45085045bd3f2545dc7c315a6bffd5ae038b4d99ca5e5
             """)
     static let es256OfSHA384 = bytes(
         hex: """

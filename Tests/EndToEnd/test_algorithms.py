@@ -15,7 +15,7 @@ from harness.gateway import check
 from harness.keys import base64url
 from harness.process import wait_until
 
-ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "EdDSA"]
+ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
 
 
 class KeySetServer:
@@ -67,6 +67,8 @@ def private_key(algorithm: str):
             return ec.generate_private_key(ec.SECP256R1())
         case "ES384":
             return ec.generate_private_key(ec.SECP384R1())
+        case "ES512":
+            return ec.generate_private_key(ec.SECP521R1())
         case "EdDSA":
             return ed25519.Ed25519PrivateKey.generate()
         case _:
@@ -85,7 +87,7 @@ def jwk(private, kid: str, **members) -> dict:
         numbers = public.public_numbers()
         made = {"kty": "RSA", "n": base64url(numbers.n.to_bytes((numbers.n.bit_length() + 7) // 8, "big")), "e": "AQAB"}
     elif isinstance(public, ec.EllipticCurvePublicKey):
-        numbers, size = public.public_numbers(), public.curve.key_size // 8
+        numbers, size = public.public_numbers(), (public.curve.key_size + 7) // 8
         made = {
             "kty": "EC",
             "crv": f"P-{public.curve.key_size}",

@@ -55,12 +55,40 @@ private func written(_ reading: Reading, _ response: HTTPResponse) -> [UInt8] {
     return Array(buffer.readableBytesView)
 }
 
+/// What a head's lines must be when they are passed on without having become values.
+private func checkLines(of bytes: ArraySlice<UInt8>, toHead: Bool) {
+    var (listParser, lineParser) = (
+        ResponseHeadParser(limits: limits), ResponseHeadParser(limits: limits, copiesLines: true)
+    )
+    var (one, other) = (ByteBuffer(bytes: bytes), ByteBuffer(bytes: bytes))
+    let outcome = Result { try listParser.next(from: &one, toHead: toHead) }
+    let linesOutcome = Result { try lineParser.next(from: &other, toHead: toHead) }
+    switch (outcome, linesOutcome) {
+    case (.failure(let fault), .failure(let same)):
+        precondition(fault as? HTTP1Fault == same as? HTTP1Fault, "one form finds another fault")
+    case (.success(let list), .success(let lines)):
+        precondition(
+            list?.framing == lines?.framing && list?.keepAlive == lines?.keepAlive, "one form frames otherwise")
+        guard let list, case .lines(let copied)? = lines?.fields else { return }
+        let left = [
+            "connection", "keep-alive", "proxy-connection", "proxy-authenticate", "te", "trailer", "upgrade",
+            "x-request-id",
+            "content-length",
+        ]
+        func kept(_ fields: HTTPFields) -> [HTTPField] { fields.filter { !left.contains($0.name.canonicalName) } }
+        precondition(kept(copied.fields) == kept(list.fields.list), "the lines are not the fields")
+        precondition(copied.fields.count - kept(copied.fields).count <= 1, "a line was not left out")
+    default: preconditionFailure("one form takes what the other refuses")
+    }
+}
+
 /// Input: how the bytes are cut (one byte), whether they answer HEAD (one bit), then the backend's bytes.
 @_cdecl("LLVMFuzzerTestOneInput")
 public func fuzzResponse(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     let input = Array(UnsafeBufferPointer(start: start, count: count))
     guard count >= 2 else { return 0 }
     let toHead = input[1] & 1 == 1
+    checkLines(of: input[2...], toHead: toHead)
     let whole = read(input[2...], step: count, toHead: toHead)
     let cut = read(input[2...], step: Int(input[0]) + 1, toHead: toHead)
     precondition(whole == cut, "the result depends on the cut")

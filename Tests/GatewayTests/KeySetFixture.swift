@@ -93,16 +93,17 @@ struct KeySetFixture {
 
     init(
         _ answers: Result<FetchResponse, FetchError>..., isOpen: Bool = true, clock: ManualClock = ManualClock(),
-        name: String = "pool", directory: String? = nil, policy: KeySetService.Policy = KeySetService.Policy(),
+        name: String = "pool", issuer: Issuer? = nil, configured: KeySet? = nil, directory: String? = nil,
+        policy: KeySetService.Policy = KeySetService.Policy(),
         counted: KeySetService.Status = KeySetService.Status(), log: WarningLog = WarningLog()
     ) {
-        let issuer = Self.issuer(name)
+        let issuer = issuer ?? Self.issuer(name)
         self.clock = clock
         fetcher = RecordedFetcher(answers, isOpen: isOpen)
         service = KeySetService(
             issuer: issuer, policy: policy, fetcher: fetcher,
-            file: directory.map { KeySetFile(directory: $0, issuer: issuer) }, counted: counted,
-            logger: Logger(label: "test") { _ in log },
+            file: directory.map { KeySetFile(directory: $0, issuer: issuer) }, configured: configured,
+            counted: counted, logger: Logger(label: "test") { _ in log },
             now: { clock.read() }, publish: { [published] in published.publish($0) })
     }
 

@@ -18,6 +18,11 @@ enum AlgorithmTokens {
         {"kty":"EC","kid":"p384","crv":"P-384","x":"ky8RCC7vo_Qs_-xmhzQ3yDNy7F4AITZAlFD20Vf-_MjsB0WKlU0yNHf-\#
         1JhVmI77","y":"JzNccUR9iP-aCg6PGCEvZ1--L0a4pGCKz-j6end7CLBRRQMO1H5peoFd-EAwGipT"}
         """#,
+        "p521": #"""
+        {"kty":"EC","kid":"p521","crv":"P-\#
+        521","x":"AMaYS5wtFrK_1ltdKKCFLFFLf4gAtdLDGJox1qjvQyy10OQqL0OLqBJDA0diV-mJnlHnL96KAsCiHleVtas3KOrY",\#
+        "y":"AZneGS-s2BtZVn8NBCulFp49RecocXVtLH4UhZ_UtY61g4lk3vykS7RZi68SIZnhjNpCA4MJ074cWnQdbFBK7ScD"}
+        """#,
         "ed": #"""
         {"kty":"OKP","kid":"ed","crv":"Ed25519","x":"AZtyU3xNJuTrcjfZnTst7nG4MpULu9pi4V_o6SEAwjU"}
         """#,
@@ -114,6 +119,18 @@ enum AlgorithmTokens {
             GFtcGxlIiwiY2xpZW50X2lkIjoiMWV4YW1wbGUyMzQ1Njc4OSIsInRva2VuX3VzZSI6ImFjY2VzcyIsInNjb3BlIjoib3BlbmlkI\
             GVtYWlsIiwiZXhwIjoxNzgwMDAzNjAwLCJpYXQiOjE3ODAwMDAwMDB9.pl7ZiMivD1HFC1sQZU3p3kQeWs6CZI9vSXHd0qbTDUJq\
             4KOSu-zqUhC34URBckkNwK5aUoxEUcmy7Gnu-scZ8G2Rw-iHNGVRviYaXORJo724wpfzTRLRKn9i0pNyvGvN
+            """
+        ),
+        (
+            .es512, "p521",
+            """
+            eyJhbGciOiJFUzUxMiIsImtpZCI6InA1MjEiLCJ0eXAiOiJKV1QifQ.eyJzdWIiOiI2ZjFjMmE0ZS0wMDAwLTQwMDAtODAwMC0xM\
+            jM0NTY3ODkwYWIiLCJpc3MiOiJodHRwczovL2NvZ25pdG8taWRwLmV1LXdlc3QtMS5hbWF6b25hd3MuY29tL2V1LXdlc3QtMV9Fe\
+            GFtcGxlIiwiY2xpZW50X2lkIjoiMWV4YW1wbGUyMzQ1Njc4OSIsInRva2VuX3VzZSI6ImFjY2VzcyIsInNjb3BlIjoib3BlbmlkI\
+            GVtYWlsIiwiZXhwIjoxNzgwMDAzNjAwLCJpYXQiOjE3ODAwMDAwMDB9.AEXVviXU8_-\
+            b_KcjKaieLOaQsDJEMAOuVvZDo9tRbeYmSYd-PVWpZ-7_1m-gV3QlD6OoBMfG-\
+            _045Mk8m6VI4a8RASS5XT8CsVH0mIdQHhPrOAKMUZpmgGY35liliHhGWzcy5D3HbrSJe4QN7sn3IxOqo9esyLeDjUIRkSpmLFm4M\
+            Q-J
             """
         ),
         (

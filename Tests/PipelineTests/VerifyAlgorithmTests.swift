@@ -87,9 +87,9 @@ struct VerifyAlgorithmTests {
     }
 
     static let unusable: [(name: String, keyID: String, members: [String: JSON?], warning: String)] = [
-        ("another curve", "p256", ["crv": "P-521"], "crv is not P-256 or P-384"),
+        ("another curve", "p256", ["crv": "secp256k1"], "crv is not P-256, P-384 or P-521"),
         ("another curve's name", "p256", ["crv": "P-384"], "coordinate is not 48 bytes"),
-        ("no curve", "p256", ["crv": nil], "crv is not P-256 or P-384"),
+        ("no curve", "p256", ["crv": nil], "crv is not P-256, P-384 or P-521"),
         ("Ed448", "ed", ["crv": "Ed448"], "crv is not Ed25519"),
         ("X25519", "ed", ["crv": "X25519"], "crv is not Ed25519"),
         ("alg of another type", "p256", ["alg": "RS256"], "alg does not fit kty"),

@@ -196,15 +196,17 @@ struct VerifyClaimsTests {
     func derivation() {
         let base = "https://cognito-idp.us-east-1.amazonaws.com/us-east-1_A"
         let derived = Issuer.cognito(name: "a", region: "us-east-1", userPoolID: "us-east-1_A", clientIDs: [])
-        #expect(derived.issuer == base && derived.jwksURL == base + "/.well-known/jwks.json")
+        #expect(derived.issuer == base && derived.keySource == .url(base + "/.well-known/jwks.json"))
         #expect(derived.skew == 60 && derived.algorithms == [.rs256])
         let china = Issuer.cognito(name: "a", region: "cn-north-1", userPoolID: "cn-north-1_A", clientIDs: [])
         #expect(china.issuer == "https://cognito-idp.cn-north-1.amazonaws.com.cn/cn-north-1_A")
         let local = Issuer.cognito(
             name: "a", region: "us-east-1", userPoolID: "us-east-1_A", clientIDs: [], jwksURL: "http://127.0.0.1/keys")
-        #expect(local.issuer == base && local.jwksURL == "http://127.0.0.1/keys")
+        #expect(local.issuer == base && local.keySource == .url("http://127.0.0.1/keys"))
         let named = Issuer.cognito(
             name: "a", region: "us-east-1", userPoolID: "us-east-1_A", clientIDs: [], issuer: "https://id.example")
-        #expect(named.issuer == "https://id.example" && named.jwksURL == "https://id.example/.well-known/jwks.json")
+        #expect(
+            named.issuer == "https://id.example"
+                && named.keySource == .url("https://id.example/.well-known/jwks.json"))
     }
 }

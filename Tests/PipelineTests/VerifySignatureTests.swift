@@ -73,7 +73,7 @@ struct VerifySignatureTests {
     static let unusable: [(name: String, member: String, value: JSON?, warning: String)] = [
         ("encryption", "use", "enc", "use is not sig"), ("use number", "use", 1, "use is not sig"),
         ("no kid", "kid", nil, "no kid of 1 to 256 bytes"), ("number kid", "kid", 1, "no kid of 1 to 256 bytes"),
-        ("empty kid", "kid", "", "no kid of 1 to 256 bytes"), ("EC", "kty", "EC", "crv is not P-256 or P-384"),
+        ("empty kid", "kid", "", "no kid of 1 to 256 bytes"), ("EC", "kty", "EC", "crv is not P-256, P-384 or P-521"),
         ("oct", "kty", "oct", "kty is oct, a secret"), ("no kty", "kty", nil, "kty is not RSA, EC or OKP"),
         ("another type", "kty", "AKP", "kty is not RSA, EC or OKP"),
         ("OKP", "kty", "OKP", "crv is not Ed25519"),

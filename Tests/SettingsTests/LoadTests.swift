@@ -1,4 +1,5 @@
 import Cryptography
+import Pipeline
 import Testing
 
 @testable import Settings
@@ -40,7 +41,7 @@ struct LoadTests {
         sample.issuers = "issuers: {users: {user_pool_id: \(pool), client_ids: [client1]}}"
         let read = try #require(try load(sample.yaml).issuers.first)
         #expect(read.issuer == issuer)
-        #expect(read.jwksURL.description == issuer + "/.well-known/jwks.json")
+        #expect(read.keySource == .url(issuer + "/.well-known/jwks.json"))
         #expect(read.tokenUses == [.access])
         #expect(read.clockSkew == .seconds(60))
     }
@@ -68,7 +69,7 @@ struct LoadTests {
         let settings = try load(sample.yaml)
         let issuer = try #require(settings.issuers.first)
         #expect(issuer.issuer == "http://127.0.0.1:9229/local_Pool1")
-        #expect(issuer.jwksURL.description == "http://127.0.0.1:9229/local_Pool1/.well-known/jwks.json")
+        #expect(issuer.keySource == .url("http://127.0.0.1:9229/local_Pool1/.well-known/jwks.json"))
         #expect(settings.signIn.cognito?.endpoint.description == "http://127.0.0.1:9229")
     }
 

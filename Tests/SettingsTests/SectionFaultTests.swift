@@ -182,10 +182,11 @@ struct SectionFaultTests {
                 "{user_pool_id: us-east-1_P, client_ids: [c], token_uses: [acess]}",
                 "issuers.users.token_uses[0]: must be one of access, id (got \"acess\"; did you mean \"access\"?)"),
             Case(
-                "{user_pool_id: us-east-1_P, client_ids: [c], profile: okta}", "issuers.users.profile: must be cognito"),
+                "{user_pool_id: us-east-1_P, client_ids: [c], profile: okta}",
+                "issuers.users.profile: must be one of cognito, apple, oidc, gatehouse"),
             Case(
                 "{user_pool_id: us-east-1_P, client_ids: [c]}, again: {user_pool_id: us-east-1_P, client_ids: [d]}",
-                "issuers.again: has the same issuer as issuers.users"),
+                "routes[0]: accepts issuers.users and issuers.again, whose issuer is the same"),
         ])
     func issuers(_ value: Case) {
         var sample = Sample()

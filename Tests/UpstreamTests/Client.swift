@@ -37,9 +37,9 @@ final class Receiver: UpstreamResponseReceiver {
 
     init(_ done: EventLoopPromise<Outcome>) { self.done = done }
 
-    func upstreamResponded(_ head: HTTPResponse) {
+    func upstreamResponded(_ head: ResponseHead) {
         outcome.status = head.status.code
-        outcome.fields = head.headerFields
+        outcome.fields = head.fields.list
         onHead()
     }
 

@@ -14,7 +14,7 @@ package struct KeySetFile: Sendable {
     package init(directory: String, issuer: Issuer) {
         let name = String(issuer.name.map { Self.isPlain($0) ? $0 : "_" })
         url = URL(fileURLWithPath: directory).appendingPathComponent("key-set-\(name).json")
-        source = issuer.jwksURL
+        source = issuer.keySource.place
     }
 
     private static func isPlain(_ character: Character) -> Bool {

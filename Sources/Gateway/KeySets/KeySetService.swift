@@ -59,15 +59,17 @@ package actor KeySetService {
 
     package nonisolated let issuer: Issuer
     private var policy: Policy
-    private let fetcher: any Fetcher
+    private let source: KeySetFetch
     private let file: KeySetFile?
+    /// The keys of an issuer that keeps them in the settings.
+    private let configured: KeySet?
     private let publish: @Sendable (KeySet?) -> Void
     private let now: @Sendable () -> Int64
     private let logger: Logger
     private var held: Held? {
         didSet { mirroredSet.withLock { [held] in $0 = held?.set } }
     }
-    private nonisolated let mirroredSet = Mutex<KeySet?>(nil)
+    private nonisolated let mirroredSet: Mutex<KeySet?>
     /// When a set was last fetched because a token asked for it.
     private var lastLookUp: Int64?
     private var flight: Task<Bool, Never>?
@@ -85,27 +87,32 @@ package actor KeySetService {
 
     /// - Parameters:
     ///   - file: where the last good set is kept for cold starts.
+    ///   - configured: the keys, where they are not fetched: then nothing ever is.
     ///   - counted: how often a service before this one, for an issuer of this name, has fetched and failed.
     ///   - publish: gives every event loop the set to verify with; nil when there is none any more.
     ///   - now: seconds since 1970.
     package init(
-        issuer: Issuer, policy: Policy, fetcher: any Fetcher, file: KeySetFile?, counted: Status = Status(),
-        logger: Logger, now: @escaping @Sendable () -> Int64, publish: @escaping @Sendable (KeySet?) -> Void
+        issuer: Issuer, policy: Policy, fetcher: any Fetcher, file: KeySetFile?,
+        configured: KeySet? = nil, counted: Status = Status(), logger: Logger,
+        now: @escaping @Sendable () -> Int64, publish: @escaping @Sendable (KeySet?) -> Void
     ) {
         self.issuer = issuer
         self.policy = policy
-        self.fetcher = fetcher
+        self.source = KeySetFetch(issuer: issuer, fetcher: fetcher)
         self.file = file
+        self.configured = configured
         let status = Status(refreshes: counted.refreshes, failures: counted.failures)
         self.status = status
         self.mirrored = Mutex(status)
         self.logger = logger
         self.now = now
         self.publish = publish
+        self.mirroredSet = Mutex(configured)
     }
 
     /// Reads the kept set, then fetches and refreshes until cancelled.
     package func run() async {
+        if let configured { return warn(of: configured.dropped) }
         restore()
         while !Task.isCancelled {
             if (held?.freshUntil ?? 0) <= now() { _ = await refresh() }
@@ -120,6 +127,7 @@ package actor KeySetService {
 
     /// What is done before anyone asks: reads the kept set, or fetches one, once.
     package func prepare() async {
+        guard configured == nil else { return }
         restore()
         if held == nil { _ = await refresh() }
     }
@@ -144,6 +152,7 @@ package actor KeySetService {
     /// All callers share one fetch; there is at most one in ``Policy/unknownKeyInterval`` while a set is held, and
     /// one a second while there is none.
     package func lookUp(_ keyID: String) async -> KeyLookup {
+        if let configured { return configured.holds(id: keyID) ? .refreshed : .unchanged }
         if held?.set.holds(id: keyID) == true { return .refreshed }
         if flight == nil {
             let interval = held == nil ? 1 : policy.unknownKeyInterval
@@ -164,27 +173,13 @@ package actor KeySetService {
     }
 
     private func fetch() async -> Bool {
-        let request = FetchRequest(
-            url: issuer.jwksURL, headers: [(name: "Accept", value: "application/json")], deadline: policy.timeout,
-            maximumResponseBytes: policy.maximumBytes)
-        do {
-            let response = try await fetcher.fetch(request)
-            guard response.status == 200 else { return fail("status \(response.status)") }
-            let set = try keySet(response.body)
-            guard !set.isEmpty else {
-                warn(of: set.dropped)
-                return fail("no usable key")
-            }
+        do throws(KeySetFetch.Fault) {
+            let (set, response) = try await source.fetch(timeout: policy.timeout, maximumBytes: policy.maximumBytes)
             accept(set, response)
             return true
-        } catch FetchError.forbiddenAddress {
-            return fail("the host's address is private: allow_private_addresses is not set")
-        } catch let error as FetchError {
-            return fail("\(error)")
-        } catch let error as KeySetError {
-            return fail(error.rawValue)
         } catch {
-            return fail("\(error)")
+            if !error.dropped.isEmpty { warn(of: error.dropped) }
+            return fail(error.reason)
         }
     }
 
@@ -205,10 +200,6 @@ package actor KeySetService {
         }
     }
 
-    private func keySet(_ document: [UInt8]) throws(KeySetError) -> KeySet {
-        try KeySet(jwks: document, algorithms: issuer.algorithms, generation: KeySetGeneration.next())
-    }
-
     /// One warning for the whole set, and none again for what the set before it left out as well.
     private func warn(of dropped: [String]) {
         defer { warnedOf = dropped }
@@ -222,7 +213,7 @@ package actor KeySetService {
         status.failures += 1
         logger.warning(
             "key set not fetched",
-            metadata: ["issuer": "\(issuer.name)", "url": "\(issuer.jwksURL)", "reason": "\(reason)"])
+            metadata: ["issuer": "\(issuer.name)", "url": "\(issuer.keySource.place)", "reason": "\(reason)"])
         return false
     }
 
@@ -241,7 +232,7 @@ package actor KeySetService {
             guard let kept = try file.read(), (0...max(0, now())).contains(kept.fetchedAt),
                 now() - kept.fetchedAt <= policy.maximumAge + policy.staleLimit
             else { return }
-            let set = try keySet(kept.document)
+            let set = try source.keySet(kept.document)
             guard !set.isEmpty else { return }
             held = Held(set: set, fetchedAt: kept.fetchedAt, freshUntil: kept.fetchedAt)
             status.fetchedAt = kept.fetchedAt

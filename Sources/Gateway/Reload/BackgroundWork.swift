@@ -1,6 +1,6 @@
 /// What goes on beside requests: key sets are kept fresh, and servers are asked how they are.
 struct BackgroundWork {
-    private var policy: KeySetService.Policy?
+    private var policies: [ObjectIdentifier: KeySetService.Policy] = [:]
     private var keySets: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var checks: [ObjectIdentifier: Task<Void, Never>] = [:]
     /// Ends when all that was cancelled has ended.
@@ -8,15 +8,18 @@ struct BackgroundWork {
 
     /// Ends what `generation` has no use for, and begins what it has and nobody does yet.
     mutating func follow(_ generation: Generation) {
-        let policy = generation.keySetPolicy
         let services = generation.plan.keyServices
+        let known = policies
+        policies = [:]
+        for (service, policy) in zip(services, generation.keySetPolicies) {
+            policies[ObjectIdentifier(service)] = policy
+        }
         // A task waits as the policy says that it began with.
-        let isNewPolicy = policy != self.policy
-        self.policy = policy
-        cancel(\.keySets) { id in isNewPolicy || !services.contains { ObjectIdentifier($0) == id } }
+        cancel(\.keySets) { [policies] id in policies[id] == nil || policies[id] != known[id] }
         for service in services where keySets[ObjectIdentifier(service)] == nil {
+            let policy = policies[ObjectIdentifier(service)]
             keySets[ObjectIdentifier(service)] = Task {
-                await service.adopt(policy)
+                if let policy { await service.adopt(policy) }
                 await service.run()
             }
         }

@@ -19,7 +19,8 @@ struct Generation: Sendable {
     /// Made when it is first switched on, and kept.
     let accessLog: AccessLog?
 
-    var keySetPolicy: KeySetService.Policy { Wiring.keySetPolicy(settings.keySets) }
+    /// One for each key set service of the plan.
+    var keySetPolicies: [KeySetService.Policy] { Wiring.keySetPolicies(settings) }
 
     /// What is in use for listeners with TLS.
     var knownTLS: [(TLSParameters, ListenerTLS)] {
@@ -119,26 +120,35 @@ struct GenerationMaker: Sendable {
         _ settings: GatewaySettings, _ issuers: [Issuer], after previous: Generation?
     ) async throws -> [KeySetService] {
         var services: [KeySetService] = []
+        let policies = Wiring.keySetPolicies(settings)
         for (index, issuer) in issuers.enumerated() {
             let namesake = previous?.plan.keyServices.first { $0.issuer.name == issuer.name }
-            let privately = settings.issuers[index].allowsPrivateAddresses
-            let wasPrivately = previous?.settings.issuers.first { $0.name == issuer.name }?.allowsPrivateAddresses
+            let configured = settings.issuers[index]
+            let wasConfigured = previous?.settings.issuers.first { $0.name == issuer.name }
             // What is accepted beside the keys is the verifier's matter.
-            if let namesake, namesake.issuer.issuer == issuer.issuer, namesake.issuer.jwksURL == issuer.jwksURL,
-                namesake.issuer.algorithms == issuer.algorithms, wasPrivately == privately
+            if let namesake, namesake.issuer.issuer == issuer.issuer, namesake.issuer.keySource == issuer.keySource,
+                namesake.issuer.algorithms == issuer.algorithms, wasConfigured?.mayFetchAs(configured) == true
             {
                 services.append(namesake)
                 continue
             }
             services.append(
                 KeySetService(
-                    issuer: issuer, policy: Wiring.keySetPolicy(settings.keySets),
+                    issuer: issuer, policy: policies[index],
                     fetcher: try await fetcher(
-                        plain: settings.issuers[index].jwksURL.isPlain, privately: privately),
+                        plain: configured.allowsPlainText, privately: configured.allowsPrivateAddresses),
                     file: KeySetFile(directory: settings.stateDirectory, issuer: issuer),
+                    configured: try Wiring.configuredKeySet(issuer),
                     counted: namesake?.currentStatus ?? KeySetService.Status(), logger: logger,
                     now: { WallClock.seconds() }, publish: { [directory] _ in directory.refreshKeySets() }))
         }
         return services
+    }
+}
+
+extension IssuerSettings {
+    /// Whether keys come from the same places for both.
+    fileprivate func mayFetchAs(_ other: IssuerSettings) -> Bool {
+        allowsPlainText == other.allowsPlainText && allowsPrivateAddresses == other.allowsPrivateAddresses
     }
 }

@@ -173,7 +173,7 @@ actor RunningGateway {
             for service in new { tasks.addTask { await service.prepare() } }
         }
         return new.filter { $0.currentSet == nil }.map { service in
-            "issuers.\(service.issuer.name): no key set can be had from \(service.issuer.jwksURL)"
+            "issuers.\(service.issuer.name): no key set can be had from \(service.issuer.keySource.place)"
         }
     }
 

@@ -27,7 +27,7 @@ extension Exchange {
         if let accepted = grant.acceptedProtocol, !head.headerFields.contains(.secWebSocketProtocol) {
             head.headerFields[.secWebSocketProtocol] = accepted
         }
-        upstreamResponded(head)
+        passOn(head)
     }
 
     /// What the backend answers instead is the answer, and the last one on its connection: nobody can know whether the
@@ -39,7 +39,7 @@ extension Exchange {
             upstream.cancel()
             return upstreamFailed(.protocolFault("malformed-status-line"))
         }
-        upstreamResponded(head)
+        passOn(head)
     }
 
     /// - Returns: whether the client keeps up.

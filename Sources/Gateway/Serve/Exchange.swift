@@ -131,7 +131,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         log.forwardedAt = .now()
         state = .forwarding(
             pool.send(
-                forwarded, subject: log.subject, timeouts: service.plan.timeoutsOfRoute[permit.routeIndex], to: self))
+                forwarded, subject: log.subject, timeouts: service.plan.timeoutsOfRoute[permit.routeIndex],
+                copiesLines: rule?.changesResponses == false && writer?.sendsLines == true, to: self))
     }
 
     private var rule: RouteRule? {
@@ -142,7 +143,25 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         rule?.treatment
     }
 
-    func upstreamResponded(_ head: HTTPResponse) {
+    func upstreamResponded(_ head: ResponseHead) {
+        switch head.fields {
+        case .lines(let lines): passOn(head.status, lines)
+        case .list(let fields): passOn(HTTPResponse(status: head.status, headerFields: fields))
+        }
+    }
+
+    /// The backend's lines with the request's id behind them.
+    private func passOn(_ status: HTTPResponse.Status, _ lines: EndToEndLines) {
+        log.status = status.code
+        guard let writer = writer.take() else { return }
+        var lines = lines
+        lines.bytes.writeStaticString("X-Request-Id: ")
+        lines.bytes.writeString(log.requestID)
+        lines.bytes.writeStaticString("\r\n")
+        began(writer.start(status, lines, closes: closesConnection))
+    }
+
+    func passOn(_ head: HTTPResponse) {
         log.status = head.status.code
         guard let writer = writer.take() else { return }
         var head = head
@@ -150,9 +169,12 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
             head.headerFields, requestID: log.requestID, rules: treatment?.responseHeaders)
         crossOrigin?.apply(to: &head.headerFields, for: request.head)
         if closesConnection { head.headerFields[.connection] = "close" }
-        let bodyWriter = writer.start(head)
-        stream = bodyWriter.stream
-        self.bodyWriter = consume bodyWriter
+        began(writer.start(head))
+    }
+
+    private func began(_ writer: consuming ResponseBodyWriter) {
+        stream = writer.stream
+        bodyWriter = consume writer
     }
 
     func upstreamSent(_ body: ByteBuffer) {

@@ -69,18 +69,6 @@ package struct WiringFault: Error, CustomStringConvertible {
 
 /// Builds the parts of a ``ServingPlan`` that need no running service.
 enum Wiring {
-    static func issuers(_ settings: GatewaySettings) -> [Issuer] {
-        settings.issuers.map { issuer in
-            var made = Issuer.cognito(
-                name: issuer.name, region: issuer.region, userPoolID: issuer.userPoolID,
-                clientIDs: Set(issuer.clientIDs), tokenUses: Set(issuer.tokenUses.map(\.tokenUse)),
-                issuer: issuer.issuer, jwksURL: issuer.jwksURL.description)
-            made.algorithms = issuer.algorithms
-            made.skew = issuer.clockSkew.components.seconds
-            return made
-        }
-    }
-
     /// The gateway's own endpoints first, then the configured routes in their order.
     ///
     /// - Throws: ``SettingsFaults`` with every route that clashes with one before it.
@@ -156,26 +144,17 @@ enum Wiring {
         }
     }
 
-    static func keySetPolicy(_ settings: KeySetSettings) -> KeySetService.Policy {
-        KeySetService.Policy(
-            minimumAge: settings.minimumLifetime.components.seconds,
-            maximumAge: settings.maximumLifetime.components.seconds,
-            unknownKeyInterval: settings.unknownKeyInterval.components.seconds,
-            staleLimit: settings.staleLimit.components.seconds, timeout: settings.timeout,
-            maximumBytes: min(settings.maximumBytes, KeySet.maximumBytes))
-    }
-
     /// - Parameter previous: what served until now; refreshes that are under way there are joined, not repeated.
     static func accounts(
         _ settings: GatewaySettings, fetcher: any Fetcher, after previous: CognitoAccounts?, logger: Logger
     ) throws -> CognitoAccounts? {
         guard let cognito = settings.signIn.cognito else { return nil }
-        guard let issuer = settings.issuers.first(where: { $0.name == cognito.issuer }) else {
-            throw WiringFault(description: "sign_in.cognito.issuer names no issuer")
+        guard let issuer = settings.issuers.first(where: { $0.name == cognito.issuer }), let pool = issuer.pool else {
+            throw WiringFault(description: "sign_in.cognito.issuer names no user pool")
         }
         return CognitoAccounts(
             settings: CognitoAccountSettings(
-                endpoint: cognito.endpoint.description, issuer: issuer.issuer, poolID: issuer.userPoolID,
+                endpoint: cognito.endpoint.description, issuer: issuer.issuer, poolID: pool.userPoolID,
                 clientID: cognito.clientID, clientSecret: cognito.clientSecret,
                 sealingKeys: try SealingKeys.ring(cognito.sealingKeys, stateDirectory: settings.stateDirectory),
                 refreshLifetime: cognito.refreshTokenLifetime.components.seconds,
@@ -183,15 +162,6 @@ enum Wiring {
                 returnIDToken: cognito.includeIDToken),
             fetcher: fetcher, after: previous, now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) },
             logger: logger)
-    }
-}
-
-extension TokenUseSetting {
-    fileprivate var tokenUse: TokenUse {
-        switch self {
-        case .access: .access
-        case .id: .id
-        }
     }
 }
 

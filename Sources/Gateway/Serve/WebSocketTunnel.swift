@@ -1,3 +1,4 @@
+internal import HTTP1
 internal import HTTPTypes
 internal import NIOCore
 internal import Pipeline
@@ -48,8 +49,9 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
 
     // MARK: The backend
 
-    func upstreamResponded(_ head: HTTPResponse) {
+    func upstreamResponded(_ head: ResponseHead) {
         guard let exchange, let upstream else { return }
+        let head = head.response
         guard head.status == .switchingProtocols else {
             phase = .declined
             exchange.webSocketWasDeclined(head, upstream)

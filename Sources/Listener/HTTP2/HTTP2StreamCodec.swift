@@ -189,6 +189,12 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         unwritten = .headers(.init(headers: head.headers))
     }
 
+    var sendsLines: Bool { false }
+
+    func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, closes: Bool) {
+        write(.head(HTTPResponse(status: status, headerFields: lines.fields)))
+    }
+
     private func writeBody(_ body: ByteBuffer, _ context: ChannelHandlerContext) {
         guard outgoing.hasBody, body.readableBytes > 0 else { return }
         guard outgoing.take(body.readableBytes) else { return reset(.internalError, context) }

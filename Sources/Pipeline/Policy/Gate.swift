@@ -154,8 +154,9 @@ package struct Gate: Sendable {
         let keys = { (issuerIndex: Int) in keySets[issuerIndex] }
         switch cache.lookup(value, accepting: acceptance, keys: keys, now: context.now) {
         case .hit(let entry): return .entry(entry)
+        // Verified for another issuer of the same `iss`: one that is accepted here may take it too.
+        case .miss, .rejected(.issuerNotAccepted): break
         case .rejected(let reason): return .refuse(Self.refusal(reason))
-        case .miss: break
         }
         let token = value.utf8.span.extracting(droppingFirst: prefix)
         switch verifier.verify(

@@ -9,6 +9,8 @@ package final class RouteRule: Sendable {
     package let treatment: RouteTreatment?
     /// Which web pages may call it; nil leaves that to the backend.
     package let crossOrigin: CrossOrigin?
+    /// Whether a response's fields may differ from the backend's by more than the gateway's own.
+    package let changesResponses: Bool
     /// Whether its requests may become WebSockets; nil: they may not.
     let webSocket: WebSocketPolicy?
     let access: Access
@@ -30,6 +32,7 @@ package final class RouteRule: Sendable {
         destination = route.destination
         treatment = route.treatment
         crossOrigin = route.crossOrigin
+        changesResponses = route.crossOrigin != nil || route.treatment.map { !$0.responseHeaders.isEmpty } ?? false
         webSocket = route.webSocket
         access = route.access
         acceptance = TokenAcceptance(issuers: route.issuers, tokenUses: route.tokenUses)

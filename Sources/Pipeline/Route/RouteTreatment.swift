@@ -40,6 +40,8 @@ package struct HeaderRules: Sendable, Equatable {
         }
     }
 
+    package var isEmpty: Bool { removed.isEmpty }
+
     /// Whether rules for requests may not name this: framing and connections are not theirs to change, and what tells
     /// the backend who calls and from where is set by the gateway alone.
     package static func isReserved(request name: String, identityNamespace: String) -> Bool {

@@ -74,11 +74,14 @@ struct CompactToken {
     }
 }
 
-/// The header parameters that choose a key, after every check that needs no key (RFC 7515, 4.1; RFC 8725, 3).
+/// The header parameters that choose a key, after every check that needs no issuer (RFC 7515, 4.1; RFC 8725, 3).
 struct TokenHeader {
     static let maximumKeyIDBytes = 256
 
+    /// Empty where there is none.
     let keyID: String
+    /// `typ` in normal form; nil where there is none.
+    let type: String?
     private let algorithmName: String
 
     /// - Throws: ``RejectReason`` for a header that is incomplete or asks for what this verifier doesn't do.
@@ -87,13 +90,10 @@ struct TokenHeader {
         guard header["b64"] == nil else { throw .unencodedPayload }
         // Keys come from configured issuers only (RFC 8725, 3.10).
         for name in ["jku", "jwk", "x5u", "x5c"] where header[name] != nil { throw .keyInHeader }
-        if let type = header["typ"] { try Self.requireAccessTokenType(type) }
+        self.type = try Self.type(header["typ"])
         guard let algorithmName = header["alg"]?.stringValue else { throw .algorithmNotAllowed }
-        guard let keyID = header["kid"]?.stringValue,
-            (1...Self.maximumKeyIDBytes).contains(keyID.utf8.count)
-        else { throw .keyIDInvalid }
         self.algorithmName = algorithmName
-        self.keyID = keyID
+        self.keyID = try Self.keyID(header["kid"])
     }
 
     /// The algorithm if it is one of these; the name is compared byte for byte (RFC 7515, 4.1.1).
@@ -101,11 +101,17 @@ struct TokenHeader {
         allowed.first { $0.rawValue.hasSameBytes(as: algorithmName) }
     }
 
-    /// `typ` is a media type whose `application/` may be left out (RFC 7515, 4.1.9). Other kinds of JWT must not pass
-    /// for one that gives access (RFC 8725, 3.11).
-    private static func requireAccessTokenType(_ type: JSON) throws(RejectReason) {
-        guard var name = type.stringValue?.lowercased() else { throw .typeNotAllowed }
-        if name.hasPrefix("application/") { name.removeFirst("application/".count) }
-        guard name == "jwt" || name == "at+jwt" else { throw .typeNotAllowed }
+    private static func type(_ member: JSON?) throws(RejectReason) -> String? {
+        guard let member else { return nil }
+        guard let name = member.stringValue else { throw .typeNotAllowed }
+        return TokenTypes.normal(name)
+    }
+
+    private static func keyID(_ member: JSON?) throws(RejectReason) -> String {
+        guard let member else { return "" }
+        guard let keyID = member.stringValue, (1...maximumKeyIDBytes).contains(keyID.utf8.count) else {
+            throw .keyIDInvalid
+        }
+        return keyID
     }
 }

@@ -47,7 +47,7 @@ struct JSONWebKey {
         case "RSA": return .rsa
         case "EC":
             guard let curve = EllipticCurve.allCases.first(where: { key["crv"] == .string($0.rawValue) }) else {
-                throw Unusable(text: "crv is not P-256 or P-384")
+                throw Unusable(text: "crv is not P-256, P-384 or P-521")
             }
             return .ellipticCurve(curve)
         case "OKP":

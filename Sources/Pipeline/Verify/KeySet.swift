@@ -62,6 +62,8 @@ package struct KeySet: Sendable {
     }
 
     /// The one configured secret of an issuer that signs with HMAC. No document makes such a set.
+    ///
+    /// - Parameter keyID: empty for a secret whose tokens have no `kid`.
     package init(
         secret: Secret, keyID: String, algorithm: SignatureAlgorithm, generation: UInt64
     ) throws(CryptographyError) {

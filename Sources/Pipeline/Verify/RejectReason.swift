@@ -33,4 +33,5 @@ package enum RejectReason: String, Error, Sendable, CaseIterable {
     case clientNotAllowed = "client-not-allowed"
     case audienceNotAllowed = "audience-not-allowed"
     case subjectInvalid = "subject-invalid"
+    case claimMissing = "claim-missing"
 }

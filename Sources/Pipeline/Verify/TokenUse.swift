@@ -1,11 +1,17 @@
-/// What a token of Amazon Cognito is for: its `token_use` claim.
+/// What a token is for. One kind never stands for another.
 package enum TokenUse: String, Sendable, Hashable, CaseIterable {
-    case access, id
+    /// It gives access to an API.
+    case access
+    /// It says who a user is (OpenID Connect Core 1.0, 2).
+    case id
+    /// The gateway's own session.
+    case session
 
     var bit: UInt8 {
         switch self {
         case .access: 1
         case .id: 2
+        case .session: 4
         }
     }
 }

@@ -60,6 +60,8 @@ package struct TokenVerifier: Sendable {
         let (header, headerIsKnown) = try token.checkedHeader()
         let index = try issuerIndex(of: claims, accepting: accepting)
         let issuer = issuers[index]
+        guard issuer.types.accepts(header.type) else { throw .typeNotAllowed }
+        guard !header.keyID.isEmpty || issuer.hasNamelessKey else { throw .keyIDInvalid }
         // Also without keys: they are not fetched for a token that none of them can verify.
         guard header.algorithm(among: issuer.algorithms) != nil else { throw .algorithmNotAllowed }
         guard let keySet = keys(index),

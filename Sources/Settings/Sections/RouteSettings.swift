@@ -92,10 +92,25 @@ extension RouteSettings {
             return []
         }
         if keys.isEmptyList("issuers") { keys.fault("issuers", "must name at least one issuer") }
-        if named == nil, known.issuers.isEmpty {
-            keys.node.fault("needs an issuer, since access is \(access.rawValue), but issuers names none")
+        let usual = known.issuers.filter { known.issuer(named: $0)?.mustBeNamed != true }
+        if named == nil, usual.isEmpty {
+            keys.node.fault(
+                known.issuers.isEmpty
+                    ? "needs an issuer, since access is \(access.rawValue), but issuers names none"
+                    : "must name its issuers: ID tokens give access only where a route says so")
         }
-        return named ?? known.issuers
+        let accepted = named ?? usual
+        refuseNamesakes(among: accepted.compactMap(known.issuer(named:)), keys)
+        return accepted
+    }
+
+    /// What a token must be follows from its `iss`.
+    private static func refuseNamesakes(among issuers: [IssuerSettings], _ keys: SettingsMapping) {
+        for (index, issuer) in issuers.enumerated() {
+            guard let other = issuers[..<index].first(where: { $0.issuer == issuer.issuer }) else { continue }
+            keys.node.fault(
+                "accepts issuers.\(other.name) and issuers.\(issuer.name), whose issuer is the same: name one")
+        }
     }
 
     private static func tokenUses(

@@ -44,10 +44,10 @@ extension SignInSettings {
 extension CognitoSignInSettings {
     fileprivate init?(reading keys: SettingsMapping, known: KnownNames) {
         let issuer = keys.required("issuer", .reference(to: "issuer", among: known.issuers))
-        let pool = issuer.flatMap(known.issuer(named:))
+        let pool = keys.pool(known, issuer)
         let clientID = keys.clientID(of: pool)
         let secret = keys.required("client_secret")?.readSecret()
-        let endpoint = keys.cognitoEndpoint(region: pool?.region)
+        let endpoint = keys.cognitoEndpoint(region: pool?.pool.region)
         let prefix = keys.value("prefix", .pathPrefix, default: "/api/v1/auth")
         let includeIDToken = keys.value("include_id_token", .boolean, default: false)
         let day = Duration.seconds(86_400)
@@ -66,11 +66,21 @@ extension CognitoSignInSettings {
 }
 
 extension SettingsMapping {
+    /// The pool in which users sign in; nil where the issuer itself is faulty.
+    fileprivate func pool(_ known: KnownNames, _ name: String?) -> (name: String, pool: CognitoPoolSettings)? {
+        guard let issuer = name.flatMap(known.issuer(named:)) else { return nil }
+        guard let pool = issuer.pool else {
+            fault("issuer", "must be a user pool: issuers.\(issuer.name) has another profile than cognito")
+            return nil
+        }
+        return (issuer.name, pool)
+    }
+
     /// A client that the pool's issuer doesn't name would get tokens that the gateway itself refuses.
-    fileprivate func clientID(of pool: IssuerSettings?) -> String? {
+    fileprivate func clientID(of issuer: (name: String, pool: CognitoPoolSettings)?) -> String? {
         guard let node = required("client_id"), let clientID = node.read(.identifier) else { return nil }
-        if let pool, !pool.clientIDs.isEmpty, !pool.clientIDs.contains(clientID) {
-            node.refuse("must be one of issuers.\(pool.name).client_ids")
+        if let issuer, !issuer.pool.clientIDs.isEmpty, !issuer.pool.clientIDs.contains(clientID) {
+            node.refuse("must be one of issuers.\(issuer.name).client_ids")
         }
         return clientID
     }

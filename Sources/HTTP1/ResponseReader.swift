@@ -1,0 +1,93 @@
+package import HTTPTypes
+package import NIOCore
+
+/// Reads one request's response out of a backend's bytes, part by part, whatever pieces they come in.
+package struct ResponseReader: Sendable {
+    package enum Part: Sendable {
+        /// `101 Switching Protocols` or a final response's head.
+        case head(ResponseHead)
+        case data(ByteBuffer)
+        case end
+    }
+
+    private enum Phase { case head, body, ended }
+
+    private let toHead: Bool
+    private var phase = Phase.head
+    private var parser: ResponseHeadParser
+    private var decoder = BodyDecoder(.none)
+    /// Received and not yet understood.
+    private var input = ByteBuffer()
+    /// Whether anything at all has come.
+    package private(set) var hasBegun = false
+    /// Whether the backend keeps the connection open after the response.
+    package private(set) var keepAlive = false
+
+    /// - Parameters:
+    ///   - toHead: whether it answers a HEAD request.
+    ///   - copiesLines: as for ``ResponseHeadParser/init(limits:copiesLines:)``.
+    package init(toHead: Bool, copiesLines: Bool = false) {
+        self.toHead = toHead
+        parser = ResponseHeadParser(copiesLines: copiesLines)
+    }
+
+    package var awaitsHead: Bool { phase == .head }
+
+    /// Whether the end of the connection is the body's.
+    package var isUntilClose: Bool { phase == .body && decoder.isUntilClose }
+
+    /// Once the body is complete; see ``BodyDecoder/trailers``.
+    package var trailers: HTTPFields? { decoder.trailers }
+
+    /// Whether more has come than was understood.
+    package var hasRest: Bool { input.readableBytes > 0 }
+
+    package mutating func receive(_ bytes: ByteBuffer) {
+        hasBegun = true
+        if input.readableBytes == 0 {
+            input = bytes
+        } else {
+            input.writeImmutableBuffer(bytes)
+        }
+    }
+
+    /// The next part, or nothing when more bytes are needed.
+    package mutating func next() throws(HTTP1Fault) -> Part? {
+        switch phase {
+        case .head: return try nextHead().map(Part.head)
+        case .body:
+            switch try decoder.next(from: &input) {
+            case nil: return nil
+            case .data(let data): return .data(data)
+            case .end:
+                phase = .ended
+                return .end
+            }
+        case .ended: return nil
+        }
+    }
+
+    /// Copies what is left, the beginning of a head or a chunk line, out of the larger buffer it was received in.
+    package mutating func keepRest() {
+        input = input.readableBytes > 0 ? ByteBuffer(bytes: input.readableBytesView) : ByteBuffer()
+    }
+
+    /// After `101 Switching Protocols`: all that follows is passed through.
+    package mutating func becomeTunnel() {
+        phase = .body
+        decoder = BodyDecoder(.untilClose)
+    }
+
+    private mutating func nextHead() throws(HTTP1Fault) -> ResponseHead? {
+        while let head = try parser.next(from: &input, toHead: toHead) {
+            let code = head.status.code
+            // RFC 9110 §15.2: interim responses; the gateway has sent its own 100.
+            if code < 200, code != 101 { continue }
+            keepAlive = head.keepAlive
+            decoder = BodyDecoder(head.framing)
+            phase = .body
+            return head
+        }
+        return nil
+    }
+}
