@@ -21,10 +21,10 @@ extension ClaimsCheck {
 
     /// `scope` separated by spaces (RFC 8693, 4.2), which some providers call `scp` and write as a list.
     func scopes(_ claims: JSONObject) -> [String] {
-        if let scope = claims["scope"]?.stringValue { return Self.words(scope) }
+        if let scope = claims["scope"]?.stringValue { return scope.words }
         guard case .openID = issuer.profile else { return [] }
         switch claims["scp"] {
-        case .string(let scope): return Self.words(scope)
+        case .string(let scope): return scope.words
         case .array(let elements): return elements.compactMap(\.stringValue)
         default: return []
         }
@@ -38,11 +38,5 @@ extension ClaimsCheck {
             if let flag = Self.flag(claims[name]) { claims[name] = .bool(flag) }
         }
         return claims
-    }
-
-    /// By bytes: to split the text itself is to look for the borders of its characters, which takes longer than all else
-    /// about a token's claims.
-    private static func words(_ text: String) -> [String] {
-        text.utf8.split(separator: UInt8(ascii: " ")).map { String(Substring($0)) }
     }
 }

@@ -63,19 +63,17 @@ struct SlotIndex {
     private func chain(of hash: Int) -> Int { hash & (chains.count - 1) }
 
     private mutating func grow() {
-        var slots: [Int32] = []
-        for first in chains {
+        let before = chains
+        chains = [Int32](repeating: Self.none, count: before.count * 2)
+        for first in before {
             var slot = first
             while slot != Self.none {
-                slots.append(slot)
-                slot = links[Int(slot)].next
+                let next = links[Int(slot)].next
+                let chain = chain(of: links[Int(slot)].hash)
+                links[Int(slot)].next = chains[chain]
+                chains[chain] = slot
+                slot = next
             }
-        }
-        chains = [Int32](repeating: Self.none, count: chains.count * 2)
-        for slot in slots {
-            let chain = chain(of: links[Int(slot)].hash)
-            links[Int(slot)].next = chains[chain]
-            chains[chain] = slot
         }
     }
 }

@@ -15,7 +15,8 @@ package final class TokenHeaders {
     /// What the header with this Base64url text says, if it is known.
     func header(_ segment: borrowing Span<UInt8>) -> TokenHeader? {
         for (known, header) in known {
-            if known.span.hasSameBytes(as: segment) { return header }
+            let known = known.span
+            if known.hasSameBytes(as: segment) { return header }
         }
         return nil
     }
