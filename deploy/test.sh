@@ -5,7 +5,8 @@
 # without failures.
 #
 #   deploy/test.sh [--long]      --long: also the end-to-end tests that take minutes; ten minutes for each fuzz target;
-#                                swift test and the end-to-end tests once more with each sanitizer (two more builds)
+#                                swift test and the end-to-end tests once more with each sanitizer (two more builds);
+#                                the limits of what verifying a token may cost
 set -uo pipefail
 
 # shellcheck source=deploy/requirements.sh
@@ -16,12 +17,14 @@ cd "$repository" || exit 1
 pytest_options=()
 fuzz_seconds=20
 sanitizers=()
+benchmark_options=(--short)
 for argument in "$@"; do
     case $argument in
     --long)
         pytest_options+=(--long)
         fuzz_seconds=600
         sanitizers=(thread address)
+        benchmark_options=(--check)
         ;;
     *) fail "unknown option: $argument (there is --long)" ;;
     esac
@@ -118,12 +121,22 @@ fuzz() {
     count "$sound" "$broken"
 }
 
+# What a token costs: that it can be measured, and with --check that it is within its limits.
+verify_benchmark() {
+    swift build -c release --static-swift-stdlib --product verify-benchmark >"$results/build" 2>&1 || {
+        tail -40 "$results/build"
+        return 1
+    }
+    .build/release/verify-benchmark "$@"
+}
+
 single swift format lint --strict --recursive Sources Tests Package.swift
 swift_tests
 headline "${release_build[@]}"
 if "${release_build[@]}" >"$results/build" 2>&1; then
     end_to_end_tests
     fuzz
+    single verify_benchmark "${benchmark_options[@]}"
 else
     tail -40 "$results/build"
     count 0 1

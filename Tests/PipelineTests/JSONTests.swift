@@ -53,6 +53,10 @@ struct JSONTests {
         ("// c\n1", .unexpectedByte), ("[1]//", .trailingBytes),
         (#"{"exp":1,"exp":1}"#, .duplicateName), (#"{"exp":1,"\u0065xp":2}"#, .duplicateName),
         (#"[{"a":{"b":1,"c":2,"b":3}}]"#, .duplicateName), (#"{"":1,"":2}"#, .duplicateName),
+        (#"{"a":1,"\u00e9":2,"exp":3,"\u0065xp":4}"#, .duplicateName),
+        (#"{"\u0065xp":1,"a":0,"exp":2}"#, .duplicateName),
+        (#"{"é":1,"\u00e9":2}"#, .duplicateName), ("{\"e\u{301}\":1,\"\u{e9}\":2}", .duplicateName),
+        ("{\"K\":1,\"\u{212a}\":2}", .duplicateName), ("{\"\u{212a}\":1,\"K\":2}", .duplicateName),
     ]
 
     @Test("Anything else is refused", arguments: invalid)
@@ -101,6 +105,58 @@ struct JSONTests {
         #expect(object?["n4999"] == 4999)
         let repeated = "{\((names + ["\"n17\":0"]).joined(separator: ","))}"
         #expect(throws: JSONError.self) { try JSON.parse(Array(repeated.utf8)) }
+    }
+
+    @Test("A repeated name is found wherever it stands, escaped or not", arguments: [2, 23, 24, 25, 26, 60])
+    func repeatedNames(count: Int) throws {
+        // Of one length and with the same ends, so that only comparing tells them apart.
+        let names = (0..<count).map { "n\(100 + $0)n" }
+        let members = names.map { "\"\($0)\":0" }
+        #expect(try JSON.parse(Array("{\(members.joined(separator: ","))}".utf8)).objectValue?.count == count)
+        for name in names {
+            for repeated in [name, name.replacing("n", with: "\\u006e", maxReplacements: 1)] {
+                let text = "{\((members + ["\"\(repeated)\":1"]).joined(separator: ","))}"
+                let error = #expect(throws: JSONError.self) { try JSON.parse(Array(text.utf8)) }
+                #expect(error?.reason == .duplicateName, "\(repeated)")
+            }
+        }
+    }
+
+    @Test("A byte that ends or spoils a text is seen wherever it stands", arguments: 0..<20)
+    func specialBytes(position: Int) throws {
+        for byte in UInt8.min...UInt8.max {
+            var text = Array(repeating: UInt8(ascii: "!"), count: 20)
+            text[position] = byte
+            let parsed = Result { () throws(JSONError) in try JSON.parse([0x22] + text + [0x22]) }
+            switch byte {
+            case 0x20, 0x21, 0x23...0x5b, 0x5d...0x7f:
+                #expect(try parsed.get() == .string(String(decoding: text, as: UTF8.self)), "\(byte)")
+            default:
+                let reason: JSONError.Reason =
+                    switch byte {
+                    case 0..<0x20: .unexpectedByte
+                    case 0x22: .trailingBytes
+                    case 0x5c: position == 19 ? .unexpectedEnd : .invalidEscape
+                    default: .invalidUTF8
+                    }
+                let error = #expect(throws: JSONError.self) { try parsed.get() }
+                #expect(error?.reason == reason, "\(byte)")
+            }
+        }
+    }
+
+    @Test("What was read is changed and compared like what was made")
+    func readObjects() throws {
+        let text = #"{"a":{"b":[1,{"c":"é\n"}]},"é":true,"n":null,"d":-1.5e3}"#
+        var object = try #require(JSON.parse(Array(text.utf8)).objectValue)
+        let made: JSONObject = ["a": ["b": [1, ["c": "é\n"]]], "é": true, "n": nil, "d": -1.5e3]
+        #expect(object.map(\.name) == ["a", "é", "n", "d"] && object["d"]?.integerValue == -1500)
+        #expect(object["a"] == made["a"] && object["é"] == true && object["n"] == .null && object["e"] == nil)
+        let before = object
+        object["a"] = nil
+        object["n"] = 2
+        #expect(object.count == 3 && object["a"] == nil && object["n"] == 2)
+        #expect(before["a"] == made["a"] && before.count == 4)
     }
 
     @Test("Names are found by their bytes, not by canonical equivalence")

@@ -17,9 +17,6 @@ final class JSONDocument: Sendable {
         self.texts = parser.texts
     }
 
-    /// About how many bytes of memory it takes.
-    var byteCount: Int { bytes.count + nodes.count * MemoryLayout<JSONNode>.stride }
-
     /// The value of the node at `index`; 0 is the whole text.
     func value(at index: Int) -> JSON {
         let node = nodes[index]
