@@ -1,5 +1,4 @@
 internal import GRDB
-internal import Logging
 package import Pipeline
 internal import Store
 
@@ -8,79 +7,79 @@ extension UserPool {
     package func signUp(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let password = try fields.required("Password", maximum: 256)
-        let email = try checkClientAndUsername(fields)
+        let email = try provedUsername(fields)
         guard EmailAddress.isPlausible(email) else { throw PoolError.invalidParameter("Username should be an email.") }
-        let attributes = try signUpAttributes(fields, email: email)
-        if let violation = PasswordPolicy.violation(password) {
-            throw PoolError(type: "InvalidPasswordException", message: violation)
-        }
+        let attributes = try attributes(fields, email: email)
+        try policy.check(password)
+        let sub = uuid()
         let user = UserRecord(
-            sub: uuid(), email: email, passwordHash: try await passwords.makeOffThread(password), isConfirmed: false,
-            attributes: attributes, groups: [])
-        let code = ConfirmationCode.make(from: random(8))
-        let (now, lifetime) = (clock(), configuration.lifetimes.confirmationCode)
-        try await store.write { database in
+            sub: sub, email: email, credentials: try await credentials(password, of: sub), status: .unconfirmed,
+            isEmailVerified: false, attributes: attributes, groups: [])
+        let now = clock()
+        let message = try await store.write { database in
             try user.insert(in: database, now: now)
-            try ConfirmationCode.deliver(code, to: user, in: database, now: now, lifetime: lifetime)
+            return try sendCode(.signUp, to: user, in: database, now: now)
         }
-        // This log is a mailbox: there is no other way for a developer's code to arrive.
-        logger.notice("confirmation code", metadata: ["email": "\(email)", "code": "\(code)"])
-        return [
-            "UserConfirmed": false, "UserSub": .string(user.sub),
-            "CodeDeliveryDetails": [
-                "Destination": .string(EmailAddress.masked(email)), "DeliveryMedium": "EMAIL",
-                "AttributeName": "email",
-            ],
-        ]
+        var answer = Self.delivery(message)
+        answer["UserConfirmed"] = false
+        answer["UserSub"] = .string(user.sub)
+        return answer
     }
 
     /// ConfirmSignUp: the code proves the e-mail address.
     package func confirmSignUp(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let code = try fields.required("ConfirmationCode", maximum: 2048)
-        let username = try checkClientAndUsername(fields)
+        let username = try provedUsername(fields)
         let (now, hidesUsers) = (clock(), configuration.preventsUserExistenceErrors)
         let refusal = try await store.write { database -> PoolError? in
-            guard let user = try UserRecord.find(username, in: database) else {
-                return hidesUsers ? .expiredCode : .userNotFound
-            }
+            let user = try UserRecord.find(username, in: database)
+            let who = user?.sub ?? username.lowercased()
+            if let refusal = try exceeded(.confirmSignUp, who, in: database, now: now) { return refusal }
+            guard var user else { return hidesUsers ? .expiredCode : .userNotFound }
             guard !user.isConfirmed else {
-                return .notAuthorized("User cannot be confirmed. Current status is CONFIRMED")
+                return .notAuthorized("User cannot be confirmed. Current status is \(user.status.rawValue)")
             }
-            return try ConfirmationCode.redeem(code, of: user.sub, in: database, now: now)
+            if let refusal = try ConfirmationCode.redeem(code, .signUp, of: user.sub, in: database, now: now) {
+                return refusal
+            }
+            user.status = .confirmed
+            user.isEmailVerified = true
+            try user.update(in: database, now: now)
+            return nil
         }
         if let refusal { throw refusal }
         return [:]
     }
 
-    /// What both operations have in common: the client, its hash, and the user name.
-    private func checkClientAndUsername(_ fields: RequestFields) throws(PoolError) -> String {
-        let username = try fields.required("Username", maximum: 128)
-        guard !username.unicodeScalars.contains(where: \.properties.isWhitespace) else {
-            throw RequestFields.violation(
-                "Value at 'username'",
-                "Member must satisfy regular expression pattern: [\\p{L}\\p{M}\\p{S}\\p{N}\\p{P}]+")
+    /// ResendConfirmationCode: another code for a sign-up.
+    package func resendConfirmationCode(_ request: JSONObject) async throws -> JSONObject {
+        let username = try provedUsername(RequestFields(object: request))
+        let (now, hidesUsers) = (clock(), configuration.preventsUserExistenceErrors)
+        let (message, refusal) = try await store.write { database -> (Message?, PoolError?) in
+            let user = try UserRecord.find(username, in: database)
+            let who = user?.sub ?? username.lowercased()
+            if let refusal = try exceeded(.sendCode, who, in: database, now: now) { return (nil, refusal) }
+            guard let user else { return (nil, hidesUsers ? nil : .userNotFound) }
+            guard !user.isConfirmed else { return (nil, .invalidParameter("User is already confirmed.")) }
+            return (try sendCode(.signUp, to: user, in: database, now: now), nil)
         }
-        try client.checkClient(try fields.required("ClientId", maximum: 128))
-        try client.checkSecretHash(try fields.optional("SecretHash"), username: username)
+        if let refusal { throw refusal }
+        return message.map(Self.delivery) ?? pretendedDelivery(to: username)
+    }
+
+    /// The user name of a request whose client has proved itself with a hash of it.
+    func provedUsername(_ fields: RequestFields) throws(PoolError) -> String {
+        let username = try fields.username()
+        try client(fields).checkSecretHash(try fields.optional("SecretHash"), username: username)
         return username
     }
 
     /// The attributes to keep; the e-mail address is kept apart from them.
-    private func signUpAttributes(_ fields: RequestFields, email: String) throws(PoolError) -> JSONObject {
+    func attributes(_ fields: RequestFields, email: String) throws(PoolError) -> JSONObject {
         var result = JSONObject()
         for (name, value) in try fields.attributes("UserAttributes") {
-            guard UserAttribute.isKnown(name) else {
-                throw .invalidParameter(
-                    "Attributes did not conform to the schema: Type for attribute {\(name)} could not be determined")
-            }
-            guard !UserAttribute.isManaged(name) else {
-                throw .notAuthorized("A client attempted to write unauthorized attribute")
-            }
-            guard value.utf8.count <= 2048 else {
-                throw RequestFields.violation(
-                    "Value at 'userAttributes'", "Member must have length less than or equal to 2048")
-            }
+            try UserAttribute.check(name, value)
             if name != "email" {
                 result[name] = .string(value)
             } else if value.lowercased() != email.lowercased() {
