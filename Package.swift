@@ -134,7 +134,7 @@ let package = Package(
         .testTarget(
             name: "LocalPoolTests",
             dependencies: [
-                "LocalPool", "Cryptography", "Pipeline", "Store", logging, nio("NIOCore"), nio("NIOPosix"),
+                "LocalPool", "Cryptography", "Pipeline", "Store", grdb, logging, nio("NIOCore"), nio("NIOPosix"),
                 nio("NIOHTTP1"),
             ],
             swiftSettings: strict),

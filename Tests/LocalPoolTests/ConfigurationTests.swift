@@ -20,7 +20,7 @@ struct ConfigurationTests {
     func defaults() throws {
         let configuration = try Self.parse(Self.minimal)
         #expect(configuration.poolID == "us-east-1_X")
-        #expect(configuration.clientSecret.exposeText() == Self.secret)
+        #expect(configuration.clients[0].secret?.exposeText() == Self.secret)
         #expect(configuration.host == "127.0.0.1")
         #expect(configuration.port == 9229)
         #expect(configuration.endpoint == nil)
@@ -75,7 +75,44 @@ struct ConfigurationTests {
         #expect(!user.isConfirmed)
     }
 
+    @Test("Clients, the administrator and the rules are taken")
+    func rules() throws {
+        let configuration = try Self.parse(
+            Self.minimal + """
+
+                more_clients: [{id: def, flows: [ALLOW_USER_SRP_AUTH]}]
+                administrator: {access_key_id: AKID, secret_access_key: key}
+                lifetimes: {password_reset_code: 5, session: 6, temporary_password: 7}
+                password_policy: {minimum_length: 12, require_symbols: true}
+                mfa: {mode: required, methods: [EMAIL_OTP]}
+                devices: opt_in
+                hourly_limits: false
+                """)
+        #expect(configuration.clients.map(\.id) == ["abc", "def"])
+        #expect(configuration.clients[0].flows == LocalPoolConfiguration.Client.allFlows)
+        #expect(configuration.clients[1].flows == ["ALLOW_USER_SRP_AUTH"])
+        #expect(configuration.clients[1].secret == nil)
+        #expect(configuration.administrator?.accessKeyID == "AKID")
+        #expect(configuration.administrator?.secretAccessKey.exposeText() == "key")
+        #expect(configuration.lifetimes.passwordResetCode == 5)
+        #expect(configuration.lifetimes.session == 6)
+        #expect(configuration.lifetimes.temporaryPassword == 7)
+        #expect(configuration.passwords.minimumLength == 12)
+        #expect(configuration.passwords.requiresSymbols)
+        #expect(!configuration.passwords.requiresNumbers)
+        #expect(configuration.mfa.mode == .required)
+        #expect(configuration.mfa.methods == ["EMAIL_OTP"])
+        #expect(configuration.devices == .optIn)
+        #expect(!configuration.hasHourlyLimits)
+    }
+
     static let faults: [(String, String)] = [
+        (minimal + "\ndevices: maybe", "f.yaml:4: devices: must be one of off, always, opt_in"),
+        (
+            minimal + "\nmfa: {methods: [PIGEON]}",
+            "f.yaml:4: mfa.methods[0]: must be one of SMS_MFA, SOFTWARE_TOKEN_MFA, EMAIL_OTP"
+        ),
+        (minimal + "\nmore_clients: [{id: abc}]", "f.yaml:4: more_clients: an id is there twice"),
         (minimal + "\ncolour: red", "f.yaml:4: colour: unknown key"),
         (minimal + "\nlisten: {hots: x}", "f.yaml:4: listen.hots: unknown key"),
         (minimal + "\nlisten: {port: 65536}", "f.yaml:4: listen.port: must be a whole number from 0 to 65535"),

@@ -6,11 +6,13 @@ import Testing
 @Suite("Requests and answers as HTTP")
 struct RouterTests {
     static func post(_ target: String?, _ body: String) -> LocalPoolRequest {
-        LocalPoolRequest(method: "POST", target: "/", operationTarget: target, body: Array(body.utf8))
+        LocalPoolRequest(
+            method: "POST", target: "/",
+            headers: target.map { [LocalPoolHeader(name: "X-Amz-Target", value: $0)] } ?? [], body: Array(body.utf8))
     }
 
     static func get(_ target: String) -> LocalPoolRequest {
-        LocalPoolRequest(method: "GET", target: target, operationTarget: nil, body: [])
+        LocalPoolRequest(method: "GET", target: target, body: [])
     }
 
     static let prefix = "AWSCognitoIdentityProviderService."

@@ -123,7 +123,7 @@ struct SignInTests {
         #expect(SignInAttempts.lock(after: failures) == seconds)
     }
 
-    @Test("A flow the client doesn't have is refused", arguments: ["USER_SRP_AUTH", "CUSTOM_AUTH", "USER_AUTH"])
+    @Test("A flow the client doesn't have is refused", arguments: ["CUSTOM_AUTH", "USER_AUTH"])
     func otherFlows(flow: String) async throws {
         var request = TestPool.signIn(TestPool.email)
         request["AuthFlow"] = .string(flow)

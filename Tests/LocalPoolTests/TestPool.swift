@@ -49,8 +49,8 @@ struct TestPool {
 
     private static let sharedKeys = Result {
         PoolKeys(
-            access: try PoolKeys.SigningKey(RSASigningKey.generate(bits: 2048), keyID: "access="),
-            id: try PoolKeys.SigningKey(RSASigningKey.generate(bits: 2048), keyID: "id="))
+            access: try SigningKey(RSASigningKey.generate(bits: 2048), keyID: "access="),
+            id: try SigningKey(RSASigningKey.generate(bits: 2048), keyID: "id="))
     }
 
     static let quickHashing = PasswordHashing(

@@ -32,25 +32,69 @@ extension LocalPoolConfiguration {
     }
 
     private static let topLevelKeys: Set<String> = [
-        "listen", "endpoint", "region", "pool_id", "client", "database", "lifetimes", "rotation",
-        "prevent_user_existence_errors", "get_tokens_from_refresh_token", "lockout", "users",
+        "listen", "endpoint", "region", "pool_id", "client", "more_clients", "administrator", "database", "lifetimes",
+        "rotation", "password_policy", "mfa", "devices", "prevent_user_existence_errors",
+        "get_tokens_from_refresh_token", "lockout", "hourly_limits", "users",
     ]
 
     private static func read(_ root: ConfigurationSection) -> LocalPoolConfiguration {
-        let client = root.section("client", keys: ["id", "secret"])
+        let client = root.section("client", keys: ["id", "secret", "flows"])
         if client == nil { root.reader.fault("is missing", at: "client", root.node) }
         var result = LocalPoolConfiguration(
             poolID: root.required("pool_id"), clientID: client?.required("id") ?? "",
             clientSecret: client?.requiredSecret("secret") ?? Secret(""), databasePath: root.required("database"))
+        if let client { result.clients[0].flows = readFlows(client) }
+        result.clients += root.list("more_clients").compactMap { readClient($0.node, at: $0.path, root.reader) }
+        if let section = root.section("administrator", keys: ["access_key_id", "secret_access_key"]) {
+            result.administrator = SignatureVersion4.Credentials(
+                accessKeyID: section.required("access_key_id"),
+                secretAccessKey: section.requiredSecret("secret_access_key"))
+        }
         result.region = root.text("region") ?? result.region
         readAddresses(root, into: &result)
         readLifetimes(root, into: &result)
+        readRules(root, into: &result)
         result.preventsUserExistenceErrors = root.flag("prevent_user_existence_errors", default: true)
         result.hasGetTokensFromRefreshToken = root.flag("get_tokens_from_refresh_token", default: true)
         result.hasLockout = root.flag("lockout", default: true)
+        result.hasHourlyLimits = root.flag("hourly_limits", default: true)
         result.users = root.list("users").compactMap { readUser($0.node, at: $0.path, root.reader) }
         check(result, root)
         return result
+    }
+
+    private static func readClient(_ node: Node, at path: String, _ reader: ConfigurationReader) -> Client? {
+        guard let section = reader.section(node, at: path, keys: ["id", "secret", "flows"]) else { return nil }
+        var client = Client(
+            id: section.required("id"),
+            secret: section.member("secret") == nil ? nil : section.requiredSecret("secret"))
+        client.flows = readFlows(section)
+        return client
+    }
+
+    private static func readFlows(_ section: ConfigurationSection) -> Set<String> {
+        guard section.member("flows") != nil else { return Client.allFlows }
+        return section.names("flows", of: Client.allFlows.sorted())
+    }
+
+    private static func readRules(_ root: ConfigurationSection, into result: inout LocalPoolConfiguration) {
+        let keys: Set<String> = [
+            "minimum_length", "require_lowercase", "require_uppercase", "require_numbers", "require_symbols",
+        ]
+        if let section = root.section("password_policy", keys: keys) {
+            result.passwords.minimumLength = section.integer("minimum_length", in: 6...99, default: 8)
+            result.passwords.requiresLowercase = section.flag("require_lowercase", default: false)
+            result.passwords.requiresUppercase = section.flag("require_uppercase", default: false)
+            result.passwords.requiresNumbers = section.flag("require_numbers", default: false)
+            result.passwords.requiresSymbols = section.flag("require_symbols", default: false)
+        }
+        if let section = root.section("mfa", keys: ["mode", "methods"]) {
+            result.mfa.mode = section.choice("mode", default: .optional)
+            if section.member("methods") != nil {
+                result.mfa.methods = section.names("methods", of: SecondFactors.Method.allCases.map(\.rawValue))
+            }
+        }
+        result.devices = root.choice("devices", default: .off)
     }
 
     private static func readAddresses(_ root: ConfigurationSection, into result: inout LocalPoolConfiguration) {
@@ -67,7 +111,10 @@ extension LocalPoolConfiguration {
     }
 
     private static func readLifetimes(_ root: ConfigurationSection, into result: inout LocalPoolConfiguration) {
-        let keys: Set<String> = ["access_token", "id_token", "refresh_token", "confirmation_code"]
+        let keys: Set<String> = [
+            "access_token", "id_token", "refresh_token", "confirmation_code", "password_reset_code", "session",
+            "temporary_password",
+        ]
         if let section = root.section("lifetimes", keys: keys) {
             let range: ClosedRange<Int64> = 1...(3650 * 86_400)
             let standard = Lifetimes()
@@ -76,6 +123,11 @@ extension LocalPoolConfiguration {
             result.lifetimes.refreshToken = section.integer("refresh_token", in: range, default: standard.refreshToken)
             result.lifetimes.confirmationCode = section.integer(
                 "confirmation_code", in: range, default: standard.confirmationCode)
+            result.lifetimes.passwordResetCode = section.integer(
+                "password_reset_code", in: range, default: standard.passwordResetCode)
+            result.lifetimes.session = section.integer("session", in: range, default: standard.session)
+            result.lifetimes.temporaryPassword = section.integer(
+                "temporary_password", in: range, default: standard.temporaryPassword)
         }
         if let section = root.section("rotation", keys: ["enabled", "retry_grace"]) {
             result.rotation.isEnabled = section.flag("enabled", default: false)
@@ -98,48 +150,5 @@ extension LocalPoolConfiguration {
         return SeededUser(
             email: section.required("email"), password: section.requiredSecret("password"), sub: section.text("sub"),
             groups: groups, attributes: attributes, isConfirmed: section.flag("confirmed", default: true))
-    }
-
-    /// Rules between keys, and those of Cognito's own model.
-    private static func check(_ result: LocalPoolConfiguration, _ root: ConfigurationSection) {
-        if !result.poolID.isEmpty, !result.poolID.hasPrefix(result.region + "_") {
-            root.reader.fault("must be the region, an underscore and a name", at: "pool_id", root.node)
-        }
-        checkClient(result, root)
-        for (index, user) in result.users.enumerated() {
-            let node = root.list("users")[index].node
-            if !user.email.isEmpty, !EmailAddress.isPlausible(user.email) {
-                root.reader.fault("must be an e-mail address", at: "users[\(index)].email", node)
-            }
-            if !user.password.isEmpty, PasswordPolicy.violation(user.password.exposeText()) != nil {
-                root.reader.fault("breaks the pool's password policy", at: "users[\(index)].password", node)
-            }
-            if result.users[..<index].contains(where: { $0.email.lowercased() == user.email.lowercased() }) {
-                root.reader.fault("is there twice", at: "users[\(index)].email", node)
-            }
-            if let sub = user.sub, result.users[..<index].contains(where: { $0.sub == sub }) {
-                root.reader.fault("is there twice", at: "users[\(index)].sub", node)
-            }
-        }
-    }
-
-    /// Clients built on Cognito's model refuse to send an id or a secret of another shape.
-    private static func checkClient(_ result: LocalPoolConfiguration, _ root: ConfigurationSection) {
-        let secret = result.clientSecret.exposeText()
-        if !secret.isEmpty, !(24...64).contains(secret.utf8.count) || !isOfModelsBytes(secret) {
-            root.reader.fault(
-                "must be 24 to 64 letters, digits, _ or +", at: "client.secret", root.member("client")?.node)
-        }
-        if result.clientID.utf8.count > 128 || !isOfModelsBytes(result.clientID) {
-            root.reader.fault("must be 1 to 128 letters, digits, _ or +", at: "client.id", root.member("client")?.node)
-        }
-    }
-
-    /// Whether the text matches the model's `[\w+]+`, taken as ASCII.
-    private static func isOfModelsBytes(_ text: String) -> Bool {
-        text.unicodeScalars.allSatisfy { scalar in
-            scalar.isASCII && (scalar.properties.isAlphabetic || scalar.properties.numericType != nil)
-                || scalar == "_" || scalar == "+"
-        }
     }
 }

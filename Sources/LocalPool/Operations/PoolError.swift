@@ -33,6 +33,25 @@ package struct PoolError: Error, Equatable, Sendable {
         type: "RefreshTokenReuseException", message: "Refresh token has already been used.")
     static let invalidAccessToken = notAuthorized("Invalid Access Token")
     static let expiredAccessToken = notAuthorized("Access Token has expired")
+    static let revokedRefreshToken = notAuthorized("Refresh Token has been revoked")
+    static let revokedAccessToken = notAuthorized("Access Token has been revoked")
+    static let invalidSession = notAuthorized("Invalid session for the user.")
+    static let usedSession = notAuthorized("Invalid session for the user, session can only be used once.")
+    static let expiredSession = notAuthorized("Invalid session for the user, session is expired.")
+    static let userDisabled = notAuthorized("User is disabled.")
+    static let temporaryPasswordExpired = notAuthorized(
+        "Temporary password has expired and must be reset by an administrator.")
+    static let passwordResetRequired = PoolError(
+        type: "PasswordResetRequiredException", message: "Password reset required for the user")
+    static let aliasExists = PoolError(
+        type: "AliasExistsException", message: "An account with the given email already exists.")
+    static let softwareTokenNotFound = PoolError(
+        type: "SoftwareTokenMFANotFoundException", message: "Software Token MFA has not been set up for the user.")
+    static let softwareTokenReused = PoolError(
+        type: "ExpiredCodeException", message: "Your software token has already been used once.")
+    static let softwareTokenNotEnabled = PoolError(
+        type: "EnableSoftwareTokenMFAException", message: "Code mismatch")
+    static let noDevice = PoolError(type: "ResourceNotFoundException", message: "Device does not exist.")
     static let unknownOperation = PoolError(type: "UnknownOperationException", message: "")
     static let serialization = PoolError(type: "SerializationException", message: "")
     static let internalError = PoolError(type: "InternalErrorException", message: "Internal error")

@@ -22,6 +22,27 @@ struct RequestFields {
         return text
     }
 
+    /// The object called `name`; empty if it is absent.
+    func structure(_ name: String) throws(PoolError) -> RequestFields {
+        guard let value = object[name], value != .null else { return RequestFields(object: [:]) }
+        guard let object = value.objectValue else { throw .serialization }
+        return RequestFields(object: object)
+    }
+
+    /// The flag called `name`; false if it is absent.
+    func flag(_ name: String) throws(PoolError) -> Bool {
+        guard let value = object[name], value != .null else { return false }
+        guard let flag = value.boolValue else { throw .serialization }
+        return flag
+    }
+
+    /// The strings of the list called `name`; empty if it is absent.
+    func strings(_ name: String) throws(PoolError) -> [String] {
+        guard let value = object[name], value != .null else { return [] }
+        guard let list = value.arrayValue, list.allSatisfy({ $0.stringValue != nil }) else { throw .serialization }
+        return list.compactMap(\.stringValue)
+    }
+
     /// The map of strings called `name`; empty if it is absent.
     func map(_ name: String) throws(PoolError) -> RequestFields {
         guard let value = object[name], value != .null else { return RequestFields(object: [:]) }
@@ -42,6 +63,17 @@ struct RequestFields {
             result.append((try fields.required("Name", maximum: 32), try fields.optional("Value") ?? ""))
         }
         return result
+    }
+
+    /// The user name, which holds no white space.
+    func username() throws(PoolError) -> String {
+        let username = try required("Username", maximum: 128)
+        guard !username.unicodeScalars.contains(where: \.properties.isWhitespace) else {
+            throw Self.violation(
+                "Value at 'username'",
+                "Member must satisfy regular expression pattern: [\\p{L}\\p{M}\\p{S}\\p{N}\\p{P}]+")
+        }
+        return username
     }
 
     /// An authentication parameter, whose absence has a message of its own.

@@ -9,7 +9,7 @@ extension UserPool {
             let now = clock()
             try store.writeBlocking { database in
                 if let stored = try UserRecord.find(seeded.email, in: database) {
-                    try record(seeded, over: stored).update(in: database)
+                    try record(seeded, over: stored).update(in: database, now: now)
                 } else {
                     try record(seeded, over: nil).insert(in: database, now: now)
                 }
@@ -24,14 +24,23 @@ extension UserPool {
             throw ConfigurationFaults(
                 faults: ["the database has \(seeded.email) with another sub; remove the database or the key"])
         }
-        var hash = stored?.passwordHash
-        if let known = hash, !passwords.matches(seeded.password, known) { hash = nil }
+        let sub = stored?.sub ?? seeded.sub ?? uuid()
         let attributes = seeded.attributes.sorted { $0.key < $1.key }
+        // Who has confirmed stays confirmed.
+        let isConfirmed = seeded.isConfirmed || stored?.isConfirmed == true
         return UserRecord(
-            sub: stored?.sub ?? seeded.sub ?? uuid(), email: seeded.email,
-            passwordHash: try hash ?? passwords.make(seeded.password),
-            // Who has confirmed stays confirmed.
-            isConfirmed: seeded.isConfirmed || stored?.isConfirmed == true,
-            attributes: JSONObject(attributes.map { ($0.key, JSON.string($0.value)) }), groups: seeded.groups)
+            sub: sub, email: seeded.email, credentials: try credentials(seeded, sub, stored?.credentials),
+            status: isConfirmed ? .confirmed : .unconfirmed, isEmailVerified: isConfirmed,
+            attributes: JSONObject(attributes.map { ($0.key, JSON.string($0.value)) }), groups: seeded.groups,
+            secondFactors: stored?.secondFactors ?? SecondFactors())
+    }
+
+    /// Those that are stored, if they are of the configured password and complete.
+    private func credentials(
+        _ seeded: LocalPoolConfiguration.SeededUser, _ sub: String, _ stored: UserRecord.Credentials?
+    ) throws -> UserRecord.Credentials {
+        if let stored, stored.srp != nil, passwords.matches(seeded.password, stored.passwordHash) { return stored }
+        let identity = SRPIdentity(poolID: configuration.poolID, userID: sub)
+        return try passwords.credentials(seeded.password, identity: identity, salt: random(16))
     }
 }

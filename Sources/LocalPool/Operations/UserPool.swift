@@ -1,23 +1,27 @@
 internal import Cryptography
 internal import FoundationEssentials
 package import Logging
+internal import NIOPosix
 package import Pipeline
 internal import Store
 
-/// A Cognito user pool with one app client: requests in, answers out, state in a ``Store``.
+/// A Cognito user pool with its app clients: requests in, answers out, state in a ``Store``.
 ///
 /// Users sign in with their e-mail address; their real user name is their `sub`. Each operation is one function from
-/// the request's JSON to the answer's, in a file of its own. What the time is and what is random are parameters.
+/// the request's JSON to the answer's, in a file with its family. What the time is and what is random are parameters.
 package struct UserPool: Sendable {
     let configuration: LocalPoolConfiguration
-    let client: ClientAuthentication
+    let clients: [ClientAuthentication]
     let store: Store
-    let keys: PoolKeys
+    let keys: KeyRing
     let passwords: PasswordHashing
+    let policy: PasswordPolicy
     /// Compared with when there is no such user, so that the answer takes as long as with one.
     let decoyHash: String
+    /// Users who aren't there get their salts and names from it.
+    let pretenceKey: Secret
     let logger: Logger
-    let clock: @Sendable () -> Int64
+    package let clock: PoolClock
     let random: @Sendable (Int) -> [UInt8]
     /// The base URL of tokens' `iss`, without a trailing slash.
     package var endpoint: String
@@ -48,17 +52,23 @@ package struct UserPool: Sendable {
     ) throws {
         self.configuration = configuration
         self.logger = logger
-        self.clock = clock
+        self.clock = PoolClock(clock)
         self.random = random
-        client = ClientAuthentication(clientID: configuration.clientID, secret: configuration.clientSecret)
+        clients = configuration.clients.map { ClientAuthentication($0) }
         endpoint = configuration.endpoint ?? "http://\(configuration.host):\(configuration.port)"
         self.store = store
-        self.keys = keys
+        self.keys = KeyRing(keys)
         self.passwords = passwords
+        policy = PasswordPolicy(rule: configuration.passwords)
         decoyHash = try passwords.make(Secret(random(16)))
+        pretenceKey = try PoolValue.pretenceKey(store: store, random: random)
         try seed(configuration.users)
-        let now = clock()
-        try store.writeBlocking { try RefreshTokenRecord.removeExpired(in: $0, now: now) }
+        let now = self.clock()
+        try store.writeBlocking { database in
+            try RefreshTokenRecord.removeExpired(in: database, now: now)
+            try ChallengeRecord.removeExpired(in: database, now: now)
+            try HourlyLimit.removeExpired(in: database, now: now)
+        }
     }
 
     /// Tokens' `iss`.
@@ -67,33 +77,52 @@ package struct UserPool: Sendable {
     /// The JWK set with both keys.
     package var keySet: JSONObject { keys.keySet }
 
-    /// Carries out the operation called `operation`.
+    /// The client that the request names.
     ///
-    /// - Throws: UnknownOperationException for an operation that isn't there, the operation's own refusal, or
-    ///   InternalErrorException with the cause in the log.
-    package func answer(_ operation: String, _ request: JSONObject) async throws(PoolError) -> JSONObject {
-        do {
-            switch operation {
-            case "SignUp": return try await signUp(request)
-            case "ConfirmSignUp": return try await confirmSignUp(request)
-            case "InitiateAuth": return try await initiateAuth(request)
-            case "GetTokensFromRefreshToken" where configuration.hasGetTokensFromRefreshToken:
-                return try await getTokensFromRefreshToken(request)
-            case "GetUser": return try await getUser(request)
-            default: throw PoolError.unknownOperation
+    /// - Throws: ResourceNotFoundException if the pool has no such client.
+    func client(_ fields: RequestFields) throws(PoolError) -> ClientAuthentication {
+        let id = try fields.required("ClientId", maximum: 128)
+        guard let client = clients.first(where: { $0.clientID == id }) else {
+            throw PoolError(type: "ResourceNotFoundException", message: "User pool client \(id) does not exist.")
+        }
+        return client
+    }
+
+    /// The user that a request's access token is of.
+    ///
+    /// - Throws: NotAuthorizedException for a token that is not good, UserNotFoundException if the user is gone.
+    func signedIn(_ fields: RequestFields) async throws -> (user: UserRecord, claims: AccessTokenReader.Claims) {
+        let token = try fields.required("AccessToken")
+        let claims = try AccessTokenReader(keys: keys.verifying, issuer: issuer).read(token, now: clock())
+        let user = try await store.read { database in
+            let user = try UserRecord.find(claims.sub, in: database)
+            if user != nil, try RefreshTokenRecord.isRevoked(originJTI: claims.originJTI, in: database) {
+                throw PoolError.revokedAccessToken
             }
-        } catch let error as PoolError {
-            throw error
-        } catch {
-            // GRDB's errors hold the statement without its arguments, OpenSSL's the step: no values.
-            logger.error("an operation failed", metadata: ["operation": "\(operation)", "error": "\(error)"])
-            throw .internalError
+            return user
+        }
+        guard let user else { throw PoolError.userNotFound }
+        guard user.isEnabled else { throw PoolError.userDisabled }
+        return (user, claims)
+    }
+
+    /// Reads the user anew, changes and stores it, in one step.
+    func change(_ sub: String, _ body: @escaping @Sendable (inout UserRecord) throws -> Void) async throws {
+        let now = clock()
+        try await store.write { database in
+            guard var user = try UserRecord.find(sub, in: database) else { throw PoolError.userNotFound }
+            try body(&user)
+            try user.update(in: database, now: now)
         }
     }
 
-    /// What was sent to this e-mail address: a list of `{email, purpose, code, sent_at}`, newest last.
-    package func inbox(of email: String) async throws -> JSON {
-        try await store.read { try ConfirmationCode.inbox(of: email, in: $0) }
+    /// What to keep of a new password. Computes for tens of milliseconds, on threads that no other task waits for.
+    func credentials(_ password: String, of sub: String) async throws -> UserRecord.Credentials {
+        let salt = random(16)
+        let identity = SRPIdentity(poolID: configuration.poolID, userID: sub)
+        return try await NIOThreadPool.singleton.runIfActive {
+            try passwords.credentials(Secret(password), identity: identity, salt: salt)
+        }
     }
 
     func uuid() -> String { RandomIdentifier.uuid(from: random(16)) }

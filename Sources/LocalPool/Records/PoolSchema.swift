@@ -47,6 +47,7 @@ enum PoolSchema {
                     replaced_at INTEGER
                 ) STRICT, WITHOUT ROWID;
                 CREATE INDEX refresh_tokens_by_sub ON refresh_tokens (sub);
-                """)
+                """),
+        Store.Migration(name: "2 the whole account life", sql: accountLife),
     ]
 }

@@ -6,33 +6,35 @@ internal import Pipeline
 struct RefreshTokenRecord: Sendable {
     /// SHA-256 of the token, base64url.
     var hash: String
-    /// The id all tokens from one sign-in share.
+    /// The id all tokens from one sign-in share; they are revoked together.
     var originJTI: String
     var sub: String
+    /// Empty for tokens from before there were several clients.
+    var clientID: String
+    /// The device the user signed in with, for pools that track devices.
+    var deviceKey: String?
     /// When the user signed in; refreshing doesn't change it.
     var authTime: Int64
     var expires: Int64
     /// When a rotation put another token in its place.
     var replacedAt: Int64?
+    var revokedAt: Int64?
 
     /// Base64url of these many random bytes is as long as Cognito's own tokens, about 1.8 kB.
     static let randomByteCount = 1344
 
     static func find(_ token: String, in database: Database) throws -> RefreshTokenRecord? {
         let statement = try database.cachedStatement(sql: "SELECT * FROM refresh_tokens WHERE token_hash = ?")
-        let hash = hash(of: token)
-        return try Row.fetchOne(statement, arguments: [hash]).map { row in
-            RefreshTokenRecord(
-                hash: hash, originJTI: row["origin_jti"], sub: row["sub"], authTime: row["auth_time"],
-                expires: row["expires_at"], replacedAt: row["replaced_at"])
-        }
+        return try Row.fetchOne(statement, arguments: [hash(of: token)]).map(RefreshTokenRecord.init)
     }
 
     func insert(in database: Database) throws {
         try database.execute(
-            sql:
-                "INSERT INTO refresh_tokens (token_hash, origin_jti, sub, auth_time, expires_at) VALUES (?, ?, ?, ?, ?)",
-            arguments: [hash, originJTI, sub, authTime, expires])
+            sql: """
+                INSERT INTO refresh_tokens (token_hash, origin_jti, sub, client_id, device_key, auth_time, expires_at)
+                VALUES (?, ?, ?, ?, ?, ?, ?)
+                """,
+            arguments: [hash, originJTI, sub, clientID, deviceKey, authTime, expires])
     }
 
     /// Puts `successor`, the hash of a new token, in this one's place. The first replacement's time counts for the
@@ -46,9 +48,42 @@ struct RefreshTokenRecord: Sendable {
         try next.insert(in: database)
     }
 
+    /// Ends every token of the sign-in that this token is from.
+    func revokeFamily(in database: Database, now: Int64) throws {
+        try database.execute(
+            sql: "UPDATE refresh_tokens SET revoked_at = ? WHERE origin_jti = ? AND revoked_at IS NULL",
+            arguments: [now, originJTI])
+    }
+
+    /// Ends every token of the user; `deviceKey` limits this to one device.
+    static func revokeAll(of sub: String, deviceKey: String? = nil, in database: Database, now: Int64) throws {
+        try database.execute(
+            sql: """
+                UPDATE refresh_tokens SET revoked_at = ?1
+                WHERE sub = ?2 AND revoked_at IS NULL AND (?3 IS NULL OR device_key = ?3)
+                """,
+            arguments: [now, sub, deviceKey])
+    }
+
+    /// Whether the tokens of this sign-in have been revoked.
+    static func isRevoked(originJTI: String, in database: Database) throws -> Bool {
+        let statement = try database.cachedStatement(
+            sql: "SELECT 1 FROM refresh_tokens WHERE origin_jti = ? AND revoked_at IS NOT NULL LIMIT 1")
+        return try Int.fetchOne(statement, arguments: [originJTI]) != nil
+    }
+
     static func removeExpired(in database: Database, now: Int64) throws {
         try database.execute(sql: "DELETE FROM refresh_tokens WHERE expires_at <= ?", arguments: [now])
     }
 
     static func hash(of token: String) -> String { Base64URL.encode(SHA256.hash(Array(token.utf8))) }
+}
+
+extension RefreshTokenRecord {
+    fileprivate init(_ row: Row) {
+        self.init(
+            hash: row["token_hash"], originJTI: row["origin_jti"], sub: row["sub"], clientID: row["client_id"],
+            deviceKey: row["device_key"], authTime: row["auth_time"], expires: row["expires_at"],
+            replacedAt: row["replaced_at"], revokedAt: row["revoked_at"])
+    }
 }

@@ -1,5 +1,6 @@
 internal import NIOCore
 internal import NIOHTTP1
+internal import Pipeline
 
 /// One client connection: requests in turn, each read whole, answered whole.
 struct LocalPoolConnection: Sendable {
@@ -12,6 +13,7 @@ struct LocalPoolConnection: Sendable {
 
     /// Serves until the client closes, asks to close, or the task is cancelled.
     func serve(_ channel: Channel) async throws {
+        let isFromLoopback = Self.isLoopback(channel.channel.remoteAddress)
         try await channel.executeThenClose { inbound, outbound in
             var head: HTTPRequestHead?
             var body: [UInt8] = []
@@ -27,9 +29,11 @@ struct LocalPoolConnection: Sendable {
                     body += buffer.readableBytesView
                 case .end:
                     guard let request = head else { return }
-                    let response = await router.answer(LocalPoolRequest(request, body: body))
+                    let response = await router.answer(
+                        LocalPoolRequest(request, body: body, isFromLoopback: isFromLoopback))
+                    guard response.delivery != .none else { return }
                     try await write(response, closing: !request.isKeepAlive, to: outbound)
-                    guard request.isKeepAlive else { return }
+                    guard request.isKeepAlive, response.delivery == .whole else { return }
                 }
             }
         }
@@ -46,8 +50,18 @@ struct LocalPoolConnection: Sendable {
         headers.add(name: "connection", value: closing ? "close" : "keep-alive")
         let head = HTTPResponseHead(
             version: .http1_1, status: HTTPResponseStatus(statusCode: response.status), headers: headers)
+        guard response.delivery == .whole else {
+            let half = ByteBuffer(bytes: response.body.prefix(response.body.count / 2))
+            return try await outbound.write(contentsOf: [.head(head), .body(.byteBuffer(half))])
+        }
         try await outbound.write(
             contentsOf: [.head(head), .body(.byteBuffer(ByteBuffer(bytes: response.body))), .end(nil)])
+    }
+
+    /// 127.0.0.0/8, also as a socket for both kinds shows it, and ::1.
+    private static func isLoopback(_ address: SocketAddress?) -> Bool {
+        guard let text = address?.ipAddress, let parsed = IPAddress(text) else { return false }
+        return parsed.isIPv4 ? parsed.description.hasPrefix("127.") : parsed == IPAddress("::1")
     }
 
     private static let tooLarge = LocalPoolResponse(
@@ -56,9 +70,10 @@ struct LocalPoolConnection: Sendable {
 }
 
 extension LocalPoolRequest {
-    init(_ head: HTTPRequestHead, body: [UInt8]) {
+    init(_ head: HTTPRequestHead, body: [UInt8], isFromLoopback: Bool) {
         self.init(
-            method: head.method.rawValue, target: head.uri, operationTarget: head.headers.first(name: "x-amz-target"),
-            body: body)
+            method: head.method.rawValue, target: head.uri,
+            headers: head.headers.map { LocalPoolHeader(name: $0.name, value: $0.value) }, body: body,
+            isFromLoopback: isFromLoopback)
     }
 }

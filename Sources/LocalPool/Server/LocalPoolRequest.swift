@@ -3,12 +3,23 @@ struct LocalPoolRequest: Sendable {
     var method: String
     /// The request target: path and query as sent.
     var target: String
-    /// `X-Amz-Target`, if there is one.
-    var operationTarget: String?
+    /// In the order received.
+    var headers: [LocalPoolHeader] = []
     var body: [UInt8]
+    /// Whether the client is on this machine.
+    var isFromLoopback = true
 
     /// The target's path.
     var path: Substring { target.prefix { $0 != "?" } }
+
+    /// The target's query without the question mark; empty if there is none.
+    var query: Substring { target.drop { $0 != "?" }.dropFirst() }
+
+    /// `X-Amz-Target`, if there is one.
+    var operationTarget: String? { header("x-amz-target") }
+
+    /// The first value of the header called `name`, which is in lower case.
+    func header(_ name: String) -> String? { headers.first { $0.name.lowercased() == name }?.value }
 
     /// The value of the query parameter `name`, percent-decoded (WHATWG URL, 5.1: `+` is a space). Nil if it isn't there
     /// or isn't UTF-8.
@@ -41,16 +52,8 @@ struct LocalPoolRequest: Sendable {
     }
 }
 
-/// A whole answer of the local pool.
-struct LocalPoolResponse: Sendable, Equatable {
-    var status: Int
-    var contentType: String
-    /// Further header lines.
-    var headers: [Header] = []
-    var body: [UInt8]
-
-    struct Header: Sendable, Equatable {
-        var name: String
-        var value: String
-    }
+/// A header line of a request or an answer.
+struct LocalPoolHeader: Sendable, Equatable {
+    var name: String
+    var value: String
 }

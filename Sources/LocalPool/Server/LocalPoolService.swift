@@ -11,6 +11,7 @@ package struct LocalPoolService: Sendable {
     private let pool: UserPool
     private let configuration: LocalPoolConfiguration
     private let logger: Logger
+    private let rehearsal = Rehearsal()
     private let onBound: @Sendable (Int) -> Void
 
     /// Opens the database, makes keys at the first start and puts the configured users in; listens only in ``run()``.
@@ -42,7 +43,7 @@ package struct LocalPoolService: Sendable {
     package func run() async throws {
         let server = try await bind()
         let port = server.channel.localAddress?.port ?? configuration.port
-        let router = LocalPoolRouter(pool: poolServing(at: port))
+        let router = LocalPoolRouter(pool: poolServing(at: port), rehearsal: rehearsal)
         let connection = LocalPoolConnection(router: router)
         logger.info(
             "local pool is listening", metadata: ["port": "\(port)", "issuer": "\(router.pool.issuer)"])

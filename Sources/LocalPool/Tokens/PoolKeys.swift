@@ -3,72 +3,61 @@ internal import GRDB
 internal import Pipeline
 internal import Store
 
-/// The pool's two signing keys. Cognito signs access tokens and ID tokens with different ones.
+/// The pool's signing keys. Cognito signs access tokens and ID tokens with different ones.
 struct PoolKeys: Sendable {
     /// What a token is for, as in its `token_use`.
-    enum Use: String { case access, id }
-
-    /// One key with its `kid`, and what never changes about tokens it signs.
-    struct SigningKey: Sendable {
-        let key: RSASigningKey
-        let verificationKey: VerificationKey
-        let keyID: String
-        /// The token's first part with its dot: `{"kid":…,"alg":"RS256"}` in base64url.
-        let header: String
-
-        init(_ key: RSASigningKey, keyID: String) throws(CryptographyError) {
-            self.key = key
-            self.keyID = keyID
-            verificationKey = try key.verificationKey()
-            let header: JSONObject = ["kid": .string(keyID), "alg": "RS256"]
-            self.header = Base64URL.encode(header.encoded()) + "."
-        }
-
-        /// A signed token with these claims.
-        func sign(_ claims: JSONObject) throws(CryptographyError) -> String {
-            let input = header + Base64URL.encode(claims.encoded())
-            return input + "." + Base64URL.encode(try key.sign(Array(input.utf8)))
-        }
-
-        /// The public half as a JWK (RFC 7517, 4; RFC 7518, 6.3.1).
-        var publicKey: JSON {
-            [
-                "alg": "RS256", "e": .string(Base64URL.encode(key.exponent)), "kid": .string(keyID), "kty": "RSA",
-                "n": .string(Base64URL.encode(key.modulus)), "use": "sig",
-            ]
-        }
-    }
+    enum Use: String, CaseIterable { case access, id }
 
     let access: SigningKey
     let id: SigningKey
+    /// Keys of earlier rotations whose tokens are still good.
+    var retired: [SigningKey] = []
 
-    init(access: SigningKey, id: SigningKey) {
+    init(access: SigningKey, id: SigningKey, retired: [SigningKey] = []) {
         self.access = access
         self.id = id
+        self.retired = retired
     }
 
     /// The keys kept in the store; made, with 2048 bits each, at the first start.
     init(store: Store, random: (Int) -> [UInt8]) throws {
-        access = try Self.load(.access, store: store, random: random)
-        id = try Self.load(.id, store: store, random: random)
+        let rows = try store.writeBlocking { database in
+            try Row.fetchAll(database, sql: "SELECT * FROM signing_keys ORDER BY rowid")
+        }
+        var current: [String: SigningKey] = [:]
+        for row in rows {
+            let key = try SigningKey(RSASigningKey(pem: Secret(row["pem"] as String)), keyID: row["key_id"])
+            if row["is_current"] { current[row["token_use"]] = key } else { retired.append(key) }
+        }
+        guard let access = current[Use.access.rawValue], let id = current[Use.id.rawValue] else {
+            self = try Self.make(random)
+            try store.writeBlocking { try save(in: $0) }
+            return
+        }
+        self.access = access
+        self.id = id
+    }
+
+    /// New keys.
+    static func make(_ random: (Int) -> [UInt8]) throws -> PoolKeys {
+        func key() throws -> SigningKey {
+            // As Cognito's: standard base64 with padding, which a reader must not take for base64url.
+            try SigningKey(RSASigningKey.generate(bits: 2048), keyID: Base64.encode(random(32)))
+        }
+        return PoolKeys(access: try key(), id: try key())
     }
 
     /// The JWK set (RFC 7517, 5).
-    var keySet: JSONObject { ["keys": [access.publicKey, id.publicKey]] }
+    var keySet: JSONObject { ["keys": .array(([access, id] + retired).map(\.publicKey))] }
 
-    private static func load(_ use: Use, store: Store, random: (Int) -> [UInt8]) throws -> SigningKey {
-        try store.writeBlocking { database in
-            let row = try Row.fetchOne(
-                database, sql: "SELECT key_id, pem FROM signing_keys WHERE token_use = ?", arguments: [use.rawValue])
-            if let row {
-                return try SigningKey(RSASigningKey(pem: Secret(row["pem"] as String)), keyID: row["key_id"])
-            }
-            // As Cognito's: standard base64 with padding, which a reader must not take for base64url.
-            let made = try SigningKey(RSASigningKey.generate(bits: 2048), keyID: Base64.encode(random(32)))
+    /// Makes these the stored keys.
+    func save(in database: Database) throws {
+        try database.execute(sql: "DELETE FROM signing_keys")
+        let uses = [(Use.access.rawValue, access, true), (Use.id.rawValue, id, true)]
+        for (use, key, isCurrent) in retired.map({ ("retired", $0, false) }) + uses {
             try database.execute(
-                sql: "INSERT INTO signing_keys (token_use, key_id, pem) VALUES (?, ?, ?)",
-                arguments: [use.rawValue, made.keyID, try made.key.privateKeyPEM().exposeText()])
-            return made
+                sql: "INSERT INTO signing_keys (key_id, token_use, pem, is_current) VALUES (?, ?, ?, ?)",
+                arguments: [key.keyID, use, try key.key.privateKeyPEM().exposeText(), isCurrent])
         }
     }
 }

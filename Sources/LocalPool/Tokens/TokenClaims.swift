@@ -7,6 +7,8 @@ struct TokenClaims {
     let user: UserRecord
     /// The id all tokens from one sign-in share.
     let originJTI: String
+    /// The device the user signed in with, for pools that track devices.
+    let deviceKey: String?
     let eventID: String
     /// When the user signed in; refreshing doesn't change it.
     let authTime: Int64
@@ -17,6 +19,7 @@ struct TokenClaims {
     /// Claims of an access token: no `aud`, no e-mail address, `username` is the `sub`.
     func access(jti: String, lifetime: Int64) -> JSONObject {
         var claims = common(.access)
+        if let deviceKey { claims["device_key"] = .string(deviceKey) }
         claims["client_id"] = .string(clientID)
         claims["scope"] = .string(Self.scope)
         addTimes(to: &claims, lifetime: lifetime)
@@ -31,9 +34,10 @@ struct TokenClaims {
         claims["aud"] = .string(clientID)
         claims["cognito:username"] = .string(user.sub)
         claims["email"] = .string(user.email)
-        claims["email_verified"] = .bool(user.isConfirmed)
+        claims["email_verified"] = .bool(user.isEmailVerified)
         addTimes(to: &claims, lifetime: lifetime)
         claims["jti"] = .string(jti)
+        if user.phoneNumber != nil { claims["phone_number_verified"] = .bool(user.isPhoneVerified) }
         // No attribute can replace a claim.
         for (name, value) in user.attributes where claims[name] == nil { claims[name] = value }
         return claims

@@ -15,6 +15,31 @@ enum UserAttribute {
         standard.contains(name) || isManaged(name) || (name.hasPrefix("custom:") && name.count > "custom:".count)
     }
 
+    /// Whether a client may write this value.
+    ///
+    /// - Throws: the refusal if not.
+    static func check(_ name: String, _ value: String) throws(PoolError) {
+        guard isKnown(name) else {
+            throw .invalidParameter(
+                "Attributes did not conform to the schema: Type for attribute {\(name)} could not be determined")
+        }
+        guard !isManaged(name) else {
+            throw .notAuthorized("A client attempted to write unauthorized attribute")
+        }
+        guard value.utf8.count <= 2048 else {
+            throw RequestFields.violation(
+                "Value at 'userAttributes'", "Member must have length less than or equal to 2048")
+        }
+        if name == "phone_number", !isPhoneNumber(value) { throw .invalidParameter("Invalid phone number format.") }
+    }
+
+    /// E.164: a plus sign and digits.
+    private static func isPhoneNumber(_ text: String) -> Bool {
+        let digits = text.utf8.dropFirst()
+        return text.utf8.first == UInt8(ascii: "+") && (2...15).contains(digits.count)
+            && digits.allSatisfy { (0x30...0x39).contains($0) }
+    }
+
     static func isManaged(_ name: String) -> Bool { managed.contains(name) }
 }
 
@@ -32,21 +57,5 @@ enum EmailAddress {
     /// The address as Cognito shows it in CodeDeliveryDetails: `a***@e***`.
     static func masked(_ address: String) -> String {
         address.split(separator: "@").map { "\($0.prefix(1))***" }.joined(separator: "@")
-    }
-}
-
-/// The pool's rule for new passwords.
-enum PasswordPolicy {
-    static let minimumLength = 8
-
-    /// Why the pool refuses this password, nil if it doesn't.
-    static func violation(_ password: String) -> String? {
-        guard !password.unicodeScalars.contains(where: \.properties.isWhitespace) else {
-            return "Password did not conform with policy: Password must not contain whitespace"
-        }
-        guard password.unicodeScalars.count >= minimumLength else {
-            return "Password did not conform with policy: Password not long enough"
-        }
-        return nil
     }
 }

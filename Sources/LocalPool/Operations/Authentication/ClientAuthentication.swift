@@ -1,22 +1,28 @@
 internal import Cryptography
 internal import Pipeline
 
-/// How the app client proves itself: its id, and its secret either in a hash or as it is.
+/// How an app client proves itself: its id, and its secret either in a hash or as it is. A client without a secret is
+/// public and proves nothing.
 struct ClientAuthentication: Sendable {
     let clientID: String
-    let secret: Secret
+    let secret: Secret?
+    /// Cognito's ExplicitAuthFlows.
+    var flows: Set<String> = LocalPoolConfiguration.Client.allFlows
 
-    /// - Throws: ResourceNotFoundException if `clientID` isn't the pool's client.
-    func checkClient(_ clientID: String) throws(PoolError) {
-        guard clientID == self.clientID else {
-            throw PoolError(
-                type: "ResourceNotFoundException", message: "User pool client \(clientID) does not exist.")
-        }
+    init(clientID: String, secret: Secret?) {
+        self.clientID = clientID
+        self.secret = secret
+    }
+
+    init(_ client: LocalPoolConfiguration.Client) {
+        self.init(clientID: client.id, secret: client.secret)
+        flows = client.flows
     }
 
     /// Checks `hash` against the user name of the request, exactly as it was sent.
     func checkSecretHash(_ hash: String?, username: String) throws(PoolError) {
-        guard matches(try received(hash), username: username) else {
+        guard let hash = try received(hash) else { return }
+        guard matches(hash, username: username) else {
             throw .notAuthorized("Unable to verify secret hash for client \(clientID)")
         }
     }
@@ -24,13 +30,15 @@ struct ClientAuthentication: Sendable {
     /// Checks the hash of a refresh, which carries no user name: Cognito takes the user's real one (the `sub` in a pool
     /// whose users sign in with their e-mail address), not what was typed at sign-in.
     func checkRefreshSecretHash(_ hash: String?, realUsername: String) throws(PoolError) {
-        guard matches(try received(hash), username: realUsername) else {
+        guard let hash = try received(hash) else { return }
+        guard matches(hash, username: realUsername) else {
             throw .notAuthorized("SecretHash does not match for the client: \(clientID)")
         }
     }
 
     /// Checks the client secret itself, as GetTokensFromRefreshToken wants it.
     func checkSecret(_ given: String?) throws(PoolError) {
+        guard let secret else { return }
         guard let given else {
             throw .notAuthorized("Client \(clientID) is configured for secret but secret was not received")
         }
@@ -42,10 +50,12 @@ struct ClientAuthentication: Sendable {
     /// `base64(HMAC-SHA256(key: client secret, message: user name ‖ client id))`.
     func secretHash(username: String) -> String {
         Base64.encode(
-            HMACSHA256.authenticationCode(for: Array((username + clientID).utf8), key: secret.expose()))
+            HMACSHA256.authenticationCode(for: Array((username + clientID).utf8), key: secret?.expose() ?? []))
     }
 
-    func received(_ hash: String?) throws(PoolError) -> String {
+    /// The hash, which a client with a secret has to send; nil for a client without one.
+    func received(_ hash: String?) throws(PoolError) -> String? {
+        guard secret != nil else { return nil }
         guard let hash else {
             throw .notAuthorized("Client \(clientID) is configured with secret but SECRET_HASH was not received")
         }

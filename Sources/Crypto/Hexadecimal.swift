@@ -1,0 +1,24 @@
+/// Base 16 (RFC 4648, 8) in lower case; reading takes both cases.
+package enum Hexadecimal {
+    private static let digits = Array("0123456789abcdef".utf8)
+
+    package static func encode(_ bytes: [UInt8]) -> String {
+        String(decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
+    }
+
+    /// The bytes of an even count of digits; nil for anything else.
+    package static func decode(_ text: some StringProtocol) -> [UInt8]? {
+        let digits = text.utf8.compactMap(value)
+        guard digits.count == text.utf8.count, digits.count.isMultiple(of: 2) else { return nil }
+        return stride(from: 0, to: digits.count, by: 2).map { digits[$0] << 4 | digits[$0 + 1] }
+    }
+
+    static func value(ofDigit character: UInt8) -> UInt8? {
+        switch character {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"): character - UInt8(ascii: "0")
+        case UInt8(ascii: "a")...UInt8(ascii: "f"): character - UInt8(ascii: "a") + 10
+        case UInt8(ascii: "A")...UInt8(ascii: "F"): character - UInt8(ascii: "A") + 10
+        default: nil
+        }
+    }
+}

@@ -1,0 +1,106 @@
+package import Cryptography
+
+extension LocalPoolConfiguration {
+    /// An app client.
+    package struct Client: Sendable {
+        package var id: String
+        /// Nil for a public client, which proves nothing.
+        package var secret: Secret?
+        /// Cognito's ExplicitAuthFlows.
+        package var flows: Set<String> = Self.allFlows
+
+        package init(id: String, secret: Secret?) {
+            self.id = id
+            self.secret = secret
+        }
+
+        package static let allFlows: Set<String> = [
+            "ALLOW_USER_PASSWORD_AUTH", "ALLOW_USER_SRP_AUTH", "ALLOW_ADMIN_USER_PASSWORD_AUTH",
+            "ALLOW_REFRESH_TOKEN_AUTH",
+        ]
+    }
+
+    /// The pool's rule for new passwords.
+    package struct PasswordRule: Sendable {
+        package var minimumLength: Int64 = 8
+        package var requiresLowercase = false
+        package var requiresUppercase = false
+        package var requiresNumbers = false
+        package var requiresSymbols = false
+
+        package init() {}
+    }
+
+    /// Second factors.
+    package struct MFA: Sendable {
+        package enum Mode: String, Sendable, CaseIterable {
+            case off, optional, required
+        }
+
+        package var mode = Mode.optional
+        /// Those that users may choose, by the name of the challenge.
+        package var methods: Set<String> = ["SMS_MFA", "SOFTWARE_TOKEN_MFA", "EMAIL_OTP"]
+
+        package init() {}
+    }
+
+    /// Device tracking.
+    package enum DeviceTracking: String, Sendable, CaseIterable {
+        /// Devices get no key.
+        case off
+        /// Every device that confirms itself is remembered.
+        case always
+        /// The user is asked first; UpdateDeviceStatus says the answer.
+        case optIn = "opt_in"
+    }
+
+    /// How long things last, in seconds.
+    package struct Lifetimes: Sendable {
+        package var accessToken: Int64 = 3600
+        package var idToken: Int64 = 3600
+        package var refreshToken: Int64 = 30 * 86_400
+        /// Of the code that confirms a sign-up or an address.
+        package var confirmationCode: Int64 = 86_400
+        /// Of the code that resets a password.
+        package var passwordResetCode: Int64 = 3600
+        /// Of a challenge.
+        package var session: Int64 = 180
+        /// Of the password that an administrator gives.
+        package var temporaryPassword: Int64 = 7 * 86_400
+
+        package init() {}
+    }
+
+    /// Cognito's RefreshTokenRotation.
+    package struct Rotation: Sendable {
+        package var isEnabled = false
+        /// How long, in seconds, a replaced token is still good for a retry; 0 to 60.
+        package var retryGrace: Int64 = 0
+
+        package init() {}
+    }
+
+    /// A user who is there from the first start. The configuration wins over what is stored, at every start.
+    package struct SeededUser: Sendable {
+        package var email: String
+        package var password: Secret
+        /// The user's UUID; random, and kept, when nil.
+        package var sub: String?
+        package var groups: [String]
+        /// Further attributes by Cognito's names, such as `name` or `custom:tier`.
+        package var attributes: [String: String]
+        package var isConfirmed: Bool
+
+        package init(
+            email: String, password: Secret, sub: String? = nil, groups: [String] = [],
+            attributes: [String: String] = [:], isConfirmed: Bool = true
+        ) {
+            self.email = email
+            self.password = password
+            self.sub = sub
+            self.groups = groups
+            self.attributes = attributes
+            self.isConfirmed = isConfirmed
+        }
+    }
+}

@@ -1,0 +1,120 @@
+internal import GRDB
+package import Pipeline
+internal import Store
+
+extension UserPool {
+    /// UpdateUserAttributes. A new address is unverified at once, and a code is sent to it.
+    package func updateUserAttributes(_ request: JSONObject) async throws -> JSONObject {
+        let fields = RequestFields(object: request)
+        let attributes = try fields.attributes("UserAttributes")
+        let (user, _) = try await signedIn(fields)
+        guard !attributes.isEmpty else { throw PoolError.invalidParameter("No attributes were given.") }
+        for (name, value) in attributes { try UserAttribute.check(name, value) }
+        let messages = try await write(attributes, of: user.sub, sendingCodes: true)
+        return ["CodeDeliveryDetailsList": .array(messages.map { .object($0.deliveryDetails) })]
+    }
+
+    /// DeleteUserAttributes.
+    package func deleteUserAttributes(_ request: JSONObject) async throws -> JSONObject {
+        let fields = RequestFields(object: request)
+        let names = try fields.strings("UserAttributeNames")
+        let (user, _) = try await signedIn(fields)
+        for name in names {
+            try UserAttribute.check(name, name == "phone_number" ? "+100" : "")
+            guard name != "email" else { throw PoolError.invalidParameter("Cannot delete the email attribute.") }
+        }
+        try await change(user.sub) { user in
+            for name in names { user.attributes[name] = nil }
+            if user.phoneNumber == nil { user.isPhoneVerified = false }
+        }
+        return [:]
+    }
+
+    /// GetUserAttributeVerificationCode: another code for an address.
+    package func getUserAttributeVerificationCode(_ request: JSONObject) async throws -> JSONObject {
+        let fields = RequestFields(object: request)
+        let purpose = try Self.verifiable(fields)
+        let (user, _) = try await signedIn(fields)
+        guard purpose == .email || user.phoneNumber != nil else {
+            throw PoolError.invalidParameter("User has no \(purpose.rawValue).")
+        }
+        let now = clock()
+        let (message, refusal) = try await store.write { database -> (Message?, PoolError?) in
+            if let refusal = try exceeded(.sendCode, user.sub, in: database, now: now) { return (nil, refusal) }
+            return (try sendCode(purpose, to: user, in: database, now: now), nil)
+        }
+        if let refusal { throw refusal }
+        return message.map(Self.delivery) ?? [:]
+    }
+
+    /// VerifyUserAttribute: the code proves the address.
+    package func verifyUserAttribute(_ request: JSONObject) async throws -> JSONObject {
+        let fields = RequestFields(object: request)
+        let code = try fields.required("Code", maximum: 2048)
+        let purpose = try Self.verifiable(fields)
+        let (user, _) = try await signedIn(fields)
+        let now = clock()
+        let refusal = try await store.write { database -> PoolError? in
+            if let refusal = try exceeded(.verifyAttribute, user.sub, in: database, now: now) { return refusal }
+            guard var user = try UserRecord.find(user.sub, in: database) else { return .userNotFound }
+            if let refusal = try ConfirmationCode.redeem(code, purpose, of: user.sub, in: database, now: now) {
+                return refusal
+            }
+            if purpose == .email { user.isEmailVerified = true } else { user.isPhoneVerified = true }
+            try user.update(in: database, now: now)
+            return nil
+        }
+        if let refusal { throw refusal }
+        return [:]
+    }
+
+    /// Stores the attributes; codes go to addresses that are new.
+    func write(
+        _ attributes: [(name: String, value: String)], of sub: String, sendingCodes: Bool
+    ) async throws -> [Message] {
+        let now = clock()
+        let values = attributes.map { ($0.name, $0.value) }
+        return try await store.write { database in
+            guard var user = try UserRecord.find(sub, in: database) else { throw PoolError.userNotFound }
+            var changed: [ConfirmationCode.Purpose] = []
+            for (name, value) in values {
+                if let purpose = try Self.set(name, to: value, of: &user) { changed.append(purpose) }
+            }
+            try user.update(in: database, now: now)
+            guard sendingCodes else { return [] }
+            let updated = user
+            return try changed.map { try sendCode($0, to: updated, in: database, now: now) }
+        }
+    }
+
+    /// Sets one attribute; an address that is new is unverified, and what its code is for is returned.
+    private static func set(
+        _ name: String, to value: String, of user: inout UserRecord
+    ) throws(PoolError) -> ConfirmationCode.Purpose? {
+        switch name {
+        case "email":
+            guard EmailAddress.isPlausible(value) else { throw .invalidParameter("Invalid email address format.") }
+            guard value != user.email else { return nil }
+            user.email = value
+            user.isEmailVerified = false
+            return .email
+        case "phone_number":
+            guard value != user.phoneNumber else { return nil }
+            user.attributes[name] = .string(value)
+            user.isPhoneVerified = false
+            return .phoneNumber
+        default:
+            user.attributes[name] = .string(value)
+            return nil
+        }
+    }
+
+    private static func verifiable(_ fields: RequestFields) throws(PoolError) -> ConfirmationCode.Purpose {
+        let name = try fields.required("AttributeName", maximum: 32)
+        switch name {
+        case "email": return .email
+        case "phone_number": return .phoneNumber
+        default: throw .invalidParameter("\(name) is not an attribute that can be verified.")
+        }
+    }
+}

@@ -1,0 +1,50 @@
+internal import GRDB
+internal import Logging
+internal import Pipeline
+internal import Store
+
+extension UserPool {
+    /// "Sends" the message: to the inbox and the log.
+    func deliver(_ message: Message, in database: Database, now: Int64) throws {
+        try message.insert(in: database, now: now)
+        // This log is a mailbox: there is no other way for a developer's code to arrive.
+        logger.notice(
+            "confirmation code",
+            metadata: ["\(message.medium.attribute)": "\(message.address)", "code": "\(message.code)"])
+    }
+
+    /// A new code for `purpose`, in place of an earlier one.
+    func sendCode(
+        _ purpose: ConfirmationCode.Purpose, to user: UserRecord, in database: Database, now: Int64
+    ) throws -> Message {
+        let code = ConfirmationCode.make(from: random(8))
+        let lifetimes = configuration.lifetimes
+        let lifetime = purpose == .passwordReset ? lifetimes.passwordResetCode : lifetimes.confirmationCode
+        try ConfirmationCode.store(code, purpose, of: user.sub, in: database, expires: now + lifetime)
+        let message = Message(
+            medium: purpose == .phoneNumber ? .sms : .email,
+            address: purpose == .phoneNumber ? user.phoneNumber ?? "" : user.email, purpose: purpose.rawValue,
+            code: code)
+        try deliver(message, in: database, now: now)
+        return message
+    }
+
+    /// What an answer says of a code that was sent.
+    static func delivery(_ message: Message) -> JSONObject {
+        ["CodeDeliveryDetails": .object(message.deliveryDetails)]
+    }
+
+    /// The same for a user who isn't there: as if a code had been sent to the address that was named, or to one that is
+    /// always the same.
+    func pretendedDelivery(to username: String) -> JSONObject {
+        let sub = Pretence(username: username.lowercased(), key: pretenceKey).sub
+        let address = EmailAddress.isPlausible(username) ? username : "\(sub.prefix(1))@\(sub.suffix(1)).invalid"
+        return Self.delivery(Message(medium: .email, address: address, purpose: "", code: ""))
+    }
+
+    /// Counts one more request of `who`; the refusal if there were too many.
+    func exceeded(_ limit: HourlyLimit, _ who: String, in database: Database, now: Int64) throws -> PoolError? {
+        guard configuration.hasHourlyLimits else { return nil }
+        return try limit.allows(who, in: database, now: now) ? nil : .limitExceeded
+    }
+}

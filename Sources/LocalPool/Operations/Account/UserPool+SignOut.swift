@@ -1,0 +1,44 @@
+package import Pipeline
+internal import Store
+
+extension UserPool {
+    /// RevokeToken: ends the sign-in that a refresh token is of. Takes the client secret itself.
+    package func revokeToken(_ request: JSONObject) async throws -> JSONObject {
+        let fields = RequestFields(object: request)
+        let token = try fields.required("Token")
+        let client = try client(fields)
+        do {
+            try client.checkSecret(try fields.optional("ClientSecret"))
+        } catch {
+            throw PoolError(type: "UnauthorizedException", message: "Invalid client secret.")
+        }
+        guard token.split(separator: ".").count != 3 else {
+            throw PoolError(type: "UnsupportedTokenTypeException", message: "Unsupported token type")
+        }
+        let now = clock()
+        try await store.write { database in
+            // A token that is unknown is as good as revoked (RFC 7009, 2.2).
+            guard let session = try RefreshTokenRecord.find(token, in: database) else { return }
+            guard session.clientID.isEmpty || session.clientID == client.clientID else {
+                throw PoolError(type: "UnauthorizedException", message: "The token is another client's.")
+            }
+            try session.revokeFamily(in: database, now: now)
+        }
+        return [:]
+    }
+
+    /// GlobalSignOut: ends every sign-in of the access token's user.
+    package func globalSignOut(_ request: JSONObject) async throws -> JSONObject {
+        let (user, _) = try await signedIn(RequestFields(object: request))
+        let now = clock()
+        try await store.write { try RefreshTokenRecord.revokeAll(of: user.sub, in: $0, now: now) }
+        return [:]
+    }
+
+    /// DeleteUser: the access token's user, with everything that is kept of it.
+    package func deleteUser(_ request: JSONObject) async throws -> JSONObject {
+        let (user, _) = try await signedIn(RequestFields(object: request))
+        try await store.write { try user.delete(in: $0) }
+        return [:]
+    }
+}

@@ -1,0 +1,75 @@
+package import Pipeline
+internal import Store
+
+extension UserPool {
+    /// AdminConfirmSignUp: confirms the user; whether the address is verified stays as it is.
+    package func adminConfirmSignUp(_ request: JSONObject) async throws -> JSONObject {
+        let user = try await named(RequestFields(object: request))
+        try await change(user.sub) { user in
+            guard user.status == .unconfirmed else {
+                throw PoolError.notAuthorized("User cannot be confirmed. Current status is \(user.status.rawValue)")
+            }
+            user.status = .confirmed
+        }
+        return [:]
+    }
+
+    package func adminEnableUser(_ request: JSONObject) async throws -> JSONObject {
+        let user = try await named(RequestFields(object: request))
+        try await change(user.sub) { $0.isEnabled = true }
+        return [:]
+    }
+
+    /// AdminDisableUser: no sign-in, no refresh; access tokens are refused here but verify elsewhere until they end.
+    package func adminDisableUser(_ request: JSONObject) async throws -> JSONObject {
+        let user = try await named(RequestFields(object: request))
+        try await change(user.sub) { $0.isEnabled = false }
+        return [:]
+    }
+
+    /// AdminSetUserPassword: for good, or for one sign-in.
+    package func adminSetUserPassword(_ request: JSONObject) async throws -> JSONObject {
+        let fields = RequestFields(object: request)
+        let password = try fields.required("Password", maximum: 256)
+        let isPermanent = try fields.flag("Permanent")
+        let user = try await named(fields)
+        try policy.check(password)
+        let credentials = try await credentials(password, of: user.sub)
+        let expires = clock() + configuration.lifetimes.temporaryPassword
+        try await change(user.sub) { user in
+            user.credentials = credentials
+            user.status = isPermanent ? .confirmed : .mustChangePassword
+            user.passwordExpires = isPermanent ? nil : expires
+        }
+        try await store.write { try SignInAttempts.clear(user.sub, in: $0) }
+        return [:]
+    }
+
+    /// AdminResetUserPassword: the password is out of use until ConfirmForgotPassword sets another one; the code for
+    /// that is sent at once.
+    package func adminResetUserPassword(_ request: JSONObject) async throws -> JSONObject {
+        let user = try await named(RequestFields(object: request))
+        let now = clock()
+        try await store.write { database in
+            guard var user = try UserRecord.find(user.sub, in: database) else { throw PoolError.userNotFound }
+            guard user.status == .confirmed || user.status == .mustResetPassword else {
+                throw PoolError.notAuthorized("User password cannot be reset in the current state.")
+            }
+            guard user.isEmailVerified else {
+                throw PoolError.invalidParameter(
+                    "Cannot reset password for the user as there is no registered/verified email or phone_number")
+            }
+            user.status = .mustResetPassword
+            try user.update(in: database, now: now)
+            _ = try sendCode(.passwordReset, to: user, in: database, now: now)
+        }
+        return [:]
+    }
+
+    package func adminUserGlobalSignOut(_ request: JSONObject) async throws -> JSONObject {
+        let user = try await named(RequestFields(object: request))
+        let now = clock()
+        try await store.write { try RefreshTokenRecord.revokeAll(of: user.sub, in: $0, now: now) }
+        return [:]
+    }
+}

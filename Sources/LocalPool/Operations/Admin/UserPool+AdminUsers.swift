@@ -1,0 +1,141 @@
+package import Pipeline
+internal import Store
+
+extension UserPool {
+    /// AdminCreateUser: a user with a temporary password, which is sent unless it is suppressed.
+    package func adminCreateUser(_ request: JSONObject) async throws -> JSONObject {
+        let fields = RequestFields(object: request)
+        let email = try fields.username()
+        guard EmailAddress.isPlausible(email) else { throw PoolError.invalidParameter("Username should be an email.") }
+        let action = try fields.optional("MessageAction")
+        guard action != "RESEND" else { return try await resendInvitation(email) }
+        let attributes = try administratorsAttributes(fields)
+        let password = try fields.optional("TemporaryPassword") ?? temporaryPassword()
+        try policy.check(password)
+        let (sub, now) = (uuid(), clock())
+        var user = UserRecord(
+            sub: sub, email: email, credentials: try await credentials(password, of: sub), status: .mustChangePassword,
+            isEmailVerified: attributes["email_verified"] == "true",
+            isPhoneVerified: attributes["phone_number_verified"] == "true", attributes: [:], groups: [],
+            passwordExpires: now + configuration.lifetimes.temporaryPassword, createdAt: now, changedAt: now)
+        for (name, value) in attributes where !UserAttribute.isManaged(name) && name != "email" {
+            user.attributes[name] = .string(value)
+        }
+        let created = user
+        try await store.write { database in
+            try created.insert(in: database, now: now)
+            guard action != "SUPPRESS" else { return }
+            try deliver(
+                Message(medium: .email, address: email, purpose: "invitation", code: password), in: database, now: now)
+        }
+        return ["User": .object(Self.description(of: created, attributes: "Attributes"))]
+    }
+
+    /// AdminGetUser.
+    package func adminGetUser(_ request: JSONObject) async throws -> JSONObject {
+        let user = try await named(RequestFields(object: request))
+        var answer = Self.description(of: user, attributes: "UserAttributes")
+        Self.addPreference(of: user, to: &answer)
+        return answer
+    }
+
+    /// AdminUpdateUserAttributes: may also say that an address is verified.
+    package func adminUpdateUserAttributes(_ request: JSONObject) async throws -> JSONObject {
+        let fields = RequestFields(object: request)
+        let user = try await named(fields)
+        let attributes = try administratorsAttributes(fields)
+        let plain = attributes.filter { !UserAttribute.isManaged($0.key) }.map { (name: $0.key, value: $0.value) }
+        _ = try await write(plain, of: user.sub, sendingCodes: false)
+        try await change(user.sub) { user in
+            if let value = attributes["email_verified"] { user.isEmailVerified = value == "true" }
+            if let value = attributes["phone_number_verified"] { user.isPhoneVerified = value == "true" }
+        }
+        return [:]
+    }
+
+    /// AdminDeleteUser.
+    package func adminDeleteUser(_ request: JSONObject) async throws -> JSONObject {
+        let user = try await named(RequestFields(object: request))
+        try await store.write { try user.delete(in: $0) }
+        return [:]
+    }
+
+    /// AdminAddUserToGroup; a group is made by putting someone into it.
+    package func adminAddUserToGroup(_ request: JSONObject) async throws -> JSONObject {
+        let fields = RequestFields(object: request)
+        let group = try fields.required("GroupName", maximum: 128)
+        let user = try await named(fields)
+        try await change(user.sub) { if !$0.groups.contains(group) { $0.groups.append(group) } }
+        return [:]
+    }
+
+    /// AdminRemoveUserFromGroup.
+    package func adminRemoveUserFromGroup(_ request: JSONObject) async throws -> JSONObject {
+        let fields = RequestFields(object: request)
+        let group = try fields.required("GroupName", maximum: 128)
+        let user = try await named(fields)
+        try await change(user.sub) { $0.groups.removeAll { $0 == group } }
+        return [:]
+    }
+
+    /// The user that an administrator's request names.
+    ///
+    /// - Throws: UserNotFoundException, whatever the pool hides from others.
+    func named(_ fields: RequestFields) async throws -> UserRecord {
+        let username = try fields.username()
+        guard let user = try await store.read({ try UserRecord.find(username, in: $0) }) else {
+            throw PoolError.userNotFound
+        }
+        return user
+    }
+
+    private func resendInvitation(_ email: String) async throws -> JSONObject {
+        guard let user = try await store.read({ try UserRecord.find(email, in: $0) }) else {
+            throw PoolError.userNotFound
+        }
+        guard user.status == .mustChangePassword else {
+            throw PoolError(
+                type: "UnsupportedUserStateException",
+                message: "Resend not possible. User is not in FORCE_CHANGE_PASSWORD state.")
+        }
+        let password = temporaryPassword()
+        let credentials = try await credentials(password, of: user.sub)
+        let now = clock()
+        let expires = now + configuration.lifetimes.temporaryPassword
+        try await change(user.sub) { user in
+            user.credentials = credentials
+            user.passwordExpires = expires
+        }
+        let message = Message(medium: .email, address: email, purpose: "invitation", code: password)
+        try await store.write { try deliver(message, in: $0, now: now) }
+        return ["User": .object(Self.description(of: user, attributes: "Attributes"))]
+    }
+
+    /// An administrator may also set what says that an address is verified.
+    private func administratorsAttributes(_ fields: RequestFields) throws(PoolError) -> [String: String] {
+        var result: [String: String] = [:]
+        for (name, value) in try fields.attributes("UserAttributes") {
+            if name == "email_verified" || name == "phone_number_verified" {
+                guard ["true", "false"].contains(value.lowercased()) else {
+                    throw .invalidParameter("\(name) must be true or false.")
+                }
+                result[name] = value.lowercased()
+            } else {
+                try UserAttribute.check(name, value)
+                result[name] = value
+            }
+        }
+        return result
+    }
+
+    /// One that every policy takes.
+    private func temporaryPassword() -> String { "aA1!" + RandomIdentifier.uuid(from: random(16)) }
+
+    private static func description(of user: UserRecord, attributes name: String) -> JSONObject {
+        [
+            "Username": .string(user.sub), name: attributes(of: user), "Enabled": .bool(user.isEnabled),
+            "UserStatus": .string(user.status.rawValue), "UserCreateDate": .number(JSONNumber(user.createdAt)),
+            "UserLastModifiedDate": .number(JSONNumber(user.changedAt)),
+        ]
+    }
+}

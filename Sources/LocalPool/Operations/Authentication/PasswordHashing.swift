@@ -1,0 +1,34 @@
+internal import Cryptography
+internal import NIOPosix
+
+/// How passwords are hashed: a parameter, so that tests of other things need not pay for it.
+struct PasswordHashing: Sendable {
+    let make: @Sendable (Secret) throws -> String
+    let matches: @Sendable (Secret, String) -> Bool
+
+    static let scrypt = PasswordHashing(
+        make: { try PasswordHash.make($0) }, matches: { PasswordHash.matches($0, $1) })
+
+    /// Hashing computes for tens of milliseconds, so it runs on threads that no other task waits for.
+    func matchesOffThread(_ password: String, _ stored: String) async throws -> Bool {
+        try await NIOThreadPool.singleton.runIfActive { matches(Secret(password), stored) }
+    }
+
+    /// What to keep of a new password.
+    ///
+    /// - Parameter salt: 16 random bytes, for SRP; the hash has a salt of its own.
+    func credentials(
+        _ password: Secret, identity: SRPIdentity, salt: [UInt8]
+    ) throws -> UserRecord.Credentials {
+        UserRecord.Credentials(
+            passwordHash: try make(password), srp: try Self.srp(password, identity: identity, salt: salt))
+    }
+
+    static func srp(
+        _ password: Secret, identity: SRPIdentity, salt: [UInt8]
+    ) throws -> UserRecord.SRPCredentials {
+        let salt = SRPNumber(salt)
+        return UserRecord.SRPCredentials(
+            salt: salt, verifier: try identity.verifier(salt: salt, password: password))
+    }
+}

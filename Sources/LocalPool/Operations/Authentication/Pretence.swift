@@ -1,0 +1,17 @@
+internal import Cryptography
+
+/// What a user who isn't there seems to have: the same at each request, and unlike anyone else's.
+struct Pretence {
+    let sub: String
+    let credentials: UserRecord.SRPCredentials
+
+    init(username: String, key: Secret) {
+        func bytes(_ what: String, _ count: Int) -> [UInt8] {
+            HKDFSHA256.derive(
+                from: key.expose(), salt: Array(username.utf8), info: Array(what.utf8), byteCount: count)
+        }
+        sub = RandomIdentifier.uuid(from: bytes("sub", 16))
+        credentials = UserRecord.SRPCredentials(
+            salt: SRPNumber(bytes("salt", 16)), verifier: SRPNumber(bytes("verifier", 383)))
+    }
+}

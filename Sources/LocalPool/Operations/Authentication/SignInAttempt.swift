@@ -1,0 +1,39 @@
+internal import Pipeline
+
+/// A sign-in on its way: what the steps after the first one need to know.
+struct SignInAttempt: Sendable {
+    var clientID: String
+    /// As the client gave it.
+    var deviceKey: String?
+    /// Whether a second factor, or a remembered device in its place, has been proved.
+    var hasSecondFactor = false
+
+    init(clientID: String, deviceKey: String?, hasSecondFactor: Bool = false) {
+        self.clientID = clientID
+        self.deviceKey = deviceKey
+        self.hasSecondFactor = hasSecondFactor
+    }
+
+    /// The attempt that a challenge belongs to.
+    init(_ challenge: ChallengeRecord) {
+        self.init(
+            clientID: challenge.clientID, deviceKey: challenge.data["device_key"]?.stringValue,
+            hasSecondFactor: challenge.data["has_second_factor"]?.boolValue ?? false)
+    }
+
+    /// What a challenge keeps of it.
+    var data: JSONObject {
+        var data: JSONObject = ["has_second_factor": .bool(hasSecondFactor)]
+        if let deviceKey { data["device_key"] = .string(deviceKey) }
+        return data
+    }
+}
+
+/// What comes next in a sign-in.
+enum SignInStep: Sendable {
+    /// The whole answer.
+    case challenge(JSONObject)
+    case session(RefreshTokenRecord, token: String, newDevice: DeviceRecord?)
+    /// Returned and not thrown where throwing would undo what was counted.
+    case refusal(PoolError)
+}

@@ -1,0 +1,60 @@
+internal import Cryptography
+internal import Pipeline
+internal import Store
+
+extension UserPool {
+    /// USER_PASSWORD_AUTH, and an administrator's flow with the password.
+    func signIn(_ parameters: RequestFields, _ client: ClientAuthentication) async throws -> JSONObject {
+        let username = try parameters.parameter("USERNAME", maximum: 128)
+        let password = try parameters.parameter("PASSWORD", maximum: 256)
+        try client.checkSecretHash(try parameters.optional("SECRET_HASH"), username: username)
+        let user = try await authenticate(username, password)
+        return try await proceed(
+            user, SignInAttempt(clientID: client.clientID, deviceKey: try parameters.optional("DEVICE_KEY")))
+    }
+
+    /// The user, if the password is right and the user may sign in.
+    private func authenticate(_ username: String, _ password: String) async throws -> UserRecord {
+        let user = try await store.read { try UserRecord.find(username, in: $0) }
+        if let user { try checkBeforeProof(user) }
+        let isRight = try await passwords.matchesOffThread(password, user?.credentials.passwordHash ?? decoyHash)
+        guard let user else {
+            throw configuration.preventsUserExistenceErrors ? PoolError.badCredentials : PoolError.userNotFound
+        }
+        guard isRight else { throw try await failure(of: user) }
+        if user.credentials.srp == nil { try await addVerifier(to: user, password) }
+        return try await admit(user)
+    }
+
+    /// What is said without a look at the password: the lock, and that the password is out of use.
+    func checkBeforeProof(_ user: UserRecord) throws(PoolError) {
+        if configuration.hasLockout, user.lockedUntil > clock() { throw .attemptsExceeded }
+        if user.status == .mustResetPassword { throw .passwordResetRequired }
+    }
+
+    /// Counts a wrong password.
+    func failure(of user: UserRecord) async throws -> PoolError {
+        let now = clock()
+        try await store.write { try SignInAttempts.recordFailure(of: user.sub, in: $0, now: now) }
+        return .badCredentials
+    }
+
+    /// The user, whose password was right, unless there is another reason against signing in.
+    func admit(_ user: UserRecord) async throws -> UserRecord {
+        if user.failedAttempts > 0 {
+            try await store.write { try SignInAttempts.clear(user.sub, in: $0) }
+        }
+        guard user.isEnabled else { throw PoolError.userDisabled }
+        guard user.isConfirmed else { throw PoolError.userNotConfirmed }
+        return user
+    }
+
+    /// For users from before the pool had SRP.
+    private func addVerifier(to user: UserRecord, _ password: String) async throws {
+        let identity = SRPIdentity(poolID: configuration.poolID, userID: user.sub)
+        let srp = try PasswordHashing.srp(Secret(password), identity: identity, salt: random(16))
+        try await change(user.sub) { stored in
+            if stored.credentials.passwordHash == user.credentials.passwordHash { stored.credentials.srp = srp }
+        }
+    }
+}

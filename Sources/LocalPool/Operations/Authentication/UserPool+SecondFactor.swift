@@ -1,0 +1,111 @@
+internal import Cryptography
+internal import GRDB
+internal import Pipeline
+internal import Store
+
+extension UserPool {
+    /// The challenge for the user's second factor; nil if none is asked for.
+    func secondFactorChallenge(
+        _ user: UserRecord, _ attempt: SignInAttempt, in database: Database, now: Int64
+    ) throws -> SignInStep? {
+        guard configuration.mfa.mode != .off else { return nil }
+        let usable = usableMethods(of: user)
+        let method = user.secondFactors.preferred.flatMap { usable.contains($0) ? $0 : nil }
+        if let method = method ?? (usable.count == 1 ? usable.first : nil) {
+            return try secondFactorChallenge(method, of: user, attempt, in: database, now: now)
+        }
+        if usable.count > 1 {
+            return try challenge(
+                "SELECT_MFA_TYPE", ["MFAS_CAN_CHOOSE": Self.names(usable)], of: user, attempt, in: database, now: now)
+        }
+        guard configuration.mfa.mode == .required else { return nil }
+        return try challenge(
+            "MFA_SETUP", ["MFAS_CAN_SETUP": Self.names([.softwareToken])], of: user, attempt, in: database, now: now)
+    }
+
+    /// SMS_MFA, EMAIL_OTP and SOFTWARE_TOKEN_MFA. A wrong code leaves the session good for a few more.
+    func verifySecondFactor(_ answer: ChallengeAnswer) async throws -> JSONObject {
+        let code = try answer.responses.parameter("\(answer.name)_CODE")
+        let now = clock()
+        let (step, user) = try await store.write { database -> (SignInStep, UserRecord) in
+            var (challenge, user) = try take(answer, in: database, now: now)
+            do throws(PoolError) {
+                try check(code, challenge, &user, now: now)
+            } catch {
+                try challenge.giveBack(in: database)
+                return (.refusal(error), user)
+            }
+            try user.secondFactors.update(of: user.sub, in: database)
+            var attempt = SignInAttempt(challenge)
+            attempt.hasSecondFactor = true
+            return (try nextStep(user, attempt, in: database, now: now), user)
+        }
+        return try self.answer(step, user)
+    }
+
+    /// SELECT_MFA_TYPE: the challenge of the chosen method. `EMAIL_MFA` is what Cognito's documentation calls EMAIL_OTP.
+    func selectSecondFactor(_ answer: ChallengeAnswer) async throws -> JSONObject {
+        let choice = try answer.responses.parameter("ANSWER")
+        let now = clock()
+        let (step, user) = try await store.write { database -> (SignInStep, UserRecord) in
+            let (challenge, user) = try take(answer, in: database, now: now)
+            let method = SecondFactors.Method(rawValue: choice == "EMAIL_MFA" ? "EMAIL_OTP" : choice)
+            guard let method, usableMethods(of: user).contains(method) else {
+                try challenge.giveBack(in: database)
+                return (.refusal(.invalidParameter("Invalid MFA type selected.")), user)
+            }
+            let attempt = SignInAttempt(challenge)
+            return (try secondFactorChallenge(method, of: user, attempt, in: database, now: now), user)
+        }
+        return try self.answer(step, user)
+    }
+
+    private func check(
+        _ code: String, _ challenge: ChallengeRecord, _ user: inout UserRecord, now: Int64
+    ) throws(PoolError) {
+        guard challenge.name != SecondFactors.Method.softwareToken.rawValue else {
+            return try user.secondFactors.accept(code, at: now)
+        }
+        let expected = challenge.data["code"]?.stringValue ?? ""
+        guard !expected.isEmpty, constantTimeEquals(Array(code.utf8), Array(expected.utf8)) else { throw .codeMismatch }
+    }
+
+    private func secondFactorChallenge(
+        _ method: SecondFactors.Method, of user: UserRecord, _ attempt: SignInAttempt, in database: Database,
+        now: Int64
+    ) throws -> SignInStep {
+        guard method != .softwareToken else {
+            return try challenge(method.rawValue, [:], of: user, attempt, in: database, now: now)
+        }
+        let code = ConfirmationCode.make(from: random(8))
+        let message = Message(
+            medium: method == .email ? .email : .sms,
+            address: method == .email ? user.email : user.phoneNumber ?? "", purpose: "sign-in", code: code)
+        try deliver(message, in: database, now: now)
+        return try challenge(
+            method.rawValue,
+            [
+                "CODE_DELIVERY_DELIVERY_MEDIUM": .string(message.medium.rawValue),
+                "CODE_DELIVERY_DESTINATION": .string(message.maskedAddress),
+            ], of: user, attempt, adding: ["code": .string(code)], in: database, now: now)
+    }
+
+    /// The methods that are switched on, that the pool has, and that there is something to use for.
+    private func usableMethods(of user: UserRecord) -> [SecondFactors.Method] {
+        var methods = user.secondFactors.methods
+        if configuration.mfa.mode == .required, methods.isEmpty { methods = [.sms] }
+        return methods.filter { method in
+            guard configuration.mfa.methods.contains(method.rawValue) else { return false }
+            return switch method {
+            case .sms: user.phoneNumber != nil
+            case .softwareToken: user.secondFactors.softwareTokenKey != nil
+            case .email: true
+            }
+        }
+    }
+
+    /// A list of names as the JSON text that challenge parameters hold.
+    private static func names(_ methods: [SecondFactors.Method]) -> JSON {
+        .string(JSON.array(methods.map { .string($0.rawValue) }).text)
+    }
+}

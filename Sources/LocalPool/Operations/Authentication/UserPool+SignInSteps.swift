@@ -1,0 +1,106 @@
+internal import GRDB
+internal import Pipeline
+internal import Store
+
+extension UserPool {
+    /// The answer after a step was right: the next challenge, or tokens.
+    func proceed(_ user: UserRecord, _ attempt: SignInAttempt) async throws -> JSONObject {
+        let now = clock()
+        let step = try await store.write { try nextStep(user, attempt, in: $0, now: now) }
+        return try answer(step, user)
+    }
+
+    func answer(_ step: SignInStep, _ user: UserRecord) throws -> JSONObject {
+        switch step {
+        case .refusal(let error):
+            throw error
+        case .challenge(let answer):
+            return answer
+        case .session(let session, let token, let device):
+            var tokens = try result(for: user, session, refreshToken: token)
+            if let device {
+                tokens["NewDeviceMetadata"] = [
+                    "DeviceGroupKey": .string(device.groupKey), "DeviceKey": .string(device.key),
+                ]
+            }
+            return ["AuthenticationResult": .object(tokens), "ChallengeParameters": [:]]
+        }
+    }
+
+    /// The order of Cognito's challenges: a new password, then a remembered device or the second factor, then tokens.
+    func nextStep(
+        _ user: UserRecord, _ attempt: SignInAttempt, in database: Database, now: Int64
+    ) throws -> SignInStep {
+        if user.status == .mustChangePassword {
+            if let expires = user.passwordExpires, expires <= now { throw PoolError.temporaryPasswordExpired }
+            return try newPasswordChallenge(user, attempt, in: database, now: now)
+        }
+        if !attempt.hasSecondFactor {
+            if let step = try deviceChallenge(user, attempt, in: database, now: now) { return step }
+            if let step = try secondFactorChallenge(user, attempt, in: database, now: now) { return step }
+        }
+        return try newSession(user, attempt, in: database, now: now)
+    }
+
+    /// A challenge with a session to answer it.
+    func challenge(
+        _ name: String, _ parameters: JSONObject, of user: UserRecord, _ attempt: SignInAttempt,
+        adding data: JSONObject = [:], in database: Database, now: Int64
+    ) throws -> SignInStep {
+        let token = newSessionToken()
+        var kept = attempt.data
+        for (name, value) in data { kept[name] = value }
+        try ChallengeRecord(
+            id: ChallengeRecord.id(of: token), sub: user.sub, clientID: attempt.clientID, name: name, data: kept,
+            expires: now + configuration.lifetimes.session
+        ).insert(in: database)
+        var parameters = parameters
+        parameters["USER_ID_FOR_SRP"] = .string(user.sub)
+        return .challenge([
+            "ChallengeName": .string(name), "ChallengeParameters": .object(parameters), "Session": .string(token),
+        ])
+    }
+
+    func newSessionToken() -> String { Base64URL.encode(random(600)) }
+
+    /// Tokens, and a device key where the pool tracks devices and this one hasn't got one.
+    private func newSession(
+        _ user: UserRecord, _ attempt: SignInAttempt, in database: Database, now: Int64
+    ) throws -> SignInStep {
+        var newDevice: DeviceRecord?
+        if configuration.devices != .off, attempt.deviceKey == nil {
+            let device = DeviceRecord(
+                key: "\(configuration.region)_\(uuid())", sub: user.sub, groupKey: "-\(Base64URL.encode(random(6)))",
+                isRemembered: false, createdAt: now, changedAt: now, authenticatedAt: now)
+            try device.save(in: database)
+            newDevice = device
+        }
+        let token = newRefreshToken()
+        let session = RefreshTokenRecord(
+            hash: RefreshTokenRecord.hash(of: token), originJTI: uuid(), sub: user.sub, clientID: attempt.clientID,
+            deviceKey: newDevice?.key ?? attempt.deviceKey, authTime: now,
+            expires: now + configuration.lifetimes.refreshToken)
+        try session.insert(in: database)
+        return .session(session, token: token, newDevice: newDevice)
+    }
+
+    func newRefreshToken() -> String { Base64URL.encode(random(RefreshTokenRecord.randomByteCount)) }
+
+    /// AuthenticationResult. Without rotation a refresh has no RefreshToken in it.
+    func result(for user: UserRecord, _ session: RefreshTokenRecord, refreshToken: String?) throws -> JSONObject {
+        let lifetimes = configuration.lifetimes
+        let clientID = session.clientID.isEmpty ? configuration.clients[0].id : session.clientID
+        let claims = TokenClaims(
+            issuer: issuer, clientID: clientID, user: user, originJTI: session.originJTI,
+            deviceKey: session.deviceKey, eventID: uuid(), authTime: session.authTime, now: clock())
+        var result: JSONObject = [
+            "AccessToken": .string(
+                try keys.access.sign(claims.access(jti: uuid(), lifetime: lifetimes.accessToken))),
+            "ExpiresIn": .number(JSONNumber(lifetimes.accessToken)),
+            "IdToken": .string(try keys.id.sign(claims.id(jti: uuid(), lifetime: lifetimes.idToken))),
+        ]
+        if let refreshToken { result["RefreshToken"] = .string(refreshToken) }
+        result["TokenType"] = "Bearer"
+        return result
+    }
+}

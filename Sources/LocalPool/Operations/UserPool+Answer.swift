@@ -1,0 +1,104 @@
+internal import Logging
+package import Pipeline
+internal import Store
+
+extension UserPool {
+    /// Who asks: anyone, or someone who has signed with the administrator's key.
+    package enum Caller: Sendable {
+        case anyone, administrator
+    }
+
+    typealias Operation = @Sendable (UserPool) -> @Sendable (JSONObject) async throws -> JSONObject
+
+    /// Those that anyone may call.
+    static let clientOperations: [String: Operation] = [
+        "SignUp": UserPool.signUp, "ConfirmSignUp": UserPool.confirmSignUp,
+        "ResendConfirmationCode": UserPool.resendConfirmationCode,
+        "InitiateAuth": UserPool.initiateAuth, "RespondToAuthChallenge": UserPool.respondToAuthChallenge,
+        "GetTokensFromRefreshToken": UserPool.getTokensFromRefreshToken, "RevokeToken": UserPool.revokeToken,
+        "GlobalSignOut": UserPool.globalSignOut, "GetUser": UserPool.getUser, "DeleteUser": UserPool.deleteUser,
+        "ForgotPassword": UserPool.forgotPassword, "ConfirmForgotPassword": UserPool.confirmForgotPassword,
+        "ChangePassword": UserPool.changePassword, "UpdateUserAttributes": UserPool.updateUserAttributes,
+        "DeleteUserAttributes": UserPool.deleteUserAttributes,
+        "GetUserAttributeVerificationCode": UserPool.getUserAttributeVerificationCode,
+        "VerifyUserAttribute": UserPool.verifyUserAttribute,
+        "AssociateSoftwareToken": UserPool.associateSoftwareToken,
+        "VerifySoftwareToken": UserPool.verifySoftwareToken,
+        "SetUserMFAPreference": UserPool.setUserMFAPreference,
+        "ConfirmDevice": UserPool.confirmDevice, "ForgetDevice": UserPool.forgetDevice,
+        "GetDevice": UserPool.getDevice, "ListDevices": UserPool.listDevices,
+        "UpdateDeviceStatus": UserPool.updateDeviceStatus,
+    ]
+
+    /// Those that an administrator may call, with the pool's id.
+    static let administratorOperations: [String: Operation] = [
+        "AdminInitiateAuth": UserPool.adminInitiateAuth,
+        "AdminRespondToAuthChallenge": UserPool.respondToAuthChallenge,
+        "AdminCreateUser": UserPool.adminCreateUser, "AdminGetUser": UserPool.adminGetUser,
+        "AdminConfirmSignUp": UserPool.adminConfirmSignUp, "AdminDeleteUser": UserPool.adminDeleteUser,
+        "AdminEnableUser": UserPool.adminEnableUser, "AdminDisableUser": UserPool.adminDisableUser,
+        "AdminSetUserPassword": UserPool.adminSetUserPassword,
+        "AdminResetUserPassword": UserPool.adminResetUserPassword,
+        "AdminUserGlobalSignOut": UserPool.adminUserGlobalSignOut,
+        "AdminUpdateUserAttributes": UserPool.adminUpdateUserAttributes,
+        "AdminSetUserMFAPreference": UserPool.adminSetUserMFAPreference,
+        "AdminAddUserToGroup": UserPool.adminAddUserToGroup,
+        "AdminRemoveUserFromGroup": UserPool.adminRemoveUserFromGroup,
+    ]
+
+    /// Whether the operation has to be signed.
+    package static func isForAdministrator(_ operation: String) -> Bool {
+        administratorOperations[operation] != nil
+    }
+
+    /// Carries out the operation called `operation`.
+    ///
+    /// - Throws: UnknownOperationException for an operation that isn't there, the operation's own refusal, or
+    ///   InternalErrorException with the cause in the log.
+    package func answer(
+        _ operation: String, _ request: JSONObject, by caller: Caller = .anyone
+    ) async throws(PoolError) -> JSONObject {
+        do {
+            try checkUserContext(RequestFields(object: request))
+            if let body = Self.clientOperations[operation] {
+                guard operation != "GetTokensFromRefreshToken" || configuration.hasGetTokensFromRefreshToken else {
+                    throw PoolError.unknownOperation
+                }
+                return try await body(self)(request)
+            }
+            guard let body = Self.administratorOperations[operation] else { throw PoolError.unknownOperation }
+            guard caller == .administrator else {
+                throw PoolError(type: "MissingAuthenticationTokenException", message: "Missing Authentication Token")
+            }
+            try checkPool(RequestFields(object: request))
+            return try await body(self)(request)
+        } catch let error as PoolError {
+            throw error
+        } catch {
+            // GRDB's errors hold the statement without its arguments, OpenSSL's the step: no values.
+            logger.error("an operation failed", metadata: ["operation": "\(operation)", "error": "\(error)"])
+            throw .internalError
+        }
+    }
+
+    /// What was sent to this e-mail address or telephone number: a list of `{email | phone, purpose, code, sent_at}`,
+    /// newest last.
+    package func inbox(of address: String) async throws -> JSON {
+        try await store.read { try Message.inbox(of: address, in: $0) }
+    }
+
+    private func checkPool(_ fields: RequestFields) throws(PoolError) {
+        let id = try fields.required("UserPoolId", maximum: 55)
+        guard id == configuration.poolID else {
+            throw PoolError(type: "ResourceNotFoundException", message: "User pool \(id) does not exist.")
+        }
+    }
+
+    /// UserContextData is taken where the model has it; Cognito wants a literal address in it.
+    private func checkUserContext(_ fields: RequestFields) throws(PoolError) {
+        for name in ["UserContextData", "ContextData"] {
+            guard let address = try fields.structure(name).optional("IpAddress") else { continue }
+            guard IPAddress(address) != nil else { throw .invalidParameter("Invalid IP address: \(address)") }
+        }
+    }
+}

@@ -1,0 +1,22 @@
+internal import Cryptography
+internal import GRDB
+internal import Store
+
+/// Single values that a pool keeps.
+enum PoolValue {
+    /// The key from which users who aren't there get their salts and names, always the same ones. Made at the first
+    /// start.
+    static func pretenceKey(store: Store, random: (Int) -> [UInt8]) throws -> Secret {
+        try store.writeBlocking { database in
+            let name = "pretence key"
+            let known = try String.fetchOne(
+                database, sql: "SELECT value FROM pool_values WHERE name = ?", arguments: [name])
+            if let bytes = known.flatMap({ Hexadecimal.decode($0) }) { return Secret(bytes) }
+            let made = random(32)
+            try database.execute(
+                sql: "INSERT INTO pool_values (name, value) VALUES (?, ?)",
+                arguments: [name, Hexadecimal.encode(made)])
+            return Secret(made)
+        }
+    }
+}

@@ -1,0 +1,76 @@
+internal import Pipeline
+
+/// What tests do with a pool: move its clock, rotate its keys, order trouble, look at what was asked. Only for clients
+/// on this machine, and with a content type that a page in a browser can't send unasked.
+struct LocalPoolControl: Sendable {
+    let pool: UserPool
+    let rehearsal: Rehearsal
+
+    /// Nil if there is nothing at this path.
+    func answer(_ request: LocalPoolRequest) async -> LocalPoolResponse? {
+        do throws(PoolError) {
+            guard request.isFromLoopback else { return nil }
+            switch (request.method, request.path) {
+            case ("GET", "/_local/clock"): return clock
+            case ("POST", "/_local/clock"):
+                return try advanceClock(try body(request))
+            case ("POST", "/_local/keys/rotate"):
+                return try await rotateKeys(try body(request))
+            case ("GET", "/_local/faults"):
+                return faults
+            case ("POST", "/_local/faults"):
+                return try addFaults(try body(request))
+            case ("DELETE", "/_local/faults"):
+                rehearsal.faults = []
+                return faults
+            case ("GET", "/_local/calls"):
+                return .json(rehearsal.calls)
+            case ("DELETE", "/_local/calls"):
+                rehearsal.forgetCalls()
+                return .json(rehearsal.calls)
+            default: return nil
+            }
+        } catch {
+            return LocalPoolResponse.refusal(error, requestID: pool.uuid())
+        }
+    }
+
+    private var clock: LocalPoolResponse { .json(["now": .number(JSONNumber(pool.clock()))]) }
+
+    private var faults: LocalPoolResponse { .json(.array(rehearsal.faults.map(\.json))) }
+
+    /// `{"advance": <seconds>}`.
+    private func advanceClock(_ body: JSON) throws(PoolError) -> LocalPoolResponse {
+        guard let seconds = body["advance"]?.integerValue, (0...3_153_600_000).contains(seconds) else {
+            throw .invalidParameter("The body is {\"advance\": <seconds>}.")
+        }
+        pool.clock.advance(by: seconds)
+        return clock
+    }
+
+    /// `{"keep_old": <bool>}`: whether the old keys stay in the key set, which they do if it isn't given.
+    private func rotateKeys(_ body: JSON) async throws(PoolError) -> LocalPoolResponse {
+        do {
+            return .json(.object(try await pool.rotateKeys(keepingOld: body["keep_old"]?.boolValue ?? true)))
+        } catch {
+            throw .internalError
+        }
+    }
+
+    /// A list of faults, which come after those that are there.
+    private func addFaults(_ body: JSON) throws(PoolError) -> LocalPoolResponse {
+        guard let list = body.arrayValue else { throw .invalidParameter("The body is a list of faults.") }
+        var new: [Rehearsal.Fault] = []
+        for element in list { new.append(try Rehearsal.Fault(element)) }
+        rehearsal.add(new)
+        return faults
+    }
+
+    private func body(_ request: LocalPoolRequest) throws(PoolError) -> JSON {
+        guard request.header("content-type")?.hasPrefix("application/json") == true else {
+            throw .invalidParameter("The content type is application/json.")
+        }
+        guard let body = try? JSON.parse(request.body) else { throw .serialization }
+        return body
+    }
+}

@@ -1,0 +1,36 @@
+internal import Pipeline
+internal import Store
+internal import Synchronization
+
+/// The pool's keys, which a rotation replaces while the pool serves.
+final class KeyRing: Sendable {
+    private let current: Mutex<PoolKeys>
+
+    init(_ keys: PoolKeys) {
+        current = Mutex(keys)
+    }
+
+    private var keys: PoolKeys { current.withLock { $0 } }
+
+    var access: SigningKey { keys.access }
+    var id: SigningKey { keys.id }
+    var keySet: JSONObject { keys.keySet }
+
+    /// Those whose access tokens the pool still takes.
+    var verifying: [SigningKey] {
+        let keys = keys
+        return [keys.access] + keys.retired
+    }
+
+    /// Signs with new keys from now on.
+    ///
+    /// - Parameter keepingOld: Whether the old ones stay in the key set and their tokens good.
+    func rotate(to new: PoolKeys, keepingOld: Bool, store: Store) async throws {
+        let old = keys
+        var next = new
+        next.retired = keepingOld ? [old.access, old.id] + old.retired : []
+        let stored = next
+        try await store.write { try stored.save(in: $0) }
+        current.withLock { $0 = stored }
+    }
+}
