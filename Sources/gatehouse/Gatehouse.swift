@@ -4,5 +4,7 @@ import ArgumentParser
 struct Gatehouse: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         abstract: "An authenticating reverse proxy for mobile APIs behind Amazon Cognito and Sign in with Apple.",
-        subcommands: [ServeCommand.self, CheckCommand.self, LocalPoolCommand.self])
+        subcommands: [
+            ServeCommand.self, CheckCommand.self, TokenCommand.self, JWSCommand.self, LocalPoolCommand.self,
+        ])
 }
