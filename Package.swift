@@ -85,8 +85,8 @@ let package = Package(
         .target(
             name: "Gateway",
             dependencies: [
-                "HTTP1", "Listener", "Pipeline", "SignIn", "Upstream", "Settings", "Telemetry", "Cryptography",
-                httpTypes, nioHTTPTypes, logging, lifecycle, nio("NIOCore"), nio("NIOPosix"),
+                "HTTP1", "Listener", "Pipeline", "SignIn", "Store", "Upstream", "Settings", "Telemetry", "Cryptography",
+                grdb, httpTypes, nioHTTPTypes, logging, lifecycle, nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: safe),
         .executableTarget(
@@ -123,7 +123,8 @@ let package = Package(
         .testTarget(
             name: "GatewayTests",
             dependencies: [
-                "Gateway", "Pipeline", "SignIn", "Settings", "Upstream", "Cryptography", httpTypes, logging,
+                "Gateway", "Pipeline", "SignIn", "Settings", "Store", "Upstream", "Cryptography", grdb, httpTypes,
+                logging,
             ],
             swiftSettings: strict),
         .testTarget(

@@ -20,6 +20,8 @@ static inline int gatehouse_public_key_selection(void) { return EVP_PKEY_PUBLIC_
 
 static inline long gatehouse_bio_contents(BIO *bio, char **contents) { return BIO_get_mem_data(bio, contents); }
 
+static inline void gatehouse_free(void *memory) { OPENSSL_free(memory); }
+
 /* The builder keeps the pointers to the names, which only C's string literals live long enough for. */
 static inline int gatehouse_push_rsa_public(OSSL_PARAM_BLD *builder, const BIGNUM *n, const BIGNUM *e) {
     return OSSL_PARAM_BLD_push_BN(builder, OSSL_PKEY_PARAM_RSA_N, n)

@@ -1,5 +1,3 @@
-internal import Cryptography
-internal import FoundationEssentials
 internal import Settings
 internal import SignIn
 
@@ -8,23 +6,11 @@ enum SealingKeys {
     static func ring(_ configured: [SealingKeySettings], stateDirectory: String) throws -> SealingKeyRing {
         var keys: [SealingKey] = []
         for key in configured { keys.append(try SealingKey(id: key.id, key.key)) }
-        guard let first = keys.first else {
-            return SealingKeyRing(sealing: try SealingKey(try kept(in: stateDirectory)))
+        if keys.isEmpty {
+            let kept = try KeyRingFile(.sealing, stateDirectory: stateDirectory).readOrMake(now: WallClock.seconds())
+            // The current one comes first: keys that are not published have no next.
+            keys = try kept.keys.map { try $0.sealingKey() }
         }
-        return SealingKeyRing(sealing: first, opening: Array(keys.dropFirst()))
-    }
-
-    /// Reads the key of an earlier start, or makes one that only the owner can read.
-    private static func kept(in directory: String) throws -> Secret {
-        let path = directory + "/sealing.key"
-        if let bytes = FileManager.default.contents(atPath: path) { return Secret([UInt8](bytes)) }
-        try FileManager.default.createDirectory(
-            atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        let key = SecureRandom.bytes(AESGCMKey.keyByteCount)
-        guard
-            FileManager.default.createFile(
-                atPath: path, contents: Data(key), attributes: [.posixPermissions: 0o600])
-        else { throw WiringFault(description: "\(path): cannot be written") }
-        return Secret(key)
+        return SealingKeyRing(sealing: keys[0], opening: Array(keys.dropFirst()))
     }
 }

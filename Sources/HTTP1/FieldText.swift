@@ -33,6 +33,11 @@ package enum FieldText {
         return text.withUTF8 { unsafe Grammar.isToken(UnsafeRawBufferPointer($0)) }
     }
 
+    /// Whether `text` is `literal`, which is in lower case, whatever the case.
+    package static func isSame(_ text: String, ignoringCase literal: String) -> Bool {
+        text.utf8.lazy.map(Grammar.lowercased).elementsEqual(literal.utf8)
+    }
+
     /// The number that a Content-Length says: digits only, up to 2^53 (RFC 9110 §8.6).
     package static func contentLength(_ text: String) -> Int? {
         var text = text

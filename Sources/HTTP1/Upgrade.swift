@@ -3,10 +3,18 @@ package import HTTPTypes
 extension HTTPFields {
     /// Whether a list field (RFC 9110 §5.6.1) has this element, whatever the case.
     package func lists(_ element: String, in name: HTTPField.Name) -> Bool {
-        self[values: name].contains { value in
-            value.split(separator: ",").contains { part in
-                part.lowercased().filter { $0 != " " && $0 != "\t" } == element
-            }
+        self[values: name].contains { $0.lists(element) }
+    }
+}
+
+extension String {
+    /// Whether the text, a list of names, has this one, which is in lower case.
+    ///
+    /// By bytes: comparing characters takes time that grows with the square of the marks of one.
+    package func lists(_ element: String) -> Bool {
+        utf8.split(separator: UInt8(ascii: ",")).contains { part in
+            part.lazy.filter { $0 != Grammar.space && $0 != Grammar.tab }.map(Grammar.lowercased)
+                .elementsEqual(element.utf8)
         }
     }
 }

@@ -17,13 +17,21 @@ package final class Store: Sendable {
         }
     }
 
+    /// What a write that has returned outlasts.
+    package enum Durability: Sendable {
+        /// The end of the process.
+        case process
+        /// The loss of power as well: the system has written it to the disk.
+        case powerLoss
+    }
+
     private let database: any DatabaseWriter
 
     /// Opens the database at `path`, making it and its directory where they are missing, readable to their owner only:
     /// what is stored includes keys and password hashes.
     ///
     /// - Throws: the file system's or SQLite's error.
-    package init(path: String, migrations: [Migration]) throws {
+    package init(path: String, migrations: [Migration], outlasts durability: Durability = .process) throws {
         var configuration = Configuration()
         configuration.foreignKeysEnabled = true
         configuration.busyMode = .timeout(5)
@@ -32,6 +40,10 @@ package final class Store: Sendable {
         } else {
             try Self.makeFile(at: path)
             database = try DatabasePool(path: path, configuration: configuration)
+            if durability == .powerLoss {
+                // In WAL mode only this waits for the disk at each commit (SQLite, PRAGMA synchronous).
+                try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
+            }
         }
         try migrate(migrations)
     }
@@ -49,6 +61,15 @@ package final class Store: Sendable {
     /// As ``write(_:)-async`` for the time before there are tasks. Blocks the calling thread.
     package func writeBlocking<Value>(_ body: (Database) throws -> Value) throws -> Value {
         try database.write(body)
+    }
+
+    /// Another number each time when any other process has changed the database. Numbers of two stores mean nothing to
+    /// each other.
+    package func foreignChanges() async throws -> Int64 {
+        // On the one connection that writes, whose own commits do not change it (SQLite, PRAGMA data_version).
+        try await database.writeWithoutTransaction { database in
+            try Int64.fetchOne(database, sql: "PRAGMA data_version") ?? 0
+        }
     }
 
     private func migrate(_ migrations: [Migration]) throws {

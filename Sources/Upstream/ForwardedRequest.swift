@@ -63,7 +63,8 @@ package struct ForwardedRequest {
         for field in permit.request.headerFields {
             if permit.passes(field) {
                 head.writeFieldLine(field)
-            } else if field.name == .te, webSocketKey == nil, field.value.namesTrailers {
+                // RFC 9110 §10.1.4: it has no parameters.
+            } else if field.name == .te, webSocketKey == nil, field.value.lists("trailers") {
                 takesTrailers = true
             }
         }
@@ -94,12 +95,5 @@ package struct ForwardedRequest {
 
     private static func expectsContent(_ method: HTTPRequest.Method) -> Bool {
         method == .post || method == .put || method == .patch
-    }
-}
-
-extension String {
-    /// Whether `trailers` is among the members of a TE field (RFC 9110 §10.1.4). It has no parameters.
-    fileprivate var namesTrailers: Bool {
-        split(separator: ",").contains { $0.filter { $0 != " " && $0 != "\t" }.lowercased() == "trailers" }
     }
 }

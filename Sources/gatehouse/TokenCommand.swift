@@ -26,7 +26,7 @@ struct VerifyTokenCommand: AsyncParsableCommand {
 
             Key sets are the files that the configuration names, those that a gateway keeps in state_directory, or else
             fetched. Without --route any issuer and kind of token is accepted and nothing further required; with it the
-            route's rules hold, but for {sub} in its path.
+            route's rules hold, but for {sub} in its path. What has been revoked is not asked for.
 
             Examples:
               gatehouse token verify --config gatehouse.yaml < token.jwt

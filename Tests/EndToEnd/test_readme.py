@@ -1,24 +1,15 @@
-"""What the README shows is true: its configuration is good, and its backend code reads the identity."""
-
-import re
-from pathlib import Path
+"""What the README shows is true: its configuration is good, and its backend code reads the identity. The code that
+verifies assertions is tested in test_assertion.py."""
 
 import pytest
 from fastapi.testclient import TestClient
+from harness.assertions import readme_blocks
 from harness.gateway import check
-
-README = (Path(__file__).parents[2] / "README.md").read_text()
-
-
-def block(language: str) -> str:
-    found = re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
-    assert len(found) == 1, f"{len(found)} {language} blocks"
-    return found[0]
 
 
 def test_the_configuration_is_good(tmp_path):
     path = tmp_path / "gatehouse.yaml"
-    path.write_text(block("yaml"))
+    path.write_text(readme_blocks("yaml")[0])
     result = check(path, {"COGNITO_CLIENT_SECRET": "not-a-real-secret"})
     assert result.returncode == 0, result.stdout + result.stderr
 
@@ -29,7 +20,7 @@ def test_the_configuration_is_good(tmp_path):
 )
 def test_the_backend_code_reads_the_identity(headers, status, subject):
     names: dict = {}
-    exec(compile(block("python"), "README.md", "exec"), names)
+    exec(compile(readme_blocks("python")[0], "README.md", "exec"), names)
     answer = TestClient(names["app"]).get("/api/v1/orders", headers=headers)
     assert answer.status_code == status
     if subject:

@@ -9,7 +9,7 @@ from harness.gateway import ADA, POOL_CLIENT_SECRET
 from harness.keys import flip_signature
 
 
-def test_no_secret_is_in_any_log(gateway, pool, account, issuer, ledger, run_directory):
+def test_row_89_no_secret_is_in_any_log(gateway, pool, account, issuer, ledger, run_directory):
     # The run's other tests have left their secrets in the ledger; these make it a test on its own.
     tokens = account.login(*ADA).json()
     refreshed = account.refresh(tokens["refresh_token"]).json()
@@ -41,7 +41,7 @@ def test_no_secret_is_in_any_log(gateway, pool, account, issuer, ledger, run_dir
             assert secret not in text, f"{log} holds a secret that begins with {secret[:4]!r}"
 
 
-def test_no_secret_is_in_the_metrics_or_the_pools_log(gateway, pool, account, ledger):
+def test_row_89_no_secret_is_in_the_metrics_or_the_pools_log(gateway, pool, account, ledger):
     account.login(*ADA)
     _, metrics = gateway.admin("/metrics")
     for text in (metrics, pool.log()):

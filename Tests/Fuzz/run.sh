@@ -13,35 +13,45 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-20}
 targets=("${@:2}")
-[ ${#targets[@]} -gt 0 ] || targets=(RequestHead Response RequestPath WebSocketFrame)
+[ ${#targets[@]} -gt 0 ] || targets=(RequestHead Response RequestPath WebSocketFrame JSON KeySet Token)
 built=.build/release
 work=.build/fuzz
 mkdir -p "$work"
 
+# What SwiftPM calls the package where it compiles with package access: its directory.
+package=$(basename "$PWD" | tr '[:upper:]' '[:lower:]' | tr -c '[:alnum:]\n' _)
+
 rm -f "$work/dependencies.a"
-{ find "$built"/{NIO*,_NIO*,CNIO*,Atomics,_AtomicsShims,HTTPTypes,DequeModule,*Collections*,ContainersPreview,BasicContainers}.build \
+{ find "$built"/{NIO*,_NIO*,CNIO*,Atomics,_AtomicsShims,HTTPTypes,DequeModule,*Collections*,ContainersPreview,BasicContainers,Cryptography}.build \
     -name '*.o' -print0 2>/dev/null || true; } | xargs -0 ar rcs "$work/dependencies.a"
 modulemaps=()
 for map in .build/checkouts/swift-nio/Sources/CNIO*/include/module.modulemap \
-    .build/checkouts/swift-atomics/Sources/_AtomicsShims/include/module.modulemap "$built"/CNIO*.build/module.modulemap \
+    Sources/COpenSSL/module.modulemap .build/checkouts/swift-atomics/Sources/_AtomicsShims/include/module.modulemap "$built"/CNIO*.build/module.modulemap \
     "$built"/_AtomicsShims.build/module.modulemap; do
     [ -f "$map" ] && modulemaps+=(-Xcc "-fmodule-map-file=$map")
 done
 
 build() {
-    local target=$1 sources
+    local target=$1 sources json=(Sources/Pipeline/JSON/*.swift Sources/Pipeline/Route/ByteSpans.swift)
     case $target in
     RequestPath)
         sources=(Sources/Pipeline/Route/{OtherReadings,PathBytes,PathDecoding,PathFault,PathScan,RequestPath}.swift
             Sources/Pipeline/Respond/GatewayError.swift)
         ;;
+    JSON) sources=("${json[@]}") ;;
+    KeySet) sources=("${json[@]}" Sources/Pipeline/Verify/*.swift) ;;
+    Token)
+        sources=("${json[@]}" Sources/Pipeline/Verify/*.swift Tests/PipelineTests/AlgorithmTokens.swift
+            Sources/Pipeline/Identity/{HeaderNames,Identity,IdentityClaim,IdentityLines}.swift
+            Sources/Pipeline/Policy/ClaimPath.swift)
+        ;;
     WebSocketFrame) sources=(Sources/Pipeline/WebSocket/WebSocketFrameTracker.swift) ;;
     *) sources=(Sources/HTTP1/*.swift) ;;
     esac
-    swiftc -static-stdlib -sanitize=fuzzer,address -parse-as-library -O -g -swift-version 6 -package-name gatehouse \
+    swiftc -static-stdlib -sanitize=fuzzer,address -parse-as-library -O -g -swift-version 6 -package-name "$package" \
         -module-name "${target}Fuzz" -enable-upcoming-feature InternalImportsByDefault \
         -I "$built/Modules" "${modulemaps[@]}" \
-        "${sources[@]}" "Tests/Fuzz/${target}Target.swift" "$work/dependencies.a" -o "$work/$target"
+        "${sources[@]}" "Tests/Fuzz/${target}Target.swift" "$work/dependencies.a" -lcrypto -o "$work/$target"
 }
 
 for target in "${targets[@]}"; do
@@ -52,10 +62,11 @@ for target in "${targets[@]}"; do
 done
 
 # What a process takes, and one input, is bounded so that a finding is a finding and not the machine's trouble.
+declare -A longest=([KeySet]=2048 [Token]=1024)
 fuzz() {
     local target=$1
     mkdir -p "$work/corpus-$target"
-    "$work/$target" -max_total_time="$seconds" -max_len=600 -timeout=30 -rss_limit_mb=2048 \
+    "$work/$target" -max_total_time="$seconds" -max_len="${longest[$target]:-600}" -timeout=30 -rss_limit_mb=2048 \
         -dict=Tests/Fuzz/dictionary -artifact_prefix="$work/failed-$target-" -verbosity=1 -print_final_stats=1 \
         "$work/corpus-$target" "Tests/Fuzz/seeds/$target" >"$work/$target.log" 2>&1
 }

@@ -29,9 +29,8 @@ struct StartTests {
     func keptKey() async throws {
         try await KeySetServiceTests.withDirectory { path in
             let first = try SealingKeys.ring([], stateDirectory: path)
-            #expect(try Self.permissions(path + "/sealing.key") == 0o600)
+            #expect(try Self.permissions(path + "/sealing-keys.json") == 0o600)
             #expect(try Self.permissions(path) == 0o700)
-            #expect(FileManager.default.contents(atPath: path + "/sealing.key")?.count == 32)
             let second = try SealingKeys.ring([], stateDirectory: path)
             #expect(try Self.fits(first, second))
             #expect(try Self.fits(second, first))
@@ -63,7 +62,10 @@ struct StartTests {
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
             for count in [0, 31, 33] {
                 let bytes = Data(repeating: 1, count: count)
-                #expect(FileManager.default.createFile(atPath: path + "/sealing.key", contents: bytes))
+                let attributes: [FileAttributeKey: Any] = [.posixPermissions: 0o600]
+                #expect(
+                    FileManager.default.createFile(
+                        atPath: path + "/sealing.key", contents: bytes, attributes: attributes))
                 #expect(throws: SealingKeyFault.length) { try SealingKeys.ring([], stateDirectory: path) }
                 #expect(FileManager.default.contents(atPath: path + "/sealing.key") == bytes)
             }

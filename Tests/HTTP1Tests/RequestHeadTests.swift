@@ -58,6 +58,8 @@ struct Refused: CustomTestStringConvertible, Sendable {
             ("GET / HTTP/1.1", "Connection: Upgrades\r\nUpgrade: websocket", false),
             ("GET / HTTP/1.1", "Connection: Upgrade\r\nUpgrade: h2c", false),
             ("GET / HTTP/1.1", "Connection: Upgrade\r\nUpgrade: websocket/13", false),
+            ("GET / HTTP/1.1", "Connection: Upgrade\r\nUpgrade: websoc\u{212a}et", false),
+            ("GET / HTTP/1.1", "Connection: Upgrade\r\nUpgrade: h2c,\u{301} ,WebSocket", true),
         ])
     func upgrade(line: String, fields: String, isNoted: Bool) throws {
         let head = try #require(try parse("\(line)\r\nHost: h:1\r\n\(fields)\r\n\r\n"))

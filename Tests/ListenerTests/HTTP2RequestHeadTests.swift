@@ -95,6 +95,10 @@ struct HTTP2RequestHeadTests {
             (standard + [(":path", "/b")], .malformedField),
             (standard + [("x-a", "1"), (":path", "/b")], .malformedField),
             (standard + [(":status", "200")], .malformedField),
+            (standard + [(":authority-of-another", "1")], .malformedField),
+            (standard(without: ":scheme", with: "HTTP"), .malformedRequestLine),
+            (standard + [("host", "api.test ")], .malformedField), (standard + [("host", "a@api.test")], .malformedHost),
+            (standard + [("te", "trailers, gzip")], .malformedField),
             (standard + [(":protocol", "websocket")], .malformedRequestLine),
             (connect + [(":protocol", "websocket"), (":protocol", "websocket")], .malformedField),
             (connect + [(":protocol", "websocket"), ("content-length", "0")], .malformedContentLength),
@@ -121,6 +125,22 @@ struct HTTP2RequestHeadTests {
         ] as [([(String, String)], HTTP1Fault)])
     func refuses(headers: [(String, String)], fault: HTTP1Fault) {
         #expect(throws: fault) { try Self.read(headers) }
+    }
+
+    @Test(
+        "Trailers are fields, as a head's are",
+        arguments: [
+            ([("x-a", "1"), ("expires", "")], true), ([(":path", "/")], false), ([(":status", "200")], false),
+            ([("X-A", "1")], false), ([("x a", "1")], false), ([("x-a", "1\r\nx: y")], false), ([("", "1")], false),
+        ] as [([(String, String)], Bool)])
+    func trailers(fields: [(String, String)], isAccepted: Bool) {
+        let reader = HTTP2RequestHeadReader(limits: HeadLimits(), scheme: "https")
+        let check = { () throws(HTTP1Fault) in try reader.checkTrailers(HPACKHeaders(fields)) }
+        if isAccepted {
+            #expect(throws: Never.self) { try check() }
+        } else {
+            #expect(throws: HTTP1Fault.malformedField) { try check() }
+        }
     }
 
     @Test("Its size is counted as HTTP/1.1 would")

@@ -216,6 +216,17 @@ struct GateTests {
         #expect(fixture.cache.hitCount == 8)
     }
 
+    @Test("A token has one place in the cache, however the scheme before it is spelt")
+    func oneEntry() throws {
+        let token = try fixture.tokens.token()
+        for scheme in ["Bearer ", "bearer ", "BEARER ", "bEARER ", "Bearer   ", "bearer  "] {
+            #expect(
+                try fixture.outcome("/required", [("Authorization", scheme + token)])
+                    == Self.forwarded("required", target: "/required", subject: Self.subject))
+        }
+        #expect(fixture.cache.count == 1 && fixture.cache.missCount == 1 && fixture.cache.hitCount == 5)
+    }
+
     @Test("A cached token ends with its time and with its key")
     func cacheEnds() throws {
         let fields = try Credential.valid.fields(fixture.tokens)

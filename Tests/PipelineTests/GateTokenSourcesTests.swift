@@ -113,6 +113,11 @@ struct GateTokenSourcesTests {
             Case([("Cookie", "session=x")], .refused(401, "malformed-token")),
             Case([("Cookie", "session=TOKEN; session=TOKEN")], .refused(400, "repeated-token")),
             Case([("Cookie", "session=TOKEN"), ("Cookie", "session=")], .refused(400, "repeated-token")),
+            // To Swift's characters U+037E is a semicolon, and what a combining mark follows is no `=` or `;`.
+            Case([("Cookie", "a=\u{37e}session=TOKEN")], .refused(401, "token-missing")),
+            Case([("Cookie", "a=\u{37e}session=x; session=TOKEN")], passed("cookie: a=\u{37e}session=x")),
+            Case([("Cookie", "session=TOKEN; session=\u{338}x")], .refused(400, "repeated-token")),
+            Case([("Cookie", "a=1;\u{338}b=2; session=TOKEN")], passed("cookie: a=1; \u{338}b=2")),
             // What the client says itself goes first.
             Case([("Authorization", "Bearer TOKEN"), ("Cookie", "session=x; a=1")], passed("cookie: a=1")),
             Case([("Authorization", "Bearer x"), ("Cookie", "session=TOKEN")], .refused(401, "malformed-token")),
@@ -217,6 +222,10 @@ struct GateTokenSourcesTests {
             Case([("Sec-WebSocket-Protocol", "Bearer, TOKEN")], .refused(401, "token-missing")),
             Case([("Sec-WebSocket-Protocol", "TOKEN, bearer")], .refused(401, "token-missing")),
             Case([("Sec-WebSocket-Protocol", "bearer, x")], .refused(401, "malformed-token")),
+            Case([("Sec-WebSocket-Protocol", "bearer,\u{301}x")], .refused(401, "malformed-token")),
+            Case(
+                [("Sec-WebSocket-Protocol", "a, bearer, TOKEN, b, bearer")],
+                passed("sec-websocket-protocol: a, b", accepted: "bearer")),
             Case([("Sec-WebSocket-Protocol", "bearer, TOKEN, bearer, TOKEN")], .refused(400, "repeated-token")),
             Case(
                 [("Sec-WebSocket-Protocol", "bearer, TOKEN"), ("Authorization", "Bearer TOKEN")],

@@ -89,6 +89,13 @@ struct IdentityInboundFieldsTests {
         #expect(names == ["accept"])
     }
 
+    @Test("A list is told apart by its bytes")
+    func listedBytes() throws {
+        var fields: HTTPFields = [.connection: "X-Hop,\u{301}x, X-Other\u{301}, \u{212a}-Third"]
+        for name in ["X-Hop", "X-Other", "K-Third"] { fields.append(try Self.field("\(name): 1")) }
+        #expect(InboundFields().connectionOptions(of: fields) == ["x-hop"])
+    }
+
     @Test("A list without end is not searched but taken to list everything that can be listed", arguments: [1, 65])
     func endlessList(fieldCount: Int) throws {
         var fields: HTTPFields = [.accept: "a", .authorization: "Bearer t"]

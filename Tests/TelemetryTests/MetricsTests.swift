@@ -192,6 +192,22 @@ struct MetricsTests {
         #expect(samples.contains("gatehouse_config_last_success_timestamp_seconds 1780000000"))
     }
 
+    @Test("Revocations and the age of the assertions' key are told where there are such")
+    func keysAndRevocations() {
+        let none = samples(MetricsRegistry(labels: Self.labels) { MetricsReadings() })
+        #expect(!none.contains { $0.contains("revocation") || $0.contains("assertion") })
+        let some = samples(
+            MetricsRegistry(labels: Self.labels) {
+                MetricsReadings(revocations: .init(held: 3, failures: 1), assertionKeyAge: 60)
+            })
+        for expected in [
+            "gatehouse_revocations 3", "gatehouse_revocation_failures_total 1",
+            "gatehouse_assertion_key_age_seconds 60.0",
+        ] {
+            #expect(some.contains(Substring(expected)), "\(expected)")
+        }
+    }
+
     /// The format's rules: each sample belongs to the metric whose HELP and TYPE came last, none is given twice, and
     /// the text ends with a newline.
     @Test("The text keeps the format's rules")

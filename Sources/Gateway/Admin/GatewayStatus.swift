@@ -6,6 +6,8 @@ internal import Upstream
 final class GatewayStatus: Sendable {
     private struct State {
         var keyServices: [KeySetService] = []
+        var assertionKeys: AssertionKeyService?
+        var revocations: RevocationService?
         var upstreams: [ServedUpstream] = []
         var checks: [ServerCheck] = []
         var accessLog: AccessLog?
@@ -24,6 +26,8 @@ final class GatewayStatus: Sendable {
     func follow(_ generation: Generation) {
         state.withLock {
             $0.keyServices = generation.plan.keyServices
+            $0.assertionKeys = generation.plan.assertionKeys
+            $0.revocations = generation.plan.revocations
             $0.accessLog = generation.accessLog
             $0.upstreams = generation.plan.upstreams
             $0.checks = generation.checks
@@ -57,7 +61,10 @@ final class GatewayStatus: Sendable {
     var readings: MetricsReadings {
         let state = state.withLock { $0 }
         return MetricsReadings(
-            keySets: state.keyServices.map(GatewayMetrics.reading), reloads: state.reloads,
-            accessLogDropped: state.accessLog?.dropped ?? 0, isReady: Self.readiness(state).isReady)
+            keySets: state.keyServices.map(GatewayMetrics.reading),
+            revocations: state.revocations.map { .init(held: $0.status.count, failures: $0.status.failures) },
+            assertionKeyAge: state.assertionKeys?.signingSince.map { Double(WallClock.seconds() - $0) },
+            reloads: state.reloads, accessLogDropped: state.accessLog?.dropped ?? 0,
+            isReady: Self.readiness(state).isReady)
     }
 }

@@ -1,8 +1,12 @@
-/// What goes on beside requests: key sets are kept fresh, and servers are asked how they are.
+internal import Settings
+
+/// What goes on beside requests: key sets are kept fresh, keys are rotated, and servers are asked how they are.
 struct BackgroundWork {
     private var policies: [ObjectIdentifier: KeySetService.Policy] = [:]
     private var keySets: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var checks: [ObjectIdentifier: Task<Void, Never>] = [:]
+    private var assertionKeys: [ObjectIdentifier: Task<Void, Never>] = [:]
+    private var revocations: [ObjectIdentifier: Task<Void, Never>] = [:]
     /// Ends when all that was cancelled has ended.
     private var ending: Task<Void, Never>?
 
@@ -23,10 +27,24 @@ struct BackgroundWork {
                 await service.run()
             }
         }
+        follow(generation.plan.assertionKeys, Wiring.rotationSchedule(generation.settings))
+        if let service = generation.plan.revocations {
+            let limit = generation.settings.limits.revocations
+            if revocations.isEmpty { revocations[ObjectIdentifier(service)] = Task { await service.run() } }
+            Task { await service.adopt(maximumCount: limit) }
+        }
         cancel(\.checks) { id in !generation.checks.contains { ObjectIdentifier($0) == id } }
         for check in generation.checks where checks[ObjectIdentifier(check)] == nil {
             checks[ObjectIdentifier(check)] = Task { await check.run() }
         }
+    }
+
+    private mutating func follow(_ keys: AssertionKeyService?, _ schedule: RotationSchedule?) {
+        let wanted = keys.map { ObjectIdentifier($0) }
+        cancel(\.assertionKeys) { $0 != wanted }
+        guard let keys, let schedule else { return }
+        keys.adopt(schedule)
+        if assertionKeys.isEmpty { assertionKeys[ObjectIdentifier(keys)] = Task { await keys.run() } }
     }
 
     private mutating func cancel(
@@ -48,6 +66,8 @@ struct BackgroundWork {
     /// - Returns: what ends when nothing is left that goes on.
     mutating func stop() -> Task<Void, Never>? {
         cancel(\.keySets)
+        cancel(\.assertionKeys)
+        cancel(\.revocations)
         cancel(\.checks)
         return ending
     }

@@ -4,6 +4,7 @@ internal import Logging
 internal import NIOCore
 internal import Pipeline
 internal import Settings
+internal import Store
 internal import Telemetry
 internal import Upstream
 
@@ -49,7 +50,7 @@ struct GenerationMaker: Sendable {
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
             timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
-            operations: Wiring.operations(settings),
+            endpoints: Wiring.endpoints(settings),
             accounts: try Wiring.accounts(
                 settings,
                 fetcher: try await fetcher(plain: settings.signIn.cognito?.endpoint.isPlain == true),
@@ -57,8 +58,10 @@ struct GenerationMaker: Sendable {
             keyServices: try await keyServices(settings, issuers, after: previous),
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
+            assertionKeys: try assertionKeys(settings, after: previous),
+            revocations: try await revocations(settings, after: previous),
             accessLog: settings.logging.accessLog ? accessLog : nil,
-            tokenRules: TokenRules(settings, issuers: issuers, requirements: gate.requirements),
+            tokenRules: TokenRules(settings, issuers: issuers, gate: gate),
             requestLimit: settings.limits.requests,
             requestsInFlight: previous?.plan.requestsInFlight ?? RequestsInFlight())
         let labels = GatewayMetrics.labels(routes: gate.routes.routes.map(\.name), upstreams: upstreams)
@@ -112,6 +115,44 @@ struct GenerationMaker: Sendable {
             }
         }
         return checks
+    }
+
+    // MARK: Keys of the gateway's own
+
+    /// The service from before has read its file again by then: a rotation by command is followed at once.
+    private func assertionKeys(
+        _ settings: GatewaySettings, after previous: Generation?
+    ) throws -> AssertionKeyService? {
+        guard let schedule = Wiring.rotationSchedule(settings) else { return nil }
+        let service =
+            previous?.plan.assertionKeys
+            ?? AssertionKeyService(
+                file: KeyRingFile(.assertion, stateDirectory: settings.stateDirectory), schedule: schedule,
+                logger: logger, now: { WallClock.seconds() },
+                publish: { [directory] in directory.refreshAssertionKeys() })
+        try service.follow()
+        return service
+    }
+
+    // MARK: Revocations
+
+    /// Has read all that is kept, so that no revoked token is let in after a restart.
+    private func revocations(
+        _ settings: GatewaySettings, after previous: Generation?
+    ) async throws -> RevocationService? {
+        if previous?.plan.revocations == nil, settings.issuers.isEmpty { return nil }
+        let service =
+            try previous?.plan.revocations
+            ?? RevocationService(
+                records: StoredRevocations(GatewayStore.open(in: settings.stateDirectory)),
+                maximumCount: settings.limits.revocations, logger: logger, now: { WallClock.seconds() },
+                publish: { [directory] in await directory.refreshRevocations() })
+        do {
+            try await service.follow()
+        } catch {
+            throw WiringFault(description: "revocations cannot be read: \(error)")
+        }
+        return service
     }
 
     // MARK: Issuers

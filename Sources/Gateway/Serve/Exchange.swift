@@ -56,14 +56,17 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         let context = RequestContext(
             peer: request.peer, scheme: request.head.scheme ?? "http", requestID: log.requestID,
             trace: service.trace(of: request.head), now: log.startedAt / 1000, keysWereLookedUp: keysWereLookedUp,
-            hasBody: request.body != .none)
+            hasBody: request.body != .none, assertionKey: service.assertionKeys?.signing)
         let decision = service.decide(request.head, context)
         switch consume decision {
         case .forward(let permit):
             forward(permit)
         case .endpoint(let number, let routeIndex, let token):
             log.routeIndex = routeIndex
-            collect(service.plan.operations[number], token)
+            switch service.plan.endpoints[number] {
+            case .account(let operation): collect(operation, token)
+            case .assertionKeySet: answerKeySet()
+            }
         case .preflight(let fields, let routeIndex):
             log.routeIndex = routeIndex
             answerPreflight(fields)
@@ -245,6 +248,14 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         head.headerFields[.contentLength] = nil
         let (whole, body) = Refusal.answer(head, answer.body, requestID: log.requestID)
         self.answer(whole, body)
+    }
+
+    private func answerKeySet() {
+        guard let keys = service.assertionKeys else {
+            return refuse(Refusal(.internalFailure, reason: "endpoint-without-service"))
+        }
+        let (head, body) = keys.answer(requestID: log.requestID)
+        answer(head, body)
     }
 
     // MARK: Answering

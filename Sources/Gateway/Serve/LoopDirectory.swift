@@ -31,6 +31,24 @@ final class LoopDirectory: Sendable {
         }
     }
 
+    /// Returns when every loop goes by the revocations of now.
+    func refreshRevocations() async {
+        let told = gateways.withLock { $0 }.map { gateway in
+            gateway.eventLoop.submit { gateway.value.refreshRevocations() }
+        }
+        for loop in told {
+            // Fails only when the loop is gone, and the gateway with it.
+            try? await loop.get()
+        }
+    }
+
+    /// Assertions are signed with another key, or another set of keys is published.
+    func refreshAssertionKeys() {
+        for gateway in gateways.withLock({ $0 }) {
+            gateway.eventLoop.execute { gateway.value.refreshAssertionKeys() }
+        }
+    }
+
     /// Tells every loop what a health check has found.
     func publish(isHealthy: Bool, server: Int, ofUpstream number: UInt64) {
         for gateway in gateways.withLock({ $0 }) {

@@ -39,6 +39,16 @@ final class LoopGateway: RequestService {
         for each in earlier { each.service?.refreshKeySets() }
     }
 
+    func refreshRevocations() {
+        current.refreshRevocations()
+        for each in earlier { each.service?.refreshRevocations() }
+    }
+
+    func refreshAssertionKeys() {
+        current.refreshAssertionKeys()
+        for each in earlier { each.service?.refreshAssertionKeys() }
+    }
+
     func close() {
         current.close()
         curl.close()

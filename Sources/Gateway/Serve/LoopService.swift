@@ -16,6 +16,8 @@ final class LoopService {
     let metrics: LoopMetrics
     let recorder: AccessRecorder?
     private(set) var keySets: [KeySet?]
+    /// Nil where backends get no assertions.
+    private(set) var assertionKeys: AssertionKeys?
     private var random: FastRandom
 
     /// - Parameter previous: what served until now: what the two plans have in common is taken over from it.
@@ -35,7 +37,9 @@ final class LoopService {
         } else {
             self.tokens = TokenCache()
         }
+        if let list = plan.revocations?.current { tokens.revocations = list }
         self.keySets = plan.keyServices.map(\.currentSet)
+        self.assertionKeys = plan.assertionKeys?.current
         self.recorder = recorder
         self.random = FastRandom()
     }
@@ -74,6 +78,14 @@ final class LoopService {
 
     func refreshKeySets() {
         keySets = plan.keyServices.map(\.currentSet)
+    }
+
+    func refreshRevocations() {
+        if let list = plan.revocations?.current { tokens.revocations = list }
+    }
+
+    func refreshAssertionKeys() {
+        assertionKeys = plan.assertionKeys?.current
     }
 
     /// Closes the pools that `successor` has not taken over. Requests in flight keep what they need.

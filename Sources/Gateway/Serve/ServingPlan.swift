@@ -16,12 +16,16 @@ struct ServingPlan: Sendable {
     var upstreams: [ServedUpstream]
     /// For each route its own time-outs, nil where the upstream's hold.
     var timeoutsOfRoute: [UpstreamTimeouts?]
-    /// The endpoints' operations by number.
-    var operations: [AccountOperation]
+    /// What the gateway answers itself, by number.
+    var endpoints: [GatewayEndpoint]
     var accounts: CognitoAccounts?
     /// In the verifier's order.
     var keyServices: [KeySetService]
     var directCognito: DirectCognitoAnswer
+    /// Nil where backends get no assertions.
+    var assertionKeys: AssertionKeyService?
+    /// Nil where no tokens are taken.
+    var revocations: RevocationService?
     /// Nil while it is switched off.
     var accessLog: AccessLog?
     var tokenRules: TokenRules
@@ -52,10 +56,14 @@ struct TokenRules: Sendable, Equatable {
     var identityClaims: [IdentityClaim]
     /// By the numbers that entries remember.
     var requirements: [Requirements]
+    var audiences: [String]
+    var assertion: Assertion?
 
-    init(_ settings: GatewaySettings, issuers: [Issuer], requirements: [Requirements]) {
+    init(_ settings: GatewaySettings, issuers: [Issuer], gate: Gate) {
         self.issuers = issuers
-        self.requirements = requirements
+        requirements = gate.requirements
+        audiences = gate.audiences
+        assertion = settings.identity.assertion?.assertion
         maximumTokenBytes = settings.limits.tokenBytes
         identityNamespace = settings.identity.namespace
         identityClaims = settings.identity.claims
@@ -84,7 +92,8 @@ enum Wiring {
             routes: table,
             verifier: TokenVerifier(issuers: issuers, maximumTokenBytes: settings.limits.tokenBytes),
             cognito: CognitoGuard(hostedDomains: settings.directCognito.hostedDomains),
-            identityNamespace: settings.identity.namespace, identityClaims: settings.identity.claims)
+            identityNamespace: settings.identity.namespace, identityClaims: settings.identity.claims,
+            assertion: settings.identity.assertion?.assertion)
     }
 
     /// Finds each route that cannot be, by a table for each of them.
@@ -118,29 +127,44 @@ enum Wiring {
     }
 
     private static func endpointRoutes(_ settings: GatewaySettings) throws(RouteFault) -> [Route] {
-        guard let cognito = settings.signIn.cognito else { return [] }
         var routes: [Route] = []
-        for (number, endpoint) in AccountOperation.all(prefix: cognito.prefix).enumerated() {
-            routes.append(
-                Route(
-                    name: "gatehouse:\(endpoint.operation.rawValue)", pattern: try RoutePattern(endpoint.path),
-                    methods: [endpoint.method], access: endpoint.operation.needsBearer ? .required : .public,
-                    issuers: [cognito.issuer], tokenUses: [.access], destination: .endpoint(number),
-                    crossOrigin: cognito.crossOrigin.map {
-                        CrossOrigin($0, routeMethods: [endpoint.method.rawValue])
-                    }))
+        if let cognito = settings.signIn.cognito {
+            for (number, endpoint) in AccountOperation.all(prefix: cognito.prefix).enumerated() {
+                routes.append(
+                    Route(
+                        name: "gatehouse:\(endpoint.operation.rawValue)", pattern: try RoutePattern(endpoint.path),
+                        methods: [endpoint.method], access: endpoint.operation.needsBearer ? .required : .public,
+                        issuers: [cognito.issuer], tokenUses: [.access], destination: .endpoint(number),
+                        crossOrigin: cognito.crossOrigin.map {
+                            CrossOrigin($0, routeMethods: [endpoint.method.rawValue])
+                        }))
+            }
         }
+        if settings.identity.assertion != nil { routes.append(try GatewayEndpoint.keySetRoute(number: routes.count)) }
         return routes
     }
 
-    static func operations(_ settings: GatewaySettings) -> [AccountOperation] {
-        settings.signIn.cognito.map { AccountOperation.all(prefix: $0.prefix).map(\.operation) } ?? []
+    /// In the order of their routes.
+    static func endpoints(_ settings: GatewaySettings) -> [GatewayEndpoint] {
+        let accounts = settings.signIn.cognito.map { AccountOperation.all(prefix: $0.prefix).map(\.operation) } ?? []
+        return accounts.map(GatewayEndpoint.account) + (settings.identity.assertion == nil ? [] : [.assertionKeySet])
     }
 
     static func upstreamOfRoute(_ gate: Gate, _ upstreams: [Upstream.UpstreamSettings]) -> [Int?] {
         gate.routes.routes.map { route in
             guard case .upstream(let name) = route.destination else { return nil }
             return upstreams.firstIndex { $0.name == name }
+        }
+    }
+
+    /// When the keys of assertions change; nil where there are none.
+    static func rotationSchedule(_ settings: GatewaySettings) -> RotationSchedule? {
+        settings.identity.assertion.map { assertion in
+            let ahead = assertion.publishAhead.components.seconds
+            // Long enough that no clock and no process that has yet to hear of a rotation makes a difference.
+            return RotationSchedule(
+                rotateEvery: assertion.rotateEvery.components.seconds, publishAhead: ahead,
+                keepPrevious: max(86_400, ahead))
         }
     }
 

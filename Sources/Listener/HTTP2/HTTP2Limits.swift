@@ -32,6 +32,9 @@ extension NIOHTTP2Handler.ConnectionConfiguration {
             // RFC 8441 §3: WebSockets may be opened on a stream.
             HTTP2Setting(parameter: .enableConnectProtocol, value: 1),
         ]
+        // HTTP2RequestHeadReader checks all of it, and by bytes: comparing a method's characters, as is done there, takes
+        // time that grows with the square of the marks of one.
+        configuration.headerBlockValidation = .disabled
         configuration.maximumSequentialContinuationFrames = limits.continuationFrames
         configuration.maximumSequentialEmptyDataFrames = 8
         // Answers to PING and SETTINGS that a client does not read.

@@ -50,9 +50,19 @@ struct HTTP2RequestHeadReader {
         return try finish(reading)
     }
 
+    /// Refuses trailers that hold what no trailers can: pseudo-fields, names with capitals, values of several lines
+    /// (RFC 9113 §8.1, §8.2.1).
+    func checkTrailers(_ trailers: HPACKHeaders) throws(HTTP1Fault) {
+        for (name, value, _) in trailers {
+            guard FieldText.name(name) != nil, FieldText.isValue(value) else { throw .malformedField }
+        }
+    }
+
     /// RFC 9113 §8.3: each once, before all fields.
     private func takePseudoField(_ name: String, _ value: String, _ reading: inout Reading) throws(HTTP1Fault) {
-        guard reading.fieldCount == 0 else { throw .malformedField }
+        // None of them is longer. Text is compared by bytes, or not until it is known to be ASCII: Swift compares
+        // characters, in time that grows with the square of the marks of one.
+        guard reading.fieldCount == 0, name.utf8.count <= ":authority".utf8.count else { throw .malformedField }
         let isFirst: Bool
         switch name {
         case ":method": isFirst = Self.set(&reading.method, value)
@@ -79,7 +89,7 @@ struct HTTP2RequestHeadReader {
             // RFC 9113 §8.2.2.
             throw .malformedField
         case "te":
-            guard value == "trailers" else { throw .malformedField }
+            guard value.utf8.elementsEqual("trailers".utf8) else { throw .malformedField }
         case "host":
             guard Self.set(&reading.host, value) else { throw .malformedHost }
             return
@@ -89,7 +99,7 @@ struct HTTP2RequestHeadReader {
             }
             reading.contentLength = length
         case "expect":
-            guard value.lowercased() == "100-continue" else { throw .unsupportedExpectation }
+            guard FieldText.isSame(value, ignoringCase: "100-continue") else { throw .unsupportedExpectation }
             reading.expectsContinue = true
         case "cookie":
             if let index = reading.cookieIndex {
@@ -106,7 +116,7 @@ struct HTTP2RequestHeadReader {
 
     private func finish(_ reading: Reading) throws(HTTP1Fault) -> HTTP2RequestHead {
         guard let methodText = reading.method, let path = reading.path, let scheme = reading.scheme,
-            FieldText.isToken(methodText), methodText.utf8.count <= 32, scheme == "http" || scheme == "https",
+            FieldText.isToken(methodText), methodText.utf8.count <= 32, FieldText.isVisible(scheme), scheme == "http" || scheme == "https",
             let method = HTTPRequest.Method(rawValue: methodText),
             // RFC 8441 §4: without a protocol CONNECT asks for a tunnel to anywhere, which is not served.
             (method == .connect) == (reading.connectProtocol != nil)
@@ -134,7 +144,9 @@ struct HTTP2RequestHeadReader {
     private static func authority(_ reading: Reading) throws(HTTP1Fault) -> String {
         guard let authority = reading.authority ?? reading.host else { throw .missingHost }
         guard Authority.isValid(authority) else { throw .malformedHost }
-        if let host = reading.host, !Authority.isSame(host, authority) { throw .malformedHost }
+        if let host = reading.host, !Authority.isValid(host) || !Authority.isSame(host, authority) {
+            throw .malformedHost
+        }
         return authority
     }
 }

@@ -79,6 +79,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
                     try begin(headers.headers, endStream: headers.endStream)
                 } else {
                     // Trailers. They end the body; no field of theirs goes on.
+                    try headReader.checkTrailers(headers.headers)
                     try pass(incoming.end())
                 }
             case .data(let data):

@@ -36,11 +36,11 @@ package struct InboundFields: Sendable {
         var isEndless = false
         for field in fields where field.name == .connection {
             if Self.isOrdinary(field.value.utf8.span) { continue }
-            let parts = field.value.split(separator: ",", maxSplits: Self.maximumOptions)
+            let parts = field.elements(separatedBy: ",")
             isEndless = parts.count + options.count > Self.maximumOptions
             if isEndless { break }
             for part in parts {
-                options.insert(part.lowercased().filter { $0 != " " && $0 != "\t" })
+                if let option = part.asName { options.insert(option) }
             }
         }
         guard isEndless || !options.isEmpty else { return [] }

@@ -4,7 +4,8 @@ package import HTTPTypes
 package enum BearerToken: Sendable {
     /// No `Authorization`, or one of another scheme.
     case none
-    /// The field's whole value, and how many of its bytes come before the token.
+    /// `Bearer`, a blank and the token, as the field's value is unless it is spelt otherwise, and how many bytes come
+    /// before the token.
     case value(String, prefix: Int)
     /// Two of them: which one counts would be anybody's guess.
     case repeated
@@ -22,8 +23,16 @@ package enum BearerToken: Sendable {
             self = .none
             return
         }
-        self = .value(found, prefix: prefix)
+        // A token that is remembered by this text has one: not one for each case and number of blanks.
+        guard prefix != Self.usual.utf8.count || !found.utf8.starts(with: Self.usual.utf8) else {
+            self = .value(found, prefix: prefix)
+            return
+        }
+        let token = String(decoding: found.utf8.dropFirst(prefix), as: UTF8.self)
+        self = .value(Self.usual + token, prefix: Self.usual.utf8.count)
     }
+
+    private static let usual = "Bearer "
 
     /// The length of `Bearer` and the blanks behind it; the scheme's case does not matter (RFC 9110 §11.1).
     private static func prefixLength(_ value: String) -> Int? {

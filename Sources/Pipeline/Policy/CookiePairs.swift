@@ -2,12 +2,12 @@ internal import HTTPTypes
 
 /// The cookies of a request (RFC 6265 §4.2.1), however many fields they are spread over.
 struct CookiePairs {
-    private let pairs: [Substring]
+    private let pairs: [ArraySlice<UInt8>]
 
     init(of request: HTTPRequest) {
-        var pairs: [Substring] = []
+        var pairs: [ArraySlice<UInt8>] = []
         for field in request.headerFields where field.name == .cookie {
-            pairs += field.value.split(separator: ";").map(\.withoutOuterBlanks).filter { !$0.isEmpty }
+            pairs += field.elements(separatedBy: ";")
         }
         self.pairs = pairs
     }
@@ -15,54 +15,50 @@ struct CookiePairs {
     /// The values of all cookies of this name, which is compared byte for byte.
     func values(of name: String) -> [String] {
         pairs.compactMap { pair in
-            guard Self.name(of: pair).utf8.elementsEqual(name.utf8) else { return nil }
-            return String(pair.drop { $0 != "=" }.dropFirst().withoutOuterBlanks)
+            guard Self.isNamed(pair, name) else { return nil }
+            let value = pair.drop { $0 != UInt8(ascii: "=") }.dropFirst().withoutOuterBlanks
+            return String(decoding: value, as: UTF8.self)
         }
     }
 
     /// The pairs of all other cookies, as they came.
-    func others(than name: String) -> [Substring] {
-        pairs.filter { !Self.name(of: $0).utf8.elementsEqual(name.utf8) }
+    func others(than name: String) -> [ArraySlice<UInt8>] {
+        pairs.filter { !Self.isNamed($0, name) }
     }
 
-    private static func name(of pair: Substring) -> Substring {
-        pair.prefix { $0 != "=" }.withoutOuterBlanks
+    private static func isNamed(_ pair: ArraySlice<UInt8>, _ name: String) -> Bool {
+        pair.prefix { $0 != UInt8(ascii: "=") }.withoutOuterBlanks.elementsEqual(name.utf8)
     }
 }
 
 /// The subprotocols that a client offers for a WebSocket (RFC 6455 §11.3.4), however many fields they are spread over.
 struct Subprotocols {
-    private let names: [Substring]
+    private let names: [ArraySlice<UInt8>]
 
     init(of request: HTTPRequest) {
-        var names: [Substring] = []
+        var names: [ArraySlice<UInt8>] = []
         for field in request.headerFields where field.name == .secWebSocketProtocol {
-            names += field.value.split(separator: ",").map(\.withoutOuterBlanks).filter { !$0.isEmpty }
+            names += field.elements(separatedBy: ",")
         }
         self.names = names
     }
 
     /// What stands behind each occurrence of this name.
     func tokens(behind name: String) -> [String] {
-        markers(name).compactMap { $0 + 1 < names.count ? String(names[$0 + 1]) : nil }
+        zip(names, names.dropFirst()).compactMap { marker, token in
+            marker.elementsEqual(name.utf8) ? String(decoding: token, as: UTF8.self) : nil
+        }
     }
 
     /// The names without this one and what stands behind it.
-    func others(than name: String) -> [Substring] {
-        let markers = markers(name)
-        return names.indices.filter { !markers.contains($0) && !markers.contains($0 - 1) }.map { names[$0] }
-    }
-
-    private func markers(_ name: String) -> [Int] {
-        names.indices.filter { names[$0].utf8.elementsEqual(name.utf8) }
-    }
-}
-
-extension Substring {
-    fileprivate var withoutOuterBlanks: Substring {
-        let isBlank = { (character: Character) in character == " " || character == "\t" }
-        var text = drop(while: isBlank)
-        while let last = text.last, isBlank(last) { text.removeLast() }
-        return text
+    func others(than name: String) -> [ArraySlice<UInt8>] {
+        var others: [ArraySlice<UInt8>] = []
+        var isBehindMarker = false
+        for each in names {
+            let isMarker = each.elementsEqual(name.utf8)
+            if !isMarker, !isBehindMarker { others.append(each) }
+            isBehindMarker = isMarker
+        }
+        return others
     }
 }

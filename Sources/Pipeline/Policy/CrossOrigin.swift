@@ -48,10 +48,9 @@ package struct CrossOrigin: Sendable, Equatable {
             else { return nil }
             self.origin = origin
             self.method = method
-            let list = request.headerFields[values: .accessControlRequestHeaders].joined(separator: ",")
-            self.headers = list.split(separator: ",").map { name in
-                name.lowercased().filter { $0 != " " && $0 != "\t" }
-            }.filter { !$0.isEmpty }
+            // What is no name is not one of those that are allowed.
+            self.headers = request.headerFields.filter { $0.name == .accessControlRequestHeaders }
+                .flatMap { $0.elements(separatedBy: ",") }.map { $0.asName ?? "" }
         }
 
         private static func single(_ name: HTTPField.Name, _ request: HTTPRequest) -> String? {

@@ -28,10 +28,12 @@ package struct RequestContext {
     package var keysWereLookedUp: Bool
     /// Whether a body is to come.
     package var hasBody: Bool
+    /// What assertions are signed with; nil where there are none.
+    package var assertionKey: AssertionKey?
 
     package init(
         peer: String, scheme: String, requestID: String, trace: TraceContext, now: Int64,
-        keysWereLookedUp: Bool = false, hasBody: Bool = false
+        keysWereLookedUp: Bool = false, hasBody: Bool = false, assertionKey: AssertionKey? = nil
     ) {
         self.peer = peer
         self.scheme = scheme
@@ -40,6 +42,7 @@ package struct RequestContext {
         self.now = now
         self.keysWereLookedUp = keysWereLookedUp
         self.hasBody = hasBody
+        self.assertionKey = assertionKey
     }
 }
 
@@ -56,21 +59,29 @@ package struct Gate: Sendable {
     /// The different requirements of the routes, by the numbers under which cached tokens remember them.
     package let requirements: [Requirements]
     private let identity: IdentityLines
+    /// What backends get besides; nil for nothing.
+    private let assertion: Assertion?
+    /// Whom assertions are for, by the numbers that cached tokens know them by.
+    package let audiences: [String]
 
     package init(
         routes: RouteTable, verifier: TokenVerifier, cognito: CognitoGuard = CognitoGuard(),
-        identityNamespace: String = "X-Auth-", identityClaims: [IdentityClaim] = []
+        identityNamespace: String = "X-Auth-", identityClaims: [IdentityClaim] = [], assertion: Assertion? = nil
     ) {
         self.routes = routes
         self.verifier = verifier
         self.cognito = cognito
+        let audiences = assertion?.audiences(of: routes.routes) ?? []
+        let identityHeaders = identityClaims.map(\.header) + [assertion?.header].compactMap { $0 }
         var numbers = RequirementNumbers()
         self.rules = routes.routes.map { route in
             RouteRule(
-                route, identityNamespace: identityNamespace, identityHeaders: identityClaims.map(\.header),
-                numbers: &numbers)
+                route, identityNamespace: identityNamespace, identityHeaders: identityHeaders, numbers: &numbers,
+                audience: assertion?.audience(of: route, among: audiences))
         }
         self.requirements = numbers.all
+        self.assertion = assertion
+        self.audiences = audiences
         self.identity = IdentityLines(namespace: identityNamespace, claims: identityClaims)
     }
 
@@ -169,6 +180,7 @@ package struct Gate: Sendable {
             guard keySets[issuerIndex] != nil else { return .refuse(Self.keysUnavailable) }
             return .refuse(Self.refusal(.unknownKey))
         case .verified(let verified):
+            guard !cache.revocations.revokes(verified) else { return .refuse(Self.refusal(.revoked)) }
             return remember(value, verified, cache, context)
         }
     }
@@ -178,8 +190,10 @@ package struct Gate: Sendable {
     ) -> Verification {
         do {
             let lines = try identity.lines(for: Identity(verified), payload: verified.claims)
+            let assertions = audiences.count * IssuedAssertions.cost(ofLines: lines.count)
             guard
-                let entry = cache.insert(value, verified, extra: lines, extraBytes: lines.count, now: context.now)
+                let entry = cache.insert(
+                    value, verified, extra: lines, extraBytes: lines.count + assertions, now: context.now)
             else { return .refuse(Self.refusal(.badSignature)) }
             return .entry(entry)
         } catch {
@@ -213,7 +227,9 @@ package struct Gate: Sendable {
         case .endpoint(let number):
             return .endpoint(number, routeIndex: index, entry?.token)
         case .upstream:
-            var lines = lines(request, rule, context, entry)
+            guard var lines = lines(request, rule, context, entry) else {
+                return .refuse(Refusal(.internalFailure, reason: "assertion-not-signed"), routeIndex: index)
+            }
             var target = path.target
             do throws(PathFault) {
                 if let rewrite = rule.treatment?.rewrite { target = try rewrite.apply(to: path) }
@@ -235,16 +251,23 @@ package struct Gate: Sendable {
         }
     }
 
+    /// Nil when the backend is to get an assertion and there is none.
     private func lines(
         _ request: HTTPRequest, _ rule: RouteRule, _ context: RequestContext, _ entry: TokenCache.Entry?
-    ) -> [UInt8] {
+    ) -> [UInt8]? {
         var lines: [UInt8] = []
         lines.reserveCapacity(320 + (entry?.extra.count ?? 0))
         ForwardedLines(
             peer: context.peer, scheme: context.scheme, authority: request.authority,
             requestID: context.requestID, trace: context.trace
         ).append(to: &lines)
-        if let entry { lines.append(contentsOf: entry.extra) }
+        if let entry {
+            lines.append(contentsOf: entry.extra)
+            if let assertion {
+                guard let line = assertion.line(for: entry, rule, context) else { return nil }
+                lines.append(contentsOf: line)
+            }
+        }
         if let treatment = rule.treatment { lines.append(contentsOf: treatment.requestHeaders.lines) }
         return lines
     }

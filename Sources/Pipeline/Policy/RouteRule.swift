@@ -23,10 +23,13 @@ package final class RouteRule: Sendable {
     let forwardToken: Bool
     /// A field that the route sets or removes is removed in every spelling.
     let inbound: InboundFields
+    /// Whom its backend's assertions are for, and the number of that among the gate's; nil where there are none.
+    let audience: (number: Int, text: String)?
 
     /// - Parameter identityHeaders: names of headers that the gateway sets, inside the namespace or not.
     init(
-        _ route: Route, identityNamespace: String, identityHeaders: [String], numbers: inout RequirementNumbers
+        _ route: Route, identityNamespace: String, identityHeaders: [String], numbers: inout RequirementNumbers,
+        audience: (number: Int, text: String)? = nil
     ) {
         name = route.name
         destination = route.destination
@@ -39,6 +42,7 @@ package final class RouteRule: Sendable {
         tokenSources = route.tokenSources
         requirement = RouteRequirement(route, numbers: &numbers)
         forwardToken = route.forwardToken
+        self.audience = audience
         inbound = InboundFields(
             namespace: identityNamespace,
             alsoSet: identityHeaders + (route.treatment?.requestHeaders.removed ?? []))

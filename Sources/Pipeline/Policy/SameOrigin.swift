@@ -33,7 +33,7 @@ struct SameOrigin {
     /// By the browser's own word (Fetch Metadata, 2.3), or by `Origin` where it gives none.
     private var isSameOrigin: Bool {
         let sites = Self.secFetchSite.map { request.headerFields[values: $0] } ?? []
-        guard sites.isEmpty else { return sites == ["same-origin"] }
+        guard sites.isEmpty else { return sites.count == 1 && sites[0].hasSameBytes(as: "same-origin") }
         guard let origin, let authority = request.authority else { return false }
         return origin.hasSameBytes(as: Self.origin(scheme, authority))
     }

@@ -25,13 +25,13 @@ package struct TokenSources: Sendable, Equatable {
     func replacement(in request: HTTPRequest, keepsCookie: Bool, inbound: InboundFields) -> Replacement {
         var replacement = Replacement()
         if let cookie, !keepsCookie {
-            let others = CookiePairs(of: request).others(than: cookie).joined(separator: "; ")
-            replacement.replace(HTTPField(name: .cookie, value: others), "Cookie", inbound)
+            let others = CookiePairs(of: request).others(than: cookie).joined(by: "; ")
+            replacement.replace(HTTPField(name: .cookie, lenientValue: others), "Cookie", others, inbound)
         }
         if let webSocketProtocol {
-            let others = Subprotocols(of: request).others(than: webSocketProtocol).joined(separator: ", ")
+            let others = Subprotocols(of: request).others(than: webSocketProtocol).joined(by: ", ")
             replacement.replace(
-                HTTPField(name: .secWebSocketProtocol, value: others), "Sec-WebSocket-Protocol", inbound)
+                HTTPField(name: .secWebSocketProtocol, lenientValue: others), "Sec-WebSocket-Protocol", others, inbound)
         }
         return replacement
     }
@@ -39,10 +39,14 @@ package struct TokenSources: Sendable, Equatable {
 
 extension TokenSources.Replacement {
     /// A route's own rules may have taken the field away, or set it to something else.
-    fileprivate mutating func replace(_ field: HTTPField, _ name: String, _ inbound: InboundFields) {
+    fileprivate mutating func replace(
+        _ field: HTTPField, _ name: String, _ value: [UInt8], _ inbound: InboundFields
+    ) {
         names.append(field.name)
-        guard !field.value.isEmpty, inbound.passes(field, connectionOptions: []) else { return }
-        lines.append(contentsOf: "\(name): \(field.value)\r\n".utf8)
+        guard !value.isEmpty, inbound.passes(field, connectionOptions: []) else { return }
+        lines.append(contentsOf: "\(name): ".utf8)
+        lines.append(contentsOf: value)
+        lines.append(contentsOf: "\r\n".utf8)
     }
 }
 

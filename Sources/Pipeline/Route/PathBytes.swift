@@ -38,7 +38,9 @@ enum PathBytes {
     static func isDeceptive(_ scalar: Unicode.Scalar) -> Bool {
         switch scalar.value {
         case 0x80...0x9F: true  // C1 controls
-        case 0x2024, 0x2025, 0xFE52, 0xFF0E: true  // one and two dot leader, small and full-width full stop
+        case 0x2024, 0x2025, 0xFE30: true  // one and two dot leader, the latter also for vertical text
+        case 0xFE52, 0xFF0E: true  // small and full-width full stop
+        case 0x2100, 0x2101, 0x2105, 0x2106: true  // a/c, a/s, c/o and c/u in one character
         case 0x2044, 0x2215, 0x29F8, 0xFF0F: true  // fraction and division slash, big and full-width solidus
         case 0x2216, 0x29F5, 0xFE68, 0xFF3C: true  // set minus, reverse solidus operator, small and full-width
         default: false

@@ -34,4 +34,7 @@ package enum RejectReason: String, Error, Sendable, CaseIterable {
     case audienceNotAllowed = "audience-not-allowed"
     case subjectInvalid = "subject-invalid"
     case claimMissing = "claim-missing"
+
+    // What has become of it.
+    case revoked = "token-revoked"
 }

@@ -13,6 +13,8 @@ package final class VerifiedTokenCache<Extra> {
         package let extra: Extra
         /// Which requirements the token has been found to meet.
         package var met = MetRequirements()
+        /// What was signed of it for backends.
+        package var assertions = IssuedAssertions()
         fileprivate let proof: TokenProof
         /// The second at which this ends whatever else happens.
         fileprivate let endsAt: Int64
@@ -38,6 +40,8 @@ package final class VerifiedTokenCache<Extra> {
         var entry: Entry?
         /// The generation of the key set last seen to hold the entry's key.
         var generation: UInt64
+        /// The generation of the last list of revocations that did not mean the token.
+        var revocations: UInt64
         var cost: Int
         /// Neighbours in order of use; for a free slot, `older` is the next free one.
         var newer: Int
@@ -50,6 +54,12 @@ package final class VerifiedTokenCache<Extra> {
     private static var costFactor: Int { 3 }
     private static var fixedCost: Int { 1024 }
     private static var none: Int { -1 }
+
+    /// What is revoked. A token that was let in before is looked at once more when this has changed, and only then.
+    package var revocations = RevocationList.empty {
+        didSet { revocationGeneration = revocations.generation }
+    }
+    private var revocationGeneration = RevocationList.empty.generation
 
     private let maximumEntries: Int
     private let maximumBytes: Int
@@ -95,11 +105,16 @@ package final class VerifiedTokenCache<Extra> {
         }
         hitCount += 1
         moveToFront(index)
+        if slots[index].revocations != revocationGeneration {
+            guard !revocations.revokes(entry.token) else { return .rejected(.revoked) }
+            slots[index].revocations = revocationGeneration
+        }
         if let reason = accepting.rejection(of: entry.token) { return .rejected(reason) }
         return .hit(entry)
     }
 
-    /// Keeps a token that ``TokenVerifier`` verified and returns its entry, also when it is too large to keep.
+    /// Keeps a token that ``TokenVerifier`` verified and returns its entry, also when it is too large to keep. The
+    /// caller has seen that ``revocations`` does not mean it.
     ///
     /// - Parameter extraBytes: About how much memory `extra` takes.
     /// - Returns: Nil for a token without a proof, which was not verified.
@@ -115,7 +130,8 @@ package final class VerifiedTokenCache<Extra> {
         guard maximumEntries > 0, cost <= maximumBytes else { return entry }
         while count >= maximumEntries || byteCount + cost > maximumBytes { remove(oldest) }
         let slot = Slot(
-            text: text, entry: entry, generation: proof.generation, cost: cost, newer: Self.none, older: Self.none)
+            text: text, entry: entry, generation: proof.generation, revocations: revocationGeneration, cost: cost,
+            newer: Self.none, older: Self.none)
         let place = store(slot)
         index.insert(place, TokenText.hash(of: text))
         byteCount += cost
@@ -163,7 +179,8 @@ package final class VerifiedTokenCache<Extra> {
         unlink(index)
         self.index.remove(index)
         byteCount -= slots[index].cost
-        slots[index] = Slot(text: "", entry: nil, generation: 0, cost: 0, newer: Self.none, older: firstFree)
+        slots[index] = Slot(
+            text: "", entry: nil, generation: 0, revocations: 0, cost: 0, newer: Self.none, older: firstFree)
         firstFree = index
     }
 

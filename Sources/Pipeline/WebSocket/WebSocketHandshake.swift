@@ -5,6 +5,11 @@ package enum WebSocketHandshake {
     /// The protocol's name in `Upgrade` and `:protocol`.
     package static let protocolName = "websocket"
 
+    /// Whether this is the protocol's name, whatever the case.
+    static func isProtocolName(_ text: String) -> Bool {
+        text.utf8.count == protocolName.utf8.count && text.utf8.span.matchesIgnoringCase(protocolName.utf8.span)
+    }
+
     /// The only version there is (RFC 6455 §4.1).
     static let version = "13"
 

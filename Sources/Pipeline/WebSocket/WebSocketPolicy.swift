@@ -42,7 +42,7 @@ enum WebSocketOpening {
         }
         // Over HTTP/2 there is no ordinary request behind the wish that could be answered instead.
         let isConnect = request.method == .connect
-        guard let policy = rule.webSocket, wanted.lowercased() == WebSocketHandshake.protocolName else {
+        guard let policy = rule.webSocket, WebSocketHandshake.isProtocolName(wanted) else {
             self = isConnect ? .refused(Refusal(.notImplemented, reason: "websocket-not-served")) : .none
             return
         }
@@ -50,7 +50,7 @@ enum WebSocketOpening {
             self = .refused(Self.malformed)
             return
         }
-        guard Self.single(.secWebSocketVersion, request) == WebSocketHandshake.version else {
+        guard Self.single(.secWebSocketVersion, request)?.hasSameBytes(as: WebSocketHandshake.version) == true else {
             // RFC 6455 §4.4: the answer says which version would do.
             let versions: HTTPFields = [.secWebSocketVersion: WebSocketHandshake.version]
             self = .refused(Refusal(.badRequest, headers: versions, reason: "websocket-version"))

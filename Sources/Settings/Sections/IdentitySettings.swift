@@ -7,12 +7,20 @@ package struct IdentitySettings: Sendable {
     package var namespace: String
     /// Claims that have headers beside those that every token's identity has.
     package var claims: [IdentityClaim]
+    /// Nil: backends get none.
+    package var assertion: AssertionSettings?
 }
 
 extension IdentitySettings {
-    init(reading keys: SettingsMapping) {
+    /// - Parameter upstreams: the names of all.
+    init(reading keys: SettingsMapping, upstreams: [String]) {
         namespace = keys.value("namespace", .headerNamespace, default: "X-Auth-")
         claims = Self.claims(keys, namespace: namespace)
+        let identity = self
+        assertion =
+            keys.optional("assertion")?.section {
+                AssertionSettings(reading: $0, identity: identity, upstreams: upstreams)
+            } ?? nil
     }
 
     /// So many headers a backend can be told claims in.
@@ -35,7 +43,8 @@ extension IdentitySettings {
 
     /// Whether the gateway sets this header on every request of a caller it knows.
     func sets(_ header: String) -> Bool {
-        claims.contains { IdentityClaim.isSameHeader($0.header, header) }
+        let headers = claims.map(\.header) + [assertion?.assertion.header].compactMap { $0 }
+        return headers.contains { IdentityClaim.isSameHeader($0, header) }
     }
 }
 

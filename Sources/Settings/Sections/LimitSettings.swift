@@ -21,6 +21,8 @@ package struct LimitSettings: Sendable {
     package var connections: Int
     /// Requests whose response has not ended, all event loops together; more are told 503 at once.
     package var requests: Int
+    /// Revocations that are held in memory; more are refused.
+    package var revocations: Int
     package var http2: HTTP2LimitSettings
 }
 
@@ -50,6 +52,7 @@ extension LimitSettings {
         tokenBytes = keys.value("token_bytes", .size(512...(1 << 16)), default: 8 << 10)
         connections = keys.value("connections", .integer(1...10_000_000), default: 10_000)
         requests = keys.value("requests", .integer(1...10_000_000), default: 10_000)
+        revocations = keys.value("revocations", .integer(1...10_000_000), default: 250_000)
         http2 = keys.section("http2", HTTP2LimitSettings.init(reading:))
     }
 }

@@ -15,7 +15,7 @@ extension GatewaySettings {
             path: file.value("state_directory", .text, default: "/var/lib/gatehouse"))
         signIn = file.section("sign_in") { SignInSettings(reading: $0, known: known) }
         directCognito = DirectCognitoSettings(of: file)
-        identity = file.section("identity", IdentitySettings.init(reading:))
+        identity = file.section("identity") { IdentitySettings(reading: $0, upstreams: known.upstreams) }
         routes = RouteSettings.all(of: file, known: known, identity: identity)
         limits = file.section("limits", LimitSettings.init(reading:))
         drainTimeout = file.value("drain_timeout", .duration(.zero ... .seconds(3600)), default: .seconds(30))

@@ -73,7 +73,10 @@ extension AccountRequest {
     /// A missing content type is taken for JSON: many small clients send none.
     private static func isJSON(_ contentType: String?) -> Bool {
         guard let contentType else { return true }
-        let essence = contentType.prefix { $0 != ";" }.lowercased().filter { $0 != " " && $0 != "\t" }
+        let type = contentType.utf8.prefix { $0 != UInt8(ascii: ";") }
+        // Characters would be compared in time that grows with the square of the marks of one.
+        guard type.allSatisfy({ $0 < 0x80 }) else { return false }
+        let essence = String(decoding: type, as: UTF8.self).lowercased().filter { $0 != " " && $0 != "\t" }
         return essence == "application/json" || (essence.hasPrefix("application/") && essence.hasSuffix("+json"))
     }
 }

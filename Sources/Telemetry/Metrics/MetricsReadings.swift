@@ -27,16 +27,35 @@ package struct MetricsReadings: Sendable {
         package init(lastSuccess: Int64) { self.lastSuccess = lastSuccess }
     }
 
+    /// The revocation list.
+    package struct Revocations: Sendable {
+        package var held: Int
+        package var failures: Int
+
+        package init(held: Int, failures: Int) {
+            self.held = held
+            self.failures = failures
+        }
+    }
+
     package var keySets: [KeySet]
+    /// Nil where no tokens are taken.
+    package var revocations: Revocations?
+    /// Seconds since the key of assertions began to sign; nil where there are none.
+    package var assertionKeyAge: Double?
     package var reloads: Reloads?
     package var accessLogDropped: Int
     /// Whether `/readyz` says yes.
     package var isReady: Bool
 
     package init(
-        keySets: [KeySet] = [], reloads: Reloads? = nil, accessLogDropped: Int = 0, isReady: Bool = true
+        keySets: [KeySet] = [], revocations: Revocations? = nil, assertionKeyAge: Double? = nil,
+        reloads: Reloads? = nil,
+        accessLogDropped: Int = 0, isReady: Bool = true
     ) {
         self.keySets = keySets
+        self.revocations = revocations
+        self.assertionKeyAge = assertionKeyAge
         self.reloads = reloads
         self.accessLogDropped = accessLogDropped
         self.isReady = isReady

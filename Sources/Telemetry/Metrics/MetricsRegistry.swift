@@ -50,6 +50,11 @@ package final class MetricsRegistry: Sendable {
         writeUpstreams(loops, labels, to: &text)
         writeServers(loops, labels, to: &text)
         writeKeySets(readings.keySets, to: &text)
+        if let revocations = readings.revocations { text.write(revocations) }
+        if let age = readings.assertionKeyAge {
+            text.metric("gatehouse_assertion_key_age_seconds", .gauge, "How long the key of assertions has signed.")
+            text.sample("gatehouse_assertion_key_age_seconds", [], String(age))
+        }
         if let reloads = readings.reloads { text.write(reloads) }
         text.single(
             "gatehouse_access_log_dropped_total", .counter, "Access records dropped because writing fell behind.",
@@ -183,6 +188,13 @@ package final class MetricsRegistry: Sendable {
 }
 
 extension PrometheusText {
+    fileprivate mutating func write(_ revocations: MetricsReadings.Revocations) {
+        single("gatehouse_revocations", .gauge, "Revocations that are held.", Int64(revocations.held))
+        single(
+            "gatehouse_revocation_failures_total", .counter, "Revocations that were refused, or not kept in the store.",
+            Int64(revocations.failures))
+    }
+
     fileprivate mutating func write(_ reloads: MetricsReadings.Reloads) {
         metric("gatehouse_config_reloads_total", .counter, "Readings of the settings while running, by result.")
         sample("gatehouse_config_reloads_total", [("result", "success")], String(reloads.succeeded))

@@ -284,6 +284,17 @@ def check(config_path: Path, environment: dict[str, str] | None = None) -> subpr
     return run("check", config_path, environment)
 
 
+def gatehouse(*arguments: str | Path) -> subprocess.CompletedProcess:
+    """A command of the binary, with its output."""
+    return subprocess.run(
+        [str(binary()), *map(str, arguments)],
+        stdin=subprocess.DEVNULL,
+        capture_output=True,
+        text=True,
+        timeout=30 * PATIENCE,
+    )
+
+
 def run(command: str, config_path: Path, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess:
     return subprocess.run(
         [str(binary()), command, "--config", str(config_path)],

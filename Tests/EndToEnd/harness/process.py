@@ -109,6 +109,11 @@ class Process:
         self._errors.close()
         return self._popen.returncode
 
+    def cpu_seconds(self) -> float:
+        """What the process has taken of processors so far, in steps of the kernel's clock (a hundredth of a second)."""
+        fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
+        return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
     def resident_bytes(self) -> int:
         """Nothing under a sanitizer, whose shadows and freed memory would be counted: what a test claims about memory
         is then not looked at, and the rest of it is."""

@@ -1,0 +1,111 @@
+internal import FoundationEssentials
+internal import Pipeline
+package import Settings
+
+/// The gateway's own keys as an operator sees and changes them. A running gateway follows at SIGHUP; the keys of
+/// assertions it looks at once a minute by itself.
+package struct OwnKeys: Sendable {
+    private let settings: GatewaySettings
+    private let now: Int64
+
+    /// - Parameter now: seconds since 1970; nil for the present.
+    package init(_ settings: GatewaySettings, now: Int64? = nil) {
+        self.settings = settings
+        self.now = now ?? WallClock.seconds()
+    }
+
+    /// One line for each key, without what is secret of it.
+    package func list(_ purpose: KeyPurpose) throws -> [String] {
+        if purpose == .sealing, !configuredSealingKeys.isEmpty {
+            return configuredSealingKeys.enumerated().map { index, id in
+                Self.line(purpose, index == 0 ? "current" : "previous", "configured", id)
+            }
+        }
+        guard let ring = try file(purpose).read() else { return [] }
+        return ring.keys.map { key in
+            let since = key.since == 0 ? "unknown" : Self.text(key.since)
+            return Self.line(purpose, key.state.rawValue, since, key.id)
+        }
+    }
+
+    /// Makes the first keys where there are none.
+    ///
+    /// - Returns: what was done, in words.
+    package func generate(_ purpose: KeyPurpose) throws -> String {
+        try requireUnconfigured(purpose)
+        let file = file(purpose)
+        if let ring = try file.read() { return "\(file.path): there are \(ring.keys.count) keys already" }
+        let ring = try file.update { ring in
+            let make = { try NewKey.make(for: purpose) }
+            // Another process may have been faster.
+            var made = try ring ?? KeyRing(first: make(), now: now)
+            _ = try made.advance(now: now, schedule(purpose), for: purpose, make: make)
+            ring = made
+        }
+        return "\(file.path): made, key \(ring.current?.id ?? "")"
+    }
+
+    /// Lets the next key take over.
+    ///
+    /// - Parameters:
+    ///   - atOnce: also when some verifiers may not know it yet.
+    ///   - isCompromised: the key in use goes at once, with all that it signed or sealed.
+    /// - Returns: what was done, in words.
+    package func rotate(_ purpose: KeyPurpose, atOnce: Bool = false, isCompromised: Bool = false) throws -> String {
+        try requireUnconfigured(purpose)
+        let file = file(purpose)
+        let ring = try file.update { ring in
+            guard var rotated = ring else {
+                throw KeyFileFault(file.path, "there are no keys yet: generate them first")
+            }
+            if let ready = rotated.nextIsReady(schedule(purpose)), ready > now, !atOnce, !isCompromised {
+                throw KeyFileFault(
+                    file.path,
+                    "some verifiers may not know the next key before \(Self.text(ready)), because it was published so "
+                        + "lately; --now rotates all the same")
+            }
+            let make = { try NewKey.make(for: purpose) }
+            try rotated.rotate(now: now, for: purpose, discardingCurrent: isCompromised, make: make)
+            _ = try rotated.advance(now: now, schedule(purpose), for: purpose, make: make)
+            ring = rotated
+        }
+        return "\(file.path): rotated, key \(ring.current?.id ?? ""); a running gateway follows at SIGHUP"
+    }
+
+    private func file(_ purpose: KeyPurpose) -> KeyRingFile {
+        KeyRingFile(purpose, stateDirectory: settings.stateDirectory)
+    }
+
+    private var configuredSealingKeys: [String] {
+        settings.signIn.cognito?.sealingKeys.map(\.id) ?? []
+    }
+
+    private func requireUnconfigured(_ purpose: KeyPurpose) throws {
+        guard purpose == .sealing, !configuredSealingKeys.isEmpty else { return }
+        throw KeyFileFault(
+            "sign_in.cognito.sealing_keys",
+            "these keys are in use; to rotate them put a new one in front (\"id:base64\")")
+    }
+
+    private func schedule(_ purpose: KeyPurpose) -> RotationSchedule {
+        switch purpose {
+        case .assertion, .session:
+            return Wiring.rotationSchedule(settings)
+                ?? RotationSchedule(rotateEvery: nil, publishAhead: 3600, keepPrevious: 86_400)
+        case .sealing:
+            let lifetime = settings.signIn.cognito?.refreshTokenLifetime ?? .seconds(30 * 86_400)
+            return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: lifetime.components.seconds)
+        }
+    }
+
+    private static func line(_ purpose: KeyPurpose, _ state: String, _ since: String, _ id: String) -> String {
+        func padded(_ text: String, _ count: Int) -> String {
+            text + String(repeating: " ", count: max(1, count - text.count))
+        }
+        return padded(purpose.rawValue, 11) + padded(state, 10) + padded(since, 22) + id
+    }
+
+    private static func text(_ seconds: Int64) -> String {
+        Date(timeIntervalSince1970: Double(seconds)).formatted(.iso8601)
+    }
+}

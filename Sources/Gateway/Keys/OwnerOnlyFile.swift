@@ -1,0 +1,129 @@
+internal import FoundationEssentials
+internal import Glibc
+
+/// Why a file with keys cannot be used, in an operator's words.
+package struct KeyFileFault: Error, Equatable, CustomStringConvertible {
+    package let description: String
+
+    init(_ path: String, _ what: String) { description = "\(path): \(what)" }
+
+    /// With what the system says about the last call.
+    init(_ path: String, failed step: String) {
+        let number = errno
+        self.init(path, "\(step): \(unsafe String(cString: strerror(number)))")
+    }
+}
+
+/// A small file that only its owner may read, replaced as a whole or not at all.
+struct OwnerOnlyFile: Sendable {
+    let path: String
+
+    /// No file of keys is larger.
+    private static let maximumBytes = 1 << 20
+
+    private var directory: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
+
+    /// The whole file; nil when there is none.
+    ///
+    /// - Throws: ``KeyFileFault``, also for a file that others than its owner may read or change: what is in it may be
+    ///   known to them already.
+    func read() throws(KeyFileFault) -> [UInt8]? {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw KeyFileFault(path, failed: "cannot be read")
+        }
+        defer { Glibc.close(descriptor) }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { throw KeyFileFault(path, failed: "cannot be read") }
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= Self.maximumBytes else {
+            throw KeyFileFault(path, "is not a file of keys")
+        }
+        guard status.st_mode & 0o077 == 0 else {
+            let mode = String(status.st_mode & 0o777, radix: 8)
+            throw KeyFileFault(
+                path, "others than its owner may read or change it (mode \(mode)); if nobody has: chmod 600 \(path)")
+        }
+        return try contents(descriptor, count: Int(status.st_size))
+    }
+
+    private func contents(_ descriptor: CInt, count: Int) throws(KeyFileFault) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var filled = 0
+        while filled < count {
+            let got = unsafe bytes.withUnsafeMutableBytes { buffer in
+                unsafe Glibc.read(descriptor, buffer.baseAddress?.advanced(by: filled), count - filled)
+            }
+            if got < 0, errno == EINTR { continue }
+            guard got > 0 else { throw KeyFileFault(path, failed: "cannot be read") }
+            filled += got
+        }
+        return bytes
+    }
+
+    /// Puts `bytes` in the file's place. When this returns, they outlast a loss of power; when it throws, what was
+    /// there is there still.
+    ///
+    /// - Precondition: inside ``locked(_:)``.
+    func write(_ bytes: [UInt8]) throws(KeyFileFault) {
+        let temporary = path + ".new"
+        // Left behind by a process that was killed while it wrote.
+        unsafe unlink(temporary)
+        let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw KeyFileFault(temporary, failed: "cannot be made") }
+        defer { Glibc.close(descriptor) }
+        try fill(descriptor, temporary, bytes)
+        giveToOwnerOfDirectory(descriptor)
+        guard fsync(descriptor) == 0, unsafe rename(temporary, path) == 0 else {
+            throw KeyFileFault(path, failed: "cannot be written")
+        }
+        try syncDirectory()
+    }
+
+    private func fill(_ descriptor: CInt, _ path: String, _ bytes: [UInt8]) throws(KeyFileFault) {
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { buffer in
+                unsafe Glibc.write(descriptor, buffer.baseAddress?.advanced(by: written), bytes.count - written)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw KeyFileFault(path, failed: "cannot be written") }
+            written += count
+        }
+    }
+
+    /// A command that root runs leaves nothing that the gateway, under its own user, could not read.
+    private func giveToOwnerOfDirectory(_ descriptor: CInt) {
+        var status = stat()
+        guard geteuid() == 0, unsafe stat(directory, &status) == 0 else { return }
+        fchown(descriptor, status.st_uid, status.st_gid)
+    }
+
+    private func syncDirectory() throws(KeyFileFault) {
+        let descriptor = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw KeyFileFault(directory, failed: "cannot be opened") }
+        defer { Glibc.close(descriptor) }
+        guard fsync(descriptor) == 0 else { throw KeyFileFault(directory, failed: "cannot be written") }
+    }
+
+    func remove() { unsafe unlink(path) }
+
+    /// Runs `body` while no other process does so for this file: a command and a running gateway may both change it.
+    /// Makes the directory where it is missing.
+    func locked<Value>(_ body: () throws -> Value) throws -> Value {
+        do {
+            try FileManager.default.createDirectory(
+                atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
+        } catch {
+            throw KeyFileFault(directory, "cannot be made: \(error)")
+        }
+        let lock = unsafe open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard lock >= 0 else { throw KeyFileFault(path + ".lock", failed: "cannot be made") }
+        giveToOwnerOfDirectory(lock)
+        defer { Glibc.close(lock) }
+        while flock(lock, LOCK_EX) != 0 {
+            guard errno == EINTR else { throw KeyFileFault(path + ".lock", failed: "cannot be locked") }
+        }
+        return try body()
+    }
+}

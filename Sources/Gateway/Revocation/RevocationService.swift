@@ -1,0 +1,124 @@
+internal import Logging
+internal import Pipeline
+internal import Store
+internal import Synchronization
+
+/// Why tokens were not revoked.
+enum RevocationFault: Error, Equatable {
+    /// There are as many revocations as are held.
+    case full
+}
+
+/// The revocation list: kept in the store, and given to every event loop.
+actor RevocationService {
+    /// For metrics.
+    struct Status: Sendable {
+        var count = 0
+        /// Revocations that could not be taken or not be kept.
+        var failures = 0
+    }
+
+    /// How long it takes at most until what another process has written is followed.
+    private static let interval = Duration.seconds(2)
+    /// How many intervals pass between two looks for what has ended.
+    private static let roundsOfKeeping = 300
+
+    private let records: any RevocationRecords
+    private var maximumCount: Int
+    private let publish: @Sendable () async -> Void
+    private let now: @Sendable () -> Int64
+    private let logger: Logger
+    private var seenChanges: Int64?
+    private nonisolated let held = Mutex((list: RevocationList.empty, failures: 0))
+
+    /// What is revoked now. Readable from anywhere.
+    nonisolated var current: RevocationList { held.withLock { $0.list } }
+    nonisolated var status: Status { held.withLock { Status(count: $0.list.count, failures: $0.failures) } }
+
+    /// - Parameters:
+    ///   - maximumCount: how many are held; more are refused.
+    ///   - publish: returns when every event loop goes by ``current``.
+    ///   - now: seconds since 1970.
+    init(
+        records: any RevocationRecords, maximumCount: Int, logger: Logger, now: @escaping @Sendable () -> Int64,
+        publish: @escaping @Sendable () async -> Void
+    ) {
+        self.records = records
+        self.maximumCount = maximumCount
+        self.logger = logger
+        self.now = now
+        self.publish = publish
+    }
+
+    func adopt(maximumCount: Int) { self.maximumCount = maximumCount }
+
+    /// Revokes. When this returns, that outlasts a loss of power, and the next request of every connection goes by it.
+    ///
+    /// - Throws: ``RevocationFault/full``; or the store's error, when it holds until the next restart only.
+    func revoke(_ revocations: [Revocation]) async throws {
+        guard current.count + revocations.count <= maximumCount || makeRoom(for: revocations.count) else {
+            held.withLock { $0.failures += revocations.count }
+            logger.error("not revoked: limits.revocations is reached", metadata: ["held": "\(current.count)"])
+            throw RevocationFault.full
+        }
+        let kept: Result<Void, any Error>
+        do {
+            kept = .success(try await records.keep(revocations.map(RevocationRecord.init)))
+        } catch {
+            kept = .failure(error)
+            held.withLock { $0.failures += revocations.count }
+            logger.error("revoked until the next restart only", metadata: ["error": "\(error)"])
+        }
+        await add(revocations)
+        try kept.get()
+    }
+
+    private func add(_ revocations: [Revocation]) async {
+        held.withLock { $0.list = $0.list.adding(revocations) }
+        await publish()
+    }
+
+    private func makeRoom(for count: Int) -> Bool {
+        held.withLock { $0.list = $0.list.removingEnded(now: now()) }
+        return current.count + count <= maximumCount
+    }
+
+    // MARK: The store
+
+    /// Takes over what others have written since this was called last; at first all that is kept.
+    func follow() async throws {
+        // First the number: what is written in between is read now and once more.
+        let changes = try await records.foreignChanges()
+        guard changes != seenChanges else { return }
+        let kept = try await records.all(now: now())
+        seenChanges = changes
+        let revocations = kept.compactMap(Revocation.init)
+        guard !revocations.isEmpty else { return }
+        await add(revocations)
+    }
+
+    /// Forgets what has ended.
+    func removeEnded() async throws {
+        held.withLock { $0.list = $0.list.removingEnded(now: now()) }
+        try await records.removeEnded(now: now())
+    }
+
+    /// Follows the store until cancelled.
+    func run() async {
+        var rounds = 0
+        while !Task.isCancelled {
+            do {
+                try await Task.sleep(for: Self.interval)
+            } catch {
+                return
+            }
+            rounds += 1
+            do {
+                try await follow()
+                if rounds % Self.roundsOfKeeping == 0 { try await removeEnded() }
+            } catch {
+                logger.error("revocations of others are not followed", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+}

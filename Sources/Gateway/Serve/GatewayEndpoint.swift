@@ -1,0 +1,34 @@
+internal import HTTPTypes
+internal import NIOCore
+internal import Pipeline
+internal import SignIn
+
+/// What the gateway answers itself on the public listeners.
+enum GatewayEndpoint: Sendable {
+    case account(AccountOperation)
+    /// The keys that backends verify assertions with.
+    case assertionKeySet
+
+    /// The route of the key set, which is public as its keys are.
+    static func keySetRoute(number: Int) throws(RouteFault) -> Route {
+        Route(
+            name: "gatehouse:jwks", pattern: try RoutePattern("/.well-known/gatehouse/jwks.json"), methods: [.get],
+            access: .public, destination: .endpoint(number))
+    }
+}
+
+extension AssertionKeys {
+    /// For how many seconds the set may be kept: short beside the time for which a key is in it before it signs.
+    static let maximumAge = 300
+
+    /// The set as it is served.
+    func answer(requestID: String) -> (HTTPResponse, ByteBuffer) {
+        let head = HTTPResponse(
+            status: .ok,
+            headerFields: [
+                // RFC 7517, 8.5.2.
+                .contentType: "application/jwk-set+json", .cacheControl: "public, max-age=\(Self.maximumAge)",
+            ])
+        return Refusal.answer(head, document, requestID: requestID)
+    }
+}

@@ -1,0 +1,27 @@
+extension Assertion {
+    /// All audiences of some routes' upstreams, each once.
+    func audiences(of routes: [Route]) -> [String] {
+        var audiences: [String] = []
+        for route in routes {
+            guard case .upstream(let name) = route.destination else { continue }
+            let audience = audience(of: name)
+            if !audiences.contains(where: { $0.hasSameBytes(as: audience) }) { audiences.append(audience) }
+        }
+        return audiences
+    }
+
+    /// The audience of a route; nil for one that the gateway answers itself.
+    func audience(of route: Route, among audiences: [String]) -> (number: Int, text: String)? {
+        guard case .upstream(let name) = route.destination else { return nil }
+        let text = audience(of: name)
+        return audiences.firstIndex { $0.hasSameBytes(as: text) }.map { ($0, text) }
+    }
+
+    /// The header line of a verified token's assertion for a route's backend, ended by CR LF; nil when it cannot be
+    /// signed, so that the request is not sent on without it.
+    func line(for entry: TokenCache.Entry, _ rule: RouteRule, _ context: RequestContext) -> [UInt8]? {
+        guard let audience = rule.audience, let key = context.assertionKey else { return nil }
+        // A failure of OpenSSL's says nothing that could be mended here.
+        return try? entry.assertions.line(for: audience, of: entry.token, self, key: key, now: context.now)
+    }
+}

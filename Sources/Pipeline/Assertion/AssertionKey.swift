@@ -1,0 +1,42 @@
+package import Cryptography
+
+/// A key that signs assertions, called by its thumbprint. A class, so that what was signed with it can tell.
+package final class AssertionKey: Sendable {
+    /// What `kid` is.
+    package let id: String
+    private let key: P256SigningKey
+    /// The header of every token it signs, encoded.
+    private let encodedHeader: String
+
+    package init(_ key: P256SigningKey) {
+        self.key = key
+        id = key.thumbprint
+        let header: JSONObject = ["alg": "ES256", "typ": .string(Assertion.type), "kid": .string(id)]
+        encodedHeader = Base64URL.encode(header.encoded())
+    }
+
+    package var publicJSONWebKey: JSONObject { key.publicJSONWebKey }
+
+    /// The claims as a compact JWS (RFC 7515, 7.1).
+    func token(of claims: JSONObject) throws(CryptographyError) -> String {
+        let signed = encodedHeader + "." + Base64URL.encode(claims.encoded())
+        return signed + "." + Base64URL.encode(try key.sign(Array(signed.utf8)))
+    }
+}
+
+/// The keys of assertions at one moment: the one that signs, and the set that verifiers are given.
+package final class AssertionKeys: Sendable {
+    package let signing: AssertionKey
+    /// The ids of all keys in the set, the signing one among them.
+    package let ids: [String]
+    /// The JWK Set (RFC 7517, 5) with every key that verifiers need now or soon.
+    package let document: [UInt8]
+
+    /// - Parameter others: keys that are to sign next, or did so until lately.
+    package init(signing: AssertionKey, others: [AssertionKey]) {
+        self.signing = signing
+        let all = [signing] + others
+        ids = all.map(\.id)
+        document = JSONObject([("keys", .array(all.map { .object($0.publicJSONWebKey) }))]).encoded()
+    }
+}
