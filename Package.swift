@@ -92,7 +92,7 @@ let package = Package(
         .executableTarget(
             name: "gatehouse",
             dependencies: [
-                "Gateway", "LocalPool", "Settings", "Pipeline", argumentParser, logging, lifecycle,
+                "Gateway", "LocalPool", "Settings", "Pipeline", "Cryptography", argumentParser, logging, lifecycle,
             ],
             swiftSettings: safe),
 

@@ -7,14 +7,17 @@ package struct KeySetFile: Sendable {
     private let url: URL
     /// Where the keys come from. A set from anywhere else is another issuer's, whatever the file's name says.
     private let source: String
+    private let isReadOnly: Bool
 
     /// - Parameters:
     ///   - directory: the state directory.
     ///   - issuer: its name makes the file's; characters outside letters, digits, `-` and `_` are written as `_`.
-    package init(directory: String, issuer: Issuer) {
+    ///   - isReadOnly: whether a set that was fetched is not kept.
+    package init(directory: String, issuer: Issuer, isReadOnly: Bool = false) {
         let name = String(issuer.name.map { Self.isPlain($0) ? $0 : "_" })
         url = URL(fileURLWithPath: directory).appendingPathComponent("key-set-\(name).json")
         source = issuer.keySource.place
+        self.isReadOnly = isReadOnly
     }
 
     private static func isPlain(_ character: Character) -> Bool {
@@ -23,6 +26,7 @@ package struct KeySetFile: Sendable {
 
     /// First line: when it was fetched, in seconds since 1970, and from where. The rest: the document as it came.
     func write(_ document: [UInt8], fetchedAt: Int64) throws {
+        guard !isReadOnly else { return }
         try FileManager.default.createDirectory(
             at: url.deletingLastPathComponent(), withIntermediateDirectories: true)
         try Data(Array("\(fetchedAt) \(source)\n".utf8) + document).write(to: url, options: .atomic)

@@ -225,7 +225,8 @@ package actor KeySetService {
         logger.error("key set too old to be trusted", metadata: ["issuer": "\(issuer.name)"])
     }
 
-    private func restore() {
+    /// Takes the set that is kept, where there is one and it is not too old.
+    func restore() {
         guard let file, held == nil else { return }
         do {
             // A time that is not in the past would keep the set from ever being refreshed.

@@ -14,11 +14,10 @@ struct JSONWebKey {
     private static let secretMembers = ["d", "p", "q", "dp", "dq", "qi", "oth", "k"]
 
     /// - Parameter algorithms: the issuer's. Where the key has no `alg`, those that fit its type are its own.
-    init(_ json: JSON, algorithms: [SignatureAlgorithm]) throws(Unusable) {
+    init(_ json: JSON, algorithms: [SignatureAlgorithm], origin: KeySet.Origin) throws(Unusable) {
         guard let key = json.objectValue else { throw Unusable(text: "not an object") }
-        guard let keyID = key["kid"]?.stringValue, (1...TokenHeader.maximumKeyIDBytes).contains(keyID.utf8.count)
-        else { throw Unusable(text: "no kid of 1 to 256 bytes") }
-        try Self.requireSigning(key)
+        let keyID = try Self.keyID(key, origin)
+        try Self.requireSigning(key, origin)
         let keyType = try Self.keyType(key)
         let algorithms = try Self.algorithms(of: key, keyType, among: algorithms)
         self.keyID = keyID
@@ -31,12 +30,23 @@ struct JSONWebKey {
         }
     }
 
-    private static func requireSigning(_ key: JSONObject) throws(Unusable) {
+    /// Empty for a key without a name.
+    private static func keyID(_ key: JSONObject, _ origin: KeySet.Origin) throws(Unusable) -> String {
+        if origin == .own, key["kid"] == nil { return "" }
+        guard let keyID = key["kid"]?.stringValue, (1...TokenHeader.maximumKeyIDBytes).contains(keyID.utf8.count)
+        else { throw Unusable(text: "no kid of 1 to 256 bytes") }
+        return keyID
+    }
+
+    private static func requireSigning(_ key: JSONObject, _ origin: KeySet.Origin) throws(Unusable) {
         if let use = key["use"], use != "sig" { throw Unusable(text: "use is not sig") }
         if let operations = key["key_ops"], operations.arrayValue?.contains("verify") != true {
             throw Unusable(text: "key_ops lacks verify")
         }
-        guard key["kty"] != "oct" else { throw Unusable(text: "kty is oct, a secret") }
+        if key["kty"] == "oct" {
+            guard origin == .own else { throw Unusable(text: "kty is oct, a secret") }
+            return
+        }
         guard !secretMembers.contains(where: { key[$0] != nil }) else {
             throw Unusable(text: "holds its private key")
         }
@@ -53,6 +63,7 @@ struct JSONWebKey {
         case "OKP":
             guard key["crv"] == "Ed25519" else { throw Unusable(text: "crv is not Ed25519") }
             return .ed25519
+        case "oct": return .secret
         default: throw Unusable(text: "kty is not RSA, EC or OKP")
         }
     }
@@ -88,7 +99,7 @@ struct JSONWebKey {
             case .ed25519:
                 keys.append(try .ed25519(bytes("x", of: key)))
             case .secret:
-                throw .unacceptableKey("kty is oct, a secret")
+                keys.append(try .shared(Secret(bytes("k", of: key)), algorithm: algorithm))
             }
         }
         return keys

@@ -13,6 +13,14 @@ package struct KeySet: Sendable {
     package static let maximumBytes = 1 << 20
     package static let maximumKeys = 64
 
+    /// Where a document comes from.
+    package enum Origin: Sendable {
+        /// From where anybody can read it: it holds no secret, and each key has a name.
+        case published
+        /// From someone who trusts its keys, secrets included, and may name none of them.
+        case own
+    }
+
     private struct Entry: Sendable {
         let keyID: String
         let keys: [VerificationKey]
@@ -30,9 +38,12 @@ package struct KeySet: Sendable {
 
     /// Reads a JWK Set. Keys that can't be used are left out and the others work (RFC 7517, 5).
     ///
-    /// - Parameter algorithms: the issuer's; a key for none of them can't be used.
+    /// - Parameters:
+    ///   - algorithms: the issuer's; a key for none of them can't be used.
+    ///   - origin: where the document comes from, which decides about secrets in it.
     package init(
-        jwks document: [UInt8], algorithms: [SignatureAlgorithm] = [.rs256], generation: UInt64
+        jwks document: [UInt8], algorithms: [SignatureAlgorithm] = [.rs256], origin: Origin = .published,
+        generation: UInt64
     ) throws(KeySetError) {
         guard document.count <= Self.maximumBytes else { throw .tooLarge }
         guard let json = try? JSON.parse(document, limits: JSONLimits(maximumBytes: Self.maximumBytes)) else {
@@ -44,14 +55,14 @@ package struct KeySet: Sendable {
         var dropped: [String] = []
         for (index, json) in keys.enumerated() {
             do {
-                usable.append((index, try JSONWebKey(json, algorithms: algorithms)))
+                usable.append((index, try JSONWebKey(json, algorithms: algorithms, origin: origin)))
             } catch {
                 dropped.append("keys[\(index)]: \(error.text)")
             }
         }
-        // Of two keys with one name neither can be meant (RFC 7517, 4.5: "distinct").
+        // Of two keys with one name neither can be meant, also when one of them is of no use (RFC 7517, 4.5: "distinct").
         let repeated = usable.filter { candidate in
-            usable.contains { $0.index != candidate.index && $0.key.keyID.hasSameBytes(as: candidate.key.keyID) }
+            keys.indices.contains { $0 != candidate.index && Self.isKey(keys[$0], named: candidate.key.keyID) }
         }.map(\.index)
         dropped += repeated.map { "keys[\($0)]: kid is not unique" }
         self.entries = usable.filter { !repeated.contains($0.index) }.map {
@@ -59,6 +70,11 @@ package struct KeySet: Sendable {
         }
         self.dropped = dropped
         self.generation = generation
+    }
+
+    /// What is for encryption is never meant.
+    private static func isKey(_ key: JSON, named name: String) -> Bool {
+        (key["kid"]?.stringValue ?? "").hasSameBytes(as: name) && key["use"] != "enc"
     }
 
     /// The one configured secret of an issuer that signs with HMAC. No document makes such a set.

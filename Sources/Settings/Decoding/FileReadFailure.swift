@@ -18,7 +18,7 @@ package enum FileReadFailure: Error, Sendable, Equatable, CustomStringConvertibl
 }
 
 /// The bytes of the file at `path`, at most 1 MiB of them.
-func readWholeFile(_ path: String) throws(FileReadFailure) -> [UInt8] {
+package func readWholeFile(_ path: String) throws(FileReadFailure) -> [UInt8] {
     let contents: Data
     do {
         contents = try Data(contentsOf: URL(filePath: path))

@@ -1,0 +1,32 @@
+import Pipeline
+
+extension JSON {
+    /// The value over several lines, in visible ASCII and spaces only: what a token holds is not to move the cursor or
+    /// turn the text around.
+    func indented(by depth: Int = 0) -> String {
+        let (inner, outer) = (String(repeating: "  ", count: depth + 1), String(repeating: "  ", count: depth))
+        switch self {
+        case .object(let object) where !object.isEmpty:
+            let members = object.map { "\(inner)\(JSON.string($0.name).ascii): \($0.value.indented(by: depth + 1))" }
+            return "{\n\(members.joined(separator: ",\n"))\n\(outer)}"
+        case .array(let elements) where !elements.isEmpty:
+            let elements = elements.map { inner + $0.indented(by: depth + 1) }
+            return "[\n\(elements.joined(separator: ",\n"))\n\(outer)]"
+        default: return ascii
+        }
+    }
+
+    /// As compact JSON with everything escaped that is not visible ASCII.
+    private var ascii: String {
+        var text = ""
+        for unit in String(decoding: encoded(), as: UTF8.self).utf16 {
+            if (0x20..<0x7F).contains(unit) {
+                text.unicodeScalars.append(Unicode.Scalar(UInt8(unit)))
+            } else {
+                let digits = String(unit, radix: 16)
+                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+            }
+        }
+        return text
+    }
+}

@@ -1,0 +1,107 @@
+import ArgumentParser
+import FoundationEssentials
+import Gateway
+import Glibc
+import Logging
+import Pipeline
+import Settings
+
+/// `gatehouse token`: what becomes of a token, without a gateway that runs.
+struct TokenCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "token",
+        abstract: "Verify a token as the gateway would, or look at what it says.",
+        discussion: "Tokens are read from standard input only: other users can see command lines.",
+        subcommands: [VerifyTokenCommand.self, InspectTokenCommand.self])
+}
+
+/// `gatehouse token verify`: the verdict of a gateway with these settings.
+struct VerifyTokenCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "verify",
+        abstract: "Verify a token from standard input as the gateway would.",
+        discussion: """
+            Prints the headers that the backend gets and exits with 0, or the reason code of the rejection with 1.
+            Exit status 78 means that the configuration is faulty.
+
+            Key sets are the files that the configuration names, those that a gateway keeps in state_directory, or else
+            fetched. Without --route any issuer and kind of token is accepted and nothing further required; with it the
+            route's rules hold, but for {sub} in its path. What has been revoked is not asked for.
+
+            Examples:
+              gatehouse token verify --config gatehouse.yaml < token.jwt
+              gatehouse token verify --config gatehouse.yaml --route api --now 1780000000 --json < token.jwt
+              gatehouse token verify --config gatehouse.yaml --lines < tokens.txt
+            """)
+
+    @OptionGroup var options: SettingsOptions
+
+    @Option(help: ArgumentHelp("Judge the token's times as of then: seconds since 1970.", valueName: "seconds"))
+    var now: Int64?
+
+    @Option(help: ArgumentHelp("The name of the route whose rules hold.", valueName: "name"))
+    var route: String?
+
+    @OptionGroup var verdicts: VerdictOptions
+
+    func run() async throws {
+        let settings = try options.load()
+        var logger = Logger(label: "gatehouse") { StreamLogHandler.standardError(label: $0) }
+        logger.logLevel = .warning
+        do {
+            try await OfflineVerifier.with(settings, route: route, logger: logger) { verifier in
+                try await verdicts.tell { Self.verdict(await verifier.examine($0, now: now)) }
+            }
+        } catch let fault as WiringFault {
+            throw ValidationError(fault.description)
+        }
+    }
+
+    private static func verdict(_ finding: OfflineVerifier.Finding) -> TokenVerdict {
+        switch finding {
+        case .rejected(let reason):
+            return .rejected(reason)
+        case .accepted(let issuer, let use, let headers):
+            let lines = headers.map { "\($0.name): \($0.value)" }.joined(separator: "\n")
+            return .accepted(
+                [
+                    "issuer": .string(issuer), "token_use": .string(use),
+                    "headers": .object(JSONObject(headers.map { ($0.name, .string($0.value)) })),
+                ], text: "accepted: \(use) token of issuer \(issuer)\n\(lines)")
+        }
+    }
+}
+
+/// `gatehouse token inspect`: what a token says, whoever wrote it.
+struct InspectTokenCommand: ParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "inspect",
+        abstract: "Show what a token from standard input says, without verifying anything.",
+        discussion: """
+            Nothing of it is verified: anyone can write a token that says the same. Exit status 1 means that it is no
+            token in compact form.
+
+            Example: gatehouse token inspect < token.jwt
+            """)
+
+    func run() throws {
+        guard let token = UnverifiedToken(StandardInput.readToken()) else {
+            StandardError.write("not a token in compact form (RFC 7515, 3.1)\n")
+            throw ExitCode.failure
+        }
+        print("NOT VERIFIED: anyone can have written this.")
+        print("header: \(token.header.indented())")
+        guard let payload = token.payload else { return print("payload: not JSON") }
+        print("payload: \(payload.indented())")
+        for name in ["iat", "nbf", "auth_time", "exp"] {
+            guard let seconds = payload[name]?.numberValue?.numericDate, let time = Self.time(seconds) else { continue }
+            print("\(name): \(time)")
+        }
+    }
+
+    private static func time(_ seconds: Int64) -> String? {
+        // Up to the year 9999.
+        guard seconds <= 253_402_300_799 else { return nil }
+        return Date(timeIntervalSince1970: TimeInterval(seconds)).formatted(.iso8601)
+    }
+}

@@ -1,0 +1,44 @@
+import ArgumentParser
+import Pipeline
+
+/// What a command has found out about one token.
+struct TokenVerdict {
+    let isAccepted: Bool
+    /// For `--json` and `--lines`.
+    let object: JSONObject
+    /// For people.
+    let text: String
+
+    static func rejected(_ reason: String) -> TokenVerdict {
+        TokenVerdict(
+            isAccepted: false, object: ["verdict": "rejected", "reason": .string(reason)], text: "rejected: \(reason)")
+    }
+
+    static func accepted(_ members: JSONObject, text: String) -> TokenVerdict {
+        let verdict: (String, JSON) = ("verdict", "accepted")
+        return TokenVerdict(
+            isAccepted: true, object: JSONObject([verdict] + members.map { ($0.name, $0.value) }), text: text)
+    }
+}
+
+/// How verdicts are asked for and told.
+struct VerdictOptions: ParsableArguments {
+    @Flag(help: "Tell the verdict as one line of JSON.")
+    var json = false
+
+    @Flag(help: "Read one token from each line, and tell each verdict as one line of JSON.")
+    var lines = false
+
+    /// Reads the tokens and tells what `judge` says of each.
+    ///
+    /// - Throws: exit status 1 unless all were accepted.
+    func tell(_ judge: ([UInt8]) async throws -> TokenVerdict) async throws {
+        var areAccepted = true
+        for token in lines ? StandardInput.readLines() : [StandardInput.readToken()] {
+            let verdict = try await judge(token)
+            print(lines || json ? String(decoding: verdict.object.encoded(), as: UTF8.self) : verdict.text)
+            if !verdict.isAccepted { areAccepted = false }
+        }
+        if !areAccepted { throw ExitCode.failure }
+    }
+}
