@@ -22,7 +22,7 @@ struct AlgorithmKeyTests {
         ("without its first zero bits", .p521, Array(Vectors.x521.dropFirst()), Array(Vectors.y521.dropFirst())),
     ]
 
-    @Test("31: A point that is not on its curve is no key", arguments: badPoints)
+    @Test("Row 31: A point that is not on its curve is no key", arguments: badPoints)
     func offCurve(name: String, curve: EllipticCurve, x: [UInt8], y: [UInt8]) {
         #expect(throws: CryptographyError.self) {
             try VerificationKey.ellipticCurve(curve, x: x, y: y, algorithm: AlgorithmTests.algorithm(of: curve))
@@ -42,7 +42,9 @@ struct AlgorithmKeyTests {
         ("order 8", bytes(hex: "c7176a703d4dd84fba3c0b760d10670f2a2053fa2c39ccc64ec7fd7792ac03fa")),
     ]
 
-    @Test("31: 32 bytes that are no point, or one with which anybody signs, are no Ed25519 key", arguments: badEd25519)
+    @Test(
+        "Row 31: 32 bytes that are no point, or one with which anybody signs, are no Ed25519 key", arguments: badEd25519
+    )
     func badEdwardsPoint(name: String, bytes: [UInt8]) {
         #expect(throws: CryptographyError.self) { try VerificationKey.ed25519(bytes) }
     }

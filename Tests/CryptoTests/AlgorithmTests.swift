@@ -119,7 +119,7 @@ struct AlgorithmTests {
         return difference
     }
 
-    @Test("28: r and s outside 1..<n, DER and other lengths are no signature", arguments: EllipticCurve.allCases)
+    @Test("Row 28: r and s outside 1..<n, DER and other lengths are no signature", arguments: EllipticCurve.allCases)
     func ecdsa(curve: EllipticCurve) throws {
         let algorithm = Self.algorithm(of: curve)
         let signature = [.es256: Vectors.es256, .es384: Vectors.es384][algorithm] ?? Vectors.es512
@@ -151,7 +151,7 @@ struct AlgorithmTests {
     private func sum(of number: [UInt8], _ curve: EllipticCurve) -> [UInt8]? { Self.sum(number, curve.order) }
     private func difference(_ a: [UInt8], _ b: [UInt8]) -> [UInt8] { Self.difference(a, b) }
 
-    @Test("28: What is so small that n may be added to it is refused before OpenSSL sees it")
+    @Test("Row 28: What is so small that n may be added to it is refused before OpenSSL sees it")
     func sumWithOrder() {
         let small = [UInt8](repeating: 0, count: 31) + [7]
         let twin = Self.sum(small, EllipticCurve.p256.order) ?? []
@@ -162,7 +162,7 @@ struct AlgorithmTests {
         #expect(ECDSASignature(raw: most + small, curve: .p256) != nil)
     }
 
-    @Test("33: The twin n − s does verify, as ECDSA has it: what is revoked is so by its claims")
+    @Test("Row 33: The twin n − s does verify, as ECDSA has it: what is revoked is so by its claims")
     func twin() throws {
         let s = Self.difference(EllipticCurve.p256.order, Vectors.es256.suffix(32))
         #expect(try Self.verifies(.es256, Vectors.es256.prefix(32) + s))
@@ -177,7 +177,7 @@ struct AlgorithmTests {
 
     // MARK: Ed25519, row 29
 
-    @Test("29: S + L, R of small order with S = 0, and zeros are no signature")
+    @Test("Row 29: S + L, R of small order with S = 0, and zeros are no signature")
     func edDSA() throws {
         // L = 2^252 + 27742317777372353535851937790883648493, little endian (RFC 8032, 5.1).
         let order: [UInt8] =

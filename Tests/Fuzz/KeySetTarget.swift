@@ -52,7 +52,9 @@ public func fuzzKeySet(_ start: UnsafePointer<UInt8>, _ count: Int) -> CInt {
     precondition(Set(set.keyIDs.map { Array($0.utf8) }).count == set.keyIDs.count, "two keys have one name")
     for keyID in set.keyIDs {
         precondition((1...256).contains(keyID.utf8.count), "a name is too short or too long")
-        let named = elements.compactMap(\.objectValue).filter { $0["kid"]?.stringValue?.hasSameBytes(as: keyID) == true }
+        let named = elements.compactMap(\.objectValue).filter {
+            $0["kid"]?.stringValue?.hasSameBytes(as: keyID) == true
+        }
         let found = algorithms.filter { set.key(id: keyID, algorithm: $0) != nil }
         precondition(!found.isEmpty && found.allSatisfy { set.key(id: keyID, algorithm: $0)?.algorithm == $0 })
         for algorithm in found {

@@ -56,10 +56,13 @@ private func checkSigned(_ header: ArraySlice<UInt8>, _ claims: ArraySlice<UInt8
     guard let token = verified(Array("\(text).\(Base64URL.encode(code))".utf8), secretVerifier, secretKeys) else {
         return
     }
-    guard let header = try? JSON.parse(Array(header)).objectValue, let claims = try? JSON.parse(Array(claims)).objectValue
+    guard let header = try? JSON.parse(Array(header)).objectValue,
+        let claims = try? JSON.parse(Array(claims)).objectValue
     else { preconditionFailure("what is no JSON is verified") }
     precondition(header["alg"] == "HS256" && header["kid"] == "shared", "another key or algorithm is asked for")
-    for name in ["crit", "b64", "jku", "jwk", "x5u", "x5c"] { precondition(header[name] == nil, "\(name) is let through") }
+    for name in ["crit", "b64", "jku", "jwk", "x5u", "x5c"] {
+        precondition(header[name] == nil, "\(name) is let through")
+    }
     precondition(claims["iss"]?.stringValue?.hasSameBytes(as: issuerName) == true, "another issuer's claims")
     precondition(claims["sub"]?.stringValue?.hasSameBytes(as: token.subject) == true, "another subject")
     precondition((1...255).contains(token.subject.utf8.count), "a subject of no length")
@@ -86,7 +89,8 @@ private func checkLines(_ token: VerifiedToken) {
         let name = String(decoding: line.prefix { $0 != UInt8(ascii: ":") }, as: UTF8.self)
         precondition(names.insert(name).inserted, "\(name) is repeated")
         if name == "X-Auth-Subject" {
-            precondition(decoded(line.dropFirst(name.utf8.count + 2)) == Array(token.subject.utf8), "another subject is told")
+            precondition(
+                decoded(line.dropFirst(name.utf8.count + 2)) == Array(token.subject.utf8), "another subject is told")
         }
         rest = rest[(end + 2)...]
     }

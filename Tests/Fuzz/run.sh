@@ -33,17 +33,18 @@ done
 
 build() {
     local target=$1 sources json=(Sources/Pipeline/JSON/*.swift Sources/Pipeline/Route/ByteSpans.swift)
+    local verify=("${json[@]}" Sources/Pipeline/Verify/*.swift
+        Sources/Pipeline/Policy/{ClaimCondition,ClaimPath,RequirementNumbers,Requirements}.swift)
     case $target in
     RequestPath)
         sources=(Sources/Pipeline/Route/{OtherReadings,PathBytes,PathDecoding,PathFault,PathScan,RequestPath}.swift
             Sources/Pipeline/Respond/GatewayError.swift)
         ;;
     JSON) sources=("${json[@]}") ;;
-    KeySet) sources=("${json[@]}" Sources/Pipeline/Verify/*.swift) ;;
+    KeySet) sources=("${verify[@]}") ;;
     Token)
-        sources=("${json[@]}" Sources/Pipeline/Verify/*.swift Tests/PipelineTests/AlgorithmTokens.swift
-            Sources/Pipeline/Identity/{HeaderNames,Identity,IdentityClaim,IdentityLines}.swift
-            Sources/Pipeline/Policy/ClaimPath.swift)
+        sources=("${verify[@]}" Tests/PipelineTests/AlgorithmTokens.swift
+            Sources/Pipeline/Identity/{HeaderNames,Identity,IdentityClaim,IdentityLines}.swift)
         ;;
     WebSocketFrame) sources=(Sources/Pipeline/WebSocket/WebSocketFrameTracker.swift) ;;
     *) sources=(Sources/HTTP1/*.swift) ;;

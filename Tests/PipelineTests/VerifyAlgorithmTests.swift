@@ -51,7 +51,7 @@ struct VerifyAlgorithmTests {
         }
     }
 
-    @Test("4: A token of an algorithm that the issuer does not list is refused, whatever its key could do")
+    @Test("Row 4: A token of an algorithm that the issuer does not list is refused, whatever its key could do")
     func unlisted() throws {
         for (algorithm, _, token) in AlgorithmTokens.tokens {
             let others = Self.all.filter { $0 != algorithm }
@@ -113,14 +113,15 @@ struct VerifyAlgorithmTests {
         ("secret", "ed", ["kty": "oct", "k": "AQAB"], "kty is oct, a secret"),
     ]
 
-    @Test("31: A key of a curve that can't be used is dropped", arguments: unusable)
+    @Test("Row 31: A key of a curve that can't be used is dropped", arguments: unusable)
     func dropped(name: String, keyID: String, members: [String: JSON?], warning: String) throws {
         let keySet = try Self.keySet([keyID], members: members)
         #expect(keySet.isEmpty)
         #expect(keySet.dropped == ["keys[0]: \(warning)"])
     }
 
-    @Test("3: HMAC with what is public of a key, or with a secret of the set, is refused, also where HMAC is listed")
+    @Test(
+        "Row 3: HMAC with what is public of a key, or with a secret of the set, is refused, also where HMAC is listed")
     func hmac() throws {
         let secret = [UInt8](repeating: 7, count: 32)
         let document: JSON = [

@@ -42,7 +42,7 @@ struct VerifyCacheTests {
         #expect(cache.count == 1)
     }
 
-    @Test("33: A canonically equivalent spelling is not the token")
+    @Test("Row 33: A canonically equivalent spelling is not the token")
     func equivalence() throws {
         let cache = VerifiedTokenCache<String>()
         // Enough tokens that one has a K, whose twin U+212A compares as equal in Swift.
@@ -83,7 +83,7 @@ struct VerifyCacheTests {
         #expect(cache.count == 0 && cache.byteCount == 0)
     }
 
-    @Test("14: An entry's life is capped at a day, however far its exp is", arguments: [253_402_300_800, 1 << 53])
+    @Test("Row 14: An entry's life is capped at a day, however far its exp is", arguments: [253_402_300_800, 1 << 53])
     func cappedLife(exp: Int64) throws {
         let cache = VerifiedTokenCache<String>()
         let text = try insert("ada", into: cache, exp: exp)

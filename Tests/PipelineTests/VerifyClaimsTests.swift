@@ -41,7 +41,7 @@ struct VerifyClaimsTests {
     }
 
     @Test(
-        "12: A repeated claim is refused, also when it is escaped",
+        "Row 12: A repeated claim is refused, also when it is escaped",
         arguments: [
             #""sub":"admin""#, #""s\u0075b":"admin""#, #""exp":9999999999"#, #""\u0065\u0078\u0070":1"#,
         ])
@@ -63,13 +63,13 @@ struct VerifyClaimsTests {
         ["https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Example"],
     ]
 
-    @Test("17: iss is compared byte for byte", arguments: otherIssuers)
+    @Test("Row 17: iss is compared byte for byte", arguments: otherIssuers)
     func issuer(value: JSON?) throws {
         let reason = fixture.reason(try fixture.token(claims: VerifyFixture.accessClaims.with("iss", value)))
         #expect(reason == (value?.stringValue == nil ? .issuerInvalid : .unknownIssuer))
     }
 
-    @Test("17: Canonically equivalent text is another issuer and another client")
+    @Test("Row 17: Canonically equivalent text is another issuer and another client")
     func equivalence() throws {
         let issuer = Issuer.cognito(
             name: "k", region: "r", userPoolID: "Kpool", clientIDs: ["Kclient"], issuer: "https://K.example")
@@ -101,7 +101,7 @@ struct VerifyClaimsTests {
         ("*", false),
     ]
 
-    @Test("19: aud is one of the app clients, alone or in an array", arguments: audiences)
+    @Test("Row 19: aud is one of the app clients, alone or in an array", arguments: audiences)
     func audience(value: JSON?, isAccepted: Bool) throws {
         let token = try fixture.token(claims: VerifyFixture.idClaims.with("aud", value))
         #expect(fixture.reason(token) == (isAccepted ? nil : .audienceNotAllowed))
@@ -109,7 +109,7 @@ struct VerifyClaimsTests {
     }
 
     @Test(
-        "20: An access token needs client_id, and aud can't stand in for it",
+        "Row 20: An access token needs client_id, and aud can't stand in for it",
         arguments: [
             nil, "", "another-client", "1EXAMPLE23456789", ["1example23456789"], .null,
         ] as [JSON?])
@@ -118,14 +118,14 @@ struct VerifyClaimsTests {
         #expect(fixture.reason(try fixture.token(claims: claims)) == .clientNotAllowed)
     }
 
-    @Test("20: An ID token is not accepted for its client_id")
+    @Test("Row 20: An ID token is not accepted for its client_id")
     func clientOfIDToken() throws {
         let claims = VerifyFixture.idClaims.with("aud", nil).with("client_id", .string(VerifyFixture.clientID))
         #expect(fixture.reason(try fixture.token(claims: claims)) == .audienceNotAllowed)
     }
 
     @Test(
-        "20: token_use is access or id, exactly",
+        "Row 20: token_use is access or id, exactly",
         arguments: [
             nil, "", "refresh", "Access", "ID", .null, ["access"],
         ] as [JSON?])
@@ -161,7 +161,7 @@ struct VerifyClaimsTests {
     }
 
     @Test(
-        "22, 23: A subject of any characters is kept exactly, for the header writer to encode",
+        "Row 22, 23: A subject of any characters is kept exactly, for the header writer to encode",
         arguments: [
             "admin\r\nX-User-Role: admin", "a\u{0}b", "usér-1", "😀", "\u{202e}nimda",
             String(repeating: "x", count: 255),
@@ -173,7 +173,7 @@ struct VerifyClaimsTests {
     }
 
     @Test(
-        "22: A subject that is missing, empty, too long or no text is refused",
+        "Row 22: A subject that is missing, empty, too long or no text is refused",
         arguments: [
             nil, "", .string(String(repeating: "x", count: 256)), .string(String(repeating: "é", count: 128)), .null, 1,
             true,
@@ -184,7 +184,7 @@ struct VerifyClaimsTests {
         #expect(fixture.reason(token) == .subjectInvalid)
     }
 
-    @Test("24: Groups are kept apart, whatever is in their names")
+    @Test("Row 24: Groups are kept apart, whatever is in their names")
     func groups() throws {
         let claims = VerifyFixture.accessClaims.with("cognito:groups", ["a,b", "c\r\nX: y", 1, ["d"]])
         #expect(try #require(fixture.verified(try fixture.token(claims: claims))).groups == ["a,b", "c\r\nX: y"])

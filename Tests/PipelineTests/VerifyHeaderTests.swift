@@ -10,7 +10,7 @@ struct VerifyHeaderTests {
     init() throws { fixture = try VerifyFixture() }
 
     @Test(
-        "1: No spelling of alg none is accepted, with or without a signature",
+        "Row 1: No spelling of alg none is accepted, with or without a signature",
         arguments: [
             "none", "None", "NONE", "nOnE", "none ", " none", "", "null",
         ])
@@ -22,14 +22,14 @@ struct VerifyHeaderTests {
         #expect(fixture.reason(String(unsigned)) == .badSignature)
     }
 
-    @Test("2: RS256 with an empty signature is refused")
+    @Test("Row 2: RS256 with an empty signature is refused")
     func emptySignature() throws {
         let token = try fixture.token()
         let unsigned = token.prefix(through: try #require(token.lastIndex(of: ".")))
         #expect(fixture.reason(String(unsigned)) == .badSignature)
     }
 
-    @Test("3: HS256 keyed with the public key is refused")
+    @Test("Row 3: HS256 keyed with the public key is refused")
     func publicKeyAsSecret() throws {
         let jwk = VerifyFixture.jwk(fixture.key, id: VerifyFixture.keyID)
         let secrets = [
@@ -53,7 +53,7 @@ struct VerifyHeaderTests {
         ["RS256"], [:],
     ]
 
-    @Test("4, 5: Only the issuer's own algorithm, as a string and exactly so, is accepted", arguments: algorithms)
+    @Test("Row 4, 5: Only the issuer's own algorithm, as a string and exactly so, is accepted", arguments: algorithms)
     func algorithm(value: JSON?) throws {
         let token = try fixture.token(header: VerifyFixture.header.with("alg", value))
         #expect(fixture.reason(token) == .algorithmNotAllowed)
@@ -64,7 +64,7 @@ struct VerifyHeaderTests {
         "access-key", "access-key= ", "|/bin/true", String(repeating: "k", count: 256),
     ]
 
-    @Test("6: A strange kid is only an unknown one", arguments: strangeKeyIDs)
+    @Test("Row 6: A strange kid is only an unknown one", arguments: strangeKeyIDs)
     func strangeKeyID(id: String) throws {
         let token = try fixture.token(header: VerifyFixture.header.with("kid", .string(id)))
         guard case .needsKeys(issuerIndex: 0, let keyID) = fixture.verdict(token) else {
@@ -75,7 +75,7 @@ struct VerifyHeaderTests {
     }
 
     @Test(
-        "6: A kid that is too long, empty, missing or no string is refused",
+        "Row 6: A kid that is too long, empty, missing or no string is refused",
         arguments: [
             .string(String(repeating: "k", count: 257)), .string(String(repeating: "k", count: 5000)), "", nil, .null,
             1,
@@ -86,7 +86,7 @@ struct VerifyHeaderTests {
         #expect(fixture.reason(token) == .keyIDInvalid)
     }
 
-    @Test("7: Each unknown kid asks for keys, and so does an issuer without a key set")
+    @Test("Row 7: Each unknown kid asks for keys, and so does an issuer without a key set")
     func unknownKeys() throws {
         let token = try fixture.token()
         let verifier = TokenVerifier(issuers: [VerifyFixture.otherPool, VerifyFixture.pool])
@@ -110,14 +110,15 @@ struct VerifyHeaderTests {
         (32, "typ", "application/", .typeNotAllowed), (32, "typ", "text/jwt", .typeNotAllowed),
     ]
 
-    @Test("8–11, 32: Keys, critical parameters and other kinds in the header are refused", arguments: refusedHeaders)
+    @Test(
+        "Row 8–11, 32: Keys, critical parameters and other kinds in the header are refused", arguments: refusedHeaders)
     func refusedHeader(row: Int, name: String, value: JSON, reason: RejectReason) throws {
         let token = try fixture.token(header: VerifyFixture.header.with(name, value))
         #expect(fixture.reason(token) == reason)
     }
 
     @Test(
-        "32: The kinds of JWT that give access are accepted",
+        "Row 32: The kinds of JWT that give access are accepted",
         arguments: [
             "JWT", "jwt", "at+jwt", "AT+JWT", "application/jwt", "Application/at+jwt",
         ])
@@ -127,7 +128,7 @@ struct VerifyHeaderTests {
     }
 
     @Test(
-        "12: A repeated header parameter is refused, also when it is escaped",
+        "Row 12: A repeated header parameter is refused, also when it is escaped",
         arguments: [
             #""alg":"RS256""#, #""\u0061lg":"none""#, #""kid":"x""#, #""k\u0069d":"access-key=""#,
         ])
@@ -144,7 +145,7 @@ struct VerifyHeaderTests {
         "{'alg':'RS256','kid':'access-key='}", "{\"alg\":\"RS256\",\"kid\":\"access-key=\",}",
     ]
 
-    @Test("12: What isn't one strict JSON object is no header and no payload", arguments: notHeaders)
+    @Test("Row 12: What isn't one strict JSON object is no header and no payload", arguments: notHeaders)
     func malformedJSON(text: String) throws {
         let header = String(decoding: VerifyFixture.header.encoded(), as: UTF8.self)
         let claims = String(decoding: VerifyFixture.accessClaims.encoded(), as: UTF8.self)
@@ -152,7 +153,7 @@ struct VerifyHeaderTests {
         #expect(fixture.reason(try fixture.token(headerText: header, payloadText: text)) == .malformedPayload)
     }
 
-    @Test("25: Every other spelling of the base64 is refused")
+    @Test("Row 25: Every other spelling of the base64 is refused")
     func spelling() throws {
         let token = try fixture.token()
         let parts = token.split(separator: ".").map(String.init)
@@ -171,7 +172,7 @@ struct VerifyHeaderTests {
         }
     }
 
-    @Test("25: Trailing bits that aren't zero are refused")
+    @Test("Row 25: Trailing bits that aren't zero are refused")
     func trailingBits() throws {
         // 256 bytes leave four bits over in the last character.
         let token = try fixture.token()
@@ -184,7 +185,7 @@ struct VerifyHeaderTests {
         }
     }
 
-    @Test("26: Only three segments make a token")
+    @Test("Row 26: Only three segments make a token")
     func segments() throws {
         let token = try fixture.token()
         let parts = token.split(separator: ".").map(String.init)
@@ -199,7 +200,7 @@ struct VerifyHeaderTests {
         #expect(fixture.reason("\(parts[0])..\(parts[2])") == .malformedPayload)
     }
 
-    @Test("27: A token over the limit is refused whatever is in it, one at the limit is read")
+    @Test("Row 27: A token over the limit is refused whatever is in it, one at the limit is read")
     func size() throws {
         #expect(fixture.reason(String(repeating: ".", count: 8193)) == .tokenTooLarge)
         #expect(fixture.reason(String(repeating: ".", count: 8192)) == .malformedToken)
@@ -213,7 +214,7 @@ struct VerifyHeaderTests {
         }
     }
 
-    @Test("27: Deep JSON within the limit is refused without exhausting the stack", arguments: [33, 2000])
+    @Test("Row 27: Deep JSON within the limit is refused without exhausting the stack", arguments: [33, 2000])
     func depth(levels: Int) throws {
         let nested = String(repeating: "[", count: levels) + String(repeating: "]", count: levels)
         let claims = VerifyFixture.accessClaims.text(with: "\"deep\":\(nested)", replacing: "")

@@ -103,7 +103,7 @@ struct VerifyProfileTests {
     }
 
     @Test(
-        "21: An Apple token for another app is refused",
+        "Row 21: An Apple token for another app is refused",
         arguments: ["com.example.other", "com.example.app.extra", "COM.EXAMPLE.APP", "", nil, ["x"]] as [JSON?])
     func otherApp(audience: JSON?) throws {
         #expect(try reason(Self.apple.with("aud", audience)) == .audienceNotAllowed)
@@ -154,7 +154,7 @@ struct VerifyProfileTests {
         #expect(try reason(Self.id, issuers: ["provider-id"], uses: [.access]) == .tokenUseNotAccepted)
     }
 
-    @Test("32: A logout token without typ is told by its events")
+    @Test("Row 32: A logout token without typ is told by its events")
     func logoutToken() throws {
         let events: JSON = ["http://schemas.openid.net/event/backchannel-logout": [:]]
         #expect(try reason(Self.id.with("events", events), issuers: ["provider-id"]) == .typeNotAllowed)
@@ -189,7 +189,7 @@ struct VerifyProfileTests {
     }
 
     @Test(
-        "32: A session is nobody else's token, and nobody else's token is a session",
+        "Row 32: A session is nobody else's token, and nobody else's token is a session",
         arguments: [nil, "JWT", "at+jwt", "dpop+jwt", "session"] as [JSON?])
     func sessionType(type: JSON?) throws {
         #expect(try reason(Self.session, type: type) == .typeNotAllowed)
@@ -205,7 +205,7 @@ struct VerifyProfileTests {
 
     // MARK: Keys
 
-    @Test("18: No profile's token verifies with another's key of the same name")
+    @Test("Row 18: No profile's token verifies with another's key of the same name")
     func othersKeys() throws {
         let tokens = [Self.apple, Self.access, Self.id, VerifyFixture.accessClaims]
         for (index, claims) in tokens.enumerated() {

@@ -9,7 +9,7 @@ struct VerifySignatureTests {
 
     init() throws { fixture = try VerifyFixture() }
 
-    @Test("18: One issuer's claims signed with another's key of the same kid are refused")
+    @Test("Row 18: One issuer's claims signed with another's key of the same kid are refused")
     func otherIssuersKey() throws {
         #expect(fixture.reason(try fixture.token(signedBy: fixture.otherKey)) == .badSignature)
         let claims = VerifyFixture.accessClaims.with("iss", .string(VerifyFixture.otherPool.issuer))
@@ -30,7 +30,7 @@ struct VerifySignatureTests {
         }
     }
 
-    @Test("30: A signature that is short, long, doubled, zero or of another token is refused")
+    @Test("Row 30: A signature that is short, long, doubled, zero or of another token is refused")
     func signatures() throws {
         let token = try fixture.token()
         let signed = token.prefix(upTo: try #require(token.lastIndex(of: ".")))
@@ -93,7 +93,7 @@ struct VerifySignatureTests {
         ("even n", "n", .string(Base64URL.encode([UInt8](repeating: 0xfe, count: 256))), "RSA modulus is even"),
     ]
 
-    @Test("31: A key that can't be used is dropped with a warning, and the others work", arguments: unusable)
+    @Test("Row 31: A key that can't be used is dropped with a warning, and the others work", arguments: unusable)
     func dropped(name: String, member: String, value: JSON?, warning: String) throws {
         let bad = VerifyFixture.jwk(fixture.otherKey, id: "bad").with(member, value)
         let document: JSON = [
@@ -107,7 +107,7 @@ struct VerifySignatureTests {
         #expect(keySet.generation == 9 && !keySet.isEmpty)
     }
 
-    @Test("31: Two keys of one kid are both dropped")
+    @Test("Row 31: Two keys of one kid are both dropped")
     func repeatedKeyID() throws {
         let keySet = try VerifyFixture.keySet(
             of: [("a", fixture.key), ("b", fixture.key), ("a", fixture.otherKey)], generation: 1)

@@ -21,20 +21,20 @@ struct VerifyTimesTests {
         ("01780003600", .malformedPayload), ("1780003600.", .malformedPayload), ("0x6A18CE10", .malformedPayload),
     ]
 
-    @Test("13, 14: exp is a number, in whatever notation, and never overflows", arguments: expiries)
+    @Test("Row 13, 14: exp is a number, in whatever notation, and never overflows", arguments: expiries)
     func expiry(text: String, reason: RejectReason?) throws {
         let token = try fixture.token(member: "\"exp\":\(text)", replacing: "exp")
         #expect(fixture.reason(token) == reason)
         #expect((fixture.verified(token) != nil) == (reason == nil))
     }
 
-    @Test("13: A token without exp is refused")
+    @Test("Row 13: A token without exp is refused")
     func noExpiry() throws {
         #expect(
             fixture.reason(try fixture.token(claims: VerifyFixture.accessClaims.with("exp", nil))) == .expiryInvalid)
     }
 
-    @Test("13: A token ends 60 seconds behind its exp, and only a token right in all else is called expired")
+    @Test("Row 13: A token ends 60 seconds behind its exp, and only a token right in all else is called expired")
     func expired() throws {
         let token = try fixture.token()
         #expect(fixture.verified(token, now: 1_780_003_659) != nil)
@@ -58,7 +58,7 @@ struct VerifyTimesTests {
         ("iat", "true", .issuedAtInvalid), ("iat", "9223372036854775808", .issuedAtInvalid),
     ]
 
-    @Test("15, 16: nbf and iat lie in the past, but for 60 seconds", arguments: pastDates)
+    @Test("Row 15, 16: nbf and iat lie in the past, but for 60 seconds", arguments: pastDates)
     func pastDate(claim: String, text: String, reason: RejectReason?) throws {
         let token = try fixture.token(member: "\"\(claim)\":\(text)", replacing: claim)
         #expect(fixture.reason(token) == reason)

@@ -116,7 +116,8 @@ struct HTTP2RequestHeadReader {
 
     private func finish(_ reading: Reading) throws(HTTP1Fault) -> HTTP2RequestHead {
         guard let methodText = reading.method, let path = reading.path, let scheme = reading.scheme,
-            FieldText.isToken(methodText), methodText.utf8.count <= 32, FieldText.isVisible(scheme), scheme == "http" || scheme == "https",
+            FieldText.isToken(methodText), methodText.utf8.count <= 32, FieldText.isVisible(scheme),
+            scheme == "http" || scheme == "https",
             let method = HTTPRequest.Method(rawValue: methodText),
             // RFC 8441 §4: without a protocol CONNECT asks for a tunnel to anywhere, which is not served.
             (method == .connect) == (reading.connectProtocol != nil)
