@@ -62,7 +62,7 @@ struct VerifyTokenHeadersTests {
             ("\(parts[0]).\(parts[1]).\(parts[2]).", .malformedToken),
             ("\(parts[0]).\(parts[1])=.\(parts[2])", .malformedToken),
             ("\(parts[0])..\(parts[2])", .malformedPayload), (".\(parts[1]).\(parts[2])", .malformedHeader),
-            ("\(parts[0])A.\(parts[1]).\(parts[2])", .malformedToken),
+            ("\(parts[0])A.\(parts[1]).\(parts[2])", .malformedHeader),
         ]
         for (text, reason) in cases {
             guard case .rejected(reason) = verdict(text) else {
