@@ -9,13 +9,10 @@ private func visit(_ value: JSON, depth: Int = 1, _ body: (JSON, Int) -> Void) {
 
 /// What a number says in each of its forms must be the same, and asking never ends the process.
 private func check(_ number: JSONNumber) {
-    // 2^53 is what the next number is rounded to as well.
-    if let integer = number.integerValue, let date = number.numericDate, abs(date) < 1 << 53 {
-        precondition(integer == date, "an integer is another date")
-    }
-    if let date = number.numericDate {
-        precondition(Double(date) <= number.doubleValue && number.doubleValue < Double(date) + 1, "a date is off")
-    }
+    // 2^53 is what the number behind it is rounded to as well.
+    guard let date = number.numericDate, abs(date) < 1 << 53 else { return }
+    precondition(number.integerValue.map { $0 == date } ?? true, "an integer is another date")
+    precondition(Double(date) <= number.doubleValue && number.doubleValue < Double(date) + 1, "a date is off")
 }
 
 private func checkBase64(_ bytes: [UInt8]) {

@@ -17,7 +17,7 @@ struct GatePolicyTests {
             ("plain", "/plain", .required, nil),
             (
                 "read", "/read", .required,
-                Requirements(allScopes: ["openid", "orders/read"], anyScope: ["email", "x"])
+                Requirements(allScopes: ["openid", "orders/read"], anyScope: ["email", "x", "openid"])
             ),
             ("staff", "/staff", .required, Requirements(anyGroup: ["staff", "admin"])),
             ("staff-again", "/staff-again", .required, Requirements(anyGroup: ["staff", "admin"])),
@@ -107,11 +107,33 @@ struct GatePolicyTests {
         #expect(try outcome("/admin") == Self.denied(.groupMissing, "admin"))
     }
 
+    @Test("A token that meets one route's requirements has not met those that two others share")
+    func sharedRequirements() throws {
+        let required = [["staff"], ["root"], ["root"]].map { Requirements(anyGroup: $0) }
+        let routes = try required.indices.map { index in
+            Route(
+                name: "\(index)", pattern: try RoutePattern("/\(index)"), access: .required,
+                requirements: required[index], destination: GateFixture.backend)
+        }
+        let gate = Gate(routes: try RouteTable(routes), verifier: TokenVerifier(issuers: [VerifyFixture.pool]))
+        let trace = try #require(TraceContext(parsing: GateFixture.traceparent))
+        let context = RequestContext(
+            peer: GateFixture.peer, scheme: "https", requestID: "id-1", trace: trace, now: VerifyFixture.now)
+        let fields = Credential.bearer(try tokens.token())
+        for (path, isMet) in [("/0", true), ("/1", false), ("/2", false), ("/0", true), ("/2", false)] {
+            let request = try GateFixture.request(path, fields)
+            let decision = gate.decide(request, context, cache: cache, keySets: [tokens.keySet])
+            let name = String(path.dropFirst())
+            #expect(Outcome(decision, gate) == (isMet ? Self.forwarded(name, path) : Self.denied(.groupMissing, name)))
+        }
+    }
+
     @Test("Equal requirements are looked at once for a token")
     func numbering() {
         #expect(gate.requirements.count == 7)
         #expect(
-            gate.requirements.first == Requirements(allScopes: ["openid", "orders/read"], anyScope: ["email", "x"]))
+            gate.requirements.first
+                == Requirements(allScopes: ["openid", "orders/read"], anyScope: ["email", "x", "openid"]))
     }
 
     @Test("A header of a configured claim is the gateway's own on every route and in every spelling")

@@ -119,6 +119,18 @@ struct GateTests {
         #expect(try fixture.outcome(path, method: method) == expected)
     }
 
+    @Test("What asks for a WebSocket takes the way of its own method, and only an extended CONNECT that of GET")
+    func upgrades() throws {
+        for (method, isRouted) in [(HTTPRequest.Method.get, true), (.connect, true), (.post, false), (.delete, false)] {
+            var request = try GateFixture.request("/reading", method: method)
+            request.extendedConnectProtocol = "websocket"
+            switch Outcome(try fixture.decide(request), fixture.gate) {
+            case .refuse(405, _, _, _, _): #expect(!isRouted, "\(method)")
+            default: #expect(isRouted, "\(method)")
+            }
+        }
+    }
+
     @Test("HEAD takes the way of GET, and CONNECT none")
     func specialMethods() throws {
         #expect(try fixture.outcome("/reading", method: .head) == Self.forwarded("reading", target: "/reading"))

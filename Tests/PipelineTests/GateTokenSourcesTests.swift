@@ -180,7 +180,9 @@ struct GateTokenSourcesTests {
         for method in [HTTPRequest.Method.post, .put, .patch, .delete] {
             #expect(try result("/cookie", fields, method: method) == value.expected)
         }
-        #expect(try result("/cookie", [("Cookie", "session=TOKEN")], method: .head) == Self.passed())
+        for method in [HTTPRequest.Method.get, .head, .options] {
+            #expect(try result("/cookie", [("Cookie", "session=TOKEN")], method: method) == Self.passed())
+        }
         let bearer = [("Authorization", "Bearer TOKEN")]
         #expect(try result("/cookie", bearer, method: .post) == Self.passed())
     }

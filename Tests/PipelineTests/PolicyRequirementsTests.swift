@@ -91,6 +91,16 @@ struct PolicyRequirementsTests {
         #expect(value.requirements.lastingDenial(of: Self.token()) == value.denial)
     }
 
+    @Test("Of several claims each must be as it should")
+    func everyClaim() {
+        let holds = ClaimCondition(ClaimPath(["level"]), .oneOf(["3"]))
+        let fails = ClaimCondition(ClaimPath(["level"]), .oneOf(["4"]))
+        for claims in [[holds, fails], [fails, holds]] {
+            #expect(Requirements(claims: claims).lastingDenial(of: Self.token()) == .claimMismatch)
+        }
+        #expect(Requirements(claims: [holds, holds]).lastingDenial(of: Self.token()) == nil)
+    }
+
     @Test("Canonically equivalent text is other text")
     func composedCharacters() {
         let token = Self.token {
