@@ -269,7 +269,8 @@ class CommandLine:
         }
 
     def run(self, operation: str, **options: str) -> subprocess.CompletedProcess:
-        arguments = [word for name, value in options.items() for word in (f"--{name.replace('_', '-')}", value)]
+        # In one word each, because a token may begin with a dash.
+        arguments = [f"--{name.replace('_', '-')}={value}" for name, value in options.items()]
         command = [sys.executable, "-m", "awscli", "cognito-idp", operation, *arguments]
         return subprocess.run(
             [*command, "--endpoint-url", self.url, "--output", "json"],
