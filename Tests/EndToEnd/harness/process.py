@@ -13,10 +13,18 @@ from .sanitizer import PATIENCE, SANITIZER
 STARTUP_SECONDS = 20.0
 
 
+_given: set[int] = set()
+
+
 def free_port() -> int:
-    with socket.socket() as probe:
-        probe.bind(("127.0.0.1", 0))
-        return probe.getsockname()[1]
+    """A port that nobody listens on, another one each time: the kernel may name the same twice before it is used."""
+    while True:
+        with socket.socket() as probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        if port not in _given:
+            _given.add(port)
+            return port
 
 
 def wait_until(condition: Callable[[], object], what: str, seconds: float = 10.0, interval: float = 0.02):
