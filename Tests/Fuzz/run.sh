@@ -33,7 +33,9 @@ done
 
 build() {
     local target=$1 sources json=(Sources/Pipeline/JSON/*.swift Sources/Pipeline/Route/ByteSpans.swift)
-    local verify=("${json[@]}" Sources/Pipeline/Verify/*.swift
+    local verify=("${json[@]}" Sources/Pipeline/{Verify,Revocation}/*.swift
+        Sources/Pipeline/Assertion/{Assertion,AssertionKey,IssuedAssertions,PublicJSONWebKey}.swift
+        Sources/Pipeline/Identity/{HeaderNames,Identity,IdentityClaim,IdentityLines}.swift
         Sources/Pipeline/Policy/{ClaimCondition,ClaimPath,RequirementNumbers,Requirements}.swift)
     case $target in
     RequestPath)
@@ -43,8 +45,7 @@ build() {
     JSON) sources=("${json[@]}") ;;
     KeySet) sources=("${verify[@]}") ;;
     Token)
-        sources=("${verify[@]}" Tests/PipelineTests/AlgorithmTokens.swift
-            Sources/Pipeline/Identity/{HeaderNames,Identity,IdentityClaim,IdentityLines}.swift)
+        sources=("${verify[@]}" Tests/PipelineTests/AlgorithmTokens.swift)
         ;;
     WebSocketFrame) sources=(Sources/Pipeline/WebSocket/WebSocketFrameTracker.swift) ;;
     *) sources=(Sources/HTTP1/*.swift) ;;
