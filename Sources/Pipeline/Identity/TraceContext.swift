@@ -45,17 +45,34 @@ package struct TraceContext: Sendable, Equatable {
         Self.write(UInt64(flags), digits: 2, at: start + 53, to: &value)
     }
 
-    /// Writes the lowest `digits` hexadecimal digits of `number`.
+    /// Writes the lowest `digits` hexadecimal digits of `number`, eight at a time: every request has 55.
     @inline(__always)
     private static func write(_ number: UInt64, digits: Int, at start: Int, to bytes: inout MutableSpan<UInt8>) {
         var rest = number
-        var index = start + digits
-        while index > start {
-            index -= 1
-            let digit = UInt8(truncatingIfNeeded: rest) & 15
-            bytes[index] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
-            rest >>= 4
+        var end = start + digits
+        while end > start {
+            let count = min(8, end - start)
+            var text = hexadecimal(UInt32(truncatingIfNeeded: rest))
+            for index in stride(from: end - 1, through: end - count, by: -1) {
+                bytes[index] = UInt8(truncatingIfNeeded: text)
+                text >>= 8
+            }
+            rest >>= 32
+            end -= count
         }
+    }
+
+    /// Eight digits as ASCII, the last in the lowest byte.
+    @inline(__always)
+    private static func hexadecimal(_ number: UInt32) -> UInt64 {
+        // One nibble to each byte.
+        var value = UInt64(number)
+        value = (value | value << 16) & 0x0000_FFFF_0000_FFFF
+        value = (value | value << 8) & 0x00FF_00FF_00FF_00FF
+        value = (value | value << 4) & 0x0F0F_0F0F_0F0F_0F0F
+        // 1 in each byte whose digit is a letter, which is 39 further than a decimal digit would be.
+        let letters = (value + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+        return value + 0x3030_3030_3030_3030 + letters * 39
     }
 
     /// The number written with `count` lower-case hexadecimal digits.

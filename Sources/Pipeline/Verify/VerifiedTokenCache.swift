@@ -15,6 +15,9 @@ package final class VerifiedTokenCache<Extra> {
         package var met = MetRequirements()
         /// What was signed of it for backends.
         package var assertions = IssuedAssertions()
+        /// The token's `sub`, and the second at which it ends, without a copy of the whole.
+        package var subject: String { token.subject }
+        package var tokenEndsAt: Int64 { proof.endsAt }
         fileprivate let proof: TokenProof
         /// The second at which this ends whatever else happens.
         fileprivate let endsAt: Int64
