@@ -37,29 +37,25 @@ package struct TraceContext: Sendable, Equatable {
     package func append(to bytes: inout [UInt8]) {
         let start = bytes.count
         bytes.append(contentsOf: repeatElement(UInt8(ascii: "-"), count: 55))
-        var value = bytes.mutableSpan
-        Self.write(0, digits: 2, at: start, to: &value)
-        Self.write(UInt64(truncatingIfNeeded: traceID >> 64), digits: 16, at: start + 3, to: &value)
-        Self.write(UInt64(truncatingIfNeeded: traceID), digits: 16, at: start + 19, to: &value)
-        Self.write(parentID, digits: 16, at: start + 36, to: &value)
-        Self.write(UInt64(flags), digits: 2, at: start + 53, to: &value)
+        bytes[start] = UInt8(ascii: "0")
+        bytes[start + 1] = UInt8(ascii: "0")
+        var span = bytes.mutableSpan
+        // Any eight bytes are a number and the reverse.
+        var value = unsafe span.mutableBytes
+        Self.write(UInt64(truncatingIfNeeded: traceID >> 64), at: start + 3, to: &value)
+        Self.write(UInt64(truncatingIfNeeded: traceID), at: start + 19, to: &value)
+        Self.write(parentID, at: start + 36, to: &value)
+        let digits = Self.hexadecimal(UInt32(flags))
+        bytes[start + 53] = UInt8(truncatingIfNeeded: digits >> 8)
+        bytes[start + 54] = UInt8(truncatingIfNeeded: digits)
     }
 
-    /// Writes the lowest `digits` hexadecimal digits of `number`, eight at a time: every request has 55.
+    /// Writes `number` as 16 hexadecimal digits, eight at a time: every request has 55.
     @inline(__always)
-    private static func write(_ number: UInt64, digits: Int, at start: Int, to bytes: inout MutableSpan<UInt8>) {
-        var rest = number
-        var end = start + digits
-        while end > start {
-            let count = min(8, end - start)
-            var text = hexadecimal(UInt32(truncatingIfNeeded: rest))
-            for index in stride(from: end - 1, through: end - count, by: -1) {
-                bytes[index] = UInt8(truncatingIfNeeded: text)
-                text >>= 8
-            }
-            rest >>= 32
-            end -= count
-        }
+    private static func write(_ number: UInt64, at start: Int, to bytes: inout MutableRawSpan) {
+        let (high, low) = (UInt32(truncatingIfNeeded: number >> 32), UInt32(truncatingIfNeeded: number))
+        bytes.storeBytes(of: hexadecimal(high).bigEndian, toByteOffset: start, as: UInt64.self)
+        bytes.storeBytes(of: hexadecimal(low).bigEndian, toByteOffset: start + 8, as: UInt64.self)
     }
 
     /// Eight digits as ASCII, the last in the lowest byte.
