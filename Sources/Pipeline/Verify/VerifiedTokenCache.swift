@@ -112,7 +112,8 @@ package final class VerifiedTokenCache<Extra> {
             guard !revocations.revokes(entry.token) else { return .rejected(.revoked) }
             slots[index].revocations = revocationGeneration
         }
-        if let reason = accepting.rejection(issuerName: entry.token.issuerName, use: entry.token.tokenUse) { return .rejected(reason) }
+        let reason = accepting.rejection(issuerName: entry.token.issuerName, use: entry.token.tokenUse)
+        if let reason { return .rejected(reason) }
         return .hit(entry)
     }
 
