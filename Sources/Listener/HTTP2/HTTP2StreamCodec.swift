@@ -192,8 +192,8 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
 
     var sendsLines: Bool { false }
 
-    func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, closes: Bool) {
-        write(.head(HTTPResponse(status: status, headerFields: lines.fields)))
+    func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, closes: Bool) {
+        write(.head(HTTPResponse(status: status, headerFields: lines.fields(requestID: requestID))))
     }
 
     private func writeBody(_ body: ByteBuffer, _ context: ChannelHandlerContext) {
