@@ -78,10 +78,13 @@ struct VerifyClaimsTests {
         let cases: [(claims: JSONObject, reason: RejectReason?)] = [
             (claims, nil), (claims.with("iss", "https://\u{212a}.example"), .unknownIssuer),
             (claims.with("client_id", "\u{212a}client"), .clientNotAllowed),
+            (claims.with("token_use", "id").with("aud", "Kclient"), nil),
+            (claims.with("token_use", "id").with("aud", "\u{212a}client"), .audienceNotAllowed),
+            (claims.with("token_use", "id").with("aud", ["\u{212a}client"]), .audienceNotAllowed),
         ]
         for (claims, reason) in cases {
             let verdict = verifier.verify(
-                try fixture.token(claims: claims).utf8, accepting: TokenAcceptance(tokenUses: [.access]),
+                try fixture.token(claims: claims).utf8, accepting: TokenAcceptance(tokenUses: [.access, .id]),
                 keys: { _ in fixture.keySet }, now: VerifyFixture.now)
             switch verdict {
             case .verified: #expect(reason == nil)
