@@ -187,6 +187,14 @@ struct VerifyClaimsTests {
         #expect(fixture.reason(token) == .subjectInvalid)
     }
 
+    @Test("A pool's scopes are in its scope claim alone")
+    func scopes() throws {
+        let claims = VerifyFixture.accessClaims.with("scp", ["admin"])
+        #expect(try #require(fixture.verified(try fixture.token(claims: claims))).scopes == ["openid", "email"])
+        let none = claims.with("scope", nil)
+        #expect(try #require(fixture.verified(try fixture.token(claims: none))).scopes.isEmpty)
+    }
+
     @Test("Row 24: Groups are kept apart, whatever is in their names")
     func groups() throws {
         let claims = VerifyFixture.accessClaims.with("cognito:groups", ["a,b", "c\r\nX: y", 1, ["d"]])
