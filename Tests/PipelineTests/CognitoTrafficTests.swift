@@ -8,7 +8,7 @@ struct CognitoTrafficTests {
         hostedDomains: ["Login.Example.org", "hosted.example:8443"],
         endpoints: [
             "http://127.0.0.1:9229", "cognito.internal", "https://idp.example.net/path", "[::1]:9229",
-            "http://plain.example",
+            "http://plain.example", "[2001:db8::1]",
         ])
 
     static func request(
@@ -32,7 +32,8 @@ struct CognitoTrafficTests {
             "a:b@cognito-idp.eu-west-1.amazonaws.com:443",
             "mypool.auth.eu-west-1.amazoncognito.com", "mypool.auth-fips.us-gov-west-1.amazoncognito.com:443",
             "login.example.org", "LOGIN.example.org.:443", "127.0.0.1:9229", "cognito.internal", "cognito.internal:1",
-            "idp.example.net", "idp.example.net:443", "[::1]:9229", "127.0.0.1.:9229", "plain.example",
+            "idp.example.net", "idp.example.net:443", "[::1]:9229", "127.0.0.1.:9229", "[2001:db8::1]",
+            "[2001:db8::1]:99", "plain.example",
             "plain.example:80",
             "hosted.example", "hosted.example:443", "hosted.example:8443",
             "cognito-idp.cn-north-1.api.amazonwebservices.com.cn",
@@ -52,7 +53,7 @@ struct CognitoTrafficTests {
             "cognito-idp.eu-west-1.amazonaws.com.example.org", "xcognito-idp.eu-west-1.amazonaws.com",
             "mypool.eu-west-1.amazoncognito.com", "notlogin.example.org", "127.0.0.1:8080", "127.0.0.1",
             "idp.example.net:8443", "", ":", "[::1]:8080", "[::1]", "@", "....",
-            "[::2]:9229", "[::1:9229", "plain.example:8080",
+            "[::2]:9229", "[2001:db8::2]:99", "[::1:9229", "plain.example:8080",
         ])
     func otherHosts(authority: String) throws {
         #expect(Self.inspector.inspect(try Self.request(authority: authority)) == nil)
