@@ -74,6 +74,8 @@ struct CognitoTrafficTests {
         #expect(Self.inspector.inspect(try Self.request([("X-Amz-Target", service)])) == nil)
         let both = [("X-Amz-Target", service), ("X-Amz-Target", "AWSCognitoIdentityProviderService.SignUp")]
         #expect(Self.inspector.inspect(try Self.request(both))?.operation == "SignUp")
+        let two = ["SignUp", "SignUp"].map { ("X-Amz-Target", "AWSCognitoIdentityProviderService.\($0)") }
+        #expect(Self.inspector.inspect(try Self.request(two))?.operation == "other")
     }
 
     @Test("A signature scoped to Cognito counts, another or a bearer token does not")

@@ -47,17 +47,19 @@ struct GenerationMaker: Sendable {
         let upstreams = Wiring.upstreams(settings)
         let served = upstreams.map { Self.served($0, after: previous) }
         let accessLog = accessLog(settings, after: previous)
+        let cognitoFetcher = try await fetcher(plain: settings.signIn.cognito?.endpoint.isPlain == true)
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
             timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
             endpoints: Wiring.endpoints(settings),
             accounts: try Wiring.accounts(
-                settings,
-                fetcher: try await fetcher(plain: settings.signIn.cognito?.endpoint.isPlain == true),
+                settings, fetcher: cognitoFetcher,
                 after: previous?.plan.accounts, logger: logger),
             keyServices: try await keyServices(settings, issuers, after: previous),
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
+            directCalls: try Wiring.directCalls(settings, fetcher: cognitoFetcher, logger: logger),
+            directApplications: previous?.plan.directApplications ?? ApplicationTally(),
             assertionKeys: try assertionKeys(settings, after: previous),
             revocations: try await revocations(settings, after: previous),
             accessLog: settings.logging.accessLog ? accessLog : nil,

@@ -16,13 +16,14 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         /// A key is being looked for. What the client sends waits.
         case awaitingKeys
         case collecting(EndpointCall)
+        case collectingDirect(DirectCall)
         case forwarding(UpstreamExchange)
         case tunnel(WebSocketTunnel)
         case done
     }
 
     /// The most body bytes an endpoint of the gateway's takes (api.md).
-    private static let endpointBodyLimit = 64 << 10
+    static let endpointBodyLimit = 64 << 10
 
     let service: LoopService
     let request: InboundRequest
@@ -74,7 +75,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
             log.routeIndex = routeIndex
             refuse(refusal)
         case .directCognito(let call):
-            refuseDirect(call)
+            takeDirect(call)
         case .needsKeys(let issuerIndex, let keyID):
             lookUpKeys(issuerIndex, keyID)
         }
@@ -268,15 +269,6 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         answer(head, body)
     }
 
-    private func refuseDirect(_ call: DirectCognitoCall) {
-        log.reason = "direct-cognito"
-        service.metrics.directCognitoCall(operation: call.operation)
-        let answer = service.plan.directCognito
-        let (head, body) = Refusal.answer(
-            answer.response(requestID: log.requestID), answer.body, requestID: log.requestID)
-        self.answer(head, body)
-    }
-
     private func answerPreflight(_ fields: HTTPFields) {
         var head = HTTPResponse(status: .noContent, headerFields: fields)
         head.headerFields[.requestID] = log.requestID
@@ -284,7 +276,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     }
 
     /// An answer of the gateway's own, which a page that may call the route may read.
-    private func answer(_ head: HTTPResponse, _ body: ByteBuffer) {
+    func answer(_ head: HTTPResponse, _ body: ByteBuffer) {
         var head = head
         crossOrigin?.apply(to: &head.headerFields, for: request.head)
         send(head, body)
@@ -322,6 +314,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
             call.body.append(contentsOf: body.readableBytesView)
             if call.body.count > Self.endpointBodyLimit { refuseLargeBody() }
             return true
+        case .collectingDirect(let call):
+            return collect(body, of: call)
         case .forwarding(let upstream):
             bodyLimit -= body.readableBytes
             guard bodyLimit >= 0 else {
@@ -366,6 +360,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     private func passEnd() {
         switch state {
         case .collecting(let call): perform(call)
+        case .collectingDirect(let call): perform(call)
         case .forwarding(let upstream): upstream.finishBody()
         case .tunnel(let tunnel): tunnel.receiveEnd()
         case .awaitingKeys, .done: break

@@ -22,6 +22,9 @@ struct ServingPlan: Sendable {
     /// In the verifier's order.
     var keyServices: [KeySetService]
     var directCognito: DirectCognitoAnswer
+    /// Nil where direct calls are not carried out.
+    var directCalls: DirectCognitoCalls?
+    let directApplications: ApplicationTally
     /// Nil where backends get no assertions.
     var assertionKeys: AssertionKeyService?
     /// Nil where no tokens are taken.
@@ -166,6 +169,21 @@ enum Wiring {
                 rotateEvery: assertion.rotateEvery.components.seconds, publishAhead: ahead,
                 keepPrevious: max(86_400, ahead))
         }
+    }
+
+    /// What carries direct calls out; nil where they are refused.
+    static func directCalls(
+        _ settings: GatewaySettings, fetcher: any Fetcher, logger: Logger
+    ) throws -> DirectCognitoCalls? {
+        guard settings.directCognito.mode == .translate, let cognito = settings.signIn.cognito else { return nil }
+        guard let issuer = settings.issuers.first(where: { $0.name == cognito.issuer }) else {
+            throw WiringFault(description: "sign_in.cognito.issuer names no user pool")
+        }
+        return DirectCognitoCalls(
+            pool: DirectCognitoPool(
+                issuer: issuer.issuer, clientID: cognito.clientID, clientSecret: cognito.clientSecret,
+                formerClientIDs: Set(settings.directCognito.clientIDs)),
+            endpoint: cognito.endpoint.description, fetcher: fetcher, logger: logger)
     }
 
     /// - Parameter previous: what served until now; refreshes that are under way there are joined, not repeated.

@@ -14,7 +14,7 @@ extension GatewaySettings {
         stateDirectory = file.node.context.resolve(
             path: file.value("state_directory", .text, default: "/var/lib/gatehouse"))
         signIn = file.section("sign_in") { SignInSettings(reading: $0, known: known) }
-        directCognito = DirectCognitoSettings(of: file)
+        directCognito = DirectCognitoSettings(of: file, signIn: signIn)
         identity = file.section("identity") { IdentitySettings(reading: $0, upstreams: known.upstreams) }
         routes = RouteSettings.all(of: file, known: known, identity: identity)
         limits = file.section("limits", LimitSettings.init(reading:))

@@ -39,6 +39,8 @@ package struct MetricsReadings: Sendable {
     }
 
     package var keySets: [KeySet]
+    /// Apps that call Cognito itself, and the calls of those that are not kept apart.
+    package var directApplications: (entries: [ApplicationTally.Entry], others: Int64)
     /// Nil where no tokens are taken.
     package var revocations: Revocations?
     /// Seconds since the key of assertions began to sign; nil where there are none.
@@ -51,9 +53,11 @@ package struct MetricsReadings: Sendable {
     package init(
         keySets: [KeySet] = [], revocations: Revocations? = nil, assertionKeyAge: Double? = nil,
         reloads: Reloads? = nil,
+        directApplications: (entries: [ApplicationTally.Entry], others: Int64) = ([], 0),
         accessLogDropped: Int = 0, isReady: Bool = true
     ) {
         self.keySets = keySets
+        self.directApplications = directApplications
         self.revocations = revocations
         self.assertionKeyAge = assertionKeyAge
         self.reloads = reloads

@@ -37,6 +37,13 @@ package final class MetricsRegistry: Sendable {
         counted.withLock { $0 = Counted(labels: labels, loops: successors) }
     }
 
+    /// Calls that apps sent to Cognito itself, by operation: those that there were.
+    package var directCognitoCalls: [(operation: String, calls: Int64)] {
+        let (labels, loops) = counted.withLock { ($0.labels, $0.loops) }
+        return zip(labels.directCognitoOperations + ["other"], sum(loops, labels, \.directCognito))
+            .filter { $0.1 > 0 }.map { ($0.0, $0.1) }
+    }
+
     /// What the `Content-Type` of ``render()``'s text is.
     package static var contentType: String { PrometheusText.contentType }
 
@@ -50,6 +57,11 @@ package final class MetricsRegistry: Sendable {
         writeUpstreams(loops, labels, to: &text)
         writeServers(loops, labels, to: &text)
         writeKeySets(readings.keySets, to: &text)
+        text.family(
+            "gatehouse_direct_cognito_applications_total",
+            "Calls that apps sent to Cognito itself, by app; the label is what User-Agent begins with.",
+            label: "application", values: readings.directApplications.entries.map(\.application),
+            other: "(others)", readings.directApplications.entries.map(\.calls) + [readings.directApplications.others])
         if let revocations = readings.revocations { text.write(revocations) }
         if let age = readings.assertionKeyAge {
             text.metric("gatehouse_assertion_key_age_seconds", .gauge, "How long the key of assertions has signed.")
