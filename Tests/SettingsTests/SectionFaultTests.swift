@@ -66,7 +66,7 @@ struct SectionFaultTests {
             Case(
                 "limits: {header_bytes: 8KiB, header_line_bytes: 9KiB}", "limits.header_line_bytes: must not be larger"),
             Case("limits: {token_bytes: 1MiB}", "limits.token_bytes: must be a size from 512B to 64KiB"),
-            Case("frobnicate: 1", "frobnicate: unknown key (known here: admin, direct_cognito, drain_timeout"),
+            Case("frobnicate: 1", "frobnicate: unknown key (known here: account_limits, admin, audit, direct_cognito"),
         ])
     func simple(_ value: Case) {
         var sample = Sample()

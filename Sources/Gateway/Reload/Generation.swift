@@ -84,7 +84,7 @@ struct GenerationMaker: Sendable {
 
     private func accessLog(_ settings: GatewaySettings, after previous: Generation?) -> AccessLog? {
         if let known = previous?.accessLog { return known }
-        return settings.logging.accessLog ? AccessLog(write: AccessLog.standardOutput) : nil
+        return settings.logging.accessLog ? AccessLog(write: StandardOutput.write) : nil
     }
 
     // MARK: Upstreams
