@@ -69,7 +69,7 @@ let package = Package(
             swiftSettings: safe),
         .target(
             name: "SignIn",
-            dependencies: ["Pipeline", "Upstream", "Cryptography", httpTypes, logging],
+            dependencies: ["Pipeline", "Store", "Upstream", "Cryptography", httpTypes, logging],
             swiftSettings: safe),
         .target(name: "Telemetry", dependencies: ["Pipeline", "Cryptography", logging], swiftSettings: safe),
         .target(name: "Store", dependencies: [grdb], swiftSettings: safe),
@@ -128,7 +128,8 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "SignInTests", dependencies: ["SignIn", "Pipeline", "Cryptography", "Upstream", httpTypes, logging],
+            name: "SignInTests",
+            dependencies: ["SignIn", "Pipeline", "Store", "Cryptography", "Upstream", httpTypes, logging],
             swiftSettings: strict),
         .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Pipeline"], swiftSettings: strict),
         .testTarget(

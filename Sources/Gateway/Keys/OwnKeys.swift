@@ -77,7 +77,7 @@ package struct OwnKeys: Sendable {
     }
 
     private var configuredSealingKeys: [String] {
-        settings.signIn.cognito?.sealingKeys.map(\.id) ?? []
+        settings.signIn.pools.first?.sealingKeys.map(\.id) ?? []
     }
 
     private func requireUnconfigured(_ purpose: KeyPurpose) throws {
@@ -93,7 +93,8 @@ package struct OwnKeys: Sendable {
             return Wiring.rotationSchedule(settings)
                 ?? RotationSchedule(rotateEvery: nil, publishAhead: 3600, keepPrevious: 86_400)
         case .sealing:
-            let lifetime = settings.signIn.cognito?.refreshTokenLifetime ?? .seconds(30 * 86_400)
+            let lifetimes = settings.signIn.pools.map(\.refreshTokenLifetime)
+            let lifetime = lifetimes.max() ?? .seconds(30 * 86_400)
             return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: lifetime.components.seconds)
         }
     }

@@ -19,6 +19,8 @@ struct Generation: Sendable {
     let checks: [ServerCheck]
     /// Made when it is first switched on, and kept.
     let accessLog: AccessLog?
+    /// Nil where nobody has signed in here.
+    let sessions: StoredSessions?
 
     /// One for each key set service of the plan.
     var keySetPolicies: [KeySetService.Policy] { Wiring.keySetPolicies(settings) }
@@ -47,19 +49,18 @@ struct GenerationMaker: Sendable {
         let upstreams = Wiring.upstreams(settings)
         let served = upstreams.map { Self.served($0, after: previous) }
         let accessLog = accessLog(settings, after: previous)
+        let revocations = try await revocations(settings, after: previous)
+        let sessions = try sessions(settings, after: previous)
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
             timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
             endpoints: Wiring.endpoints(settings),
-            accounts: try Wiring.accounts(
-                settings,
-                fetcher: try await fetcher(plain: settings.signIn.cognito?.endpoint.isPlain == true),
-                after: previous?.plan.accounts, logger: logger),
+            accounts: try await accounts(settings, sessions, revocations, after: previous),
             keyServices: try await keyServices(settings, issuers, after: previous),
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
             assertionKeys: try assertionKeys(settings, after: previous),
-            revocations: try await revocations(settings, after: previous),
+            revocations: revocations,
             accessLog: settings.logging.accessLog ? accessLog : nil,
             tokenRules: TokenRules(settings, issuers: issuers, gate: gate),
             requestLimit: settings.limits.requests,
@@ -67,7 +68,7 @@ struct GenerationMaker: Sendable {
         let labels = GatewayMetrics.labels(routes: gate.routes.routes.map(\.name), upstreams: upstreams)
         return Generation(
             settings: settings, plan: plan, metrics: metrics.successors(labels), listeners: listeners,
-            checks: try await checks(served, after: previous), accessLog: accessLog)
+            checks: try await checks(served, after: previous), accessLog: accessLog, sessions: sessions)
     }
 
     private func fetcher(
@@ -132,6 +133,26 @@ struct GenerationMaker: Sendable {
                 publish: { [directory] in directory.refreshAssertionKeys() })
         try service.follow()
         return service
+    }
+
+    // MARK: Accounts
+
+    private func accounts(
+        _ settings: GatewaySettings, _ sessions: StoredSessions?, _ revocations: RevocationService?,
+        after previous: Generation?
+    ) async throws -> [AccountGroup] {
+        guard let sessions, let revocations else { return [] }
+        return try await Wiring.accounts(
+            settings,
+            Wiring.AccountSurroundings(
+                fetcher: { try await fetcher(plain: $0) }, sessions: sessions, observers: [],
+                revoke: { try await revocations.revoke($0) }, logger: logger),
+            after: previous?.plan.accounts ?? [])
+    }
+
+    private func sessions(_ settings: GatewaySettings, after previous: Generation?) throws -> StoredSessions? {
+        if let known = previous?.sessions { return known }
+        return settings.signIn.pools.isEmpty ? nil : try GatewayStore.sessions(in: settings.stateDirectory)
     }
 
     // MARK: Revocations

@@ -64,7 +64,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         case .endpoint(let number, let routeIndex, let token):
             log.routeIndex = routeIndex
             switch service.plan.endpoints[number] {
-            case .account(let operation): collect(operation, token)
+            case .account(let operation, let group): collect(operation, group, token)
             case .assertionKeySet: answerKeySet()
             }
         case .preflight(let fields, let routeIndex):
@@ -215,9 +215,13 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     // MARK: Endpoints
 
-    private func collect(_ operation: AccountOperation, _ token: VerifiedToken?) {
+    private func collect(_ operation: AccountOperation, _ group: Int, _ token: VerifiedToken?) {
         log.subject = token?.subject
-        let call = EndpointCall(operation, token, request.head, requestID: log.requestID, peer: request.peer)
+        guard let accounts = service.plan.accounts[group].accounts(for: request.head.authority) else {
+            return refuse(.notFound())
+        }
+        let call = EndpointCall(
+            operation, of: accounts, token, request.head, requestID: log.requestID, peer: request.peer)
         if case .length(let length) = request.body, length > Self.endpointBodyLimit { return refuseLargeBody() }
         state = .collecting(call)
         if request.body == .none { perform(call) }
@@ -228,9 +232,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     }
 
     private func perform(_ call: EndpointCall) {
-        guard let accounts = service.plan.accounts else {
-            return refuse(Refusal(.internalFailure, reason: "endpoint-without-service"))
-        }
+        let accounts = call.accounts
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
         let accountRequest = call.accountRequest()
