@@ -131,7 +131,8 @@ let package = Package(
             name: "SignInTests",
             dependencies: ["SignIn", "Pipeline", "Store", "Cryptography", "Upstream", httpTypes, logging],
             swiftSettings: strict),
-        .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Pipeline"], swiftSettings: strict),
+        .testTarget(
+            name: "TelemetryTests", dependencies: ["Telemetry", "Pipeline", "Cryptography"], swiftSettings: strict),
         .testTarget(
             name: "LocalPoolTests",
             dependencies: [

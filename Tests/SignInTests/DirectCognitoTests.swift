@@ -10,9 +10,10 @@ import Upstream
 struct DirectCognitoTests {
     static let former = "7formerpublicclient"
 
-    static func pool(propagating: Bool = false) -> DirectCognitoPool {
+    static func pool(_ fetcher: any Fetcher = RecordedFetcher(), propagating: Bool = false) -> DirectCognitoPool {
         DirectCognitoPool(
-            issuer: Fixture.issuer, clientID: Fixture.clientID, clientSecret: Secret(Fixture.clientSecret),
+            poolID: Fixture.poolID, endpoint: "https://cognito.test/", fetcher: fetcher, issuer: Fixture.issuer,
+            clientID: Fixture.clientID, clientSecret: Secret(Fixture.clientSecret),
             formerClientIDs: [former], propagateClientAddress: propagating)
     }
 
@@ -20,14 +21,15 @@ struct DirectCognitoTests {
         _ operation: String, _ input: JSONObject, propagating: Bool = false
     ) throws(DirectCognitoRefusal) -> TranslatedCall {
         try DirectCognitoTranslation(pool: pool(propagating: propagating)).call(
-            operation, JSON.object(input).encoded(), clientAddress: "192.0.2.7")
+            operation, input, clientAddress: "192.0.2.7")
     }
 
     static func answer(
-        _ fetcher: RecordedFetcher, _ operation: String?, _ body: [UInt8], log: CapturedLog = CapturedLog()
+        _ fetcher: RecordedFetcher, _ operation: String?, _ body: [UInt8], log: CapturedLog = CapturedLog(),
+        observers: [any AccountObserver] = []
     ) async -> DirectCognitoReply {
         let calls = DirectCognitoCalls(
-            pool: pool(), endpoint: "https://cognito.test/", fetcher: fetcher, logger: log.logger)
+            pools: [pool(fetcher)], observers: observers, names: SignInNames { Fixture.now }, logger: log.logger)
         return await calls.answer(
             DirectCognitoRequest(
                 call: DirectCognitoCall(operation: operation, application: "MyApp/1"), body: body, requestID: "r-1",
@@ -311,5 +313,99 @@ struct DirectCognitoTests {
             RecordedFetcher(Fixture.failure("RefreshTokenReuseException", "reused")), "GetTokensFromRefreshToken",
             other.encoded())
         #expect(try JSON.parse(newer.body)["__type"] == "RefreshTokenReuseException")
+    }
+}
+
+@Suite("Direct Cognito calls are watched as account calls are")
+struct DirectCognitoObserverTests {
+    static func signIn(_ flow: String = "USER_PASSWORD_AUTH") -> [UInt8] {
+        let body: JSONObject = [
+            "AuthFlow": .string(flow), "ClientId": .string(Fixture.clientID),
+            "AuthParameters": ["USERNAME": .string(Fixture.email), "PASSWORD": "p"],
+        ]
+        return body.encoded()
+    }
+
+    @Test("They are shown before and after, with the account's name and who it is")
+    func shown() async throws {
+        let observer = RecordedCalls()
+        let reply = await DirectCognitoTests.answer(
+            RecordedFetcher(Fixture.tokens()), "InitiateAuth", Self.signIn(), observers: [observer])
+        #expect(reply.status == .ok)
+        #expect(reply.subject == Fixture.username)
+        let entries = observer.entries
+        #expect(entries.map(\.call.operation) == [.login, .login])
+        #expect(entries.map(\.call.directOperation) == ["InitiateAuth", "InitiateAuth"])
+        #expect(entries.map(\.call.account) == [Fixture.email, Fixture.email])
+        #expect(Set(entries.map(\.call.serial)).count == 1)
+        guard case .signedIn(let user) = entries.last?.outcome else { return #expect(Bool(false), "\(entries)") }
+        #expect(user.id == Fixture.username)
+    }
+
+    @Test("Who is not admitted is told so in Cognito's way, and Cognito is not asked")
+    func refused() async throws {
+        let observer = RecordedCalls(admission: .retryLater(.tooManyRequests, after: 7, reason: "limited"))
+        let fetcher = RecordedFetcher()
+        let reply = await DirectCognitoTests.answer(fetcher, "InitiateAuth", Self.signIn(), observers: [observer])
+        #expect(reply.status == .badRequest)
+        #expect(reply.headers[.retryAfter] == "7")
+        #expect(try JSON.parse(reply.body)["__type"] == "TooManyRequestsException")
+        #expect(await fetcher.requests.isEmpty)
+        #expect(observer.entries.count == 2)
+    }
+
+    @Test("A success that must not count is told once and is no success")
+    func refusedAfter() async throws {
+        let observer = RecordedCalls(end: .retryLater(.serviceUnavailable, after: 5, reason: "not-told"))
+        let reply = await DirectCognitoTests.answer(
+            RecordedFetcher(Fixture.tokens()), "InitiateAuth", Self.signIn(), observers: [observer])
+        #expect(reply.status == .serviceUnavailable)
+        #expect(!String(decoding: reply.body, as: UTF8.self).contains("Token"))
+        #expect(observer.entries.count == 2)
+    }
+
+    @Test("A step of a sign-in comes under the name that it began with")
+    func names() async throws {
+        let observer = RecordedCalls()
+        let challenge: JSON = [
+            "ChallengeName": "PASSWORD_VERIFIER", "ChallengeParameters": ["USER_ID_FOR_SRP": .string(Fixture.username)],
+        ]
+        let fetcher = RecordedFetcher(
+            FetchResponse(status: 200, body: challenge.encoded()),
+            Fixture.failure("NotAuthorizedException", "Incorrect username or password."))
+        let calls = DirectCognitoCalls(
+            pools: [DirectCognitoTests.pool(fetcher)], observers: [observer], names: SignInNames { Fixture.now },
+            logger: CapturedLog().logger)
+        func send(_ operation: String, _ body: [UInt8]) async {
+            _ = await calls.answer(
+                DirectCognitoRequest(
+                    call: DirectCognitoCall(operation: operation, application: "a"), body: body, requestID: "r",
+                    clientAddress: "192.0.2.7"))
+        }
+        await send("InitiateAuth", Self.signIn("USER_SRP_AUTH"))
+        let answer: JSONObject = [
+            "ChallengeName": "PASSWORD_VERIFIER", "ClientId": .string(Fixture.clientID),
+            "ChallengeResponses": ["USERNAME": .string(Fixture.username)],
+        ]
+        await send("RespondToAuthChallenge", answer.encoded())
+        let last = try #require(observer.entries.last)
+        #expect(last.call.operation == .challenge)
+        #expect(last.call.account == Fixture.email)
+        guard case .refused(.notAuthorized, reason: "bad-credentials") = last.outcome else {
+            return #expect(Bool(false), "\(last)")
+        }
+    }
+
+    @Test("A refresh is one, and no sign-in")
+    func refresh() async {
+        let observer = RecordedCalls()
+        let body: JSONObject = ["RefreshToken": "r", "ClientId": .string(Fixture.clientID)]
+        _ = await DirectCognitoTests.answer(
+            RecordedFetcher(Fixture.tokens(refreshToken: nil)), "GetTokensFromRefreshToken", body.encoded(),
+            observers: [observer])
+        #expect(observer.entries.last?.call.subject == Fixture.username)
+        guard case .succeeded = observer.entries.last?.outcome else {
+            return #expect(Bool(false), "\(observer.entries)")
+        }
     }
 }

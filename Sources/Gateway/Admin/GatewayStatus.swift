@@ -13,6 +13,7 @@ final class GatewayStatus: Sendable {
         var checks: [ServerCheck] = []
         var accessLog: AccessLog?
         var directApplications: ApplicationTally?
+        var conduct: ConductService?
         var directMode = DirectCognitoMode.block
         var reloads: MetricsReadings.Reloads
         var isDraining = false
@@ -33,6 +34,7 @@ final class GatewayStatus: Sendable {
             $0.revocations = generation.plan.revocations
             $0.accessLog = generation.accessLog
             $0.directApplications = generation.plan.directApplications
+            $0.conduct = generation.conduct
             $0.directMode = generation.settings.directCognito.mode
             $0.upstreams = generation.plan.upstreams
             $0.checks = generation.checks
@@ -72,7 +74,7 @@ final class GatewayStatus: Sendable {
             revocations: state.revocations.map { .init(held: $0.status.count, failures: $0.status.failures) },
             assertionKeyAge: state.assertionKeys?.signingSince.map { Double(WallClock.seconds() - $0) },
             reloads: state.reloads, directApplications: state.directApplications?.snapshot ?? ([], 0),
-            accessLogDropped: state.accessLog?.dropped ?? 0,
+            conduct: state.conduct.map(\.readings), accessLogDropped: state.accessLog?.dropped ?? 0,
             isReady: Self.readiness(state).isReady)
     }
 }

@@ -31,9 +31,9 @@ actor Outbox {
     /// Between 0 and 1.
     private let random: @Sendable () -> Double
     private let logger: Logger
-    private var receivers: [String: NoticeReceiver] = [:]
     private var isSending = false
     private nonisolated let counted = Mutex(Status())
+    private nonisolated let receivers = Mutex<[String: NoticeReceiver]>([:])
 
     nonisolated var status: Status { counted.withLock { $0 } }
 
@@ -49,8 +49,9 @@ actor Outbox {
     }
 
     /// From now on sends to these. What waits for a receiver that is gone waits on.
-    func adopt(_ receivers: [NoticeReceiver]) {
-        self.receivers = Dictionary(receivers.map { ($0.name, $0) }) { first, _ in first }
+    nonisolated func adopt(_ receivers: [NoticeReceiver]) {
+        let byName = Dictionary(receivers.map { ($0.name, $0) }) { first, _ in first }
+        self.receivers.withLock { $0 = byName }
     }
 
     /// Keeps a message and begins to send it. When this returns, it outlasts the process.
@@ -100,12 +101,12 @@ actor Outbox {
 
     /// Longer than any attempt takes.
     private var lease: Int64 {
-        let longest = receivers.values.map(\.timeout.components.seconds).max() ?? 0
+        let longest = receivers.withLock { Array($0.values) }.map(\.timeout.components.seconds).max() ?? 0
         return (longest + 5) * 1000
     }
 
     private func send(_ message: OutboxMessage) async {
-        guard let receiver = receivers[message.destination] else {
+        guard let receiver = receivers.withLock({ $0[message.destination] }) else {
             return await postpone(message, by: Self.longestPause)
         }
         do throws(NoticeReceiver.Failure) {
@@ -134,6 +135,7 @@ actor Outbox {
             try await records.postpone(key: message.key, until: now() + pause)
         } catch {
             // It is due again when its claim ends.
+            guard !Task.isCancelled else { return }
             logger.error("the outbox cannot be written to", metadata: ["error": "\(error)"])
         }
     }

@@ -33,6 +33,7 @@ extension Exchange {
     private func refuseDirect(_ call: DirectCognitoCall) {
         count(call, refused: true)
         log.reason = "direct-cognito"
+        audit(call, reason: "direct-cognito")
         let answer = service.plan.directCognito
         let (head, body) = Refusal.answer(
             answer.response(requestID: log.requestID), answer.body, requestID: log.requestID)
@@ -56,7 +57,8 @@ extension Exchange {
         collected.hasBegun = true
         guard let calls = service.plan.directCalls else { return refuseDirect(collected.call) }
         let request = DirectCognitoRequest(
-            call: collected.call, body: collected.body, requestID: log.requestID, clientAddress: request.peer)
+            call: collected.call, body: collected.body, requestID: log.requestID, clientAddress: clientAddress,
+            userAgent: self.request.head.headerFields[.userAgent])
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
         Task {
@@ -69,8 +71,20 @@ extension Exchange {
         guard case .collectingDirect = state else { return }
         count(call, refused: !reply.wasAsked)
         log.reason = reply.reason
+        log.subject = reply.subject
+        audit(call, reason: reply.reason, account: reply.account, subject: reply.subject)
         let (head, body) = Refusal.answer(
             HTTPResponse(status: reply.status, headerFields: reply.headers), reply.body, requestID: log.requestID)
         answer(head, body)
+    }
+
+    private func audit(
+        _ call: DirectCognitoCall, reason: String?, account: String? = nil, subject: String? = nil
+    ) {
+        service.plan.audit?.recordWithoutWaiting(
+            AuditEvent(
+                .directCognito, time: log.startedAt, requestID: log.requestID, subject: subject, account: account,
+                address: clientAddress, application: call.application, operation: call.operation ?? "none",
+                reason: reason))
     }
 }

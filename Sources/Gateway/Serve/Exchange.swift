@@ -27,6 +27,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     let service: LoopService
     let request: InboundRequest
+    /// Whose request it is: the connection's peer, or whom a trusted proxy says.
+    let clientAddress: String
     var log: ExchangeLog
     private var writer: ResponseWriter?
     var bodyWriter: ResponseBodyWriter?
@@ -43,6 +45,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     init(_ request: InboundRequest, _ writer: consuming ResponseWriter, service: LoopService) {
         self.service = service
         self.request = request
+        clientAddress =
+            service.plan.trustedProxies?.client(peer: request.peer, request.head.headerFields) ?? request.peer
         let now = WallClock.milliseconds()
         self.log = ExchangeLog(requestID: service.requestID(of: request.head, at: now), startedAt: now)
         self.demand = writer.bodyDemand
@@ -55,7 +59,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     func decide(keysWereLookedUp: Bool = false) {
         let context = RequestContext(
-            peer: request.peer, scheme: request.head.scheme ?? "http", requestID: log.requestID,
+            peer: clientAddress, scheme: request.head.scheme ?? "http", requestID: log.requestID,
             trace: service.trace(of: request.head), now: log.startedAt / 1000, keysWereLookedUp: keysWereLookedUp,
             hasBody: request.body != .none, assertionKey: service.assertionKeys?.signing)
         let decision = service.decide(request.head, context)
@@ -65,7 +69,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         case .endpoint(let number, let routeIndex, let token):
             log.routeIndex = routeIndex
             switch service.plan.endpoints[number] {
-            case .account(let operation): collect(operation, token)
+            case .account(let operation, let group): collect(operation, group, token)
             case .assertionKeySet: answerKeySet()
             }
         case .preflight(let fields, let routeIndex):
@@ -216,9 +220,13 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     // MARK: Endpoints
 
-    private func collect(_ operation: AccountOperation, _ token: VerifiedToken?) {
+    private func collect(_ operation: AccountOperation, _ group: Int, _ token: VerifiedToken?) {
         log.subject = token?.subject
-        let call = EndpointCall(operation, token, request.head, requestID: log.requestID, peer: request.peer)
+        guard let accounts = service.plan.accounts[group].accounts(for: request.head.authority) else {
+            return refuse(.notFound())
+        }
+        let call = EndpointCall(
+            operation, of: accounts, token, request.head, requestID: log.requestID, peer: clientAddress)
         if case .length(let length) = request.body, length > Self.endpointBodyLimit { return refuseLargeBody() }
         state = .collecting(call)
         if request.body == .none { perform(call) }
@@ -229,9 +237,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     }
 
     private func perform(_ call: EndpointCall) {
-        guard let accounts = service.plan.accounts else {
-            return refuse(Refusal(.internalFailure, reason: "endpoint-without-service"))
-        }
+        let accounts = call.accounts
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
         let accountRequest = call.accountRequest()
@@ -403,6 +409,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     }
 
     func record(at now: NIODeadline = .now()) {
-        service.record(log.record(of: request, route: rule?.name, endedAt: now), routeIndex: log.routeIndex)
+        service.record(
+            log.record(of: request, from: clientAddress, route: rule?.name, endedAt: now), routeIndex: log.routeIndex)
     }
 }

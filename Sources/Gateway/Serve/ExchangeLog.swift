@@ -30,9 +30,9 @@ struct ExchangeLog {
     }
 
     /// The line of a request that has come to its end.
-    func record(of request: InboundRequest, route: String?, endedAt: NIODeadline) -> AccessRecord {
+    func record(of request: InboundRequest, from client: String, route: String?, endedAt: NIODeadline) -> AccessRecord {
         AccessRecord(
-            time: startedAt, requestID: requestID, clientAddress: request.peer,
+            time: startedAt, requestID: requestID, clientAddress: client,
             method: request.head.method.rawValue, target: request.head.path ?? "", status: status,
             bytesSent: Int64(bytesSent), duration: (endedAt - request.receivedAt).nanoseconds / 1000,
             upstreamDuration: upstreamDuration.map { $0.nanoseconds / 1000 }, route: route, subject: subject,

@@ -23,7 +23,7 @@ package struct DirectCognitoCall: Sendable, Equatable {
     }
 
     /// The first product of a `User-Agent` (RFC 9110 §10.1.5), other bytes replaced by `_`.
-    static func application(fromUserAgent value: String?) -> String {
+    package static func application(fromUserAgent value: String?) -> String {
         guard let value else { return "unknown" }
         var result: [UInt8] = []
         for byte in value.utf8 {

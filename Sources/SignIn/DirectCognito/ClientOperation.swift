@@ -21,6 +21,29 @@ enum ClientOperation {
     /// Nil for an operation that is not carried out.
     static func proof(of operation: String) -> Proof? { proofs[operation] }
 
+    /// What comes nearest among the gateway's own calls: it comes under the same limits, and is told in the same way.
+    static func accountOperation(of call: TranslatedCall) -> AccountOperation {
+        nearest[call.operation] ?? .updateMe
+    }
+
+    private static let nearest: [String: AccountOperation] = [
+        "SignUp": .register,
+        "ConfirmSignUp": .confirm,
+        "ResendConfirmationCode": .resendCode,
+        "ForgotPassword": .forgotPassword,
+        "ConfirmForgotPassword": .resetPassword,
+        "InitiateAuth": .login,
+        "RespondToAuthChallenge": .challenge,
+        "GetTokensFromRefreshToken": .refresh,
+        "RevokeToken": .logout,
+        "GlobalSignOut": .logout,
+        "ChangePassword": .changePassword,
+        "DeleteUser": .deleteMe,
+        "GetUser": .me,
+        "AssociateSoftwareToken": .setUpTOTP,
+        "VerifySoftwareToken": .verifyTOTP,
+    ]
+
     private static let proofs: [String: Proof] = [
         "SignUp": .secretHash,
         "ConfirmSignUp": .secretHash,

@@ -34,6 +34,23 @@ struct CognitoAnswer {
         }
     }
 
+    /// What it means to those who watch over account calls.
+    var outcome: AccountOutcome {
+        if let error { return .refused(error.kind.gatewayError, reason: error.kind.rawValue) }
+        switch AuthenticationAnswer(output) {
+        case .challenge(let challenge): return .challenged(challenge.name)
+        case .tokens(let result):
+            guard let claims = result.accessClaims,
+                let user = AccountUser(accessClaims: claims, idClaims: result.idClaims)
+            else { return .succeeded }
+            return .signedIn(user)
+        case nil: return .succeeded
+        }
+    }
+
+    /// Cognito's own name for the user who is asked a question.
+    var internalName: String? { AuthenticationChallenge(output)?.username }
+
     /// A refresh token of another app client, or of none.
     var isRefusedToken: Bool {
         error.map { $0.type == "UnauthorizedException" || [.badCredentials, .tokenRevoked].contains($0.kind) } ?? false
@@ -46,6 +63,24 @@ struct CognitoAnswer {
         self.error = error
         body = JSON.object(["__type": .string(error.type), "message": .string(error.message)]).encoded()
         headers = headers.filter { $0.name == "x-amzn-requestid" } + [("x-amzn-errortype", "\(error.type):")]
+    }
+}
+
+extension CognitoErrorKind {
+    /// The gateway's own error that comes nearest, for those who watch.
+    fileprivate var gatewayError: GatewayError {
+        switch self {
+        case .badCredentials, .userNotFound, .invalidSession, .tokenRevoked, .tokenExpired: .notAuthorized
+        case .tokenReused: .tokenRefresh
+        case .userNotConfirmed: .userNotConfirmed
+        case .passwordResetRequired: .passwordResetRequired
+        case .userDisabled: .userDisabled
+        case .usernameExists: .usernameExists
+        case .codeMismatch: .codeMismatch
+        case .codeExpired: .expiredCode
+        case .lockedOut, .throttled: .tooManyRequests
+        default: .invalidParameter
+        }
     }
 }
 

@@ -1,7 +1,8 @@
 package import HTTPTypes
 package import Logging
 package import Pipeline
-package import Upstream
+internal import Synchronization
+internal import Upstream
 
 /// A call for Cognito that an app sent to the gateway, its body read in full.
 package struct DirectCognitoRequest: Sendable {
@@ -10,12 +11,16 @@ package struct DirectCognitoRequest: Sendable {
     package var requestID: String
     /// The address of the client as the gateway trusts it.
     package var clientAddress: String
+    package var userAgent: String?
 
-    package init(call: DirectCognitoCall, body: [UInt8], requestID: String, clientAddress: String) {
+    package init(
+        call: DirectCognitoCall, body: [UInt8], requestID: String, clientAddress: String, userAgent: String? = nil
+    ) {
         self.call = call
         self.body = body
         self.requestID = requestID
         self.clientAddress = clientAddress
+        self.userAgent = userAgent
     }
 }
 
@@ -28,47 +33,114 @@ package struct DirectCognitoReply: Sendable {
     package var reason: String?
     /// Whether it is Cognito's own answer.
     package var wasAsked: Bool
+    /// Whom the call named, and who that is where it is known: for the audit log.
+    package var account: String?
+    package var subject: String?
 }
 
-/// Carries out what apps call Cognito for, with the app client's secret added.
+/// Carries out what apps call Cognito for, with the app client's secret added. Each call that is meant for a pool here
+/// passes the observers of account calls.
 package struct DirectCognitoCalls: Sendable {
-    private let translation: DirectCognitoTranslation
-    private let endpoint: String
-    private let fetcher: any Fetcher
-    private let deadline: Duration
+    private let pools: [DirectCognitoPool]
+    private let observers: [any AccountObserver]
+    private let names: SignInNames
     private let logger: Logger
 
     /// - Parameters:
-    ///   - endpoint: such as `https://cognito-idp.eu-west-1.amazonaws.com/`.
-    ///   - deadline: the most time one operation may take.
+    ///   - pools: at least one; what names none is the first one's.
+    ///   - names: kept through reloads.
     package init(
-        pool: DirectCognitoPool, endpoint: String, fetcher: any Fetcher, deadline: Duration = .seconds(5),
-        logger: Logger
+        pools: [DirectCognitoPool], observers: [any AccountObserver] = [], names: SignInNames, logger: Logger
     ) {
-        translation = DirectCognitoTranslation(pool: pool)
-        self.endpoint = endpoint
-        self.fetcher = fetcher
-        self.deadline = deadline
+        self.pools = pools
+        self.observers = observers
+        self.names = names
         self.logger = logger
     }
 
     /// Answers a call. Never fails: every failure is an answer in Cognito's own shape.
     package func answer(_ request: DirectCognitoRequest) async -> DirectCognitoReply {
         do throws(DirectCognitoRefusal) {
-            guard let operation = request.call.operation else { throw .notCarriedOut }
-            let call = try translation.call(operation, request.body, clientAddress: request.clientAddress)
-            return DirectCognitoReply(try await carryOut(call, request), requestID: request.requestID)
+            guard let operation = request.call.operation, ClientOperation.proof(of: operation) != nil else {
+                throw .notCarriedOut
+            }
+            let input = try DirectCognitoTranslation.input(request.body)
+            guard let pool = pools.first(where: { $0.isMeant(by: input) }) ?? pools.first else { throw .notCarriedOut }
+            let translation = DirectCognitoTranslation(pool: pool)
+            let call = try translation.call(operation, input, clientAddress: request.clientAddress)
+            return await answer(call, of: pool, request)
         } catch {
             return DirectCognitoReply(error, requestID: request.requestID)
         }
     }
 
-    private func carryOut(
-        _ call: TranslatedCall, _ request: DirectCognitoRequest
+    private func answer(
+        _ call: TranslatedCall, of pool: DirectCognitoPool, _ request: DirectCognitoRequest
+    ) async -> DirectCognitoReply {
+        var told = AccountCall(call, request, poolID: pool.poolID)
+        // What was typed, where a step of a sign-in has only Cognito's own name: both come under one limit.
+        if told.operation == .challenge { told.account = told.account.map { names.typed(for: $0) ?? $0 } }
+        var reply: DirectCognitoReply
+        do throws(DirectCognitoRefusal) {
+            let answer = try await admitted(told) { () throws(DirectCognitoRefusal) in
+                try await carryOut(call, of: pool, request)
+            }
+            let outcome = note(answer, in: &told)
+            for observer in observers {
+                try await Self.translated { () throws(Refusal) in try await observer.ended(told, outcome) }
+            }
+            reply = DirectCognitoReply(answer, requestID: request.requestID)
+        } catch {
+            reply = DirectCognitoReply(error, requestID: request.requestID)
+        }
+        (reply.account, reply.subject) = (told.account, told.subject)
+        return reply
+    }
+
+    /// What is refused here is told to all observers, and is refused whatever they say to it.
+    private func admitted(
+        _ call: AccountCall, _ body: () async throws(DirectCognitoRefusal) -> CognitoAnswer
     ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
-        var answer = try await send(call.operation, call.input)
+        do throws(DirectCognitoRefusal) {
+            for observer in observers {
+                try await Self.translated { () throws(Refusal) in try await observer.admit(call) }
+            }
+            return try await body()
+        } catch {
+            for observer in observers {
+                try? await observer.ended(call, .refused(error.gatewayError, reason: error.reason))
+            }
+            throw error
+        }
+    }
+
+    /// What came of a call; what is learnt of it is added.
+    private func note(_ answer: CognitoAnswer, in call: inout AccountCall) -> AccountOutcome {
+        let outcome = answer.outcome
+        if case .challenged = outcome, let internalName = answer.internalName, let typed = call.account {
+            names.note(typed, for: internalName)
+        }
+        guard case .signedIn(let user) = outcome else { return outcome }
+        call.subject = user.id
+        return call.operation == .refresh ? .succeeded : outcome
+    }
+
+    private static func translated(
+        _ body: () async throws(Refusal) -> Void
+    ) async throws(DirectCognitoRefusal) {
+        do {
+            try await body()
+        } catch {
+            throw DirectCognitoRefusal(error)
+        }
+    }
+
+    private func carryOut(
+        _ call: TranslatedCall, of pool: DirectCognitoPool, _ request: DirectCognitoRequest
+    ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
+        var answer = try await send(call.operation, call.input, to: pool)
         if let former = call.asFormerClient, answer.isRefusedToken {
-            let second = try await send(call.operation, former)
+            let second = try await send(call.operation, former, to: pool)
             if second.error == nil { answer = second }
         }
         if let error = answer.error { try check(error, call, request) }
@@ -76,16 +148,18 @@ package struct DirectCognitoCalls: Sendable {
         return answer
     }
 
-    private func send(_ operation: String, _ input: JSONObject) async throws(DirectCognitoRefusal) -> CognitoAnswer {
+    private func send(
+        _ operation: String, _ input: JSONObject, to pool: DirectCognitoPool
+    ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
         let request = FetchRequest(
-            method: "POST", url: endpoint,
+            method: "POST", url: pool.endpoint,
             headers: [
                 ("Content-Type", "application/x-amz-json-1.1"),
                 ("X-Amz-Target", "AWSCognitoIdentityProviderService.\(operation)"),
             ],
-            body: JSON.object(input).encoded(), deadline: deadline)
+            body: JSON.object(input).encoded(), deadline: pool.deadline)
         do {
-            return try CognitoAnswer(await fetcher.fetch(request))
+            return try CognitoAnswer(await pool.fetcher.fetch(request))
         } catch let error as FetchError {
             let unavailable = CognitoError(noAnswer: error)
             logger.warning(
@@ -114,5 +188,29 @@ package struct DirectCognitoCalls: Sendable {
             throw .unavailable(error.kind.rawValue)
         default: break
         }
+    }
+}
+
+/// What users have typed of late to begin a sign-in, by Cognito's own names for them, by which the next step calls them.
+/// Held in memory for the ten minutes that a sign-in takes at most.
+package final class SignInNames: Sendable {
+    private static let lifetime: Int64 = 600
+    private let table: Mutex<ExpiringTable<String>>
+    private let now: @Sendable () -> Int64
+
+    /// - Parameter now: seconds since 1970.
+    package init(capacity: Int = 20_000, now: @escaping @Sendable () -> Int64) {
+        table = Mutex(ExpiringTable(capacity: capacity))
+        self.now = now
+    }
+
+    func note(_ typed: String, for internalName: String) {
+        let now = now()
+        table.withLock { $0.set(typed, of: internalName, endsAt: now + Self.lifetime, at: now) }
+    }
+
+    func typed(for internalName: String) -> String? {
+        let now = now()
+        return table.withLock { $0.value(of: internalName, at: now) }
     }
 }

@@ -1,3 +1,4 @@
+internal import HTTPTypes
 internal import Pipeline
 
 /// What a direct call is refused with before, or instead of, asking Cognito: an error of Cognito's own kind, which its
@@ -50,6 +51,28 @@ struct DirectCognitoRefusal: Error, Equatable {
         DirectCognitoRefusal(
             type: "TooManyRequestsException", message: "Too many requests. Try again later.", reason: reason,
             retryAfter: max(1, seconds))
+    }
+
+    /// What an observer of account calls has said to it.
+    init(_ refusal: Refusal) {
+        let seconds = refusal.headers[.retryAfter].flatMap { Int($0) } ?? 5
+        self =
+            refusal.error == .tooManyRequests
+            ? .tooManyRequests(after: seconds, reason: refusal.reason) : .unavailable(refusal.reason)
+    }
+
+    init(status: Int = 400, type: String, message: String, reason: String, retryAfter: Int? = nil) {
+        self.status = status
+        self.type = type
+        self.message = message
+        self.reason = reason
+        self.retryAfter = retryAfter
+    }
+
+    /// What is told to those who watch over account calls.
+    var gatewayError: GatewayError {
+        if type == "TooManyRequestsException" { return .tooManyRequests }
+        return status >= 500 ? .identityProviderUnavailable : .invalidParameter
     }
 
     var body: [UInt8] {

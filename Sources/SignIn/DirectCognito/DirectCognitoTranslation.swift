@@ -24,20 +24,24 @@ struct DirectCognitoTranslation: Sendable {
     let pool: DirectCognitoPool
 
     static let maximumBodyBytes = 64 << 10
-    private static let limits = JSONLimits(maximumBytes: maximumBodyBytes, maximumDepth: 8)
+    static let limits = JSONLimits(maximumBytes: maximumBodyBytes, maximumDepth: 8)
 
     /// What has USERNAME among its parameters, by which the hash is made.
     private static let flowsWithUsername: Set<String> = [
         "USER_PASSWORD_AUTH", "USER_SRP_AUTH", "CUSTOM_AUTH", "USER_AUTH",
     ]
 
+    static func input(_ body: [UInt8]) throws(DirectCognitoRefusal) -> JSONObject {
+        guard body.count <= maximumBodyBytes else { throw .tooLarge }
+        guard let input = (try? JSON.parse(body, limits: limits))?.objectValue else { throw .malformed }
+        return input
+    }
+
     /// - Parameter clientAddress: as the gateway trusts it.
     func call(
-        _ operation: String, _ body: [UInt8], clientAddress: String
+        _ operation: String, _ input: JSONObject, clientAddress: String
     ) throws(DirectCognitoRefusal) -> TranslatedCall {
         guard let proof = ClientOperation.proof(of: operation) else { throw .notCarriedOut }
-        guard body.count <= Self.maximumBodyBytes else { throw .tooLarge }
-        guard let input = (try? JSON.parse(body, limits: Self.limits))?.objectValue else { throw .malformed }
         var call = TranslatedCall(operation: operation, input: input)
         switch proof {
         case .secretHash: try addHash(to: &call, of: text("Username", in: input), as: "SecretHash")
@@ -118,12 +122,7 @@ struct DirectCognitoTranslation: Sendable {
     /// The gateway is no way to other pools of the region. What the token says is Cognito's to verify.
     private func checkToken(_ call: inout TranslatedCall) throws(DirectCognitoRefusal) {
         let token = try text("AccessToken", in: call.input)
-        let parts = token.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
-        guard parts.count == 3, let payload = Base64URL.decode(parts[1]),
-            let claims = (try? JSON.parse(payload, limits: Self.limits))?.objectValue,
-            claims["iss"]?.stringValue == pool.issuer,
-            let client = claims["client_id"]?.stringValue, pool.knows(clientID: client)
-        else { throw .foreignToken }
+        guard let claims = pool.claims(of: token) else { throw .foreignToken }
         call.subject = claims["sub"]?.stringValue
         call.account = claims["username"]?.stringValue
     }

@@ -1,39 +1,27 @@
-internal import FoundationEssentials
 internal import Glibc
 internal import Synchronization
 
 /// A file that lines are appended to, which only its owner may read.
 package final class AuditFile: Sendable {
     private struct State {
-        var descriptor: CInt = -1
+        var descriptor: CInt
         var lost = 0
     }
 
-    package let path: String
-    private let state = Mutex(State())
+    private let state: Mutex<State>
 
-    /// - Throws: a text that says what stands against the file.
     package init(path: String) throws(AuditFileFault) {
-        self.path = path
-        try reopen()
-    }
-
-    deinit {
-        state.withLock { state in
-            if state.descriptor >= 0 { Glibc.close(state.descriptor) }
-        }
-    }
-
-    /// Opens the file anew, as after it was moved away.
-    package func reopen() throws(AuditFileFault) {
         let opened = unsafe open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, 0o600)
         guard opened >= 0 else {
             let number = errno
             throw AuditFileFault(description: "\(path): cannot be opened: \(unsafe String(cString: strerror(number)))")
         }
+        state = Mutex(State(descriptor: opened))
+    }
+
+    deinit {
         state.withLock { state in
-            if state.descriptor >= 0 { Glibc.close(state.descriptor) }
-            state.descriptor = opened
+            _ = Glibc.close(state.descriptor)
         }
     }
 
