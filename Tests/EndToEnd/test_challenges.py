@@ -51,6 +51,8 @@ def make_pool(run_directory, request):
 
 @pytest.fixture
 def account_of(start_gateway, ledger):
+    ledger.note(ACCESS_KEY["secret_access_key"])
+
     def start(pool: LocalPool, environment=None, **sign_in) -> Account:
         changes = {"sign_in": {"cognito": pool.sign_in_settings("pool", **sign_in)}}
         gateway = start_gateway(changes, pool=pool, environment=environment)
