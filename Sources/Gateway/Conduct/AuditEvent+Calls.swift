@@ -64,7 +64,8 @@ extension AuditEvent {
 
     /// What a session that has come to its end is refused for.
     private static let ended: Set<String> = [
-        "expired-refresh-token", "session-ended", CognitoErrorKind.tokenExpired.rawValue, CognitoErrorKind.tokenRevoked.rawValue,
+        "expired-refresh-token", "session-ended", CognitoErrorKind.tokenExpired.rawValue,
+        CognitoErrorKind.tokenRevoked.rawValue,
         CognitoErrorKind.badCredentials.rawValue, CognitoErrorKind.userNotFound.rawValue,
     ]
 }
