@@ -123,8 +123,8 @@ let package = Package(
         .testTarget(
             name: "GatewayTests",
             dependencies: [
-                "Gateway", "Pipeline", "SignIn", "Settings", "Store", "Upstream", "Cryptography", grdb, httpTypes,
-                logging,
+                "Gateway", "Pipeline", "SignIn", "Settings", "Store", "Telemetry", "Upstream", "Cryptography", grdb,
+                httpTypes, logging,
             ],
             swiftSettings: strict),
         .testTarget(

@@ -218,3 +218,26 @@ def test_a_reload_goes_from_blocking_to_translating(start_gateway, pool, ledger)
     assert answer.status == 200
     tokens_of(ledger, answer.body)
     assert json.loads(gateway.admin("/status")[1])["direct_cognito"]["operations"] == {"InitiateAuth": 2}
+
+
+@pytest.mark.parametrize("operation", ["GlobalSignOut", "DeleteUser"])
+def test_who_signs_out_everywhere_or_is_gone_gets_nowhere_any_more(start_gateway, pool, own_recorder, ledger, operation):
+    routes = [{"name": "mine", "path": "/recorded/**", "issuers": ["pool"], "upstream": "recorder"}]
+    gateway = start_gateway({"direct_cognito": {"mode": "translate"}, "routes": routes}, pool=pool)
+    email, password = f"ends-{operation.lower()}@example.com", "Brand-New-Horse-9"
+    ledger.note(password)
+    client = cognito_client(gateway.url)
+    client.sign_up(ClientId=POOL_CLIENT_ID, Username=email, Password=password)
+    code = pool.confirmation_code(email)
+    client.confirm_sign_up(ClientId=POOL_CLIENT_ID, Username=email, ConfirmationCode=code)
+    parameters = {"USERNAME": email, "PASSWORD": password}
+    signed_in = client.initiate_auth(
+        ClientId=POOL_CLIENT_ID, AuthFlow="USER_PASSWORD_AUTH", AuthParameters=parameters
+    )
+    token = signed_in["AuthenticationResult"]["AccessToken"]
+    ledger.note(token, signed_in["AuthenticationResult"]["RefreshToken"])
+    get = lambda: raw.exchange(gateway.port, "GET", "/recorded/x", {"Authorization": f"Bearer {token}"}).status
+    assert get() == 200
+    call = raw.exchange(gateway.port, "POST", "/", target(operation), json.dumps({"AccessToken": token}).encode())
+    assert call.status == 200
+    assert get() == 401

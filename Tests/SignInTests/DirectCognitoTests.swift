@@ -1,6 +1,7 @@
 import Cryptography
 import HTTPTypes
 import Pipeline
+import Synchronization
 import Testing
 import Upstream
 
@@ -26,10 +27,11 @@ struct DirectCognitoTests {
 
     static func answer(
         _ fetcher: RecordedFetcher, _ operation: String?, _ body: [UInt8], log: CapturedLog = CapturedLog(),
-        observers: [any AccountObserver] = []
+        observers: [any AccountObserver] = [], revoked: Revoked = Revoked()
     ) async -> DirectCognitoReply {
         let calls = DirectCognitoCalls(
-            pools: [pool(fetcher)], observers: observers, names: SignInNames { Fixture.now }, logger: log.logger)
+            pools: [pool(fetcher)], observers: observers, names: SignInNames { Fixture.now },
+            revoke: { revocations in revoked.append(revocations) }, now: { Fixture.now }, logger: log.logger)
         return await calls.answer(
             DirectCognitoRequest(
                 call: DirectCognitoCall(operation: operation, application: "MyApp/1"), body: body, requestID: "r-1",
@@ -127,6 +129,25 @@ struct DirectCognitoTests {
         #expect(call.subject == Fixture.username)
         let session: JSONObject = ["Session": "s", "UserCode": "123456"]
         #expect(try Self.translate("VerifySoftwareToken", session).input == session)
+    }
+
+    @Test(
+        "Who signs out everywhere, or is gone, has no access token any more",
+        arguments: ["GlobalSignOut", "DeleteUser"])
+    func endedTokens(operation: String) async throws {
+        let token = Fixture.jwt([
+            "iss": .string(Fixture.issuer), "client_id": .string(Fixture.clientID), "sub": .string(Fixture.username),
+            "origin_jti": "o-1",
+        ])
+        let body: JSONObject = ["AccessToken": .string(token)]
+        let revoked = Revoked()
+        let refused = RecordedFetcher(Fixture.failure("NotAuthorizedException", "Access Token has been revoked"))
+        _ = await Self.answer(refused, operation, body.encoded(), revoked: revoked)
+        #expect(revoked.targets == [])
+        let reply = await Self.answer(
+            RecordedFetcher(FetchResponse(status: 200)), operation, body.encoded(), revoked: revoked)
+        #expect(reply.status == .ok)
+        #expect(revoked.targets == [.subject(Fixture.username, before: Fixture.now - 1), .originID("o-1")])
     }
 
     // MARK: Former clients
@@ -316,6 +337,13 @@ struct DirectCognitoTests {
     }
 }
 
+/// What was put on the revocation list.
+final class Revoked: Sendable {
+    private let list = Mutex<[Revocation]>([])
+    var targets: [Revocation.Target] { list.withLock { $0.map(\.target) } }
+    func append(_ revocations: [Revocation]) { list.withLock { $0 += revocations } }
+}
+
 @Suite("Direct Cognito calls are watched as account calls are")
 struct DirectCognitoObserverTests {
     static func signIn(_ flow: String = "USER_PASSWORD_AUTH") -> [UInt8] {
@@ -375,7 +403,7 @@ struct DirectCognitoObserverTests {
             Fixture.failure("NotAuthorizedException", "Incorrect username or password."))
         let calls = DirectCognitoCalls(
             pools: [DirectCognitoTests.pool(fetcher)], observers: [observer], names: SignInNames { Fixture.now },
-            logger: CapturedLog().logger)
+            revoke: { _ in }, now: { Fixture.now }, logger: CapturedLog().logger)
         func send(_ operation: String, _ body: [UInt8]) async {
             _ = await calls.answer(
                 DirectCognitoRequest(

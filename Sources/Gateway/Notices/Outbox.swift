@@ -33,6 +33,9 @@ actor Outbox {
     private let logger: Logger
     private var isSending = false
     private nonisolated let counted = Mutex(Status())
+    /// Messages that are being kept. A flood of them must not pile up before the store.
+    private nonisolated let adding = Mutex(0)
+    private static let addingLimit = 4096
     private nonisolated let receivers = Mutex<[String: NoticeReceiver]>([:])
 
     nonisolated var status: Status { counted.withLock { $0 } }
@@ -58,6 +61,20 @@ actor Outbox {
     ///
     /// - Returns: whether it was taken.
     nonisolated func add(_ message: OutboxMessage) async -> Bool {
+        let hasRoom = adding.withLock { adding -> Bool in
+            guard adding < Self.addingLimit else { return false }
+            adding += 1
+            return true
+        }
+        guard hasRoom else {
+            counted.withLock { $0.lost += 1 }
+            return false
+        }
+        defer { adding.withLock { $0 -= 1 } }
+        return await keep(message)
+    }
+
+    private nonisolated func keep(_ message: OutboxMessage) async -> Bool {
         do {
             guard try await records.add(message, limit: Self.limit) else {
                 counted.withLock { $0.lost += 1 }

@@ -64,7 +64,7 @@ struct GenerationMaker: Sendable {
             keyServices: try await keyServices(settings, issuers, after: previous),
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
-            directCalls: try await directCalls(settings, conduct),
+            directCalls: try await directCalls(settings, conduct, revocations),
             directApplications: previous?.plan.directApplications ?? ApplicationTally(),
             audit: conduct?.audit, trustedProxies: TrustedProxies(settings.trustedProxies),
             assertionKeys: assertionKeys,
@@ -161,13 +161,16 @@ struct GenerationMaker: Sendable {
     }
 
     /// What carries direct calls out; nil where they are refused.
-    private func directCalls(_ settings: GatewaySettings, _ conduct: ConductService?) async throws
+    private func directCalls(
+        _ settings: GatewaySettings, _ conduct: ConductService?, _ revocations: RevocationService?
+    ) async throws
         -> DirectCognitoCalls?
     {
-        guard settings.directCognito.mode == .translate, let conduct else { return nil }
+        guard settings.directCognito.mode == .translate, let conduct, let revocations else { return nil }
         return DirectCognitoCalls(
             pools: try await Wiring.directPools(settings) { try await fetcher(plain: $0) },
-            observers: [conduct.observer], names: conduct.names, logger: logger)
+            observers: [conduct.observer], names: conduct.names, revoke: { try await revocations.revoke($0) },
+            now: { WallClock.seconds() }, logger: logger)
     }
 
     /// What limits and tells of account calls. Where no tokens are taken there are none, and no state directory.

@@ -44,17 +44,24 @@ package struct DirectCognitoCalls: Sendable {
     private let pools: [DirectCognitoPool]
     private let observers: [any AccountObserver]
     private let names: SignInNames
+    private let revoke: CognitoAccounts.TokenRevocation
+    private let now: @Sendable () -> Int64
     private let logger: Logger
 
     /// - Parameters:
     ///   - pools: at least one; what names none is the first one's.
     ///   - names: kept through reloads.
+    ///   - revoke: ends the access tokens of who has signed out everywhere, or is gone.
+    ///   - now: seconds since 1970.
     package init(
-        pools: [DirectCognitoPool], observers: [any AccountObserver] = [], names: SignInNames, logger: Logger
+        pools: [DirectCognitoPool], observers: [any AccountObserver] = [], names: SignInNames,
+        revoke: @escaping CognitoAccounts.TokenRevocation, now: @escaping @Sendable () -> Int64, logger: Logger
     ) {
         self.pools = pools
         self.observers = observers
         self.names = names
+        self.revoke = revoke
+        self.now = now
         self.logger = logger
     }
 
@@ -143,7 +150,7 @@ package struct DirectCognitoCalls: Sendable {
             let second = try await send(call.operation, former, to: pool)
             if second.error == nil { answer = second }
         }
-        if let error = answer.error { try check(error, call, request) }
+        if let error = answer.error { try check(error, call, request) } else { try await endTokens(of: call, at: pool) }
         if call.isTranslatedRefresh { answer.speakAsInitiateAuth() }
         return answer
     }
@@ -168,6 +175,22 @@ package struct DirectCognitoCalls: Sendable {
         } catch {
             logger.warning("Cognito's answer is not its own", metadata: ["operation": "\(operation)"])
             throw .unavailable("provider-unavailable")
+        }
+    }
+
+    /// Cognito ends what it is asked about itself. Access tokens that are shown to the gateway end with it.
+    private func endTokens(of call: TranslatedCall, at pool: DirectCognitoPool) async throws(DirectCognitoRefusal) {
+        guard ["GlobalSignOut", "DeleteUser"].contains(call.operation), let subject = call.subject else { return }
+        let now = now()
+        // A new sign-in in this very second is not meant.
+        let targets =
+            [Revocation.Target.subject(subject, before: now - 1)]
+            + [call.originID].compactMap { $0 }.map { .originID($0) }
+        do {
+            // A day is the longest that Cognito lets an access token live; a minute more for clocks that differ.
+            try await revoke(targets.map { Revocation(issuer: pool.issuer, $0, endsAt: now + 86_400 + 60) })
+        } catch {
+            throw .unavailable("session-records-unavailable")
         }
     }
 

@@ -12,6 +12,8 @@ struct TranslatedCall: Equatable {
     var account: String?
     /// The subject of the access token that the call holds; not verified.
     var subject: String?
+    /// The sign-in that the access token is of.
+    var originID: String?
     /// Whether the caller used an operation older than what is sent.
     var isTranslatedRefresh = false
 }
@@ -124,6 +126,7 @@ struct DirectCognitoTranslation: Sendable {
         let token = try text("AccessToken", in: call.input)
         guard let claims = pool.claims(of: token) else { throw .foreignToken }
         call.subject = claims["sub"]?.stringValue
+        call.originID = claims["origin_jti"]?.stringValue
         call.account = claims["username"]?.stringValue
     }
 
