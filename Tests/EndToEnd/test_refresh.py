@@ -114,11 +114,15 @@ def test_two_gateways_on_one_state_directory_are_one(start_gateway, cognito, led
 
 
 def test_an_answer_of_cognitos_that_is_lost_is_asked_for_again(served, cognito):
-    """Cognito has rotated, and the connection ends: within its grace period the same token gets another one."""
+    """Cognito has rotated, and the connection ends: within its grace period the same token gets another one. Whether
+    the client has to ask once more depends on libcurl, which itself repeats what went to a connection kept from before.
+    """
     _, account = served
     tokens = account.login(*ADA).json()
     control(cognito, "POST", "faults", [{"operation": "GetTokensFromRefreshToken", "times": 1, "drop": "after"}])
-    assert_refusal(account.refresh(tokens["refresh_token"]), 503, "IdentityProviderUnavailableException")
+    first = account.refresh(tokens["refresh_token"])
+    if first.status != 200:
+        assert_refusal(first, 503, "IdentityProviderUnavailableException")
     answer = account.refresh(tokens["refresh_token"])
     assert answer.status == 200
     assert account.refresh(answer.json()["refresh_token"]).status == 200
