@@ -45,7 +45,8 @@ struct SignInPoolTests {
 
     @Test("Further pools are told apart by prefix or by hosts, and have their own region's endpoint")
     func morePools() throws {
-        let settings = try load(Self.yaml(more: ["prefix: /drivers", "hosts: [drivers.example.com]", "hosts: [other]"]))
+        let more = ["prefix: /drivers", "hosts: [drivers.example.com]", "hosts: [other]"]
+        let settings = try load(Self.yaml(more: more))
         #expect(settings.signIn.pools.map(\.issuer) == ["users", "drivers", "drivers", "drivers"])
         #expect(settings.signIn.pools[1].endpoint.description.contains("eu-west-1"))
     }
@@ -65,7 +66,9 @@ struct SignInPoolTests {
 
     @Test(
         "What is no flow, host or binding is a fault",
-        arguments: ["flow: custom", "hosts: ['a.example:8080']", "device_binding: always", "timeout: 0s", "hosts: ['']"])
+        arguments: [
+            "flow: custom", "hosts: ['a.example:8080']", "device_binding: always", "timeout: 0s", "hosts: ['']",
+        ])
     func wrongValues(_ value: String) {
         #expect(faults(Self.yaml(", \(value)")).count == 1)
     }
