@@ -158,9 +158,12 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         log.status = status.code
         guard let writer = writer.take() else { return }
         var lines = lines
-        lines.bytes.writeStaticString("X-Request-Id: ")
-        lines.bytes.writeString(log.requestID)
-        lines.bytes.writeStaticString("\r\n")
+        let requestID = log.requestID
+        lines.bytes.write(atMost: requestID.utf8.count + 32) { line in
+            line.write("X-Request-Id: ")
+            line.write(requestID)
+            line.write("\r\n")
+        }
         began(writer.start(status, lines, closes: closesConnection))
     }
 
@@ -410,6 +413,6 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     }
 
     func record(at now: NIODeadline = .now()) {
-        service.record(log.record(of: request, route: rule?.name, endedAt: now), routeIndex: log.routeIndex)
+        service.record(log, of: request, endedAt: now)
     }
 }

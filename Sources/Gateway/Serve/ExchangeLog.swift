@@ -29,13 +29,21 @@ struct ExchangeLog {
         upstreamDuration = now - forwardedAt
     }
 
+    /// How long the backend took, in microseconds; nil for a request that went to none.
+    var upstreamMicroseconds: Int64? { upstreamDuration.map { $0.nanoseconds / 1000 } }
+
+    /// How long the whole took, in microseconds.
+    func duration(of request: InboundRequest, endedAt: NIODeadline) -> Int64 {
+        (endedAt - request.receivedAt).nanoseconds / 1000
+    }
+
     /// The line of a request that has come to its end.
     func record(of request: InboundRequest, route: String?, endedAt: NIODeadline) -> AccessRecord {
         AccessRecord(
             time: startedAt, requestID: requestID, clientAddress: request.peer,
             method: request.head.method.rawValue, target: request.head.path ?? "", status: status,
-            bytesSent: Int64(bytesSent), duration: (endedAt - request.receivedAt).nanoseconds / 1000,
-            upstreamDuration: upstreamDuration.map { $0.nanoseconds / 1000 }, route: route, subject: subject,
+            bytesSent: Int64(bytesSent), duration: duration(of: request, endedAt: endedAt),
+            upstreamDuration: upstreamMicroseconds, route: route, subject: subject,
             denialReason: reason)
     }
 }
