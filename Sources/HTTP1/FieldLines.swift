@@ -37,8 +37,7 @@ struct FieldLines {
         in bytes: UnsafeRawBufferPointer
     ) throws(HTTP1Fault) -> (framing: FramingFields, lines: EndToEndLines?) {
         var framing = FramingFields()
-        var copy = ByteBuffer()
-        copy.reserveCapacity(bytes.count + roomForOwnLines)
+        var copy = ByteBufferAllocator().buffer(capacity: bytes.count + roomForOwnLines)
         var (position, kept) = (0, 0)
         while true {
             let start = position

@@ -46,18 +46,20 @@ enum Grammar {
 
     /// Whether all bytes are field-vchar, SP or HTAB (RFC 9110 §5.5): no controls, no DEL; obs-text is let through.
     ///
-    /// Sixteen bytes at a time: a bearer token makes the Authorization value a kilobyte.
+    /// Sixteen bytes at a time, and one look at what was found in all of them: a bearer token makes the Authorization
+    /// value a kilobyte.
     static func isFieldContent(_ bytes: UnsafeRawBufferPointer) -> Bool {
         var index = 0
         let controls = SIMD16<UInt8>(repeating: 0x20)
         let tabs = SIMD16<UInt8>(repeating: tab)
         let deletes = SIMD16<UInt8>(repeating: 0x7F)
+        var bad = SIMDMask<SIMD16<Int8>>(repeating: false)
         while index &+ 16 <= bytes.count {
             let block = unsafe bytes.loadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self)
-            let bad = ((block .< controls) .& (block .!= tabs)) .| (block .== deletes)
-            if any(bad) { return false }
+            bad .|= ((block .< controls) .& (block .!= tabs)) .| (block .== deletes)
             index &+= 16
         }
+        if any(bad) { return false }
         while index < bytes.count {
             let byte = unsafe bytes[index]
             if (byte < 0x20 && byte != tab) || byte == 0x7F { return false }

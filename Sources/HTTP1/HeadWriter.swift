@@ -4,12 +4,15 @@ package import NIOCore
 extension ByteBuffer {
     /// Writes `name: value CRLF`. Both come from ``HTTPTypes/HTTPField``, which holds no CR, LF or NUL.
     package mutating func writeFieldLine(_ field: HTTPField) {
-        writeString(field.name.rawName)
-        writeStaticString(": ")
+        let name = field.name.rawName
         unsafe field.withUnsafeBytesOfValue { value in
-            _ = unsafe writeBytes(UnsafeRawBufferPointer(value))
+            write(atMost: name.utf8.count + value.count + 4) { line in
+                line.write(name)
+                line.write(": ")
+                unsafe line.write(UnsafeRawBufferPointer(value))
+                line.write("\r\n")
+            }
         }
-        writeStaticString("\r\n")
     }
 
     /// Writes `HTTP/1.1 status reason CRLF` (RFC 9112 §4).
@@ -27,11 +30,7 @@ extension ByteBuffer {
 
     /// Writes a non-negative number in decimal digits.
     package mutating func writeDecimal(_ number: Int) {
-        guard number >= 10 else {
-            writeInteger(UInt8(truncatingIfNeeded: 0x30 + number))
-            return
-        }
-        writeString(String(number))
+        write(atMost: RoomWriter.digits) { $0.write(decimal: number) }
     }
 
     /// Writes one chunk of a chunked body (RFC 9112 §7.1). An empty one would end the body, and is not written.

@@ -55,12 +55,14 @@ struct HTTP1ResponseEncoder {
         buffer.writeStatusLine(status)
         mustClose = !keepAlive
         let length = Self.knowsNoLength(status.code) ? nil : lines.contentLength
-        if let length {
-            buffer.writeStaticString("Content-Length: ")
-            buffer.writeDecimal(length)
-            buffer.writeStaticString("\r\n")
+        buffer.write(atMost: lines.bytes.readableBytes + RoomWriter.digits + 32) { head in
+            if let length {
+                head.write("Content-Length: ")
+                head.write(decimal: length)
+                head.write("\r\n")
+            }
+            unsafe lines.bytes.withUnsafeReadableBytes { unsafe head.write($0) }
         }
-        buffer.writeImmutableBuffer(lines.bytes)
         endHead(hasNoBody: toHead || Self.neverHasBody(status.code), length, minorVersion, to: &buffer)
     }
 

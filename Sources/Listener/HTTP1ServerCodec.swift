@@ -22,24 +22,14 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         case tunnel
     }
 
-    /// The request that is being answered.
-    private struct Outstanding {
-        var isHead: Bool
-        var minorVersion: Int
-        var keepAlive: Bool
-        var continueIsDue: Bool
-        var requestIsComplete = false
-        var responseHasBegun = false
-    }
-
     private let settings: ListenerSettings
     let connections: ConnectionSet
     private var parser: RequestHeadParser
-    private var encoder = HTTP1ResponseEncoder()
+    private let output = HTTP1ResponseOutput()
     var reading = Reading.head
-    private var outstanding: Outstanding?
+    /// The request that is being answered.
+    private var outstanding: OutstandingRequest?
     var input = ByteBuffer()
-    private var output: ByteBuffer
     private var isDecoding = false
     private var isDraining = false
     var readIsPending = false
@@ -53,21 +43,16 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     var hasInputEnded = false
 
     var setIndex = -1
-    var nextDeadline: NIODeadline { min(deadline, writeDeadline) }
+    var nextDeadline: NIODeadline { min(deadline, slowReader.deadline) }
     /// For what is to come from the client.
     var deadline = NIODeadline.distantFuture
-    /// For a client that is slow to take its response, and how much of that waited when it was set.
-    var writeDeadline = NIODeadline.distantFuture
-    private var unsentBytes = 0
-
-    /// Bodies up to this size are copied behind the head, so that one write carries both.
-    private static let coalescedBytes = 16 << 10
+    var slowReader: SlowReader
 
     init(_ settings: ListenerSettings, scheme: String, connections: ConnectionSet) {
         self.settings = settings
         self.connections = connections
         self.parser = RequestHeadParser(limits: settings.head, scheme: scheme)
-        self.output = ByteBuffer()
+        self.slowReader = SlowReader(patience: settings.bodyIdleTimeout)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -167,12 +152,9 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     private func take(_ head: RequestHead, _ context: ChannelHandlerContext) {
         headDeadlineIsSet = false
         deadline = .distantFuture
-        outstanding = Outstanding(
-            isHead: head.request.method == .head, minorVersion: head.minorVersion,
-            keepAlive: head.keepAlive && !isDraining, continueIsDue: head.expectsContinue && head.framing != .none)
+        outstanding = OutstandingRequest(head, isLast: isDraining)
         if head.framing == .none {
             reading = .head
-            outstanding?.requestIsComplete = true
             exchanges?.receive(.head(head.request))
             exchanges?.receive(.end(nil))
         } else {
@@ -198,8 +180,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
             context.fireErrorCaught(ChannelError.inputClosed)
             return
         }
-        outstanding = Outstanding(
-            isHead: false, minorVersion: 1, keepAlive: false, continueIsDue: false, requestIsComplete: true)
+        outstanding = .unreadable
         context.fireErrorCaught(fault)
     }
 
@@ -222,15 +203,8 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     }
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        if !isTunnel {
-            writeDeadline = context.channel.isWritable ? .distantFuture : connections.now + settings.bodyIdleTimeout
-            unsentBytes = Self.unsentBytes(context)
-        }
+        if !isTunnel { slowReader.writabilityChanged(of: context.channel, at: connections.now) }
         context.fireChannelWritabilityChanged()
-    }
-
-    private static func unsentBytes(_ context: ChannelHandlerContext) -> Int {
-        (try? context.channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 
     // MARK: Responses
@@ -241,84 +215,45 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         case .head(let head):
             writeHead(head)
             if head.status == .switchingProtocols { beginTunnel(context) }
-        case .body(let body): writeBody(body, context)
+        case .body(let body): output.writeBody(body, context)
         case .end(let trailers): writeEnd(trailers, context)
         }
     }
 
     private func writeHead(_ head: HTTPResponse) {
         guard let current = beginResponse() else { return }
-        encoder.writeHead(
+        output.writeHead(
             head, toHead: current.isHead, minorVersion: current.minorVersion,
-            keepAlive: current.keepAlive && !isDraining, to: &output)
+            keepAlive: current.keepAlive && !isDraining)
     }
 
     var sendsLines: Bool { true }
 
     func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, closes: Bool) {
         guard let current = beginResponse() else { return }
-        encoder.writeHead(
+        output.writeHead(
             status, lines, toHead: current.isHead, minorVersion: current.minorVersion,
-            keepAlive: current.keepAlive && !isDraining && !closes, to: &output)
+            keepAlive: current.keepAlive && !isDraining && !closes)
     }
 
-    private func beginResponse() -> Outstanding? {
-        guard var current = outstanding else { return nil }
-        current.responseHasBegun = true
-        current.continueIsDue = false
-        // What is left of the request would have to be read first; the client is told that it need not send it.
-        if !current.requestIsComplete { current.keepAlive = false }
-        if output.storageCapacity == 0 { output.reserveCapacity(1024) }
-        outstanding = current
-        return current
-    }
-
-    private func writeBody(_ body: ByteBuffer, _ context: ChannelHandlerContext) {
-        switch encoder.part(body.readableBytes) {
-        case .none:
-            break
-        case .excess:
-            context.close(promise: nil)
-        case .chunk where body.readableBytes <= Self.coalescedBytes:
-            output.writeChunk(body)
-        case .plain where body.readableBytes <= Self.coalescedBytes:
-            output.writeImmutableBuffer(body)
-        case .chunk:
-            output.writeString(String(body.readableBytes, radix: 16))
-            output.writeStaticString("\r\n")
-            writeOutput(context)
-            context.write(wrapOutboundOut(body), promise: nil)
-            output.writeStaticString("\r\n")
-        case .plain:
-            writeOutput(context)
-            context.write(wrapOutboundOut(body), promise: nil)
-        }
-        // Only what the channel holds counts for its writability.
-        if output.readableBytes >= Self.coalescedBytes { writeOutput(context) }
-    }
-
-    private func writeOutput(_ context: ChannelHandlerContext) {
-        guard output.readableBytes > 0 else { return }
-        context.write(wrapOutboundOut(output), promise: nil)
-        // An idle connection holds no buffer.
-        output = ByteBuffer()
+    private func beginResponse() -> OutstandingRequest? {
+        outstanding?.beginResponse()
+        return outstanding
     }
 
     func flush(context: ChannelHandlerContext) {
-        writeOutput(context)
+        output.write(context)
         context.flush()
     }
 
     private func writeEnd(_ trailers: HTTPFields?, _ context: ChannelHandlerContext) {
         guard let current = outstanding else { return }
-        let isWhole = encoder.writeEnd(trailers: trailers, to: &output)
-        writeOutput(context)
-        guard isWhole else {
+        guard output.writeEnd(trailers: trailers, context) else {
             context.close(promise: nil)
             return
         }
         outstanding = nil
-        if encoder.mustClose || !current.keepAlive || !current.requestIsComplete {
+        if output.mustClose || !current.keepAlive || !current.requestIsComplete {
             closeAfterResponse(context)
         } else {
             deadline = connections.now + settings.keepAliveTimeout
@@ -376,7 +311,10 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
 
     func deadlinePassed() {
         guard let context else { return }
-        if writeDeadline <= connections.now { return clientTakesNothing(context) }
+        if slowReader.deadline <= connections.now {
+            if !slowReader.hasTakenSome(of: context.channel, at: connections.now) { context.close(promise: nil) }
+            return
+        }
         switch reading {
         case .discarding:
             context.close(promise: nil)
@@ -401,17 +339,6 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
             return
         }
         if case .head = reading { closeAfterResponse(context) }
-    }
-
-    /// A client that does not read must not keep a backend's connection for ever.
-    private func clientTakesNothing(_ context: ChannelHandlerContext) {
-        let unsent = Self.unsentBytes(context)
-        guard unsent < unsentBytes else {
-            context.close(promise: nil)
-            return
-        }
-        unsentBytes = unsent
-        writeDeadline = connections.now + settings.bodyIdleTimeout
     }
 
     func closeNow() {

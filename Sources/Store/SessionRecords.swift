@@ -64,7 +64,8 @@ package protocol SessionRecords: Sendable {
 
     func session(_ family: [UInt8]) async throws -> SessionRecord?
 
-    /// Replaces the session by its next state, if it goes on and is not that far yet. One that is not there is made.
+    /// Takes a session on to this refresh token and answer, if it goes on and is not that far yet. What is known of the
+    /// sign-in itself stays as it was. A session that is not there is made.
     func advance(to record: SessionRecord) async throws -> SessionStep
 
     /// Ends the sessions of this family or these `origin_jti`.

@@ -120,13 +120,17 @@ package struct StoredSessions: SessionRecords {
         ).map(SessionRecord.init)
     }
 
+    /// What is known of the sign-in itself stays as it was.
     private static func put(_ record: SessionRecord, in database: Database) throws {
         let statement = try database.cachedStatement(
             sql: """
-                INSERT OR REPLACE INTO sessions (
+                INSERT INTO sessions (
                     family, pool_id, subject, origin_id, device_id, platform, generation, token, answer,
                     answer_may_be_lost, signed_in_at, refreshed_at, ends_at, ended_at)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                ON CONFLICT DO UPDATE SET
+                    generation = excluded.generation, token = excluded.token, answer = excluded.answer,
+                    answer_may_be_lost = excluded.answer_may_be_lost, refreshed_at = excluded.refreshed_at
                 """)
         try statement.execute(arguments: [
             Data(record.family), record.poolID, record.subject, record.originID, record.deviceID, record.platform,

@@ -54,12 +54,16 @@ package struct ForwardedRequest {
         _ permit: borrowing Permit, _ framing: BodyFraming, webSocketKey: String?, to head: inout ByteBuffer
     ) -> Bool {
         var takesTrailers = false
-        head.writeString(method(permit).rawValue)
-        head.writeStaticString(" ")
-        head.writeString(permit.target)
-        head.writeStaticString(" HTTP/1.1\r\nHost: ")
-        head.writeString(permit.request.authority ?? "")
-        head.writeStaticString("\r\n")
+        let (method, target, authority) = (method(permit), permit.target, permit.request.authority ?? "")
+        let texts = method.rawValue.utf8.count + target.utf8.count + authority.utf8.count
+        head.write(atMost: texts + 64) { head in
+            head.write(method.rawValue)
+            head.write(" ")
+            head.write(target)
+            head.write(" HTTP/1.1\r\nHost: ")
+            head.write(authority)
+            head.write("\r\n")
+        }
         for field in permit.request.headerFields {
             if permit.passes(field) {
                 head.writeFieldLine(field)
@@ -84,7 +88,7 @@ package struct ForwardedRequest {
             head.writeStaticString("Transfer-Encoding: chunked\r\n")
         case .none:
             // RFC 9110 §8.6: a method that expects content says that there is none.
-            if expectsContent(method(permit)) { head.writeStaticString("Content-Length: 0\r\n") }
+            if expectsContent(method) { head.writeStaticString("Content-Length: 0\r\n") }
         case .untilClose:
             break
         }

@@ -19,8 +19,7 @@ package final class UpstreamExchange {
     var server: ServerConnections?
     private var connection: UpstreamConnection?
     private var isUp = false
-    private var outbound: ByteBuffer
-    private var requestIsComplete: Bool
+    private var outbound: OutboundBytes
     private var response: ResponseReader
     private var isDone = false
     /// The backend has switched protocols: what goes either way is no HTTP any more.
@@ -52,8 +51,7 @@ package final class UpstreamExchange {
         self.wholeDeadline = timeouts.whole.map { .now() + $0 } ?? .distantFuture
         self.receiver = receiver
         self.request = request
-        self.outbound = request.head
-        self.requestIsComplete = request.framing == .none
+        self.outbound = OutboundBytes(request)
         self.response = ResponseReader(toHead: request.isHead, copiesLines: copiesLines)
     }
 
@@ -68,39 +66,22 @@ package final class UpstreamExchange {
     ///
     /// - Returns: whether more is wanted now; if not, ``UpstreamResponseReceiver/upstreamWantsBody()`` tells when.
     package func send(body: ByteBuffer) -> Bool {
-        guard !isDone, !requestIsComplete else { return true }
-        forgetWhatIsSent()
-        if request.framing == .chunked {
-            outbound.writeChunk(body)
-        } else if outbound.readableBytes == 0 {
-            outbound = body
-        } else {
-            outbound.writeImmutableBuffer(body)
-        }
+        guard !isDone, !outbound.isComplete else { return true }
+        outbound.append(body)
         flush()
-        if outbound.readableBytes > 0 {
-            isHoldingBack = true
-        } else {
+        if outbound.isEmpty {
             // An earlier part of the same read may have been answered with "no more".
             askForBody()
+        } else {
+            isHoldingBack = true
         }
         return !isHoldingBack
     }
 
-    /// Else what is written behind it would make one buffer of the whole body.
-    private func forgetWhatIsSent() {
-        if outbound.readableBytes == 0 {
-            outbound.clear()
-        } else if outbound.readerIndex >= 64 << 10 {
-            outbound.discardReadBytes()
-        }
-    }
-
     /// The request's body is complete.
     package func finishBody() {
-        guard !isDone, !requestIsComplete else { return }
-        if request.framing == .chunked { outbound.writeStaticString("0\r\n\r\n") }
-        requestIsComplete = true
+        guard !isDone, !outbound.isComplete else { return }
+        outbound.end()
         flush()
         // From here on it is the first byte of the response that is waited for, also when nothing was left to send.
         if !isDone, isUp { setDeadline() }
@@ -127,12 +108,12 @@ package final class UpstreamExchange {
     private func flush() {
         guard isUp, let connection else { return }
         var progressed = false
-        while outbound.readableBytes > 0 {
+        while !outbound.isEmpty {
             do {
-                let sent = try connection.send(outbound)
-                guard sent > 0 else { break }
+                let count = try connection.send(outbound.waiting)
+                guard count > 0 else { break }
                 progressed = true
-                outbound.moveReaderIndex(forwardBy: sent)
+                outbound.sent(count)
             } catch {
                 // What the backend said before it closed may still be there to read.
                 receiveAll()
@@ -142,14 +123,14 @@ package final class UpstreamExchange {
             }
         }
         // A reused connection may take nothing from the start.
-        if isTunnel, requestIsComplete, outbound.readableBytes == 0 { connection.shutDownOutput() }
+        if isTunnel, outbound.isAllSent { connection.shutDownOutput() }
         guard progressed || patience == .distantFuture && !isTunnel else { return }
         setDeadline()
         pool.scheduleDrain()
     }
 
     private var isAwaitingHead: Bool {
-        requestIsComplete && outbound.readableBytes == 0 && response.awaitsHead
+        outbound.isAllSent && response.awaitsHead
     }
 
     /// Waiting for the request's remainder, for the head, or for more of the body.
@@ -164,7 +145,7 @@ package final class UpstreamExchange {
         guard !isDone, !isPaused else { return }
         if !isUp { return fail(.connectTimeout) }
         // Nothing to send and not complete: it is the client that is slow.
-        if !requestIsComplete && outbound.readableBytes == 0 { return }
+        if !outbound.isComplete && outbound.isEmpty { return }
         fail(isAwaitingHead && !response.hasBegun ? .firstByteTimeout : .idleTimeout)
     }
 
@@ -191,7 +172,7 @@ package final class UpstreamExchange {
     }
 
     private func askForBody() {
-        guard isHoldingBack, outbound.readableBytes == 0, !isDone else { return }
+        guard isHoldingBack, outbound.isEmpty, !isDone else { return }
         isHoldingBack = false
         receiver?.upstreamWantsBody()
     }
@@ -234,7 +215,7 @@ package final class UpstreamExchange {
         connection.close()
         self.connection = nil
         isUp = false
-        outbound = request.head
+        outbound = OutboundBytes(request)
         patience = .distantFuture
         pool.restart(self)
     }
@@ -245,7 +226,7 @@ package final class UpstreamExchange {
         isDone = true
         patience = .distantFuture
         receiver = nil
-        outbound = ByteBuffer()
+        outbound.drop()
         pool.recycle(request.takeHead())
         if let connection {
             self.connection = nil
@@ -321,8 +302,7 @@ package final class UpstreamExchange {
         case .data(let data): receiver?.upstreamSent(data)
         case .end:
             // Bytes behind the response belong to no request: whoever sent them is not to be trusted further.
-            complete(
-                reuse: response.keepAlive && requestIsComplete && outbound.readableBytes == 0 && !response.hasRest)
+            complete(reuse: response.keepAlive && outbound.isAllSent && !response.hasRest)
         }
     }
 
@@ -330,7 +310,7 @@ package final class UpstreamExchange {
     func becomeTunnel() {
         isTunnel = true
         response.becomeTunnel()
-        requestIsComplete = false
+        outbound.becomeTunnel()
         patience = .distantFuture
         wholeDeadline = .distantFuture
     }

@@ -2,9 +2,7 @@
 
 import base64
 import json
-import threading
 import time
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import jwt
 import pytest
@@ -12,46 +10,10 @@ from cryptography.hazmat.primitives.asymmetric import ec, ed25519, rsa, utils
 
 from harness import raw
 from harness.gateway import check
-from harness.keys import base64url
+from harness.keys import KeySetServer, base64url
 from harness.process import wait_until
 
 ALGORITHMS = ["RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA"]
-
-
-class KeySetServer:
-    """Serves one document, which a test changes as it likes; counts the fetches."""
-
-    def __init__(self):
-        self.document: dict | bytes = {"keys": []}
-        self.status = 200
-        self.headers: dict[str, str] = {}
-        self.fetches = 0
-        outer = self
-
-        class Handler(BaseHTTPRequestHandler):
-            protocol_version = "HTTP/1.1"
-
-            def do_GET(self) -> None:
-                outer.fetches += 1
-                document = outer.document
-                body = document if isinstance(document, bytes) else json.dumps(document).encode()
-                self.send_response(outer.status)
-                for name, value in outer.headers.items():
-                    self.send_header(name, value)
-                self.send_header("Content-Length", str(len(body)))
-                self.end_headers()
-                self.wfile.write(body)
-
-            def log_message(self, *_) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.url = f"http://127.0.0.1:{self._server.server_port}/jwks.json"
-        threading.Thread(target=self._server.serve_forever, daemon=True).start()
-
-    def stop(self) -> None:
-        self._server.shutdown()
-        self._server.server_close()
 
 
 @pytest.fixture

@@ -1,5 +1,7 @@
 """Challenges of a sign-in, authenticator apps, tracked devices, and the flows that prove a password."""
 
+import statistics
+import time
 from datetime import datetime, timedelta
 
 import boto3
@@ -12,6 +14,7 @@ from harness.cognito_front import CognitoFront
 from harness.gateway import ADA, LocalPool
 from harness.local_pool_control import advance_clock, control, one_time_code
 from harness.process import wait_until
+from harness.sanitizer import PATIENCE
 from harness.user import PASSWORD, confirmed_user, new_email, register, signed_in_user
 
 ACCESS_KEY = {"access_key_id": "AKIAGATEWAYTESTS", "secret_access_key": "gateways-secret-access-key"}
@@ -307,6 +310,26 @@ def test_a_pool_that_tells_who_exists_does_not_tell_it_through_the_gateway(accou
     body = {"email": "nobody@example.com", "code": "123456", "new_password": PASSWORD}
     assert_refusal(account.post("reset-password", body), 422, "CodeMismatchException")
     assert_refusal(account.post("confirm", {"email": body["email"], "code": "123456"}), 422, "CodeMismatchException")
+
+
+def test_nobody_takes_as_long_as_a_wrong_password(account_of, make_pool):
+    """Of what the gateway does itself, with a Cognito that answers both at once."""
+    front = CognitoFront("http://127.0.0.1:9")
+    try:
+        account = account_of(make_pool(), endpoint=front.url)
+        wrong = (400, "NotAuthorizedException", "Incorrect username or password.")
+        unknown = (400, "UserNotFoundException", "User does not exist.")
+        times: dict[tuple, list[float]] = {wrong: [], unknown: []}
+        for _ in range(60):
+            for refusal in (wrong, unknown):
+                front.refused["InitiateAuth"] = refusal
+                begin = time.perf_counter()
+                assert account.login(ADA[0], "Not-The-Horse-1").status == 401
+                times[refusal].append(time.perf_counter() - begin)
+        medians = [statistics.median(measured) for measured in times.values()]
+        assert abs(medians[0] - medians[1]) < 0.002 * PATIENCE
+    finally:
+        front.stop()
 
 
 # MARK: AWS credentials

@@ -113,6 +113,33 @@ def test_two_gateways_on_one_state_directory_are_one(start_gateway, cognito, led
     assert_refusal(accounts[1].refresh(tokens["refresh_token"]), 401, "TokenRefreshException")
 
 
+def test_an_answer_of_cognitos_that_is_lost_is_asked_for_again(served, cognito):
+    """Cognito has rotated, and the connection ends: within its grace period the same token gets another one. Whether
+    the client has to ask once more depends on libcurl, which itself repeats what went to a connection kept from before.
+    """
+    _, account = served
+    tokens = account.login(*ADA).json()
+    control(cognito, "POST", "faults", [{"operation": "GetTokensFromRefreshToken", "times": 1, "drop": "after"}])
+    first = account.refresh(tokens["refresh_token"])
+    if first.status != 200:
+        assert_refusal(first, 503, "IdentityProviderUnavailableException")
+    answer = account.refresh(tokens["refresh_token"])
+    assert answer.status == 200
+    assert account.refresh(answer.json()["refresh_token"]).status == 200
+
+
+def test_cognito_slow_or_throttled_ends_no_session(served, cognito):
+    _, account = served
+    tokens = account.login(*ADA).json()
+    throttled = {"operation": "GetTokensFromRefreshToken", "times": 1, "error": "TooManyRequestsException", "status": 400}
+    control(cognito, "POST", "faults", [throttled])
+    assert_refusal(account.refresh(tokens["refresh_token"]), 429, "TooManyRequestsException")
+    slow = {"operation": "GetTokensFromRefreshToken", "times": 1, "delay_ms": 300}
+    control(cognito, "POST", "faults", [slow])
+    answers = asyncio.run(refresh_at_once([account.port] * 20, tokens["refresh_token"]))
+    assert {status for status, _ in answers} == {200}
+
+
 # MARK: Devices
 
 

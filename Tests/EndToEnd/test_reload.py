@@ -338,7 +338,7 @@ def test_issuers_come_and_go_and_nobody_meets_an_empty_key_set(start_gateway, ow
     wait_until(lambda: gateway.samples()['gatehouse_config_reloads_total{result="success"}'] == 1, "the reload")
     assert second.server.fetches == 1
     assert gateway.admin("/readyz")[0] == 200
-    second.server.failing = True
+    second.server.status = 500
     assert status(gateway, "/recorded/required/x", other) == 200
     assert status(gateway, "/recorded/required/x", token) == 200
     # Who was known is asked nothing, through any number of reloads.
@@ -469,11 +469,11 @@ def test_a_new_issuer_whose_keys_cannot_be_had_refuses_all_of_it(start_gateway, 
     assert status(gateway, "/new") == 404
     assert not accepts_connections(free)
     # One that was there already is no reason: it may come back any time.
-    issuer.server.failing = True
+    issuer.server.status = 500
     try:
         gateway.reload({"issuers": {"own": {"client_ids": ["1another0client0id0000000"]}}})
     finally:
-        issuer.server.failing = False
+        issuer.server.status = 200
 
 
 def test_sessions_go_on(start_gateway, pool, ledger):

@@ -10,9 +10,8 @@ import pytest
 from harness import h2raw, raw
 from harness.account import assert_refusal, bearer
 from harness.h2raw import H2Connection
-from harness.keys import Issuer
+from harness.keys import Issuer, KeySetServer
 from harness.process import wait_until
-from test_algorithms import KeySetServer
 from test_threats_tokens import header, signed
 
 REQUIRED = "/recorded/required/x"

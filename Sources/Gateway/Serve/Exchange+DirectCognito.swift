@@ -57,7 +57,7 @@ extension Exchange {
         collected.hasBegun = true
         guard let calls = service.plan.directCalls else { return refuseDirect(collected.call) }
         let request = DirectCognitoRequest(
-            call: collected.call, body: collected.body, requestID: log.requestID, clientAddress: clientAddress,
+            call: collected.call, body: collected.body, requestID: log.requestID, clientAddress: log.clientAddress,
             userAgent: self.request.head.headerFields[.userAgent])
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
@@ -84,7 +84,7 @@ extension Exchange {
         service.plan.audit?.recordWithoutWaiting(
             AuditEvent(
                 .directCognito, time: log.startedAt, requestID: log.requestID, subject: subject, account: account,
-                address: clientAddress, application: call.application, operation: call.operation ?? "none",
+                address: log.clientAddress, application: call.application, operation: call.operation ?? "none",
                 reason: reason))
     }
 }

@@ -27,8 +27,6 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     let service: LoopService
     let request: InboundRequest
-    /// Whose request it is: the connection's peer, or whom a trusted proxy says.
-    let clientAddress: String
     var log: ExchangeLog
     private var writer: ResponseWriter?
     var bodyWriter: ResponseBodyWriter?
@@ -45,10 +43,11 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     init(_ request: InboundRequest, _ writer: consuming ResponseWriter, service: LoopService) {
         self.service = service
         self.request = request
-        clientAddress =
-            service.plan.trustedProxies?.client(peer: request.peer, request.head.headerFields) ?? request.peer
         let now = WallClock.milliseconds()
-        self.log = ExchangeLog(requestID: service.requestID(of: request.head, at: now), startedAt: now)
+        let client = service.plan.trustedProxies?.client(peer: request.peer, request.head.headerFields)
+        self.log = ExchangeLog(
+            requestID: service.requestID(of: request.head, at: now), clientAddress: client ?? request.peer,
+            startedAt: now)
         self.demand = writer.bodyDemand
         self.writer = consume writer
         self.bodyHasEnded = request.body == .none
@@ -59,7 +58,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     func decide(keysWereLookedUp: Bool = false) {
         let context = RequestContext(
-            peer: clientAddress, scheme: request.head.scheme ?? "http", requestID: log.requestID,
+            peer: log.clientAddress, scheme: request.head.scheme ?? "http", requestID: log.requestID,
             trace: service.trace(of: request.head), now: log.startedAt / 1000, keysWereLookedUp: keysWereLookedUp,
             hasBody: request.body != .none, assertionKey: service.assertionKeys?.signing)
         let decision = service.decide(request.head, context)
@@ -163,9 +162,12 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         log.status = status.code
         guard let writer = writer.take() else { return }
         var lines = lines
-        lines.bytes.writeStaticString("X-Request-Id: ")
-        lines.bytes.writeString(log.requestID)
-        lines.bytes.writeStaticString("\r\n")
+        let requestID = log.requestID
+        lines.bytes.write(atMost: requestID.utf8.count + 32) { line in
+            line.write("X-Request-Id: ")
+            line.write(requestID)
+            line.write("\r\n")
+        }
         began(writer.start(status, lines, closes: closesConnection))
     }
 
@@ -226,7 +228,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
             return refuse(.notFound())
         }
         let call = EndpointCall(
-            operation, of: accounts, token, request.head, requestID: log.requestID, peer: clientAddress)
+            operation, of: accounts, token, request.head, requestID: log.requestID, peer: log.clientAddress)
         if case .length(let length) = request.body, length > Self.endpointBodyLimit { return refuseLargeBody() }
         state = .collecting(call)
         if request.body == .none { perform(call) }
@@ -409,7 +411,6 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     }
 
     func record(at now: NIODeadline = .now()) {
-        service.record(
-            log.record(of: request, from: clientAddress, route: rule?.name, endedAt: now), routeIndex: log.routeIndex)
+        service.record(log, of: request, endedAt: now)
     }
 }

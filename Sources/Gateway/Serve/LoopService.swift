@@ -113,12 +113,13 @@ final class LoopService {
         let (head, body) = refusal.answer(requestID: requestID)
         _ = plan.requestsInFlight.begin(limit: .max)
         metrics.requestBegan()
-        record(
+        var log = ExchangeLog(requestID: requestID, clientAddress: peer, startedAt: now)
+        (log.status, log.bytesSent, log.reason) = (head.status.code, body.readableBytes, refusal.reason)
+        count(log, duration: 0)
+        recorder?.record(
             AccessRecord(
-                time: now, requestID: requestID, clientAddress: peer, method: "-", target: "-",
-                status: head.status.code, bytesSent: Int64(body.readableBytes), duration: 0,
-                denialReason: refusal.reason),
-            routeIndex: nil)
+                time: now, requestID: requestID, clientAddress: peer, method: "-", target: "-", status: log.status,
+                bytesSent: Int64(log.bytesSent), duration: 0, denialReason: log.reason))
         return (head, body)
     }
 
@@ -166,13 +167,18 @@ final class LoopService {
     }
 
     /// Counts and logs a request that has ended.
-    func record(_ record: consuming AccessRecord, routeIndex: Int?) {
+    func record(_ log: ExchangeLog, of request: InboundRequest, endedAt now: NIODeadline) {
+        count(log, duration: log.duration(of: request, endedAt: now))
+        guard let recorder else { return }
+        let route = log.routeIndex.map { plan.gate.rules[$0].name }
+        recorder.record(log.record(of: request, route: route, endedAt: now))
+    }
+
+    private func count(_ log: ExchangeLog, duration: Int64) {
         plan.requestsInFlight.end()
         metrics.requestEnded(
-            route: routeIndex, status: record.status, duration: record.duration,
-            upstreamDuration: record.upstreamDuration)
-        metrics.sent(bytes: Int(record.bytesSent))
-        if let reason = record.denialReason { metrics.denied(reason) }
-        recorder?.record(record)
+            route: log.routeIndex, status: log.status, duration: duration, upstreamDuration: log.upstreamMicroseconds)
+        metrics.sent(bytes: log.bytesSent)
+        if let reason = log.reason { metrics.denied(reason) }
     }
 }

@@ -14,7 +14,7 @@ extension HTTP1ServerCodec {
     func beginTunnel(_ context: ChannelHandlerContext) {
         reading = .tunnel
         deadline = .distantFuture
-        writeDeadline = .distantFuture
+        slowReader.stopWaiting()
         // The client may end its half first; what is on its way to it must not be lost. A channel that refuses this has
         // closed already.
         try? context.channel.syncOptions?.setOption(.allowRemoteHalfClosure, value: true)

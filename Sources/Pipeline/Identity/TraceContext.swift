@@ -37,25 +37,38 @@ package struct TraceContext: Sendable, Equatable {
     package func append(to bytes: inout [UInt8]) {
         let start = bytes.count
         bytes.append(contentsOf: repeatElement(UInt8(ascii: "-"), count: 55))
-        var value = bytes.mutableSpan
-        Self.write(0, digits: 2, at: start, to: &value)
-        Self.write(UInt64(truncatingIfNeeded: traceID >> 64), digits: 16, at: start + 3, to: &value)
-        Self.write(UInt64(truncatingIfNeeded: traceID), digits: 16, at: start + 19, to: &value)
-        Self.write(parentID, digits: 16, at: start + 36, to: &value)
-        Self.write(UInt64(flags), digits: 2, at: start + 53, to: &value)
+        bytes[start] = UInt8(ascii: "0")
+        bytes[start + 1] = UInt8(ascii: "0")
+        var span = bytes.mutableSpan
+        // Any eight bytes are a number and the reverse.
+        var value = unsafe span.mutableBytes
+        Self.write(UInt64(truncatingIfNeeded: traceID >> 64), at: start + 3, to: &value)
+        Self.write(UInt64(truncatingIfNeeded: traceID), at: start + 19, to: &value)
+        Self.write(parentID, at: start + 36, to: &value)
+        let digits = Self.hexadecimal(UInt32(flags))
+        bytes[start + 53] = UInt8(truncatingIfNeeded: digits >> 8)
+        bytes[start + 54] = UInt8(truncatingIfNeeded: digits)
     }
 
-    /// Writes the lowest `digits` hexadecimal digits of `number`.
+    /// Writes `number` as 16 hexadecimal digits, eight at a time: every request has 55.
     @inline(__always)
-    private static func write(_ number: UInt64, digits: Int, at start: Int, to bytes: inout MutableSpan<UInt8>) {
-        var rest = number
-        var index = start + digits
-        while index > start {
-            index -= 1
-            let digit = UInt8(truncatingIfNeeded: rest) & 15
-            bytes[index] = digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") - 10 + digit
-            rest >>= 4
-        }
+    private static func write(_ number: UInt64, at start: Int, to bytes: inout MutableRawSpan) {
+        let (high, low) = (UInt32(truncatingIfNeeded: number >> 32), UInt32(truncatingIfNeeded: number))
+        bytes.storeBytes(of: hexadecimal(high).bigEndian, toByteOffset: start, as: UInt64.self)
+        bytes.storeBytes(of: hexadecimal(low).bigEndian, toByteOffset: start + 8, as: UInt64.self)
+    }
+
+    /// Eight digits as ASCII, the last in the lowest byte.
+    @inline(__always)
+    private static func hexadecimal(_ number: UInt32) -> UInt64 {
+        // One nibble to each byte.
+        var value = UInt64(number)
+        value = (value | value << 16) & 0x0000_FFFF_0000_FFFF
+        value = (value | value << 8) & 0x00FF_00FF_00FF_00FF
+        value = (value | value << 4) & 0x0F0F_0F0F_0F0F_0F0F
+        // 1 in each byte whose digit is a letter, which is 39 further than a decimal digit would be.
+        let letters = (value + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
+        return value + 0x3030_3030_3030_3030 + letters * 39
     }
 
     /// The number written with `count` lower-case hexadecimal digits.

@@ -24,7 +24,7 @@ package enum BearerToken: Sendable {
             return
         }
         // A token that is remembered by this text has one: not one for each case and number of blanks.
-        guard prefix != Self.usual.utf8.count || !found.utf8.starts(with: Self.usual.utf8) else {
+        guard prefix != Self.usual.utf8.count || !Self.isUsual(found.utf8.span) else {
             self = .value(found, prefix: prefix)
             return
         }
@@ -34,14 +34,20 @@ package enum BearerToken: Sendable {
 
     private static let usual = "Bearer "
 
+    /// Whether a value whose scheme and blanks are as long as the usual ones has these themselves.
+    private static func isUsual(_ value: borrowing Span<UInt8>) -> Bool {
+        let usual = usual.utf8.span
+        for index in usual.indices where value[index] != usual[index] { return false }
+        return true
+    }
+
     /// The length of `Bearer` and the blanks behind it; the scheme's case does not matter (RFC 9110 §11.1).
     private static func prefixLength(_ value: String) -> Int? {
-        let scheme = "bearer"
-        let bytes = value.utf8
-        guard bytes.count > scheme.utf8.count else { return nil }
-        for (byte, expected) in zip(bytes, scheme.utf8) where byte | 0x20 != expected { return nil }
-        let space = UInt8(ascii: " ")
-        let blanks = bytes.dropFirst(scheme.utf8.count).prefix { $0 == space }.count
-        return blanks > 0 ? scheme.utf8.count + blanks : nil
+        let (bytes, scheme) = (value.utf8.span, "bearer".utf8.span)
+        guard bytes.count > scheme.count else { return nil }
+        for index in scheme.indices where bytes[index] | 0x20 != scheme[index] { return nil }
+        var end = scheme.count
+        while end < bytes.count, bytes[end] == UInt8(ascii: " ") { end += 1 }
+        return end > scheme.count ? end : nil
     }
 }

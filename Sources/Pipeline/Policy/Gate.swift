@@ -224,7 +224,7 @@ package struct Gate: Sendable {
         _ entry: TokenCache.Entry?, _ source: PresentedToken.Source = .authorization
     ) -> Decision {
         var webSocket: WebSocketGrant?
-        switch WebSocketOpening(request, hasBody: context.hasBody, rule: rule, token: entry?.token) {
+        switch WebSocketOpening(request, hasBody: context.hasBody, rule: rule, tokenEndsAt: entry?.tokenEndsAt) {
         case .none: break
         case .granted(var grant):
             if source == .webSocketProtocol { grant.acceptedProtocol = rule.tokenSources?.webSocketProtocol }
@@ -254,7 +254,7 @@ package struct Gate: Sendable {
             return .forward(
                 Permit(
                     request: request, target: target, routeIndex: index, rule: rule, lines: lines,
-                    subject: entry?.token.subject, dropsAuthorization: entry != nil && !rule.forwardToken,
+                    subject: entry?.subject, dropsAuthorization: entry != nil && !rule.forwardToken,
                     replaced: replaced, webSocket: webSocket))
         }
     }

@@ -79,8 +79,8 @@ package struct TokenAcceptance: Sendable, Equatable {
     }
 
     /// Why a token that is right in itself is not accepted here.
-    package func rejection(of token: VerifiedToken) -> RejectReason? {
-        guard accepts(issuerNamed: token.issuerName) else { return .issuerNotAccepted }
-        return accepts(token.tokenUse) ? nil : .tokenUseNotAccepted
+    package func rejection(issuerName: String, use: TokenUse) -> RejectReason? {
+        guard accepts(issuerNamed: issuerName) else { return .issuerNotAccepted }
+        return accepts(use) ? nil : .tokenUseNotAccepted
     }
 }

@@ -15,6 +15,9 @@ package final class VerifiedTokenCache<Extra> {
         package var met = MetRequirements()
         /// What was signed of it for backends.
         package var assertions = IssuedAssertions()
+        /// The token's `sub`, and the second at which it ends, without a copy of the whole.
+        package var subject: String { token.subject }
+        package var tokenEndsAt: Int64 { proof.endsAt }
         fileprivate let proof: TokenProof
         /// The second at which this ends whatever else happens.
         fileprivate let endsAt: Int64
@@ -109,7 +112,8 @@ package final class VerifiedTokenCache<Extra> {
             guard !revocations.revokes(entry.token) else { return .rejected(.revoked) }
             slots[index].revocations = revocationGeneration
         }
-        if let reason = accepting.rejection(of: entry.token) { return .rejected(reason) }
+        let reason = accepting.rejection(issuerName: entry.token.issuerName, use: entry.token.tokenUse)
+        if let reason { return .rejected(reason) }
         return .hit(entry)
     }
 

@@ -34,8 +34,8 @@ enum WebSocketOpening {
 
     /// - Parameters:
     ///   - request: whose `extendedConnectProtocol` tells what the connection is to become, in every HTTP version.
-    ///   - token: the one that was verified for it.
-    init(_ request: HTTPRequest, hasBody: Bool, rule: RouteRule, token: VerifiedToken?) {
+    ///   - tokenEndsAt: when the token ends that was verified for it, in seconds since 1970.
+    init(_ request: HTTPRequest, hasBody: Bool, rule: RouteRule, tokenEndsAt: Int64?) {
         guard let wanted = request.extendedConnectProtocol else {
             self = .none
             return
@@ -68,7 +68,7 @@ enum WebSocketOpening {
         }
         self = .granted(
             WebSocketGrant(
-                key: key, endsAt: policy.closesOnExpiry ? token?.proof?.endsAt : nil, idleTimeout: policy.idleTimeout))
+                key: key, endsAt: policy.closesOnExpiry ? tokenEndsAt : nil, idleTimeout: policy.idleTimeout))
     }
 
     private static let malformed = Refusal(.badRequest, reason: "websocket-handshake")

@@ -77,6 +77,26 @@ extension CognitoAccounts {
         let endsAt = now() + 86_400 + 60
         let revocations = targets.map { Revocation(issuer: settings.issuer, $0, endsAt: endsAt) }
         guard !revocations.isEmpty else { return }
-        try await kept(request) { try await revoke(revocations) }
+        do {
+            try await revoke(revocations)
+        } catch {
+            logger.error(
+                "tokens could not be put on the revocation list",
+                metadata: ["request_id": "\(request.requestID)", "error": "\(error)"])
+            throw .retryLater(.serviceUnavailable, after: 5, reason: "not-revoked")
+        }
+    }
+
+    /// Does one thing after the other, also when the first fails, whose refusal then counts.
+    func both(
+        _ first: () async throws(Refusal) -> Void, then second: () async throws(Refusal) -> Void
+    ) async throws(Refusal) {
+        do {
+            try await first()
+        } catch {
+            try? await second()
+            throw error
+        }
+        try await second()
     }
 }

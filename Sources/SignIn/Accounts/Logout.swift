@@ -41,11 +41,14 @@ extension CognitoAccounts {
             try await sessions.end(family: sealed?.family, originIDs: origins)
         }
         origins.formUnion(ended.compactMap(\.originID))
-        try await revoke(origins.sorted().map(Revocation.Target.originID), request)
         // The token shown may have a successor: the newest one is Cognito's to end.
-        var tokens = ended.map(\.refreshToken)
-        if tokens.isEmpty, let sealed { tokens = [sealed.refreshToken] }
-        for token in tokens { try await revokeAtCognito(token, request) }
+        let newest = ended.map(\.refreshToken)
+        let tokens = newest.isEmpty ? [sealed?.refreshToken].compactMap { $0 } : newest
+        try await both { () async throws(Refusal) in
+            try await revoke(origins.sorted().map(Revocation.Target.originID), request)
+        } then: { () async throws(Refusal) in
+            for token in tokens { try await revokeAtCognito(token, request) }
+        }
     }
 
     private func signOutEverywhere(
@@ -55,12 +58,15 @@ extension CognitoAccounts {
         var origins = Set(ended.compactMap(\.originID))
         origins.formUnion([caller?.originID, sealed?.originID].compactMap { $0 })
         // A new sign-in in this very second is not meant; what this gateway knows of it is named one by one.
-        try await revoke(
-            [.subject(subject, before: now() - 1)] + origins.sorted().map(Revocation.Target.originID), request)
-        if let caller {
-            try await globalSignOut(caller.token, request)
-        } else if let sealed {
-            try await signOutEverywhere(with: sealed, request)
+        let targets = [.subject(subject, before: now() - 1)] + origins.sorted().map(Revocation.Target.originID)
+        try await both { () async throws(Refusal) in
+            try await revoke(targets, request)
+        } then: { () async throws(Refusal) in
+            if let caller {
+                try await globalSignOut(caller.token, request)
+            } else if let sealed {
+                try await signOutEverywhere(with: sealed, request)
+            }
         }
     }
 

@@ -139,10 +139,13 @@ extension CognitoAccounts {
     private func endReused(_ sealed: SealedRefreshToken, _ request: AccountRequest) async throws(Refusal) {
         let ended = try await kept(request) { try await sessions.end(family: sealed.family, originIDs: []) }
         let origins = Set((ended.map(\.originID) + [sealed.originID]).compactMap { $0 })
-        try await revoke(origins.sorted().map(Revocation.Target.originID), request)
         logger.warning(
             "a refresh token was used again: its session has been ended",
             metadata: ["request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)"])
-        for session in ended { try await revokeAtCognito(session.refreshToken, request) }
+        try await both { () async throws(Refusal) in
+            try await revoke(origins.sorted().map(Revocation.Target.originID), request)
+        } then: { () async throws(Refusal) in
+            for session in ended { try await revokeAtCognito(session.refreshToken, request) }
+        }
     }
 }

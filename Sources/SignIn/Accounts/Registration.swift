@@ -20,11 +20,14 @@ extension CognitoAccounts {
             return pretendedRegistration(body)
         }
         guard let id = output["UserSub"]?.stringValue else { throw unusable("UnexpectedAnswer", request) }
+        let isConfirmed = output["UserConfirmed"]?.boolValue ?? false
+        // Who is confirmed by the pool itself gets no code.
+        let hasDelivery = output["CodeDeliveryDetails"] != nil || !isConfirmed
         return AccountAnswer(
             .created,
             [
-                "user_id": .string(id), "confirmed": .bool(output["UserConfirmed"]?.boolValue ?? false),
-                "delivery": CodeDelivery(output, account: body.email).json,
+                "user_id": .string(id), "confirmed": .bool(isConfirmed),
+                "delivery": hasDelivery ? CodeDelivery(output, account: body.email).json : .null,
             ], subject: id)
     }
 

@@ -65,10 +65,9 @@ struct RefreshSessions: Sendable {
     ///   - sealed: the new refresh token, and its text in `session`.
     /// - Returns: how the token before stands now: ``RefreshStanding/current`` if this answer is the one to give.
     func advance(to sealed: SealedRefreshToken, _ session: RefreshedSession) async throws -> RefreshStanding {
-        let known = try await records.session(sealed.family)
         let record = SessionRecord(
             family: sealed.family, poolID: poolID, subject: sealed.subject, originID: sealed.originID,
-            deviceID: sealed.deviceID, platform: known?.platform, generation: sealed.generation,
+            deviceID: sealed.deviceID, platform: nil, generation: sealed.generation,
             token: session.refreshToken.expose(), answer: try seal(session).expose(), signedInAt: sealed.issuedAt,
             refreshedAt: now(), endsAt: sealed.expiresAt)
         switch try await records.advance(to: record) {

@@ -44,13 +44,14 @@ class SigningKey:
         }
 
 
-class KeyServer:
-    """Serves `/.well-known/jwks.json`; counts the fetches; can be told to fail, or to wait while `open` is not set."""
+class KeySetServer:
+    """Serves one document, which a test changes as it likes; counts the fetches, and waits while `open` is not set."""
 
-    def __init__(self, *keys: SigningKey):
-        self.keys = list(keys)
+    def __init__(self):
+        self.document: dict | bytes = {"keys": []}
+        self.status = 200
+        self.headers: dict[str, str] = {}
         self.fetches = 0
-        self.failing = False
         self.open = PatientEvent()
         self.open.set()
         outer = self
@@ -61,9 +62,10 @@ class KeyServer:
             def do_GET(self) -> None:
                 outer.fetches += 1
                 outer.open.wait(30)
-                body = json.dumps({"keys": [key.jwk() for key in outer.keys]}).encode()
-                self.send_response(500 if outer.failing else 200)
-                self.send_header("Content-Type", "application/json")
+                body = outer.body()
+                self.send_response(outer.status)
+                for name, value in outer.headers.items():
+                    self.send_header(name, value)
                 self.send_header("Content-Length", str(len(body)))
                 self.end_headers()
                 self.wfile.write(body)
@@ -75,9 +77,24 @@ class KeyServer:
         self.url = f"http://127.0.0.1:{self._server.server_port}/.well-known/jwks.json"
         threading.Thread(target=self._server.serve_forever, daemon=True).start()
 
+    def body(self) -> bytes:
+        return self.document if isinstance(self.document, bytes) else json.dumps(self.document).encode()
+
     def stop(self) -> None:
         self._server.shutdown()
         self._server.server_close()
+
+
+class KeyServer(KeySetServer):
+    """Serves the public halves of `keys`, which a test changes as it likes."""
+
+    def __init__(self, *keys: SigningKey):
+        self.keys = list(keys)
+        super().__init__()
+        self.headers["Content-Type"] = "application/json"
+
+    def body(self) -> bytes:
+        return json.dumps({"keys": [key.jwk() for key in self.keys]}).encode()
 
 
 class Issuer:
