@@ -17,7 +17,10 @@ from harness.backend import RecordingBackend, answer, sequence
 from harness.cognito_client import cognito_client
 from harness.cognito_front import CognitoFront
 from harness.gateway import ADA, POOL_CLIENT_ID, POOL_ID, Gateway, LocalPool
+from harness.local_pool_control import one_time_code
 from harness.process import wait_until
+from harness.user import PASSWORD as USER_PASSWORD
+from harness.user import signed_in_user
 
 WRONG = "Wrong-Horse-1"
 PASSWORD = "Brand-New-Horse-9"
@@ -237,7 +240,55 @@ def register(gateway, pool: LocalPool, email: str) -> None:
     assert call(gateway, "confirm", {"email": email, "code": pool.confirmation_code(email)}).status == 204
 
 
+def test_the_right_password_gives_no_more_guesses_of_the_second_factor(start, conduct_pool, ledger):
+    gateway = start({"account_limits": {"lockout": LOCKOUT}})
+    account = Account(gateway.port, ledger)
+    email, tokens = signed_in_user(account, conduct_pool)
+    headers = bearer(tokens["access_token"])
+    secret = call(gateway, "mfa/totp", {}, **headers).json()["secret"]
+    ledger.note(secret)
+    code = one_time_code(conduct_pool, secret)
+    assert call(gateway, "mfa/totp/verify", {"code": code}, **headers).status == 204
+    for _ in range(5):
+        asked = account.login(email, USER_PASSWORD)
+        assert asked.status == 202
+        guess = {"challenge": "SOFTWARE_TOKEN_MFA", "session": asked.json()["session"], "code": "000000"}
+        assert account.post("challenge", guess).json()["error"] == "CodeMismatchException"
+    assert_limited(account.login(email, USER_PASSWORD))
+    assert [line["operation"] for line in audited(gateway, "sign_in_failed", 5)] == ["challenge"] * 5
+
+
+def test_backend_and_access_log_know_the_client_behind_a_trusted_proxy(start, own_recorder):
+    gateway = start(PROXY)
+    headers = {"X-Forwarded-For": "6.6.6.6, 203.0.113.9"}
+    answer = raw.exchange(gateway.port, "GET", "/recorded/public/x", headers)
+    assert own_recorder.last("/recorded/public/x").header("x-forwarded-for") == "203.0.113.9"
+    assert gateway.access_line(answer.header("x-request-id"))["client_address"] == "203.0.113.9"
+
+
 # Direct calls
+
+
+@pytest.mark.parametrize("sends", [True, False])
+def test_cognito_is_told_the_clients_address_where_the_pool_allows_it(start, conduct_pool, sends):
+    front = CognitoFront(conduct_pool.url)
+    pool = {"endpoint": front.url, "send_client_address": sends}
+    gateway = start({"direct_cognito": {"mode": "translate"}, "sign_in": {"cognito": pool}, **PROXY})
+    body = {
+        "AuthFlow": "USER_PASSWORD_AUTH",
+        "ClientId": POOL_CLIENT_ID,
+        "AuthParameters": {"USERNAME": ADA[0], "PASSWORD": WRONG},
+        "UserContextData": {"IpAddress": "6.6.6.6"},
+    }
+    headers = {
+        "X-Amz-Target": "AWSCognitoIdentityProviderService.InitiateAuth",
+        "X-Forwarded-For": "203.0.113.9",
+    }
+    assert raw.exchange(gateway.port, "POST", "/", headers, json.dumps(body).encode()).status == 400
+    assert login(gateway, WRONG, "203.0.113.9").status == 401
+    told = [body.get("UserContextData", {}).get("IpAddress") for _, body in front.calls]
+    assert told == ["203.0.113.9" if sends else None] * 2
+    front.stop()
 
 
 def test_direct_calls_come_under_the_same_limits(start):

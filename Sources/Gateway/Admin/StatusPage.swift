@@ -6,11 +6,12 @@ internal import Telemetry
 enum StatusPage {
     static func text(_ metrics: MetricsRegistry, _ status: GatewayStatus) -> String {
         let readings = status.readings
-        let page: JSONObject = [
+        var page: JSONObject = [
             "ready": .bool(readings.isReady),
             "key_sets": .array(readings.keySets.map(keySet)),
             "direct_cognito": .object(direct(metrics, status, readings)),
         ]
+        if let conduct = readings.conduct { for (name, value) in Self.conduct(conduct) { page[name] = value } }
         return String(decoding: page.encoded(), as: UTF8.self) + "\n"
     }
 
@@ -18,6 +19,17 @@ enum StatusPage {
         [
             "issuer": .string(keySet.issuer), "failures": .number(JSONNumber(keySet.failures)),
             "age_seconds": keySet.ageSeconds.map { .number(JSONNumber(Int64($0))) } ?? .null,
+        ]
+    }
+
+    private static func conduct(_ conduct: MetricsReadings.Conduct) -> JSONObject {
+        func number(_ value: Int) -> JSON { .number(JSONNumber(value)) }
+        return [
+            "account_limits": .object(JSONObject(conduct.refusals.map { ($0.cause, number($0.count)) })),
+            "outbox": [
+                "waiting": number(conduct.outboxWaiting), "delivered": number(conduct.outboxDelivered),
+                "failures": number(conduct.outboxFailures), "lost": number(conduct.outboxLost),
+            ],
         ]
     }
 

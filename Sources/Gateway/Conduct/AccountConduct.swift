@@ -69,7 +69,9 @@ final class AccountConduct: AccountObserver {
 extension LimitedCall {
     init(_ call: AccountCall) {
         self.init(
-            budget: call.operation.budget, account: Self.account(of: call), device: call.device?.deviceID,
+            budget: call.operation.budget, account: Self.account(of: call),
+            // A device is proven by a sign-in from it, and counts at a sign-in: other calls may name any.
+            device: call.operation.budget == .signIn ? call.device?.deviceID : nil,
             isProvenDevice: call.isKnownDevice, clientAddress: call.clientAddress)
     }
 
