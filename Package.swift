@@ -69,7 +69,7 @@ let package = Package(
             swiftSettings: safe),
         .target(
             name: "SignIn",
-            dependencies: ["Pipeline", "Upstream", "Cryptography", httpTypes, logging],
+            dependencies: ["Pipeline", "Store", "Upstream", "Cryptography", httpTypes, logging],
             swiftSettings: safe),
         .target(name: "Telemetry", dependencies: ["Pipeline", "Cryptography", logging], swiftSettings: safe),
         .target(name: "Store", dependencies: [grdb], swiftSettings: safe),
@@ -123,14 +123,16 @@ let package = Package(
         .testTarget(
             name: "GatewayTests",
             dependencies: [
-                "Gateway", "Pipeline", "SignIn", "Settings", "Store", "Upstream", "Cryptography", grdb, httpTypes,
-                logging,
+                "Gateway", "Pipeline", "SignIn", "Settings", "Store", "Telemetry", "Upstream", "Cryptography", grdb,
+                httpTypes, logging,
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "SignInTests", dependencies: ["SignIn", "Pipeline", "Cryptography", "Upstream", httpTypes, logging],
+            name: "SignInTests",
+            dependencies: ["SignIn", "Pipeline", "Store", "Cryptography", "Upstream", httpTypes, logging],
             swiftSettings: strict),
-        .testTarget(name: "TelemetryTests", dependencies: ["Telemetry", "Pipeline"], swiftSettings: strict),
+        .testTarget(
+            name: "TelemetryTests", dependencies: ["Telemetry", "Pipeline", "Cryptography"], swiftSettings: strict),
         .testTarget(
             name: "LocalPoolTests",
             dependencies: [

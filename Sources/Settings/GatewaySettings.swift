@@ -1,3 +1,5 @@
+package import Pipeline
+
 /// Everything that a settings file says, with every default filled in and every reference resolved.
 package struct GatewaySettings: Sendable {
     /// The public addresses, at least one.
@@ -15,6 +17,13 @@ package struct GatewaySettings: Sendable {
     package var stateDirectory: String
     package var signIn: SignInSettings
     package var directCognito: DirectCognitoSettings
+    /// Limits of account calls.
+    package var accountLimits: AccountLimitSettings
+    /// The proxies whose X-Forwarded-For is believed; none unless they are named.
+    package var trustedProxies: [IPNetwork]
+    package var audit: AuditSettings
+    /// Nil: the backend is not told of users.
+    package var userSync: UserSyncSettings?
     package var identity: IdentitySettings
     /// In the file's order, at least one, each with its own name.
     package var routes: [RouteSettings]

@@ -12,6 +12,7 @@ struct KeysCommand: ParsableCommand {
             assertion  signs what backends are told of a caller (identity.assertion)
             session    for the gateway's own sessions; nothing uses it yet
             sealing    seals the refresh tokens that clients keep
+            audit      hashes what stands for users in the audit log
 
             A signing key is published before it signs (next), signs (current), and stays published after that
             (previous). Of sealing keys the current one seals, all of them open.
@@ -66,7 +67,7 @@ struct KeysCommand: ParsableCommand {
 
         @OptionGroup var options: SettingsOptions
 
-        @Option(help: "Only this one: assertion, session, sealing.")
+        @Option(help: "Only this one: assertion, session, sealing, audit.")
         var purpose: KeyPurpose?
 
         func run() throws {
@@ -80,7 +81,7 @@ struct KeysCommand: ParsableCommand {
     }
 
     struct PurposeOption: ParsableArguments {
-        @Option(help: "What the keys are for: assertion, session, sealing.")
+        @Option(help: "What the keys are for: assertion, session, sealing, audit.")
         var purpose: KeyPurpose
     }
 }

@@ -1,7 +1,7 @@
 """Independent Cognito clients live a whole account's life: boto3, the AWS command line, pycognito.
 
-Each test takes an `Endpoint`: where to call, and what the client knows. A gateway that adds the client secret is
-another `Endpoint` with the same pool behind it and no secret.
+Each test takes an `Endpoint`: where to call, and what the client knows. The gateway with `direct_cognito: translate`
+is one of them, with the same pool behind it and no secret: by the app client's own id, and by that of a former one.
 """
 
 import json
@@ -16,7 +16,7 @@ import boto3
 import pytest
 from botocore.exceptions import ClientError
 from harness.cognito_client import cognito_client, secret_hash
-from harness.gateway import ADA, POOL_CLIENT_ID, POOL_CLIENT_SECRET, POOL_ID, LocalPool
+from harness.gateway import ADA, POOL_CLIENT_ID, POOL_CLIENT_SECRET, POOL_ID, Gateway, LocalPool, gateway_config
 from harness.local_pool_control import advance_clock, one_time_code
 from pycognito import Cognito
 from pycognito.aws_srp import AWSSRP, generate_hash_device
@@ -57,11 +57,25 @@ def own_pool(run_directory):
     pool.stop()
 
 
-@pytest.fixture(scope="module", params=["secret", "public"])
+@pytest.fixture(scope="module")
+def translating(run_directory, own_pool, shared_recorder, issuer):
+    """A gateway that carries direct calls out."""
+    directory = run_directory / "translating"
+    changes = {"direct_cognito": {"mode": "translate", "client_ids": [PUBLIC_CLIENT_ID]}}
+    config = gateway_config(directory, shared_recorder.url, issuer.server.url, None, own_pool, changes)
+    gateway = Gateway(directory, "gateway", config)
+    yield gateway
+    gateway.stop()
+
+
+@pytest.fixture(scope="module", params=["secret", "public", "gateway", "gateway-former-id"])
 def endpoint(request, own_pool) -> Endpoint:
     if request.param == "secret":
         return Endpoint(own_pool.url, own_pool, POOL_CLIENT_ID, POOL_CLIENT_SECRET)
-    return Endpoint(own_pool.url, own_pool, PUBLIC_CLIENT_ID, None)
+    if request.param == "public":
+        return Endpoint(own_pool.url, own_pool, PUBLIC_CLIENT_ID, None)
+    url = request.getfixturevalue("translating").url
+    return Endpoint(url, own_pool, POOL_CLIENT_ID if request.param == "gateway" else PUBLIC_CLIENT_ID, None)
 
 
 @pytest.fixture
@@ -121,6 +135,14 @@ def test_boto3_from_sign_up_to_deletion(endpoint, email):
             **endpoint.hash(username, "SECRET_HASH"),
         },
     )["AuthenticationResult"]
+
+    if not endpoint.secret:
+        # As apps have always refreshed: without a user's name. With a secret it takes the hash of the real one.
+        parameters = {"REFRESH_TOKEN": tokens["RefreshToken"]}
+        refreshed = client.initiate_auth(
+            ClientId=endpoint.client_id, AuthFlow="REFRESH_TOKEN_AUTH", AuthParameters=parameters
+        )
+        assert refreshed["AuthenticationResult"]["AccessToken"]
 
     refresh = {"RefreshToken": tokens["RefreshToken"], "ClientId": endpoint.client_id, **endpoint.raw_secret()}
     access = client.get_tokens_from_refresh_token(**refresh)["AuthenticationResult"]["AccessToken"]

@@ -76,7 +76,7 @@ def test_health_and_readiness(gateway):
     assert gateway.admin("/nothing-here")[0] == 404
 
 
-@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics"])
+@pytest.mark.parametrize("path", ["/healthz", "/readyz", "/metrics", "/status"])
 def test_the_admin_pages_are_not_on_the_public_listener(gateway, path):
     assert raw.exchange(gateway.port, "GET", path).status == 404
 

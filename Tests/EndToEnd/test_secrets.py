@@ -1,12 +1,14 @@
 """No password, token or refresh token of the whole run is in any log of any gateway. Runs last."""
 
 import json
+import re
 from pathlib import Path
 
 from harness import raw
 from harness.account import bearer
 from harness.gateway import ADA, POOL_CLIENT_SECRET
 from harness.keys import flip_signature
+from harness.user import signed_in_user
 
 
 def test_row_89_no_secret_is_in_any_log(gateway, pool, account, issuer, ledger, run_directory):
@@ -39,6 +41,27 @@ def test_row_89_no_secret_is_in_any_log(gateway, pool, account, issuer, ledger, 
         text = log.read_text(errors="replace")
         for secret in secrets:
             assert secret not in text, f"{log} holds a secret that begins with {secret[:4]!r}"
+
+
+def test_row_89_no_code_is_in_any_log(gateway, pool, account, ledger, run_directory):
+    """Codes are too short to be looked for anywhere: they must not be a word of any line, nor of any text in one."""
+    email, tokens = signed_in_user(account, pool)
+    account.post("forgot-password", {"email": email})
+    code = pool.confirmation_code(email)
+    account.post("reset-password", {"email": email, "code": "975318", "new_password": "Reset-Horse-11"})
+    account.post("reset-password", {"email": email, "code": code, "new_password": "Reset-Horse-11"})
+    account.post("mfa/totp/verify", {"code": "864209"}, tokens["access_token"])
+    last = account.post("confirm", {"email": email, "code": "753197"})
+    gateway.access_line(last.header("x-request-id"))
+    codes = {code for code in ledger.codes if len(code) >= 6}
+    assert {code, "975318", "864209", "753197"} <= codes
+
+    for log in sorted(run_directory.rglob("gateway.log*")):
+        for line in log.read_text(errors="replace").splitlines():
+            # Of the access log only the texts: a duration may be any number.
+            texts = [value for value in json.loads(line).values() if isinstance(value, str)] if line[:1] == "{" else [line]
+            words = {word for text in texts for word in re.split(r"[^0-9A-Za-z]+", text)}
+            assert not words & codes, f"{log} holds a code: {line[:200]}"
 
 
 def test_row_89_no_secret_is_in_the_metrics_or_the_pools_log(gateway, pool, account, ledger):

@@ -52,14 +52,21 @@ struct SectionFaultTests {
             Case("identity: {claims: {X-A: []}}", "identity.claims.X-A: must name a claim"),
             Case("identity: {namespace: x-forwarded-}", "identity.namespace: must not cover headers"),
             Case("identity: {namespace: X_Auth_}", "identity.namespace: must be 3 to 32"),
-            Case("direct_cognito: translte", "direct_cognito: must be block"),
+            Case("direct_cognito: translte", "direct_cognito: must be one of block, translate"),
+            Case("direct_cognito: translate", "direct_cognito: translate needs sign_in.cognito"),
+            Case("direct_cognito: {mode: translate}", "direct_cognito.mode: translate needs sign_in.cognito"),
+            Case("direct_cognito: {client_ids: ['a b']}", "direct_cognito.client_ids[0]: must be 1 to 256"),
+            Case(
+                "sign_in: {cognito: {issuer: users, client_id: client1, client_secret: s}}\n"
+                    + "direct_cognito: {mode: translate, client_ids: [client1]}",
+                "direct_cognito.client_ids: client1 is sign_in.cognito.client_id"),
             Case("direct_cognito: {hosted_domains: ['a.b:443']}", "direct_cognito.hosted_domains[0]: must be a domain"),
             Case("key_sets: {maximum_lifetime: 1m}", "key_sets.maximum_lifetime: must not be shorter"),
             Case("key_sets: {timeout: 5 s}", "key_sets.timeout: must be a duration"),
             Case(
                 "limits: {header_bytes: 8KiB, header_line_bytes: 9KiB}", "limits.header_line_bytes: must not be larger"),
             Case("limits: {token_bytes: 1MiB}", "limits.token_bytes: must be a size from 512B to 64KiB"),
-            Case("frobnicate: 1", "frobnicate: unknown key (known here: admin, direct_cognito, drain_timeout"),
+            Case("frobnicate: 1", "frobnicate: unknown key (known here: account_limits, admin, audit, direct_cognito"),
         ])
     func simple(_ value: Case) {
         var sample = Sample()

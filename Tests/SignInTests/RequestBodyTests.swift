@@ -22,6 +22,9 @@ struct RequestBodyTests {
                     "email": "must not contain control characters", "password": "must not contain control characters",
                 ]
             ),
+            (#"{"email":"ad\u0430@c","password":"p"}"#, ["email": "must be ASCII"]),
+            (#"{"email":"ada\uff20c","password":"p"}"#, ["email": "must be ASCII"]),
+            (#"{"email":"ada\u200b@c","password":"p"}"#, ["email": "must be ASCII"]),
             (#"{"email":"a@c\r\nx","password":"p"}"#, ["email": "must not contain control characters"]),
             (
                 #"{"email":"\#(String(repeating: "e", count: 129))","password":"p"}"#,
@@ -79,7 +82,7 @@ struct RequestBodyTests {
     func limits() async throws {
         let fetcher = RecordedFetcher(Fixture.tokens())
         let body: JSON = [
-            "email": .string(String(repeating: "é", count: 128)),
+            "email": .string(String(repeating: "e", count: 128)),
             "password": .string(String(repeating: "🔑", count: 255) + " "),
             "remember_me": nil, "device_info": nil, "later": ["version": 2],
         ]
@@ -133,8 +136,13 @@ struct RequestBodyTests {
     @Test("The operations are at the paths of the API")
     func paths() {
         let listed = AccountOperation.all().map { "\($0.method) \($0.path)" }
-        #expect(listed == ["POST /api/v1/auth/login", "POST /api/v1/auth/refresh", "GET /api/v1/auth/me"])
-        #expect(AccountOperation.all(prefix: "/auth").map(\.path) == ["/auth/login", "/auth/refresh", "/auth/me"])
+        let expected = [
+            "POST login", "POST challenge", "POST refresh", "POST logout", "POST register", "POST confirm",
+            "POST resend-code", "POST forgot-password", "POST reset-password", "POST change-password", "GET me",
+            "PATCH me", "DELETE me", "GET me/export", "POST mfa/totp", "POST mfa/totp/verify", "DELETE mfa/totp",
+        ]
+        #expect(listed == expected.map { $0.replacing(" ", with: " /api/v1/auth/") })
+        #expect(AccountOperation.all(prefix: "/auth").first?.path == "/auth/login")
     }
 
     private func answer(

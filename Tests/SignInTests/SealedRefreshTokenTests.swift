@@ -11,11 +11,18 @@ struct SealedRefreshTokenTests {
         for device in ["device-1", "", nil] {
             var token = Fixture.sealed
             token.deviceID = device
+            token.deviceKey = device.map { "key of \($0)" }
+            token.originID = device.map { "origin of \($0)" }
+            token.generation = 7
             let opened = try open(Fixture.sealedText(token))
             #expect(opened.clientID == token.clientID)
             #expect(opened.username == token.username)
             #expect(opened.refreshToken.exposeText() == "provider-refresh-token")
             #expect(opened.deviceID == device)
+            #expect(opened.deviceKey == token.deviceKey)
+            #expect(opened.subject == token.subject)
+            #expect(opened.originID == token.originID)
+            #expect(opened.generation == 7)
             #expect(opened.family == token.family)
             #expect(opened.issuedAt == token.issuedAt)
             #expect(opened.expiresAt == token.expiresAt)
@@ -27,7 +34,7 @@ struct SealedRefreshTokenTests {
         let text = try Fixture.sealedText().exposeText()
         let parts = text.split(separator: ".")
         #expect(parts.count == 3)
-        #expect(parts[0] == "v1")
+        #expect(parts[0] == "v2")
         #expect(parts[1].count == 16 && parts[1].allSatisfy(\.isHexDigit))
         let box = try #require(Base64URL.decode(parts[2].utf8))
         for plain in ["provider-refresh-token", Fixture.username] {
@@ -55,7 +62,7 @@ struct SealedRefreshTokenTests {
         for bit in 0..<(box.count * 8) {
             var changed = box
             changed[bit / 8] ^= 1 << UInt8(bit % 8)
-            let text = "v1.\(parts[1]).\(Base64URL.encode(changed))"
+            let text = "v2.\(parts[1]).\(Base64URL.encode(changed))"
             #expect(throws: InvalidSealedToken(), "bit \(bit)") { try open(Secret(text)) }
         }
     }
@@ -63,7 +70,7 @@ struct SealedRefreshTokenTests {
     @Test(
         "Other texts are refused",
         arguments: [
-            "", ".", "..", "v1..", "v1.0000000000000000.AAAA", "v2.x.y", "eyJhbGciOiJSUzI1NiJ9.e30.c2ln",
+            "", ".", "..", "v2..", "v2.0000000000000000.AAAA", "v1.x.y", "eyJhbGciOiJSUzI1NiJ9.e30.c2ln",
             "provider-refresh-token", String(repeating: "a", count: 9000),
         ])
     func otherTexts(_ text: String) {
@@ -94,7 +101,7 @@ struct SealedRefreshTokenTests {
             try SealedRefreshToken(opening: before, with: both, poolID: Fixture.poolID)
         }
         let after = try Fixture.sealed.sealed(with: both, poolID: Fixture.poolID)
-        #expect(after.exposeText().hasPrefix("v1.\(new.id)."))
+        #expect(after.exposeText().hasPrefix("v2.\(new.id)."))
         #expect(throws: InvalidSealedToken()) {
             try SealedRefreshToken(
                 opening: before, with: SealingKeyRing(sealing: new), poolID: Fixture.poolID)
@@ -106,7 +113,7 @@ struct SealedRefreshTokenTests {
         let secret = Secret([UInt8](repeating: 1, count: 32))
         let ring = SealingKeyRing(sealing: try SealingKey(id: "2026-a_1", secret))
         let text = try Fixture.sealed.sealed(with: ring, poolID: Fixture.poolID)
-        #expect(text.exposeText().hasPrefix("v1.2026-a_1."))
+        #expect(text.exposeText().hasPrefix("v2.2026-a_1."))
         #expect(try SealedRefreshToken(opening: text, with: ring, poolID: Fixture.poolID).deviceID == "device-1")
         for id in ["", "a.b", "a b", "ä", String(repeating: "k", count: 33)] {
             #expect(throws: SealingKeyFault.identifier, "\(id)") { try SealingKey(id: id, secret) }

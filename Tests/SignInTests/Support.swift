@@ -2,6 +2,7 @@ import Cryptography
 import HTTPTypes
 import Logging
 import Pipeline
+import Store
 import Synchronization
 import Upstream
 
@@ -62,6 +63,52 @@ actor GatedFetcher: Fetcher {
     }
 }
 
+/// What was put on the revocation list.
+final class RecordedRevocations: Sendable {
+    private let recorded = Mutex<[Revocation]>([])
+
+    var targets: [Revocation.Target] { recorded.withLock { $0.map(\.target) } }
+    var all: [Revocation] { recorded.withLock { $0 } }
+
+    func add(_ revocations: [Revocation]) {
+        recorded.withLock { $0 += revocations }
+    }
+}
+
+/// An observer that keeps what it was told, and refuses what it is told to.
+final class RecordedCalls: AccountObserver {
+    struct Entry: Sendable {
+        var call: AccountCall
+        /// Nil before the call.
+        var outcome: AccountOutcome?
+    }
+
+    private let recorded = Mutex<[Entry]>([])
+    let admission: Refusal?
+    let end: Refusal?
+
+    init(admission: Refusal? = nil, end: Refusal? = nil) {
+        self.admission = admission
+        self.end = end
+    }
+
+    var entries: [Entry] { recorded.withLock { $0 } }
+
+    func admit(_ call: AccountCall) async throws(Refusal) {
+        recorded.withLock { $0.append(Entry(call: call, outcome: nil)) }
+        if let admission { throw admission }
+    }
+
+    func ended(_ call: AccountCall, _ outcome: AccountOutcome) async throws(Refusal) {
+        recorded.withLock { $0.append(Entry(call: call, outcome: outcome)) }
+        if let end { throw end }
+    }
+
+    func held(about subject: String, poolID: String) async throws(Refusal) -> JSONObject {
+        ["observed": .string("\(poolID) \(subject)")]
+    }
+}
+
 /// Everything that was logged, as text.
 final class CapturedLog: Sendable {
     private let captured = Mutex<[String]>([])
@@ -118,16 +165,23 @@ enum Fixture {
 
     static func accounts(
         _ fetcher: any Fetcher, settings: CognitoAccountSettings? = nil, log: CapturedLog = CapturedLog(),
-        now: Int64 = now, after previous: CognitoAccounts? = nil
+        now: Int64 = now, records: (any SessionRecords)? = nil, observers: [any AccountObserver] = [],
+        revocations: RecordedRevocations = RecordedRevocations(), signer: RequestSigner? = nil,
+        after previous: CognitoAccounts? = nil
     ) throws -> CognitoAccounts {
         CognitoAccounts(
-            settings: try settings ?? Self.settings(), fetcher: fetcher, after: previous, now: { now },
-            random: { [UInt8](repeating: 9, count: $0) }, logger: log.logger)
+            settings: try settings ?? Self.settings(), fetcher: fetcher, signer: signer,
+            records: try records ?? self.records(), observers: observers, revoke: { revocations.add($0) },
+            after: previous, now: { now }, random: { [UInt8](repeating: 9, count: $0) }, logger: log.logger)
+    }
+
+    static func records() throws -> StoredSessions {
+        try StoredSessions(Store(path: ":memory:", migrations: StoredSessions.migrations))
     }
 
     static func request(_ operation: AccountOperation, _ body: JSON = .null) -> AccountRequest {
         AccountRequest(
-            operation: operation, body: operation == .me ? [] : body.encoded(), contentType: "application/json",
+            operation: operation, body: body == .null ? [] : body.encoded(), contentType: "application/json",
             requestID: "request-1", clientAddress: "192.0.2.7")
     }
 
@@ -137,14 +191,23 @@ enum Fixture {
         return request(.login, .object(body))
     }
 
+    /// A call with a verified access token.
+    static func bearer(_ operation: AccountOperation, _ body: JSON = .null) -> AccountRequest {
+        var request = request(operation, body)
+        request.bearer = Secret(accessToken)
+        request.identity = identity()
+        return request
+    }
+
     static func refresh(_ token: Secret) -> AccountRequest {
         request(.refresh, ["refresh_token": .string(token.exposeText())])
     }
 
     static var sealed: SealedRefreshToken {
         SealedRefreshToken(
-            clientID: clientID, username: username, refreshToken: Secret("provider-refresh-token"),
-            deviceID: "device-1", family: [UInt8](repeating: 9, count: 16), issuedAt: now, expiresAt: now + 1000)
+            clientID: clientID, username: username, subject: username, originID: "origin-1",
+            refreshToken: Secret("provider-refresh-token"), deviceID: "device-1", deviceKey: nil,
+            family: [UInt8](repeating: 9, count: 16), generation: 0, issuedAt: now, expiresAt: now + 1000)
     }
 
     static func sealedText(_ token: SealedRefreshToken = sealed) throws -> Secret {
@@ -158,7 +221,7 @@ enum Fixture {
 
     static let accessToken = jwt([
         "sub": .string(username), "username": .string(username), "token_use": "access",
-        "scope": "aws.cognito.signin.user.admin", "cognito:groups": ["beta"],
+        "scope": "aws.cognito.signin.user.admin", "cognito:groups": ["beta"], "origin_jti": "origin-1",
     ])
     static let idToken = jwt([
         "sub": .string(username), "cognito:username": .string(username), "email": .string(email),
@@ -176,6 +239,9 @@ enum Fixture {
         return FetchResponse(status: 200, body: (["AuthenticationResult": .object(result)] as JSON).encoded())
     }
 
+    /// An answer with this output.
+    static func output(_ output: JSON) -> FetchResponse { FetchResponse(status: 200, body: output.encoded()) }
+
     static func failure(_ type: String, _ message: String = "") -> FetchResponse {
         FetchResponse(status: 400, body: (["__type": .string(type), "message": .string(message)] as JSON).encoded())
     }
@@ -186,7 +252,7 @@ enum Fixture {
         VerifiedToken(
             issuer: issuer, issuerName: "pool", subject: username, tokenUse: tokenUse, clientID: clientID,
             username: username, email: nil, emailVerified: nil, groups: ["beta"], scopes: [],
-            expires: now + 3600, issuedAt: now, claims: [:], keyID: "key-1")
+            expires: now + 3600, issuedAt: now, claims: ["origin_jti": "origin-1"], keyID: "key-1")
     }
 }
 

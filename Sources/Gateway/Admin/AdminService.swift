@@ -4,7 +4,7 @@ internal import NIOCore
 internal import Pipeline
 internal import Telemetry
 
-/// The admin listener: liveness, readiness and metrics.
+/// The admin listener: liveness, readiness, metrics and status.
 final class AdminService: RequestService {
     private let metrics: MetricsRegistry
     private let status: GatewayStatus
@@ -22,12 +22,13 @@ final class AdminService: RequestService {
 
     private func answer(_ request: HTTPRequest) -> (HTTPResponse, ByteBuffer) {
         let path = request.path?.prefix { $0 != "?" } ?? ""
-        guard ["/healthz", "/readyz", "/metrics"].contains(path) else { return Self.refusal(.notFound()) }
+        guard ["/healthz", "/readyz", "/metrics", "/status"].contains(path) else { return Self.refusal(.notFound()) }
         guard request.method == .get || request.method == .head else {
             return Self.refusal(.methodNotAllowed([.get, .head]))
         }
         switch path {
         case "/healthz": return Self.text(.ok, "ok\n")
+        case "/status": return Self.text(.ok, StatusPage.text(metrics, status), type: "application/json")
         case "/metrics": return Self.text(.ok, metrics.render(), type: MetricsRegistry.contentType)
         default:
             let report = status.readiness

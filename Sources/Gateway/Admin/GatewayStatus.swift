@@ -1,3 +1,4 @@
+internal import Settings
 internal import Synchronization
 internal import Telemetry
 internal import Upstream
@@ -11,6 +12,9 @@ final class GatewayStatus: Sendable {
         var upstreams: [ServedUpstream] = []
         var checks: [ServerCheck] = []
         var accessLog: AccessLog?
+        var directApplications: ApplicationTally?
+        var conduct: ConductService?
+        var directMode = DirectCognitoMode.block
         var reloads: MetricsReadings.Reloads
         var isDraining = false
     }
@@ -29,6 +33,9 @@ final class GatewayStatus: Sendable {
             $0.assertionKeys = generation.plan.assertionKeys
             $0.revocations = generation.plan.revocations
             $0.accessLog = generation.accessLog
+            $0.directApplications = generation.plan.directApplications
+            $0.conduct = generation.conduct
+            $0.directMode = generation.settings.directCognito.mode
             $0.upstreams = generation.plan.upstreams
             $0.checks = generation.checks
         }
@@ -45,6 +52,8 @@ final class GatewayStatus: Sendable {
     func reloadFailed() { state.withLock { $0.reloads.failed += 1 } }
 
     func beginDraining() { state.withLock { $0.isDraining = true } }
+
+    var directMode: DirectCognitoMode { state.withLock { $0.directMode } }
 
     var readiness: ReadinessReport { Self.readiness(state.withLock { $0 }) }
 
@@ -64,7 +73,8 @@ final class GatewayStatus: Sendable {
             keySets: state.keyServices.map(GatewayMetrics.reading),
             revocations: state.revocations.map { .init(held: $0.status.count, failures: $0.status.failures) },
             assertionKeyAge: state.assertionKeys?.signingSince.map { Double(WallClock.seconds() - $0) },
-            reloads: state.reloads, accessLogDropped: state.accessLog?.dropped ?? 0,
+            reloads: state.reloads, directApplications: state.directApplications?.snapshot ?? ([], 0),
+            conduct: state.conduct.map(\.readings), accessLogDropped: state.accessLog?.dropped ?? 0,
             isReady: Self.readiness(state).isReady)
     }
 }

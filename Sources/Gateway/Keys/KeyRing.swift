@@ -8,9 +8,15 @@ package enum KeyPurpose: String, Sendable, CaseIterable {
     case session
     /// Seals the refresh tokens that clients keep.
     case sealing
+    /// Hashes what stands for users in the audit log, and what limits count by. What one key has hashed says nothing
+    /// beside another's.
+    case audit
 
     /// Whether verifiers must have seen a key before it is used: what is sealed only the gateway itself opens.
-    var publishesKeys: Bool { self != .sealing }
+    var publishesKeys: Bool { !isSymmetric }
+
+    /// Whether a key is 32 random bytes.
+    var isSymmetric: Bool { self == .sealing || self == .audit }
 }
 
 /// One key of the gateway's own, and where it is on its way.

@@ -49,7 +49,7 @@ package struct KeyRingFile: Sendable {
 
     private func encode(_ ring: KeyRing) -> [UInt8] {
         let keys = ring.keys.map { key -> JSON in
-            let material = purpose == .sealing ? Base64.encode(key.material.expose()) : key.material.exposeText()
+            let material = purpose.isSymmetric ? Base64.encode(key.material.expose()) : key.material.exposeText()
             return [
                 "id": .string(key.id), "state": .string(key.state.rawValue),
                 "created_at": .number(JSONNumber(key.createdAt)), "since": .number(JSONNumber(key.since)),
@@ -75,7 +75,7 @@ package struct KeyRingFile: Sendable {
             let createdAt = json["created_at"]?.integerValue, let since = json["since"]?.integerValue,
             let text = json["key"]?.stringValue
         else { return nil }
-        let material = purpose == .sealing ? Base64.decode(text.utf8).map { Secret($0) } : Secret(text)
+        let material = purpose.isSymmetric ? Base64.decode(text.utf8).map { Secret($0) } : Secret(text)
         return material.map { StoredKey(id: id, state: state, createdAt: createdAt, since: since, material: $0) }
     }
 }

@@ -9,7 +9,7 @@ extension NewKey {
         case .assertion, .session:
             let key = try P256SigningKey.generate()
             return NewKey(id: key.thumbprint, material: try key.privateKeyPEM())
-        case .sealing:
+        case .sealing, .audit:
             return try sealing(Secret(SecureRandom.bytes(AESGCMKey.keyByteCount)))
         }
     }

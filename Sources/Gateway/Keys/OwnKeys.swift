@@ -77,7 +77,7 @@ package struct OwnKeys: Sendable {
     }
 
     private var configuredSealingKeys: [String] {
-        settings.signIn.cognito?.sealingKeys.map(\.id) ?? []
+        settings.signIn.pools.first?.sealingKeys.map(\.id) ?? []
     }
 
     private func requireUnconfigured(_ purpose: KeyPurpose) throws {
@@ -92,8 +92,12 @@ package struct OwnKeys: Sendable {
         case .assertion, .session:
             return Wiring.rotationSchedule(settings)
                 ?? RotationSchedule(rotateEvery: nil, publishAhead: 3600, keepPrevious: 86_400)
+        case .audit:
+            // Kept, so that what was logged can be searched for a user.
+            return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: 366 * 86_400)
         case .sealing:
-            let lifetime = settings.signIn.cognito?.refreshTokenLifetime ?? .seconds(30 * 86_400)
+            let lifetimes = settings.signIn.pools.map(\.refreshTokenLifetime)
+            let lifetime = lifetimes.max() ?? .seconds(30 * 86_400)
             return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: lifetime.components.seconds)
         }
     }

@@ -7,6 +7,7 @@ struct BackgroundWork {
     private var checks: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var assertionKeys: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var revocations: [ObjectIdentifier: Task<Void, Never>] = [:]
+    private var conduct: [ObjectIdentifier: Task<Void, Never>] = [:]
     /// Ends when all that was cancelled has ended.
     private var ending: Task<Void, Never>?
 
@@ -32,6 +33,10 @@ struct BackgroundWork {
             let limit = generation.settings.limits.revocations
             if revocations.isEmpty { revocations[ObjectIdentifier(service)] = Task { await service.run() } }
             Task { await service.adopt(maximumCount: limit) }
+        }
+        if let service = generation.conduct {
+            service.adopt()
+            if conduct.isEmpty { conduct[ObjectIdentifier(service.limits)] = Task { await service.run() } }
         }
         cancel(\.checks) { id in !generation.checks.contains { ObjectIdentifier($0) == id } }
         for check in generation.checks where checks[ObjectIdentifier(check)] == nil {
@@ -68,6 +73,7 @@ struct BackgroundWork {
         cancel(\.keySets)
         cancel(\.assertionKeys)
         cancel(\.revocations)
+        cancel(\.conduct)
         cancel(\.checks)
         return ending
     }

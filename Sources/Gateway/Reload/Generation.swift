@@ -4,6 +4,7 @@ internal import Logging
 internal import NIOCore
 internal import Pipeline
 internal import Settings
+internal import SignIn
 internal import Store
 internal import Telemetry
 internal import Upstream
@@ -19,6 +20,10 @@ struct Generation: Sendable {
     let checks: [ServerCheck]
     /// Made when it is first switched on, and kept.
     let accessLog: AccessLog?
+    /// Nil where nobody has signed in here.
+    let sessions: StoredSessions?
+    /// Nil where no tokens are taken.
+    let conduct: ConductService?
 
     /// One for each key set service of the plan.
     var keySetPolicies: [KeySetService.Policy] { Wiring.keySetPolicies(settings) }
@@ -47,19 +52,23 @@ struct GenerationMaker: Sendable {
         let upstreams = Wiring.upstreams(settings)
         let served = upstreams.map { Self.served($0, after: previous) }
         let accessLog = accessLog(settings, after: previous)
+        let revocations = try await revocations(settings, after: previous)
+        let sessions = try sessions(settings, after: previous)
+        let assertionKeys = try assertionKeys(settings, after: previous)
+        let conduct = try await conduct(settings, assertionKeys, after: previous)
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
             timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
             endpoints: Wiring.endpoints(settings),
-            accounts: try Wiring.accounts(
-                settings,
-                fetcher: try await fetcher(plain: settings.signIn.cognito?.endpoint.isPlain == true),
-                after: previous?.plan.accounts, logger: logger),
+            accounts: try await accounts(settings, sessions, revocations, conduct, after: previous),
             keyServices: try await keyServices(settings, issuers, after: previous),
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
-            assertionKeys: try assertionKeys(settings, after: previous),
-            revocations: try await revocations(settings, after: previous),
+            directCalls: try await directCalls(settings, conduct, revocations),
+            directApplications: previous?.plan.directApplications ?? ApplicationTally(),
+            audit: conduct?.audit, trustedProxies: TrustedProxies(settings.trustedProxies),
+            assertionKeys: assertionKeys,
+            revocations: revocations,
             accessLog: settings.logging.accessLog ? accessLog : nil,
             tokenRules: TokenRules(settings, issuers: issuers, gate: gate),
             requestLimit: settings.limits.requests,
@@ -67,7 +76,8 @@ struct GenerationMaker: Sendable {
         let labels = GatewayMetrics.labels(routes: gate.routes.routes.map(\.name), upstreams: upstreams)
         return Generation(
             settings: settings, plan: plan, metrics: metrics.successors(labels), listeners: listeners,
-            checks: try await checks(served, after: previous), accessLog: accessLog)
+            checks: try await checks(served, after: previous), accessLog: accessLog, sessions: sessions,
+            conduct: conduct)
     }
 
     private func fetcher(
@@ -82,7 +92,7 @@ struct GenerationMaker: Sendable {
 
     private func accessLog(_ settings: GatewaySettings, after previous: Generation?) -> AccessLog? {
         if let known = previous?.accessLog { return known }
-        return settings.logging.accessLog ? AccessLog(write: AccessLog.standardOutput) : nil
+        return settings.logging.accessLog ? AccessLog(write: StandardOutput.write) : nil
     }
 
     // MARK: Upstreams
@@ -132,6 +142,52 @@ struct GenerationMaker: Sendable {
                 publish: { [directory] in directory.refreshAssertionKeys() })
         try service.follow()
         return service
+    }
+
+    // MARK: Accounts
+
+    private func accounts(
+        _ settings: GatewaySettings, _ sessions: StoredSessions?, _ revocations: RevocationService?,
+        _ conduct: ConductService?, after previous: Generation?
+    ) async throws -> [AccountGroup] {
+        guard let sessions, let revocations else { return [] }
+        return try await Wiring.accounts(
+            settings,
+            Wiring.AccountSurroundings(
+                fetcher: { try await fetcher(plain: $0) }, sessions: sessions,
+                observers: [conduct?.observer].compactMap { $0 },
+                revoke: { try await revocations.revoke($0) }, logger: logger),
+            after: previous?.plan.accounts ?? [])
+    }
+
+    /// What carries direct calls out; nil where they are refused.
+    private func directCalls(
+        _ settings: GatewaySettings, _ conduct: ConductService?, _ revocations: RevocationService?
+    ) async throws
+        -> DirectCognitoCalls?
+    {
+        guard settings.directCognito.mode == .translate, let conduct, let revocations else { return nil }
+        return DirectCognitoCalls(
+            pools: try await Wiring.directPools(settings) { try await fetcher(plain: $0) },
+            observers: [conduct.observer], names: conduct.names, revoke: { try await revocations.revoke($0) },
+            now: { WallClock.seconds() }, logger: logger)
+    }
+
+    /// What limits and tells of account calls. Where no tokens are taken there are none, and no state directory.
+    private func conduct(
+        _ settings: GatewaySettings, _ assertionKeys: AssertionKeyService?, after previous: Generation?
+    ) async throws -> ConductService? {
+        guard !settings.issuers.isEmpty || previous?.conduct != nil else { return nil }
+        return try await ConductService(
+            settings,
+            ConductService.Surroundings(
+                assertionKeys: assertionKeys, fetcher: { try await fetcher(plain: $0) }, logger: logger),
+            after: previous?.conduct)
+    }
+
+    private func sessions(_ settings: GatewaySettings, after previous: Generation?) throws -> StoredSessions? {
+        if let known = previous?.sessions { return known }
+        return settings.signIn.pools.isEmpty ? nil : try GatewayStore.sessions(in: settings.stateDirectory)
     }
 
     // MARK: Revocations

@@ -230,5 +230,6 @@ actor RunningGateway {
         await maker.directory.close()
         await ended?.value
         generation.accessLog?.shutdown()
+        generation.conduct?.auditLog.shutdown()
     }
 }

@@ -29,6 +29,37 @@ enum GatewayStore {
     }
 }
 
+extension GatewayStore {
+    /// The sessions, in a database of their own: they change with each refresh and need not wait for the disk. What a
+    /// loss of power takes is who has used which refresh token last; Cognito still knows whose sessions have ended.
+    ///
+    /// - Throws: ``WiringFault``
+    static func sessions(in stateDirectory: String) throws(WiringFault) -> StoredSessions {
+        let path = "\(stateDirectory)/sessions.sqlite"
+        do {
+            return try StoredSessions(
+                Store(path: path, migrations: StoredSessions.migrations, outlasts: .process), isStart: true)
+        } catch {
+            throw WiringFault(description: "\(path): cannot be opened: \(error)")
+        }
+    }
+}
+
+extension GatewayStore {
+    /// What was counted of account calls, and messages that wait: it outlasts the process, and is written with each
+    /// sign-in, which need not wait for the disk.
+    ///
+    /// - Throws: ``WiringFault``
+    static func conduct(in stateDirectory: String) throws(WiringFault) -> Store {
+        let path = "\(stateDirectory)/conduct.sqlite"
+        do {
+            return try Store(path: path, migrations: StoredLimits.migrations + StoredOutbox.migrations)
+        } catch {
+            throw WiringFault(description: "\(path): cannot be opened: \(error)")
+        }
+    }
+}
+
 extension RevocationRecord {
     init(_ revocation: Revocation) {
         let (claim, value, before): (String, String, Int64?) =

@@ -16,13 +16,14 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         /// A key is being looked for. What the client sends waits.
         case awaitingKeys
         case collecting(EndpointCall)
+        case collectingDirect(DirectCall)
         case forwarding(UpstreamExchange)
         case tunnel(WebSocketTunnel)
         case done
     }
 
     /// The most body bytes an endpoint of the gateway's takes (api.md).
-    private static let endpointBodyLimit = 64 << 10
+    static let endpointBodyLimit = 64 << 10
 
     let service: LoopService
     let request: InboundRequest
@@ -43,7 +44,10 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         self.service = service
         self.request = request
         let now = WallClock.milliseconds()
-        self.log = ExchangeLog(requestID: service.requestID(of: request.head, at: now), startedAt: now)
+        let client = service.plan.trustedProxies?.client(peer: request.peer, request.head.headerFields)
+        self.log = ExchangeLog(
+            requestID: service.requestID(of: request.head, at: now), clientAddress: client ?? request.peer,
+            startedAt: now)
         self.demand = writer.bodyDemand
         self.writer = consume writer
         self.bodyHasEnded = request.body == .none
@@ -54,7 +58,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     func decide(keysWereLookedUp: Bool = false) {
         let context = RequestContext(
-            peer: request.peer, scheme: request.head.scheme ?? "http", requestID: log.requestID,
+            peer: log.clientAddress, scheme: request.head.scheme ?? "http", requestID: log.requestID,
             trace: service.trace(of: request.head), now: log.startedAt / 1000, keysWereLookedUp: keysWereLookedUp,
             hasBody: request.body != .none, assertionKey: service.assertionKeys?.signing)
         let decision = service.decide(request.head, context)
@@ -64,7 +68,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         case .endpoint(let number, let routeIndex, let token):
             log.routeIndex = routeIndex
             switch service.plan.endpoints[number] {
-            case .account(let operation): collect(operation, token)
+            case .account(let operation, let group): collect(operation, group, token)
             case .assertionKeySet: answerKeySet()
             }
         case .preflight(let fields, let routeIndex):
@@ -74,7 +78,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
             log.routeIndex = routeIndex
             refuse(refusal)
         case .directCognito(let call):
-            refuseDirect(call)
+            takeDirect(call)
         case .needsKeys(let issuerIndex, let keyID):
             lookUpKeys(issuerIndex, keyID)
         }
@@ -210,9 +214,13 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     // MARK: Endpoints
 
-    private func collect(_ operation: AccountOperation, _ token: VerifiedToken?) {
+    private func collect(_ operation: AccountOperation, _ group: Int, _ token: VerifiedToken?) {
         log.subject = token?.subject
-        let call = EndpointCall(operation, token, request.head, requestID: log.requestID, peer: request.peer)
+        guard let accounts = service.plan.accounts[group].accounts(for: request.head.authority) else {
+            return refuse(.notFound())
+        }
+        let call = EndpointCall(
+            operation, of: accounts, token, request.head, requestID: log.requestID, peer: log.clientAddress)
         if case .length(let length) = request.body, length > Self.endpointBodyLimit { return refuseLargeBody() }
         state = .collecting(call)
         if request.body == .none { perform(call) }
@@ -223,9 +231,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     }
 
     private func perform(_ call: EndpointCall) {
-        guard let accounts = service.plan.accounts else {
-            return refuse(Refusal(.internalFailure, reason: "endpoint-without-service"))
-        }
+        let accounts = call.accounts
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
         let accountRequest = call.accountRequest()
@@ -263,15 +269,6 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         answer(head, body)
     }
 
-    private func refuseDirect(_ call: DirectCognitoCall) {
-        log.reason = "direct-cognito"
-        service.metrics.directCognitoCall(operation: call.operation)
-        let answer = service.plan.directCognito
-        let (head, body) = Refusal.answer(
-            answer.response(requestID: log.requestID), answer.body, requestID: log.requestID)
-        self.answer(head, body)
-    }
-
     private func answerPreflight(_ fields: HTTPFields) {
         var head = HTTPResponse(status: .noContent, headerFields: fields)
         head.headerFields[.requestID] = log.requestID
@@ -279,7 +276,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     }
 
     /// An answer of the gateway's own, which a page that may call the route may read.
-    private func answer(_ head: HTTPResponse, _ body: ByteBuffer) {
+    func answer(_ head: HTTPResponse, _ body: ByteBuffer) {
         var head = head
         crossOrigin?.apply(to: &head.headerFields, for: request.head)
         send(head, body)
@@ -317,6 +314,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
             call.body.append(contentsOf: body.readableBytesView)
             if call.body.count > Self.endpointBodyLimit { refuseLargeBody() }
             return true
+        case .collectingDirect(let call):
+            return collect(body, of: call)
         case .forwarding(let upstream):
             bodyLimit -= body.readableBytes
             guard bodyLimit >= 0 else {
@@ -361,6 +360,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     private func passEnd() {
         switch state {
         case .collecting(let call): perform(call)
+        case .collectingDirect(let call): perform(call)
         case .forwarding(let upstream): upstream.finishBody()
         case .tunnel(let tunnel): tunnel.receiveEnd()
         case .awaitingKeys, .done: break

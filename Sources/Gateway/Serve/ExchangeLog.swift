@@ -6,6 +6,8 @@ internal import Telemetry
 /// What becomes of one request, gathered for its log line and the metrics.
 struct ExchangeLog {
     let requestID: String
+    /// Whose request it is: the connection's peer, or whom a trusted proxy says.
+    let clientAddress: String
     /// Milliseconds since 1970.
     let startedAt: Int64
     var status = 0
@@ -18,8 +20,9 @@ struct ExchangeLog {
     var forwardedAt: NIODeadline?
     private var upstreamDuration: TimeAmount?
 
-    init(requestID: String, startedAt: Int64) {
+    init(requestID: String, clientAddress: String, startedAt: Int64) {
         self.requestID = requestID
+        self.clientAddress = clientAddress
         self.startedAt = startedAt
     }
 
@@ -40,7 +43,7 @@ struct ExchangeLog {
     /// The line of a request that has come to its end.
     func record(of request: InboundRequest, route: String?, endedAt: NIODeadline) -> AccessRecord {
         AccessRecord(
-            time: startedAt, requestID: requestID, clientAddress: request.peer,
+            time: startedAt, requestID: requestID, clientAddress: clientAddress,
             method: request.head.method.rawValue, target: request.head.path ?? "", status: status,
             bytesSent: Int64(bytesSent), duration: duration(of: request, endedAt: endedAt),
             upstreamDuration: upstreamMicroseconds, route: route, subject: subject,

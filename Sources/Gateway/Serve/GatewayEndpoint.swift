@@ -5,7 +5,8 @@ internal import SignIn
 
 /// What the gateway answers itself on the public listeners.
 enum GatewayEndpoint: Sendable {
-    case account(AccountOperation)
+    /// - Parameter group: the number of the group of pools that share the path.
+    case account(AccountOperation, group: Int)
     /// The keys that backends verify assertions with.
     case assertionKeySet
 

@@ -113,7 +113,7 @@ final class LoopService {
         let (head, body) = refusal.answer(requestID: requestID)
         _ = plan.requestsInFlight.begin(limit: .max)
         metrics.requestBegan()
-        var log = ExchangeLog(requestID: requestID, startedAt: now)
+        var log = ExchangeLog(requestID: requestID, clientAddress: peer, startedAt: now)
         (log.status, log.bytesSent, log.reason) = (head.status.code, body.readableBytes, refusal.reason)
         count(log, duration: 0)
         recorder?.record(

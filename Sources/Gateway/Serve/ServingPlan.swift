@@ -18,10 +18,18 @@ struct ServingPlan: Sendable {
     var timeoutsOfRoute: [UpstreamTimeouts?]
     /// What the gateway answers itself, by number.
     var endpoints: [GatewayEndpoint]
-    var accounts: CognitoAccounts?
+    /// By the number that account endpoints name.
+    var accounts: [AccountGroup]
     /// In the verifier's order.
     var keyServices: [KeySetService]
     var directCognito: DirectCognitoAnswer
+    /// Nil where direct calls are not carried out.
+    var directCalls: DirectCognitoCalls?
+    let directApplications: ApplicationTally
+    /// Nil where no tokens are taken.
+    var audit: AuditTrail?
+    /// Nil where nobody's word for the client's address is believed but the connection's.
+    var trustedProxies: TrustedProxies?
     /// Nil where backends get no assertions.
     var assertionKeys: AssertionKeyService?
     /// Nil where no tokens are taken.
@@ -127,27 +135,17 @@ enum Wiring {
     }
 
     private static func endpointRoutes(_ settings: GatewaySettings) throws(RouteFault) -> [Route] {
-        var routes: [Route] = []
-        if let cognito = settings.signIn.cognito {
-            for (number, endpoint) in AccountOperation.all(prefix: cognito.prefix).enumerated() {
-                routes.append(
-                    Route(
-                        name: "gatehouse:\(endpoint.operation.rawValue)", pattern: try RoutePattern(endpoint.path),
-                        methods: [endpoint.method], access: endpoint.operation.needsBearer ? .required : .public,
-                        issuers: [cognito.issuer], tokenUses: [.access], destination: .endpoint(number),
-                        crossOrigin: cognito.crossOrigin.map {
-                            CrossOrigin($0, routeMethods: [endpoint.method.rawValue])
-                        }))
-            }
-        }
+        var routes = try accountRoutes(settings)
         if settings.identity.assertion != nil { routes.append(try GatewayEndpoint.keySetRoute(number: routes.count)) }
         return routes
     }
 
     /// In the order of their routes.
     static func endpoints(_ settings: GatewaySettings) -> [GatewayEndpoint] {
-        let accounts = settings.signIn.cognito.map { AccountOperation.all(prefix: $0.prefix).map(\.operation) } ?? []
-        return accounts.map(GatewayEndpoint.account) + (settings.identity.assertion == nil ? [] : [.assertionKeySet])
+        let accounts = AccountGroup.settings(settings).indices.flatMap { group in
+            AccountOperation.allCases.map { GatewayEndpoint.account($0, group: group) }
+        }
+        return accounts + (settings.identity.assertion == nil ? [] : [.assertionKeySet])
     }
 
     static func upstreamOfRoute(_ gate: Gate, _ upstreams: [Upstream.UpstreamSettings]) -> [Int?] {
@@ -167,26 +165,6 @@ enum Wiring {
                 keepPrevious: max(86_400, ahead))
         }
     }
-
-    /// - Parameter previous: what served until now; refreshes that are under way there are joined, not repeated.
-    static func accounts(
-        _ settings: GatewaySettings, fetcher: any Fetcher, after previous: CognitoAccounts?, logger: Logger
-    ) throws -> CognitoAccounts? {
-        guard let cognito = settings.signIn.cognito else { return nil }
-        guard let issuer = settings.issuers.first(where: { $0.name == cognito.issuer }), let pool = issuer.pool else {
-            throw WiringFault(description: "sign_in.cognito.issuer names no user pool")
-        }
-        return CognitoAccounts(
-            settings: CognitoAccountSettings(
-                endpoint: cognito.endpoint.description, issuer: issuer.issuer, poolID: pool.userPoolID,
-                clientID: cognito.clientID, clientSecret: cognito.clientSecret,
-                sealingKeys: try SealingKeys.ring(cognito.sealingKeys, stateDirectory: settings.stateDirectory),
-                refreshLifetime: cognito.refreshTokenLifetime.components.seconds,
-                briefRefreshLifetime: cognito.shortRefreshTokenLifetime.components.seconds,
-                returnIDToken: cognito.includeIDToken),
-            fetcher: fetcher, after: previous, now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) },
-            logger: logger)
-    }
 }
 
 extension AccessSetting {
@@ -201,7 +179,7 @@ extension AccessSetting {
 
 extension CrossOrigin {
     /// - Parameter routeMethods: what a page may use unless the section says otherwise; nil for all that are routed.
-    fileprivate init(_ settings: CrossOriginSettings, routeMethods: [String]?) {
+    init(_ settings: CrossOriginSettings, routeMethods: [String]?) {
         let usual = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
         self.init(
             origins: settings.origins.map { .listed(Set($0)) } ?? .any,

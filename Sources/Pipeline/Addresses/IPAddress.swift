@@ -39,6 +39,10 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
 
     package var isIPv4: Bool { bits >> 32 == Self.mapped >> 32 }
 
+    /// The address itself, or the first of the /64 that an IPv6 address is in: what one customer has, and changes at
+    /// will within (RFC 6177).
+    package var ofCustomer: IPAddress { isIPv4 ? self : IPAddress(bits: (bits >> 64) << 64) }
+
     /// Dotted decimal, or IPv6 as RFC 5952 writes it.
     package var description: String {
         guard !isIPv4 else {

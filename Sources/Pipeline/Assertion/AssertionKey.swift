@@ -11,15 +11,28 @@ package final class AssertionKey: Sendable {
     package init(_ key: P256SigningKey) {
         self.key = key
         id = key.thumbprint
-        let header: JSONObject = ["alg": "ES256", "typ": .string(Assertion.type), "kid": .string(id)]
-        encodedHeader = Base64URL.encode(header.encoded())
+        encodedHeader = Self.header(id, type: Assertion.type)
+    }
+
+    private static func header(_ id: String, type: String) -> String {
+        let header: JSONObject = ["alg": "ES256", "typ": .string(type), "kid": .string(id)]
+        return Base64URL.encode(header.encoded())
     }
 
     package var publicJSONWebKey: JSONObject { key.publicJSONWebKey }
 
     /// The claims as a compact JWS (RFC 7515, 7.1).
     func token(of claims: JSONObject) throws(CryptographyError) -> String {
-        let signed = encodedHeader + "." + Base64URL.encode(claims.encoded())
+        try token(of: claims, header: encodedHeader)
+    }
+
+    /// The same with another `typ` than an assertion's.
+    func token(of claims: JSONObject, type: String) throws(CryptographyError) -> String {
+        try token(of: claims, header: Self.header(id, type: type))
+    }
+
+    private func token(of claims: JSONObject, header: String) throws(CryptographyError) -> String {
+        let signed = header + "." + Base64URL.encode(claims.encoded())
         return signed + "." + Base64URL.encode(try key.sign(Array(signed.utf8)))
     }
 }

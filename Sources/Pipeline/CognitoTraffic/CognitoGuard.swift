@@ -29,7 +29,8 @@ package struct CognitoGuard: Sendable {
                 if hosts.matches(field.value) { isDirect = true }
             case 12 where name == "x-amz-target":
                 guard let target = Self.operation(of: field.value) else { continue }
-                operation = operation ?? DirectCognitoCall.boundedOperation(target)
+                // Two names are one too many to be carried out, and neither is.
+                operation = operation == nil ? DirectCognitoCall.boundedOperation(target) : DirectCognitoCall.other
                 isDirect = true
             case 13 where name == "authorization":
                 if Self.isSignedForCognito(field.value.utf8.span) { isDirect = true }

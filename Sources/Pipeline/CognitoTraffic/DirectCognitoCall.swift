@@ -12,15 +12,18 @@ package struct DirectCognitoCall: Sendable, Equatable {
         self.application = application
     }
 
+    /// What stands for an operation that is not known.
+    package static let other = "other"
+
     /// The name as it may be counted: itself if it is an operation of the user-pools API, else `other`.
     static func boundedOperation(_ name: Substring) -> String {
         // Hashing text that is not ASCII takes time that grows with the square of its marks.
-        guard name.utf8.count <= 64, name.utf8.allSatisfy({ $0 < 0x80 }) else { return "other" }
-        return knownOperations.contains(String(name)) ? String(name) : "other"
+        guard name.utf8.count <= 64, name.utf8.allSatisfy({ $0 < 0x80 }) else { return other }
+        return knownOperations.contains(String(name)) ? String(name) : other
     }
 
     /// The first product of a `User-Agent` (RFC 9110 §10.1.5), other bytes replaced by `_`.
-    static func application(fromUserAgent value: String?) -> String {
+    package static func application(fromUserAgent value: String?) -> String {
         guard let value else { return "unknown" }
         var result: [UInt8] = []
         for byte in value.utf8 {

@@ -1,9 +1,9 @@
 /// Writes the lines that tell the backend where a request came from, straight into the buffer of its head.
 ///
-/// Nothing of what a client sent under these names is kept (``InboundFields`` removes it): no proxy in front is
-/// trusted, so the peer of the connection is the client.
+/// Nothing of what a client sent under these names is kept (``InboundFields`` removes it). The client is the peer of the
+/// connection, unless that is a trusted proxy: see ``TrustedProxies``.
 package struct ForwardedLines {
-    /// The peer's IP address as text.
+    /// The client's IP address as text.
     package var peer: String
     /// `http` or `https`.
     package var scheme: String

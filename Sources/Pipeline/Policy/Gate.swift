@@ -143,7 +143,11 @@ package struct Gate: Sendable {
                     return .refuse(refusal, routeIndex: index)
                 }
                 return pass(request, path, rule, index, context, entry, source)
-            case .refuse(let refusal): return .refuse(refusal, routeIndex: index)
+            case .refuse(let refusal):
+                if rule.admitsEndedTokens, Self.hasEnded(refusal) {
+                    return pass(request, path, rule, index, context, nil)
+                }
+                return .refuse(refusal, routeIndex: index)
             case .needsKeys(let issuerIndex, let keyID): return .needsKeys(issuerIndex: issuerIndex, keyID: keyID)
             }
         }
@@ -204,6 +208,10 @@ package struct Gate: Sendable {
 
     private static func refusal(_ reason: RejectReason) -> Refusal {
         .tokenInvalid(reason == .expired ? .tokenExpired : .notAuthorized, reason: reason.rawValue)
+    }
+
+    private static func hasEnded(_ refusal: Refusal) -> Bool {
+        refusal.reason == RejectReason.expired.rawValue || refusal.reason == RejectReason.revoked.rawValue
     }
 
     private static let keysUnavailable = Refusal.retryLater(

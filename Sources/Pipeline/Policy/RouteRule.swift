@@ -14,6 +14,7 @@ package final class RouteRule: Sendable {
     /// Whether its requests may become WebSockets; nil: they may not.
     let webSocket: WebSocketPolicy?
     let access: Access
+    let admitsEndedTokens: Bool
     let acceptance: TokenAcceptance
     /// Where its tokens may come from besides `Authorization`; nil for nowhere.
     let tokenSources: TokenSources?
@@ -38,6 +39,7 @@ package final class RouteRule: Sendable {
         changesResponses = route.crossOrigin != nil || route.treatment.map { !$0.responseHeaders.isEmpty } ?? false
         webSocket = route.webSocket
         access = route.access
+        admitsEndedTokens = route.admitsEndedTokens
         acceptance = TokenAcceptance(issuers: route.issuers, tokenUses: route.tokenUses)
         tokenSources = route.tokenSources
         requirement = RouteRequirement(route, numbers: &numbers)

@@ -13,12 +13,16 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
     case userDisabled = "UserDisabledException"
     case accessDenied = "AccessDeniedException"
     case forbidden = "ForbiddenException"
+    case usernameExists = "UsernameExistsException"
     case notFound = "NotFoundException"
     case methodNotAllowed = "MethodNotAllowedException"
     case payloadTooLarge = "PayloadTooLargeException"
     case uriTooLong = "UriTooLongException"
     case headersTooLarge = "HeadersTooLargeException"
     case invalidParameter = "InvalidParameterException"
+    case invalidPassword = "InvalidPasswordException"
+    case codeMismatch = "CodeMismatchException"
+    case expiredCode = "ExpiredCodeException"
     case expectationFailed = "ExpectationFailedException"
     case requestTimeout = "RequestTimeoutException"
     case tooManyRequests = "TooManyRequestsException"
@@ -35,6 +39,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
         case .badRequest: .badRequest
         case .notAuthorized, .tokenExpired, .tokenRefresh: .unauthorized
         case .userNotConfirmed, .passwordResetRequired, .userDisabled, .accessDenied, .forbidden: .forbidden
+        case .usernameExists: .conflict
         case .notFound: .notFound
         case .methodNotAllowed: .methodNotAllowed
         case .requestTimeout: .requestTimeout
@@ -42,7 +47,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
         case .payloadTooLarge: .contentTooLarge
         case .uriTooLong: .uriTooLong
         case .headersTooLarge: .requestHeaderFieldsTooLarge
-        case .invalidParameter: .unprocessableContent
+        case .invalidParameter, .invalidPassword, .codeMismatch, .expiredCode: .unprocessableContent
         case .tooManyRequests: .tooManyRequests
         case .internalFailure: .internalServerError
         case .notImplemented: .notImplemented
@@ -65,12 +70,16 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
         case .userDisabled: "This account is disabled."
         case .accessDenied: "You are not allowed to do this."
         case .forbidden: "This request is not allowed."
+        case .usernameExists: "There is an account with this e-mail address already."
         case .notFound: "There is nothing at this address."
         case .methodNotAllowed: "This method is not allowed here."
         case .payloadTooLarge: "The request body is too large."
         case .uriTooLong: "The request target is too long."
         case .headersTooLarge: "The request headers are too large."
         case .invalidParameter: "Some fields are missing or not valid."
+        case .invalidPassword: "The password does not meet the policy."
+        case .codeMismatch: "The code is not right."
+        case .expiredCode: "The code has expired. Ask for another one."
         case .expectationFailed: "This expectation cannot be met."
         case .requestTimeout: "The request was not complete in time."
         case .tooManyRequests: "Too many requests. Try again later."

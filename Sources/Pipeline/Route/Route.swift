@@ -26,6 +26,8 @@ package struct Route: Sendable, Equatable {
     /// The methods taken; nil for all but CONNECT and TRACE, which are never routed. GET takes HEAD along.
     package var methods: Set<HTTPRequest.Method>?
     package var access: Access
+    /// Whether a token that was valid once, and has expired or been revoked since, is as good as none.
+    package var admitsEndedTokens: Bool
     /// The configured names of the issuers whose tokens count; nil for all.
     package var issuers: Set<String>?
     package var tokenUses: Set<TokenUse>
@@ -48,6 +50,7 @@ package struct Route: Sendable, Equatable {
         pattern: RoutePattern,
         methods: Set<HTTPRequest.Method>? = nil,
         access: Access,
+        admitsEndedTokens: Bool = false,
         issuers: Set<String>? = nil,
         tokenUses: Set<TokenUse> = [.access],
         tokenSources: TokenSources? = nil,
@@ -62,6 +65,7 @@ package struct Route: Sendable, Equatable {
         self.pattern = pattern
         self.methods = methods
         self.access = access
+        self.admitsEndedTokens = admitsEndedTokens
         self.issuers = issuers
         self.tokenUses = tokenUses
         self.tokenSources = tokenSources

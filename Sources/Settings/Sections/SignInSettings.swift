@@ -5,6 +5,26 @@ internal import FoundationEssentials
 package struct SignInSettings: Sendable {
     /// Nil keeps the family off: its paths are then ordinary routes.
     package var cognito: CognitoSignInSettings?
+    /// Further pools, told from the first one by path or host.
+    package var morePools: [CognitoSignInSettings]
+
+    /// All of them, the first one first.
+    package var pools: [CognitoSignInSettings] { [cognito].compactMap { $0 } + morePools }
+}
+
+/// How a password is proven to Cognito.
+package enum SignInFlowSetting: String, Sendable, CaseIterable {
+    case password
+    case srp
+    case admin
+}
+
+/// Whether a refresh must come from the device of the sign-in.
+package enum DeviceBindingSetting: String, Sendable, CaseIterable {
+    /// A refresh that names a device must name the same one.
+    case whenSent = "when_sent"
+    /// A refresh must name it.
+    case required
 }
 
 /// Sign-in with a Cognito user pool.
@@ -17,11 +37,23 @@ package struct CognitoSignInSettings: Sendable {
     package var endpoint: ServiceURL
     /// What the endpoints' paths begin with, such as `/api/v1/auth`.
     package var prefix: String
+    /// The hosts whose requests are this pool's, in lower case; empty for those that no other pool names.
+    package var hosts: [String]
+    package var flow: SignInFlowSetting
+    /// The most time one call to Cognito may take.
+    package var timeout: Duration
     /// Whether clients get the ID token as well.
     package var includeIDToken: Bool
     package var refreshTokenLifetime: Duration
     /// For `remember_me: false`.
     package var shortRefreshTokenLifetime: Duration
+    package var deviceBinding: DeviceBindingSetting
+    /// Whether registering an address that has an account looks as if it had none.
+    package var concealExistingUsers: Bool
+    /// What authenticator apps show beside the account.
+    package var totpIssuer: String
+    /// Whether Cognito is told the client's address.
+    package var sendClientAddress: Bool
     /// The first seals, all open. Empty: a key is made once and kept in the state directory.
     package var sealingKeys: [SealingKeySettings]
     package var crossOrigin: CrossOriginSettings?
@@ -37,7 +69,32 @@ package struct SealingKeySettings: Sendable {
 
 extension SignInSettings {
     init(reading keys: SettingsMapping, known: KnownNames) {
-        cognito = keys.optional("cognito")?.section { CognitoSignInSettings(reading: $0, known: known) } ?? nil
+        let first = keys.optional("cognito")
+        cognito = first?.section { CognitoSignInSettings(reading: $0, known: known) } ?? nil
+        let more = keys.optional("more_pools").flatMap { $0.elements(expected: "pools like sign_in.cognito") } ?? []
+        morePools = []
+        for element in more {
+            guard let pool = element.section({ CognitoSignInSettings(reading: $0, known: known) }) ?? nil else {
+                continue
+            }
+            if let fault = Self.clash(of: pool, with: pools) { element.fault(fault) }
+            morePools.append(pool)
+        }
+    }
+
+    /// Why no request could tell this pool from another.
+    private static func clash(
+        of pool: CognitoSignInSettings, with others: [CognitoSignInSettings]
+    ) -> String? {
+        for other in others where other.prefix == pool.prefix {
+            if pool.hosts.isEmpty, other.hosts.isEmpty {
+                return "has the prefix \(pool.prefix) of another pool: give one of them another prefix, or hosts"
+            }
+            if let host = pool.hosts.first(where: other.hosts.contains) {
+                return "another pool with the prefix \(pool.prefix) has the host \(host)"
+            }
+        }
+        return nil
     }
 }
 
@@ -49,19 +106,28 @@ extension CognitoSignInSettings {
         let secret = keys.required("client_secret")?.readSecret()
         let endpoint = keys.cognitoEndpoint(region: pool?.pool.region)
         let prefix = keys.value("prefix", .pathPrefix, default: "/api/v1/auth")
+        let hosts = keys.list("hosts", .host, of: "host names") ?? []
+        let flow = keys.value("flow", .oneOf, default: SignInFlowSetting.password)
+        let timeout = keys.value("timeout", .duration(.seconds(1) ... .seconds(60)), default: .seconds(5))
         let includeIDToken = keys.value("include_id_token", .boolean, default: false)
         let day = Duration.seconds(86_400)
         // Ten years is the longest that Cognito gives a refresh token.
         let lifetimes = Duration.seconds(60)...(day * 3650)
         let lifetime = keys.value("refresh_token_lifetime", .duration(lifetimes), default: day * 30)
         let shortLifetime = keys.value("short_refresh_token_lifetime", .duration(lifetimes), default: day)
+        let binding = keys.value("device_binding", .oneOf, default: DeviceBindingSetting.whenSent)
+        let conceal = keys.value("conceal_existing_users", .boolean, default: false)
+        let totpIssuer = keys.value("totp_issuer", .text, default: "Gatehouse")
+        let sendAddress = keys.value("send_client_address", .boolean, default: false)
         let sealingKeys = keys.sealingKeys()
         let crossOrigin = keys.optional("cors")?.section(CrossOriginSettings.init(reading:)) ?? nil
         guard let issuer, let clientID, let secret, let endpoint else { return nil }
         self.init(
             issuer: issuer, clientID: clientID, clientSecret: secret, endpoint: endpoint, prefix: prefix,
-            includeIDToken: includeIDToken, refreshTokenLifetime: lifetime,
-            shortRefreshTokenLifetime: shortLifetime, sealingKeys: sealingKeys, crossOrigin: crossOrigin)
+            hosts: hosts, flow: flow, timeout: timeout, includeIDToken: includeIDToken, refreshTokenLifetime: lifetime,
+            shortRefreshTokenLifetime: shortLifetime, deviceBinding: binding, concealExistingUsers: conceal,
+            totpIssuer: totpIssuer, sendClientAddress: sendAddress, sealingKeys: sealingKeys,
+            crossOrigin: crossOrigin)
     }
 }
 
@@ -121,5 +187,17 @@ extension SealingKeySettings {
             let key = Data(base64Encoded: String(parts[1])), key.count == 32
         else { return nil }
         self.init(id: String(parts[0]), key: Secret([UInt8](key)))
+    }
+}
+
+extension ScalarFormat where Value == String {
+    /// The name or address of a host without port, brought to lower case; an IPv6 address in its brackets.
+    fileprivate static var host: Self {
+        Self { (text) throws(ScalarRefusal) in
+            guard let (host, port) = HostAndPort.split(text[...]), port == nil else {
+                throw ScalarRefusal("must be a host without port, like api.example.com")
+            }
+            return host.contains(":") ? "[\(host)]" : host
+        }
     }
 }

@@ -14,8 +14,13 @@ extension GatewaySettings {
         stateDirectory = file.node.context.resolve(
             path: file.value("state_directory", .text, default: "/var/lib/gatehouse"))
         signIn = file.section("sign_in") { SignInSettings(reading: $0, known: known) }
-        directCognito = DirectCognitoSettings(of: file)
-        identity = file.section("identity") { IdentitySettings(reading: $0, upstreams: known.upstreams) }
+        directCognito = DirectCognitoSettings(of: file, signIn: signIn)
+        accountLimits = file.section("account_limits", AccountLimitSettings.init(reading:))
+        trustedProxies = file.list("trusted_proxies", .network, of: "networks") ?? []
+        let identity = file.section("identity") { IdentitySettings(reading: $0, upstreams: known.upstreams) }
+        self.identity = identity
+        audit = file.section("audit", AuditSettings.init(reading:))
+        userSync = file.optional("user_sync")?.section { UserSyncSettings(reading: $0, identity: identity) } ?? nil
         routes = RouteSettings.all(of: file, known: known, identity: identity)
         limits = file.section("limits", LimitSettings.init(reading:))
         drainTimeout = file.value("drain_timeout", .duration(.zero ... .seconds(3600)), default: .seconds(30))

@@ -7,31 +7,99 @@ struct LoginBody: Sendable {
     var password: Secret
     var rememberMe: Bool
     var device: DeviceInfo?
+    /// What an earlier sign-in gave this device, where the pool tracks devices.
+    var deviceToken: Secret?
 
     /// - Throws: a 422 naming every faulty field.
     init(_ object: JSONObject) throws(Refusal) {
         var fields = RequestFields(object)
-        email = fields.requiredText("email", atMost: 128, .word)
-        password = Secret(fields.requiredText("password", atMost: 256))
+        email = fields.requiredText("email", atMost: 128, .address)
+        password = Secret(fields.requiredText("password", atMost: 256, .password))
         rememberMe = fields.flag("remember_me", default: true)
-        if var inner = fields.optionalObject("device_info") {
-            device = DeviceInfo(&inner)
-            fields.take(inner)
-        }
+        device = fields.device()
+        deviceToken = fields.optionalText("device_token", atMost: SealedText.maximumLength, .address).map { Secret($0) }
         try fields.check()
+    }
+
+    /// The sign-in that follows a confirmation.
+    init(email: String, password: Secret) {
+        self.email = email
+        self.password = password
+        rememberMe = true
     }
 }
 
 /// What an app says about the device it runs on.
-struct DeviceInfo: Sendable {
-    var deviceID: String
-    var platform: String
+package struct DeviceInfo: Sendable, Equatable {
+    package var deviceID: String
+    package var platform: String
+    package var osVersion: String?
+    package var appVersion: String?
+    package var model: String?
+    package var name: String?
+    package var locale: String?
+    package var timezone: String?
+
+    package init(deviceID: String, platform: String) {
+        self.deviceID = deviceID
+        self.platform = platform
+    }
 
     init(_ fields: inout RequestFields) {
         deviceID = fields.requiredText("device_id", atMost: 256)
         platform = fields.requiredText("platform", atMost: 256)
-        for name in ["os_version", "app_version", "model", "name", "locale", "timezone"] {
-            _ = fields.optionalText(name, atMost: 256)
+        osVersion = fields.optionalText("os_version", atMost: 256)
+        appVersion = fields.optionalText("app_version", atMost: 256)
+        model = fields.optionalText("model", atMost: 256)
+        name = fields.optionalText("name", atMost: 256)
+        locale = fields.optionalText("locale", atMost: 256)
+        timezone = fields.optionalText("timezone", atMost: 256)
+    }
+}
+
+/// The body of `POST challenge`.
+struct ChallengeBody: Sendable {
+    var challenge: Challenge
+    var session: Secret
+    /// The code, the new password or the choice, as the challenge asks for.
+    var answer: Secret
+    /// With `NEW_PASSWORD_REQUIRED`: attributes that the pool wants to have.
+    var attributes: [UserAttribute]
+    var device: DeviceInfo?
+
+    /// - Throws: a 422 naming every faulty field.
+    init(_ object: JSONObject) throws(Refusal) {
+        var fields = RequestFields(object)
+        let challenge = fields.oneOf("challenge", Challenge.self) ?? .totp
+        self.challenge = challenge
+        session = Secret(fields.requiredText("session", atMost: SealedText.maximumLength, .address))
+        switch challenge.answer {
+        case .code: answer = Secret(fields.requiredText("code", atMost: 128, .code))
+        case .newPassword: answer = Secret(fields.requiredText("new_password", atMost: 256, .password))
+        case .choice: answer = Secret(fields.requiredText("answer", atMost: 64, .code))
+        }
+        attributes = challenge.answer == .newPassword ? fields.attributes(name: true) : []
+        device = fields.device()
+        try fields.check()
+    }
+}
+
+/// The challenges that a client of the gateway can be asked. Others belong to flows that the gateway does not start.
+enum Challenge: String, Sendable, CaseIterable {
+    case sms = "SMS_MFA"
+    case totp = "SOFTWARE_TOKEN_MFA"
+    case email = "EMAIL_OTP"
+    case newPassword = "NEW_PASSWORD_REQUIRED"
+    case selection = "SELECT_MFA_TYPE"
+    case setUp = "MFA_SETUP"
+
+    enum Answer { case code, newPassword, choice }
+
+    var answer: Answer {
+        switch self {
+        case .sms, .totp, .email, .setUp: .code
+        case .newPassword: .newPassword
+        case .selection: .choice
         }
     }
 }
@@ -39,50 +107,27 @@ struct DeviceInfo: Sendable {
 /// The body of `POST refresh`.
 struct RefreshBody: Sendable {
     var refreshToken: Secret
+    var device: DeviceInfo?
 
     /// - Throws: a 422 naming every faulty field.
     init(_ object: JSONObject) throws(Refusal) {
         var fields = RequestFields(object)
-        refreshToken = Secret(fields.requiredText("refresh_token", atMost: SealedRefreshToken.maximumTextLength))
+        refreshToken = Secret(fields.requiredText("refresh_token", atMost: SealedText.maximumLength))
+        device = fields.device()
         try fields.check()
     }
 }
 
-extension AccountRequest {
-    /// The most bytes of a body that are looked at.
-    static let maximumBodyBytes = 64 << 10
+/// The body of `POST logout`.
+struct LogoutBody: Sendable {
+    var refreshToken: Secret?
+    var allDevices: Bool
 
-    /// The body as a JSON object.
-    ///
-    /// - Throws: 413 for a body over the limit, 400 for what is not JSON, 422 for JSON that is no object.
-    func jsonObject() throws(Refusal) -> JSONObject {
-        guard body.count <= Self.maximumBodyBytes else { throw Refusal(.payloadTooLarge, reason: "body-too-large") }
-        guard Self.isJSON(contentType) else {
-            throw Refusal(.badRequest, message: "The content type must be application/json.", reason: "content-type")
-        }
-        guard let json = try? JSON.parse(body) else {
-            throw Refusal(.badRequest, message: "The request body is not valid JSON.", reason: "malformed-json")
-        }
-        guard let object = json.objectValue else {
-            throw Refusal(
-                .invalidParameter, message: "The request body must be a JSON object.", reason: "invalid-fields")
-        }
-        return object
-    }
-
-    /// A missing content type is taken for JSON: many small clients send none.
-    private static func isJSON(_ contentType: String?) -> Bool {
-        guard let contentType else { return true }
-        let type = contentType.utf8.prefix { $0 != UInt8(ascii: ";") }
-        // Characters would be compared in time that grows with the square of the marks of one.
-        guard type.allSatisfy({ $0 < 0x80 }) else { return false }
-        let essence = String(decoding: type, as: UTF8.self).lowercased().filter { $0 != " " && $0 != "\t" }
-        return essence == "application/json" || (essence.hasPrefix("application/") && essence.hasSuffix("+json"))
-    }
-}
-
-extension RequestFields {
-    fileprivate func check() throws(Refusal) {
-        guard faults.isEmpty else { throw Refusal(.invalidParameter, fields: faults, reason: "invalid-fields") }
+    /// - Throws: a 422 naming every faulty field.
+    init(_ object: JSONObject) throws(Refusal) {
+        var fields = RequestFields(object)
+        refreshToken = fields.optionalText("refresh_token", atMost: SealedText.maximumLength).map { Secret($0) }
+        allDevices = fields.flag("all_devices", default: false)
+        try fields.check()
     }
 }

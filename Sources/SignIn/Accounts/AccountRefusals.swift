@@ -1,7 +1,26 @@
 internal import HTTPTypes
 internal import Pipeline
 
-/// What a failure of Cognito's means to the client, by endpoint: the one table from provider errors to refusals.
+/// How far a caller has come in proving who they are, which decides what may be told.
+enum CallStage: Sendable {
+    /// With a name and a password, or nothing.
+    case signIn
+    /// With a right password: a challenge is answered.
+    case challenge
+    /// With a refresh token.
+    case refresh
+    /// With an access token that the gateway has verified.
+    case bearer
+    /// As `bearer`, with the current password to prove.
+    case passwordChange
+    case registration
+    /// With a code that came by message, or should have.
+    case code
+    /// Asks for such a code.
+    case delivery
+}
+
+/// What a failure of Cognito's means to the client, by stage: the one table from provider errors to refusals.
 ///
 /// Two rules decide it. Before the caller has proven who they are, nothing may tell whether a user exists. And what
 /// is the gateway's own fault is never put to the caller as a wrong password.
@@ -9,47 +28,147 @@ enum AccountRefusals {
     /// The one message for everything that is wrong with name or password.
     static let badCredentials = "Incorrect email or password."
 
-    static func login(_ kind: CognitoErrorKind) -> Refusal {
-        switch kind {
+    static func refusal(_ error: CognitoError, at stage: CallStage) -> Refusal {
+        let refusal =
+            switch stage {
+            case .signIn: signIn(error)
+            case .challenge: challenge(error)
+            case .refresh: refresh(error)
+            case .bearer: bearer(error)
+            case .passwordChange: passwordChange(error)
+            case .registration: registration(error)
+            case .code: code(error)
+            case .delivery: delivery(error)
+            }
+        return refusal ?? common(error)
+    }
+
+    private static func signIn(_ error: CognitoError) -> Refusal? {
+        switch error.kind {
         // Cognito says "disabled" also before it looks at the password, so on sign-in nothing is proven by it.
         case .badCredentials, .userNotFound, .userDisabled, .rejectedByTrigger, .invalidSession, .tokenRevoked,
-            .tokenExpired, .tokenReused:
-            .tokenInvalid(.notAuthorized, message: badCredentials, reason: kind.rawValue)
-        default: common(kind)
+            .tokenExpired, .tokenReused, .alreadyConfirmed:
+            .tokenInvalid(.notAuthorized, message: badCredentials, reason: error.kind.rawValue)
+        default: nil
         }
+    }
+
+    private static func challenge(_ error: CognitoError) -> Refusal? {
+        switch error.kind {
+        case .invalidSession, .badCredentials, .userNotFound, .tokenRevoked, .tokenExpired, .tokenReused,
+            .rejectedByTrigger, .deviceUnknown:
+            endedSession(reason: error.kind.rawValue)
+        case .userDisabled: Refusal(.userDisabled, reason: error.kind.rawValue)
+        case .codeMismatch, .codeExpired, .invalidPassword, .secondFactorMissing, .invalidParameter:
+            invalidInput(error)
+        default: nil
+        }
+    }
+
+    /// A challenge that can't be answered any more.
+    static func endedSession(reason: String) -> Refusal {
+        .tokenInvalid(.notAuthorized, message: "This sign-in has ended. Sign in again.", reason: reason)
     }
 
     /// Whoever refreshes or asks for their profile holds a token, which is proof enough to hear "disabled".
-    static func refresh(_ kind: CognitoErrorKind) -> Refusal {
-        switch kind {
+    private static func refresh(_ error: CognitoError) -> Refusal? {
+        switch error.kind {
         case .badCredentials, .userNotFound, .rejectedByTrigger, .invalidSession, .tokenRevoked, .tokenExpired,
-            .tokenReused:
-            .tokenInvalid(.tokenRefresh, reason: kind.rawValue)
-        case .userDisabled: Refusal(.userDisabled, reason: kind.rawValue)
-        default: common(kind)
+            .tokenReused, .deviceUnknown:
+            .tokenInvalid(.tokenRefresh, reason: error.kind.rawValue)
+        case .userDisabled: Refusal(.userDisabled, reason: error.kind.rawValue)
+        default: nil
         }
     }
 
-    static func me(_ kind: CognitoErrorKind) -> Refusal {
-        switch kind {
-        case .tokenExpired: .tokenInvalid(.tokenExpired, reason: kind.rawValue)
+    private static func bearer(_ error: CognitoError) -> Refusal? {
+        switch error.kind {
+        case .tokenExpired: .tokenInvalid(.tokenExpired, reason: error.kind.rawValue)
         case .badCredentials, .userNotFound, .rejectedByTrigger, .invalidSession, .tokenRevoked, .tokenReused:
-            .tokenInvalid(.notAuthorized, reason: kind.rawValue)
-        case .userDisabled: Refusal(.userDisabled, reason: kind.rawValue)
-        default: common(kind)
+            .tokenInvalid(.notAuthorized, reason: error.kind.rawValue)
+        case .userDisabled: Refusal(.userDisabled, reason: error.kind.rawValue)
+        case .codeMismatch, .codeExpired, .invalidPassword, .secondFactorMissing, .invalidParameter:
+            invalidInput(error)
+        case .usernameExists: Refusal(.usernameExists, reason: error.kind.rawValue)
+        default: nil
+        }
+    }
+
+    private static func passwordChange(_ error: CognitoError) -> Refusal? {
+        guard error.kind == .badCredentials else { return bearer(error) }
+        return .tokenInvalid(
+            .notAuthorized, message: "The current password is not right.", reason: error.kind.rawValue)
+    }
+
+    private static func registration(_ error: CognitoError) -> Refusal? {
+        switch error.kind {
+        case .usernameExists: Refusal(.usernameExists, reason: error.kind.rawValue)
+        case .rejectedByTrigger:
+            Refusal(.accessDenied, message: "This account can not be registered.", reason: error.kind.rawValue)
+        // What Cognito calls credentials here is what was chosen for them.
+        case .invalidPassword, .invalidParameter, .badCredentials: invalidInput(error)
+        default: nil
+        }
+    }
+
+    /// A user who isn't there has no code that could be right.
+    private static func code(_ error: CognitoError) -> Refusal? {
+        switch error.kind {
+        case .codeMismatch, .userNotFound, .badCredentials, .userDisabled, .alreadyConfirmed, .userNotConfirmed,
+            .rejectedByTrigger:
+            Refusal(.codeMismatch, reason: error.kind.rawValue)
+        case .codeExpired, .invalidPassword: invalidInput(error)
+        // Only who has the code of an address's message hears that the address is taken.
+        case .usernameExists: Refusal(.usernameExists, reason: error.kind.rawValue)
+        case .invalidParameter:
+            error.message.lowercased().contains("password")
+                ? invalidInput(error) : Refusal(.codeMismatch, reason: error.kind.rawValue)
+        default: nil
+        }
+    }
+
+    /// Not reached for a user who isn't there: see ``CognitoAccounts/sendCode(_:_:_:)``.
+    private static func delivery(_ error: CognitoError) -> Refusal? {
+        error.kind == .rejectedByTrigger ? Refusal(.accessDenied, reason: error.kind.rawValue) : nil
+    }
+
+    /// What the caller can set right.
+    private static func invalidInput(_ error: CognitoError) -> Refusal {
+        let reason = error.kind.rawValue
+        switch error.kind {
+        case .codeMismatch, .secondFactorMissing: return Refusal(.codeMismatch, reason: reason)
+        case .codeExpired: return Refusal(.expiredCode, reason: reason)
+        case .invalidPassword: return Refusal(.invalidPassword, message: error.passwordPolicy, reason: reason)
+        default:
+            if error.message.lowercased().contains("password") { return Refusal(.invalidPassword, reason: reason) }
+            return Refusal(.invalidParameter, reason: reason)
         }
     }
 
     /// What means the same everywhere.
-    private static func common(_ kind: CognitoErrorKind) -> Refusal {
-        switch kind {
-        case .userNotConfirmed: Refusal(.userNotConfirmed, reason: kind.rawValue)
-        case .passwordResetRequired: Refusal(.passwordResetRequired, reason: kind.rawValue)
+    private static func common(_ error: CognitoError) -> Refusal {
+        let reason = error.kind.rawValue
+        switch error.kind {
+        case .userNotConfirmed: return Refusal(.userNotConfirmed, reason: reason)
+        case .passwordResetRequired: return Refusal(.passwordResetRequired, reason: reason)
         // Cognito's lock begins at one second and doubles up to 15 minutes; it does not say where it stands.
-        case .lockedOut: .retryLater(.tooManyRequests, after: 60, reason: kind.rawValue)
-        case .throttled: .retryLater(.tooManyRequests, after: 5, reason: kind.rawValue)
-        default: .retryLater(.identityProviderUnavailable, after: 5, reason: kind.rawValue)
+        case .lockedOut: return .retryLater(.tooManyRequests, after: 60, reason: reason)
+        case .throttled: return .retryLater(.tooManyRequests, after: 5, reason: reason)
+        default: return .retryLater(.identityProviderUnavailable, after: 5, reason: reason)
         }
+    }
+}
+
+extension CognitoError {
+    /// What Cognito says of the password that it refuses, where that is plain text and no more than its policy.
+    var passwordPolicy: String? {
+        let known = ["Password did not conform with policy: ", "Password does not conform to policy: "]
+        guard let start = known.first(where: { message.hasPrefix($0) }) else { return nil }
+        let policy = message.dropFirst(start.count)
+        guard (1...200).contains(policy.utf8.count), policy.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
+            return nil
+        }
+        return "The password does not meet the policy: \(policy)\(policy.hasSuffix(".") ? "" : ".")"
     }
 }
 
@@ -59,7 +178,9 @@ extension CognitoErrorKind {
         switch self {
         case .clientSecretRefused: "sign_in.cognito.client_secret"
         case .clientUnknown: "sign_in.cognito.client_id, or the issuer's region and pool"
-        case .flowNotEnabled: "the app client's authentication flows in Cognito"
+        case .flowNotEnabled: "sign_in.cognito.flow, or the app client's authentication flows in Cognito"
+        case .signatureRefused: "the AWS credentials of the gateway, or what they allow"
+        case .credentialsMissing: "the AWS credentials of the gateway: environment, file, container or instance"
         case .poolMisconfigured: "the user pool's triggers, roles and message settings in Cognito"
         case .blockedByFirewall: "the web application firewall before the user pool"
         case .unsupportedOperation, .invalidParameter: "the user pool's and app client's settings in Cognito"

@@ -2,32 +2,6 @@ package import Cryptography
 package import HTTPTypes
 package import Pipeline
 
-/// The account endpoints that the gateway answers itself.
-package enum AccountOperation: String, Sendable, CaseIterable {
-    case login
-    case refresh
-    case me
-
-    package var method: HTTPRequest.Method {
-        switch self {
-        case .login, .refresh: .post
-        case .me: .get
-        }
-    }
-
-    /// Whether the pipeline must have verified an access token before it asks for this.
-    package var needsBearer: Bool { self == .me }
-
-    /// Every operation with its method and path, for the route table.
-    ///
-    /// - Parameter prefix: the path before the operation's name, without a slash at the end.
-    package static func all(
-        prefix: String = "/api/v1/auth"
-    ) -> [(method: HTTPRequest.Method, path: String, operation: AccountOperation)] {
-        allCases.map { ($0.method, "\(prefix)/\($0.rawValue)", $0) }
-    }
-}
-
 /// A request to an account endpoint, its body read in full.
 package struct AccountRequest: Sendable {
     package var operation: AccountOperation
@@ -36,6 +10,8 @@ package struct AccountRequest: Sendable {
     /// The access token that the pipeline has verified; what it says is in `identity`.
     package var bearer: Secret?
     package var identity: VerifiedToken?
+    /// Whether an access token was sent that was valid once: it has expired, or was revoked.
+    package var bearerHasEnded: Bool
     package var requestID: String
     /// The address of the client as the gateway trusts it: an IPv4 or IPv6 literal.
     package var clientAddress: String
@@ -43,13 +19,15 @@ package struct AccountRequest: Sendable {
 
     package init(
         operation: AccountOperation, body: [UInt8] = [], contentType: String? = nil, bearer: Secret? = nil,
-        identity: VerifiedToken? = nil, requestID: String, clientAddress: String, userAgent: String? = nil
+        identity: VerifiedToken? = nil, bearerHasEnded: Bool = false, requestID: String, clientAddress: String,
+        userAgent: String? = nil
     ) {
         self.operation = operation
         self.body = body
         self.contentType = contentType
         self.bearer = bearer
         self.identity = identity
+        self.bearerHasEnded = bearerHasEnded
         self.requestID = requestID
         self.clientAddress = clientAddress
         self.userAgent = userAgent
@@ -66,6 +44,8 @@ package struct AccountAnswer: Sendable {
     package var reason: String?
     /// The user's `sub` where it is known, for the access log's hash of it.
     package var subject: String?
+    /// The same for those who watch over account calls.
+    package var outcome: AccountOutcome
 }
 
 // Bodies hold passwords and tokens, so neither type prints its own.

@@ -1,17 +1,17 @@
-internal import Pipeline
+package import Pipeline
 
 /// A user as the API shows it: the `user` object of `POST login`, the whole answer of `GET me`.
-struct AccountUser: Sendable {
-    var id: String
-    var username: String
-    var email: String?
-    var emailVerified: Bool
-    var name: String?
-    var groups: [String]
+package struct AccountUser: Sendable {
+    package var id: String
+    package var username: String
+    package var email: String?
+    package var emailVerified: Bool
+    package var name: String?
+    package var groups: [String]
     /// Further attributes under Cognito's names, such as `phone_number` or `custom:plan`.
-    var attributes: JSONObject
+    package var attributes: JSONObject
 
-    var object: JSONObject {
+    package var object: JSONObject {
         [
             "id": .string(id),
             "email": email.map(JSON.string) ?? .null,
@@ -75,6 +75,17 @@ extension AccountUser {
         "phone_number", "phone_number_verified", "picture", "preferred_username", "profile", "updated_at", "website",
         "zoneinfo",
     ]
+
+    /// Whether a client may give this attribute to its user: not what Cognito or proof of an address decides.
+    static func isWritableAttribute(_ name: String) -> Bool {
+        if name.utf8.starts(with: "custom:".utf8) {
+            let rest = name.utf8.dropFirst(7)
+            return (1...20).contains(rest.count)
+                && rest.allSatisfy { $0.isASCIILetterOrDigit || "_-".utf8.contains($0) }
+        }
+        let decided = ["phone_number_verified", "updated_at"]
+        return name == "name" || (standardAttributes.contains(name) && !decided.contains(name))
+    }
 
     /// GetUser gives every value as text, an ID token gives some as what they are: the client sees one form.
     private static func attribute(_ name: String, _ value: JSON) -> JSON {

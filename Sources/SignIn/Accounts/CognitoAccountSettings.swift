@@ -17,6 +17,14 @@ package struct CognitoAccountSettings: Sendable {
     package var refreshLifetime: Int64
     /// How long a sign-in can be refreshed without `remember_me`, in seconds; never more than `refreshLifetime`.
     package var briefRefreshLifetime: Int64
+    /// How a password is proven to Cognito.
+    package var flow: SignInFlow
+    /// Whether a refresh of a session that is bound to a device must name the device.
+    package var requiresDevice: Bool
+    /// Whether registering an address that has an account looks as if it had none.
+    package var concealsExistingUsers: Bool
+    /// What authenticator apps show beside the account.
+    package var totpIssuer: String
     /// Whether clients get the ID token too.
     package var returnIDToken: Bool
     /// Whether Cognito is told the client's address, which its app client must allow
@@ -28,7 +36,9 @@ package struct CognitoAccountSettings: Sendable {
     package init(
         endpoint: String, issuer: String, poolID: String, clientID: String, clientSecret: Secret?,
         sealingKeys: SealingKeyRing, refreshLifetime: Int64 = 30 * 86_400, briefRefreshLifetime: Int64 = 86_400,
-        returnIDToken: Bool = false, propagateClientAddress: Bool = false, deadline: Duration = .seconds(5)
+        flow: SignInFlow = .password, requiresDevice: Bool = false, concealsExistingUsers: Bool = false,
+        totpIssuer: String = "Gatehouse", returnIDToken: Bool = false, propagateClientAddress: Bool = false,
+        deadline: Duration = .seconds(5)
     ) {
         self.endpoint = endpoint
         self.issuer = issuer
@@ -38,6 +48,10 @@ package struct CognitoAccountSettings: Sendable {
         self.sealingKeys = sealingKeys
         self.refreshLifetime = refreshLifetime
         self.briefRefreshLifetime = briefRefreshLifetime
+        self.flow = flow
+        self.requiresDevice = requiresDevice
+        self.concealsExistingUsers = concealsExistingUsers
+        self.totpIssuer = totpIssuer
         self.returnIDToken = returnIDToken
         self.propagateClientAddress = propagateClientAddress
         self.deadline = deadline

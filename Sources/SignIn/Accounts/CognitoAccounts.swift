@@ -1,33 +1,45 @@
 internal import Cryptography
 internal import HTTPTypes
 package import Logging
-internal import Pipeline
+package import Pipeline
+package import Store
 package import Upstream
 
-/// The account endpoints over one Cognito user pool: sign-in, refresh and profile.
+/// The account endpoints over one Cognito user pool.
 ///
-/// Holds no session: what a refresh needs is in the sealed token that the client keeps.
-///
-/// A sign-in that Cognito answers with a challenge is answered 202 with the challenge's name, session and parameters;
-/// the endpoint that takes the client's response to it is not among the operations yet.
+/// What a refresh needs is in the sealed token that the client keeps; the session records tell which of a sign-in's
+/// tokens is the newest one.
 package struct CognitoAccounts: Sendable {
-    let settings: CognitoAccountSettings
+    package let settings: CognitoAccountSettings
+    let app: AppClient
     let client: CognitoClient
+    let authenticator: Authenticator
     let refresher: TokenRefresher
+    let sessions: RefreshSessions
     let flights: RefreshFlights<Result<RefreshedSession, Refusal>>
+    let observers: [any AccountObserver]
+    let revoke: TokenRevocation
     let now: @Sendable () -> Int64
     let random: @Sendable (Int) -> [UInt8]
     let logger: Logger
 
+    /// Puts tokens on the revocation list; returns when they count no more.
+    package typealias TokenRevocation = @Sendable ([Revocation]) async throws -> Void
+
     /// - Parameters:
     ///   - fetcher: carries the calls to Cognito.
+    ///   - signer: signs those that an AWS account makes; `nil` where the flow needs none.
+    ///   - records: what outlasts the process of each sign-in.
+    ///   - observers: what each call passes, in this order.
     ///   - previous: what answered until now. A refresh that is under way there is joined: with rotation a second call
     ///     to Cognito would look like the reuse of a stolen token.
     ///   - now: seconds since 1970.
     ///   - random: gives as many random bytes as asked for, from a cryptographic source.
     package init(
-        settings: CognitoAccountSettings, fetcher: any Fetcher, after previous: CognitoAccounts? = nil,
-        now: @escaping @Sendable () -> Int64, random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
+        settings: CognitoAccountSettings, fetcher: any Fetcher, signer: RequestSigner? = nil,
+        records: any SessionRecords, observers: [any AccountObserver] = [], revoke: @escaping TokenRevocation,
+        after previous: CognitoAccounts? = nil, now: @escaping @Sendable () -> Int64,
+        random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
     ) {
         self.settings = settings
         if let previous, previous.settings.endpoint == settings.endpoint, previous.settings.poolID == settings.poolID,
@@ -37,74 +49,71 @@ package struct CognitoAccounts: Sendable {
         } else {
             flights = RefreshFlights()
         }
+        self.observers = observers
+        self.revoke = revoke
         self.now = now
         self.random = random
         self.logger = logger
-        client = CognitoClient(endpoint: settings.endpoint, fetcher: fetcher, deadline: settings.deadline)
-        refresher = TokenRefresher(
-            client: client, clientID: settings.clientID, clientSecret: settings.clientSecret)
+        app = AppClient(poolID: settings.poolID, clientID: settings.clientID, clientSecret: settings.clientSecret)
+        client = CognitoClient(
+            endpoint: settings.endpoint, fetcher: fetcher, deadline: settings.deadline, signer: signer)
+        authenticator = Authenticator(client: client, app: app, flow: settings.flow, now: now, random: random)
+        refresher = TokenRefresher(client: client, app: app)
+        sessions = RefreshSessions(records: records, poolID: settings.poolID, keys: settings.sealingKeys, now: now)
     }
 
     /// Answers a request. Never fails: every failure is an answer with the API's error body.
     package func answer(_ request: AccountRequest) async -> AccountAnswer {
         do {
-            switch request.operation {
-            case .login: return try await login(request)
-            case .refresh: return try await refresh(request)
-            case .me: return try await me(request)
-            }
+            return try await carryOut(request)
         } catch {
             return AccountAnswer(refusal: error, requestID: request.requestID)
         }
     }
-}
 
-extension CognitoAccounts {
-    /// Calls Cognito for an endpoint, turning its failure into that endpoint's refusal.
-    func call(
-        _ operation: CognitoOperation, _ input: JSONObject, for request: AccountRequest,
-        refusing refusal: (CognitoErrorKind) -> Refusal
-    ) async throws(Refusal) -> JSONObject {
+    /// The one way of every account call: read, identified, admitted, done, told.
+    private func carryOut(_ request: AccountRequest) async throws(Refusal) -> AccountAnswer {
+        var call = AccountCall(request, poolID: settings.poolID)
+        let command: AccountCommand
         do {
-            return try await client.call(operation, input)
+            command = try AccountCommand(request)
         } catch {
-            report(error, request)
-            throw refusal(error.kind)
+            try await tell(call, refusal: error)
         }
+        return try await carryOut(command, request, &call)
     }
 
-    /// Puts into the log what an operator has to set right. What users do wrong is in the access log.
-    func report(_ error: CognitoError, _ request: AccountRequest) {
-        var metadata: Logger.Metadata = [
-            "operation": "\(request.operation.rawValue)", "request_id": "\(request.requestID)",
-            "pool_id": "\(settings.poolID)", "error": "\(error.type)", "reason": "\(error.kind.rawValue)",
-        ]
-        if let setting = error.kind.guiltySetting {
-            metadata["setting"] = "\(setting)"
-            logger.error("Cognito refuses the gateway itself; check the setting named", metadata: metadata)
-        } else if error.kind == .unavailable || error.kind == .other || error.kind == .throttled {
-            logger.warning("Cognito could not be used", metadata: metadata)
-        }
-    }
-
-    /// Cognito gave an answer that the gateway can make nothing of.
-    func unusable(_ what: String, _ request: AccountRequest) -> Refusal {
-        let error = CognitoError(unavailable: what)
-        report(error, request)
-        return AccountRefusals.login(error.kind)
-    }
-
-    /// What tells Cognito's threat protection where the user is, if the app client allows that.
-    func userContext(_ request: AccountRequest) -> JSON? {
-        settings.propagateClientAddress ? ["IpAddress": .string(request.clientAddress)] : nil
-    }
-
-    func seal(_ token: SealedRefreshToken, _ request: AccountRequest) throws(Refusal) -> Secret {
-        do {
-            return try token.sealed(with: settings.sealingKeys, poolID: settings.poolID)
+    /// - Parameter call: what is known of it, to which what is learnt is added.
+    func carryOut(
+        _ command: AccountCommand, _ request: AccountRequest, _ call: inout AccountCall
+    ) async throws(Refusal) -> AccountAnswer {
+        let answer: AccountAnswer
+        do throws(Refusal) {
+            let task = try prepare(command, request, &call)
+            for observer in observers { try await observer.admit(call) }
+            answer = try await perform(task, request)
         } catch {
-            logger.error("A refresh token could not be sealed", metadata: ["request_id": "\(request.requestID)"])
-            throw Refusal(.internalFailure, reason: "sealing-failed")
+            try await tell(call, refusal: error)
         }
+        call.subject = answer.subject ?? call.subject
+        for observer in observers { try await observer.ended(call, answer.outcome) }
+        guard case .confirm(let body) = command, let password = body.password else { return answer }
+        return try await signIn(LoginBody(email: body.email, password: password), after: request)
+    }
+
+    /// The sign-in that a confirmation asks for is a call of its own.
+    private func signIn(_ body: LoginBody, after request: AccountRequest) async throws(Refusal) -> AccountAnswer {
+        var request = request
+        request.operation = .login
+        var call = AccountCall(request, poolID: settings.poolID)
+        return try await carryOut(.login(body), request, &call)
+    }
+
+    private func tell(_ call: AccountCall, refusal: Refusal) async throws(Refusal) -> Never {
+        for observer in observers {
+            // What is refused is refused, whatever an observer says to it.
+            try? await observer.ended(call, .refused(refusal.error, reason: refusal.reason))
+        }
+        throw refusal
     }
 }

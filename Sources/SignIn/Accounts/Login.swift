@@ -2,79 +2,58 @@ internal import Cryptography
 internal import HTTPTypes
 internal import Pipeline
 
-extension CognitoAccounts {
-    /// `POST login`: `USER_PASSWORD_AUTH` with the name as typed.
-    func login(_ request: AccountRequest) async throws(Refusal) -> AccountAnswer {
-        let body = try LoginBody(request.jsonObject())
-        let output = try await call(
-            .initiateAuth, passwordInput(body, request), for: request, refusing: AccountRefusals.login)
-        switch AuthenticationAnswer(output) {
-        case .tokens(let result): return try signedIn(result, body, request)
-        case .challenge(let challenge): return try self.challenge(challenge, request)
-        case nil: throw unusable("UnexpectedAnswer", request)
-        }
-    }
-
-    private func passwordInput(_ body: LoginBody, _ request: AccountRequest) -> JSONObject {
-        var parameters: JSONObject = [
-            "USERNAME": .string(body.email), "PASSWORD": .string(body.password.exposeText()),
-        ]
-        parameters["SECRET_HASH"] = settings.clientSecret.map {
-            .string(secretHash(username: body.email, clientID: settings.clientID, clientSecret: $0))
-        }
-        var input: JSONObject = [
-            "AuthFlow": "USER_PASSWORD_AUTH",
-            "ClientId": .string(settings.clientID),
-            "AuthParameters": .object(parameters),
-        ]
-        input["UserContextData"] = userContext(request)
-        return input
-    }
-
-    private func signedIn(
-        _ result: AuthenticationResult, _ body: LoginBody, _ request: AccountRequest
-    ) throws(Refusal) -> AccountAnswer {
-        guard let access = result.accessClaims, let refreshToken = result.refreshToken,
-            let user = AccountUser(accessClaims: access, idClaims: result.idClaims)
-        else { throw unusable("UnreadableTokens", request) }
-        let issuedAt = now()
-        let brief = min(settings.briefRefreshLifetime, settings.refreshLifetime)
-        let sealed = SealedRefreshToken(
-            clientID: settings.clientID, username: user.username, refreshToken: refreshToken,
-            deviceID: body.device?.deviceID, family: random(16), issuedAt: issuedAt,
-            expiresAt: issuedAt + (body.rememberMe ? settings.refreshLifetime : brief))
-        var answer: JSONObject = ["user": .object(user.object)]
-        answer.addTokens(
-            result, refreshToken: try seal(sealed, request), scope: access["scope"],
-            withIDToken: settings.returnIDToken)
-        return AccountAnswer(.ok, answer, subject: user.id)
-    }
-
-    private func challenge(
-        _ challenge: AuthenticationChallenge, _ request: AccountRequest
-    ) throws(Refusal) -> AccountAnswer {
-        guard AuthenticationChallenge.supported.contains(challenge.name) else {
-            throw unusable("UnsupportedChallenge", request)
-        }
-        return AccountAnswer(
-            .accepted,
-            [
-                "challenge": .string(challenge.name), "session": .string(challenge.session.exposeText()),
-                "parameters": .object(challenge.clientParameters),
-            ])
-    }
+/// What a sign-in began with, as far as its end depends on it.
+struct SignInContext: Sendable {
+    /// As it was typed.
+    var account: String
+    var rememberMe: Bool
+    var device: DeviceInfo?
+    /// What the device was bound to when the sign-in began.
+    var deviceID: String?
+    /// What the device proves itself with, where the pool knows it.
+    var credentials: DeviceCredentials?
 }
 
-extension JSONObject {
-    /// Adds the members that sign-in and refresh share.
-    mutating func addTokens(
-        _ result: AuthenticationResult, refreshToken: Secret, scope: JSON?, withIDToken: Bool
-    ) {
-        self["access_token"] = .string(result.accessToken.exposeText())
-        self["refresh_token"] = .string(refreshToken.exposeText())
-        if withIDToken, let idToken = result.idToken { self["id_token"] = .string(idToken.exposeText()) }
-        self["token_type"] = "Bearer"
-        self["expires_in"] = .number(JSONNumber(result.expiresIn))
-        self["scope"] = scope
+extension CognitoAccounts {
+    func prepare(_ body: LoginBody, _ call: inout AccountCall) -> AccountTask {
+        (call.account, call.device) = (body.email, body.device)
+        // One that does not open, or is another account's, is as good as none: the pool then takes the device for new.
+        let device = body.deviceToken.flatMap { text in
+            try? SealedDevice(opening: text, with: settings.sealingKeys, poolID: settings.poolID)
+        }
+        guard let device, device.account.lowercased().hasSameBytes(as: body.email.lowercased()) else {
+            return .login(body, nil)
+        }
+        call.isKnownDevice = true
+        return .login(body, device)
+    }
+
+    /// `POST login`: by the configured flow, with the name as typed.
+    func login(
+        _ body: LoginBody, _ device: SealedDevice?, _ request: AccountRequest
+    ) async throws(Refusal) -> AccountAnswer {
+        let context = SignInContext(
+            account: body.email, rememberMe: body.rememberMe, device: body.device, deviceID: body.device?.deviceID,
+            credentials: device?.credentials)
+        let answer: AuthenticationAnswer
+        do {
+            answer = try await authenticator.begin(
+                Authenticator.Attempt(
+                    username: body.email, password: body.password, device: context.credentials,
+                    context: userContext(request)))
+        } catch {
+            throw refusal(of: error, at: .signIn, request)
+        }
+        return try await finish(answer, context, request)
+    }
+
+    /// Gives the client what Cognito gave: tokens, or the next question.
+    func finish(
+        _ answer: AuthenticationAnswer, _ context: SignInContext, _ request: AccountRequest
+    ) async throws(Refusal) -> AccountAnswer {
+        switch answer {
+        case .tokens(let result): try await signedIn(result, context, request)
+        case .challenge(let challenge): try await ask(challenge, context, request)
+        }
     }
 }

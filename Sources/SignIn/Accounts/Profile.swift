@@ -4,20 +4,66 @@ internal import Pipeline
 
 extension CognitoAccounts {
     /// `GET me`: asks Cognito, so that a revoked token and changed attributes are seen at once.
-    ///
-    /// Only this pool's access tokens go to Cognito: no other issuer's token is shown to it.
-    func me(_ request: AccountRequest) async throws(Refusal) -> AccountAnswer {
-        guard let token = request.bearer, let identity = request.identity else {
-            throw .tokenMissing()
+    func me(_ caller: Caller, _ request: AccountRequest) async throws(Refusal) -> AccountAnswer {
+        let user = try await user(caller, request)
+        return AccountAnswer(.ok, user.object, subject: user.id)
+    }
+
+    /// `PATCH me`: UpdateUserAttributes, then the user as it is now.
+    func update(_ body: UpdateBody, _ caller: Caller, _ request: AccountRequest) async throws(Refusal) -> AccountAnswer
+    {
+        if !body.attributes.isEmpty {
+            var input = caller.input
+            input["UserAttributes"] = .array(body.attributes.map(\.json))
+            _ = try await call(.updateUserAttributes, input, for: request, at: .bearer)
         }
-        guard identity.issuer == settings.issuer, identity.tokenUse == .access else {
-            throw .tokenInvalid(.notAuthorized, message: "An access token is required.", reason: "not-an-access-token")
+        return try await me(caller, request)
+    }
+
+    /// `DELETE me`: gone at Cognito first, so that nothing here is forgotten of a user who still is; then every token
+    /// and session ends.
+    func delete(_ caller: Caller, _ request: AccountRequest) async throws(Refusal) -> AccountAnswer {
+        _ = try await call(.deleteUser, caller.input, for: request, at: .bearer)
+        // The same name, registered again, has another subject: all tokens of this one count no more, for ever.
+        try await revoke([.subject(caller.subject, before: .max)], request)
+        try await kept(request) { try await sessions.forget(caller.subject) }
+        return .done(subject: caller.subject)
+    }
+
+    /// `GET me/export`: everything that is held about the user, here and at Cognito.
+    func export(_ caller: Caller, _ request: AccountRequest) async throws(Refusal) -> AccountAnswer {
+        let user = try await user(caller, request)
+        let held = try await kept(request) { try await sessions.held(of: caller.subject) }
+        var export: JSONObject = [
+            "exported_at": .string(Timestamp.text(now())), "user": .object(user.object),
+            "sessions": .array(held.map { .object($0.exported) }),
+            "devices": .array(try await devices(caller, request)),
+        ]
+        for observer in observers {
+            for (name, value) in try await observer.held(about: caller.subject, poolID: settings.poolID) {
+                export[name] = value
+            }
         }
-        let output = try await call(
-            .getUser, ["AccessToken": .string(token.exposeText())], for: request, refusing: AccountRefusals.me)
-        guard let user = AccountUser(output: output, groups: identity.groups) else {
+        return AccountAnswer(.ok, export, subject: user.id)
+    }
+
+    private func devices(_ caller: Caller, _ request: AccountRequest) async throws(Refusal) -> [JSON] {
+        do {
+            return try await client.call(.listDevices, caller.input)["Devices"]?.arrayValue ?? []
+        } catch {
+            switch error.kind {
+            // A pool that tracks none says so in one of these ways.
+            case .invalidParameter, .poolMisconfigured, .unsupportedOperation, .clientUnknown, .deviceUnknown: return []
+            default: throw refusal(of: error, at: .bearer, request)
+            }
+        }
+    }
+
+    func user(_ caller: Caller, _ request: AccountRequest) async throws(Refusal) -> AccountUser {
+        let output = try await call(.getUser, caller.input, for: request, at: .bearer)
+        guard let user = AccountUser(output: output, groups: caller.identity.groups) else {
             throw unusable("UnreadableUser", request)
         }
-        return AccountAnswer(.ok, user.object, subject: user.id)
+        return user
     }
 }

@@ -13,14 +13,6 @@ struct RequestFields {
         self.prefix = prefix
     }
 
-    /// What a text must be like beside its length.
-    enum Grammar {
-        /// No control characters.
-        case line
-        /// No control characters and no white space.
-        case word
-    }
-
     /// A field that must be there. Gives an empty text for a faulty one.
     mutating func requiredText(_ name: String, atMost limit: Int, _ grammar: Grammar = .line) -> String {
         guard let value = present(name) else {
@@ -37,6 +29,18 @@ struct RequestFields {
         present(name).flatMap { checkedText($0, name, atMost: limit, grammar) }
     }
 
+    /// A field that must be there and have one of a type's raw values.
+    mutating func oneOf<Value>(_ name: String, _ type: Value.Type) -> Value?
+    where Value: RawRepresentable<String> & CaseIterable {
+        let text = requiredText(name, atMost: 64)
+        guard faults[prefix + name] == nil else { return nil }
+        let value = Value(rawValue: text)
+        if value == nil {
+            faults[prefix + name] = "must be one of " + Value.allCases.map(\.rawValue).joined(separator: ", ")
+        }
+        return value
+    }
+
     mutating func flag(_ name: String, default preset: Bool) -> Bool {
         guard let value = present(name) else { return preset }
         guard let flag = value.boolValue else {
@@ -44,6 +48,14 @@ struct RequestFields {
             return preset
         }
         return flag
+    }
+
+    /// `device_info`, where it is given.
+    mutating func device() -> DeviceInfo? {
+        guard var inner = optionalObject("device_info") else { return nil }
+        let device = DeviceInfo(&inner)
+        take(inner)
+        return device
     }
 
     /// The fields of an object that may be missing. Hand them back to ``take(_:)`` once they are read.
@@ -61,6 +73,24 @@ struct RequestFields {
         faults.merge(inner.faults) { first, _ in first }
     }
 
+    /// The names of all fields. A long one is cut, since a fault repeats it.
+    var names: [String] { object.map { String($0.name.prefix(128)) } }
+
+    /// Notes a fault of a field, if it is there.
+    mutating func refuse(_ name: String, _ message: String) {
+        if object[name] != nil || names.contains(name) { faults[prefix + name] = message }
+    }
+
+    /// Notes a fault of the object itself.
+    mutating func refuseWhole(_ message: String) {
+        faults[String(prefix.dropLast())] = message
+    }
+
+    /// - Throws: a 422 naming every faulty field.
+    func check() throws(Refusal) {
+        guard faults.isEmpty else { throw Refusal(.invalidParameter, fields: faults, reason: "invalid-fields") }
+    }
+
     private func present(_ name: String) -> JSON? {
         guard let value = object[name], value != .null else { return nil }
         return value
@@ -71,13 +101,61 @@ struct RequestFields {
             faults[prefix + name] = "must be a string"
             return nil
         }
-        if text.unicodeScalars.count > limit {
-            faults[prefix + name] = "must be at most \(limit) characters"
-        } else if text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) {
-            faults[prefix + name] = "must not contain control characters"
-        } else if grammar == .word, text.unicodeScalars.contains(where: \.properties.isWhitespace) {
-            faults[prefix + name] = "must not contain spaces"
-        }
+        faults[prefix + name] = grammar.fault(of: text, atMost: limit)
         return text
+    }
+}
+
+/// What a text of a request must be like beside its length.
+enum Grammar {
+    /// No control characters, and none that change how others are read.
+    case line
+    /// No control characters. Everything else may be part of a password.
+    case password
+    /// Visible ASCII: what names an account. Letters that only look like others would name another one.
+    case address
+    /// An address with something on both sides of one "@".
+    case email
+    /// ASCII letters, digits, "-" and "_": digits of other scripts are no code.
+    case code
+
+    /// What is wrong with a text; `nil` for nothing.
+    func fault(of text: String, atMost limit: Int) -> String? {
+        guard text.unicodeScalars.count <= limit else { return "must be at most \(limit) characters" }
+        guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+            return "must not contain control characters"
+        }
+        switch self {
+        case .password: return nil
+        case .line: return text.unicodeScalars.contains(where: Self.isInvisible) ? "must be plain text" : nil
+        case .address: return Self.addressFault(of: text)
+        case .email: return Self.addressFault(of: text) ?? (Self.isEmail(text) ? nil : "must be an e-mail address")
+        case .code: return text.utf8.allSatisfy(Self.isCodeByte) ? nil : "must be ASCII letters and digits"
+        }
+    }
+
+    private static func addressFault(of text: String) -> String? {
+        if text.unicodeScalars.contains(where: \.properties.isWhitespace) { return "must not contain spaces" }
+        return text.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? nil : "must be ASCII"
+    }
+
+    private static func isEmail(_ text: String) -> Bool {
+        // Faulty otherwise: it must not be empty.
+        guard !text.isEmpty else { return true }
+        let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+        return parts.count == 2 && parts.allSatisfy { !$0.isEmpty }
+    }
+
+    private static func isCodeByte(_ byte: UInt8) -> Bool {
+        byte.isASCIILetterOrDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+    }
+
+    /// Format characters, but the two joiners that scripts and emoji need; separators of lines; no characters at all.
+    private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .format: scalar != "\u{200C}" && scalar != "\u{200D}"
+        case .lineSeparator, .paragraphSeparator, .unassigned, .privateUse: true
+        default: false
+        }
     }
 }

@@ -26,6 +26,13 @@ struct AuthenticationResult: Sendable {
     var refreshToken: Secret?
     /// Life of the access token in seconds.
     var expiresIn: Int64
+    /// The keys of a device that the pool has begun to track by this sign-in.
+    var newDevice: NewDevice?
+
+    struct NewDevice: Sendable, Equatable {
+        var key: String
+        var groupKey: String
+    }
 
     init?(_ object: JSONObject) {
         guard let accessToken = object["AccessToken"]?.stringValue,
@@ -35,6 +42,11 @@ struct AuthenticationResult: Sendable {
         self.expiresIn = Int64(expiresIn)
         idToken = object["IdToken"]?.stringValue.map { Secret($0) }
         refreshToken = object["RefreshToken"]?.stringValue.map { Secret($0) }
+        if let device = object["NewDeviceMetadata"]?.objectValue, let key = device["DeviceKey"]?.stringValue,
+            let groupKey = device["DeviceGroupKey"]?.stringValue
+        {
+            newDevice = NewDevice(key: key, groupKey: groupKey)
+        }
     }
 
     /// The claims of the access token: see ``claims(of:)``.
@@ -56,22 +68,27 @@ struct AuthenticationResult: Sendable {
 
 /// A question that Cognito wants answered before it gives tokens.
 struct AuthenticationChallenge: Sendable {
-    /// The challenges a client of the gateway can be asked. Others belong to flows that the gateway does not start.
-    static let supported: Set<String> = [
-        "SMS_MFA", "SOFTWARE_TOKEN_MFA", "EMAIL_OTP", "NEW_PASSWORD_REQUIRED", "SELECT_MFA_TYPE", "MFA_SETUP",
-    ]
-
     var name: String
-    var session: Secret
+    /// Missing where the next step needs none.
+    var session: Secret?
     var parameters: JSONObject
 
-    init?(_ output: JSONObject) {
-        guard let name = output["ChallengeName"]?.stringValue, let session = output["Session"]?.stringValue else {
-            return nil
-        }
+    init(name: String, session: Secret?, parameters: JSONObject) {
         self.name = name
-        self.session = Secret(session)
+        self.session = session
+        self.parameters = parameters
+    }
+
+    init?(_ output: JSONObject) {
+        guard let name = output["ChallengeName"]?.stringValue else { return nil }
+        self.name = name
+        session = output["Session"]?.stringValue.map { Secret($0) }
         parameters = output["ChallengeParameters"]?.objectValue ?? [:]
+    }
+
+    /// The user's name inside the pool, which answers are hashed with.
+    var username: String? {
+        parameters["USERNAME"]?.stringValue ?? parameters["USER_ID_FOR_SRP"]?.stringValue
     }
 
     /// The parameters a client needs, under the API's names. Cognito puts lists into them as JSON in a string.

@@ -1,33 +1,31 @@
 package import Pipeline
 package import Upstream
 
-/// The operations of Cognito's API that the gateway calls; the raw value is the operation's name on the wire.
-package enum CognitoOperation: String, Sendable {
-    case initiateAuth = "InitiateAuth"
-    case getTokensFromRefreshToken = "GetTokensFromRefreshToken"
-    case getUser = "GetUser"
-}
-
-/// Speaks Cognito's wire protocol: AWS JSON 1.1, one POST per operation, unsigned.
+/// Speaks Cognito's wire protocol: AWS JSON 1.1, one POST per operation, signed where the operation wants it.
 package struct CognitoClient: Sendable {
     private let endpoint: String
     private let fetcher: any Fetcher
     private let deadline: Duration
+    private let signer: RequestSigner?
 
     /// - Parameters:
     ///   - endpoint: such as `https://cognito-idp.eu-west-1.amazonaws.com/`.
     ///   - deadline: the most time one operation may take.
-    package init(endpoint: String, fetcher: any Fetcher, deadline: Duration = .seconds(5)) {
+    ///   - signer: signs the operations of administrators; `nil` where none are called.
+    package init(
+        endpoint: String, fetcher: any Fetcher, deadline: Duration = .seconds(5), signer: RequestSigner? = nil
+    ) {
         self.endpoint = endpoint
         self.fetcher = fetcher
         self.deadline = deadline
+        self.signer = signer
     }
 
     /// Carries out one operation and gives its output, empty for an operation without one.
     ///
     /// - Throws: what Cognito reported, or an error of kind ``CognitoErrorKind/unavailable`` where it did not answer.
     package func call(_ operation: CognitoOperation, _ input: JSONObject) async throws(CognitoError) -> JSONObject {
-        let request = FetchRequest(
+        var request = FetchRequest(
             method: "POST",
             url: endpoint,
             headers: [
@@ -36,6 +34,7 @@ package struct CognitoClient: Sendable {
             ],
             body: JSON.object(input).encoded(),
             deadline: deadline)
+        if operation.isSigned, let signer { request = try await signer.signed(request) }
         let response: FetchResponse
         do {
             response = try await fetcher.fetch(request)
@@ -96,16 +95,5 @@ extension CognitoError {
         type = cause
         message = ""
         kind = .unavailable
-    }
-}
-
-extension UInt8 {
-    var isASCIILetterOrDigit: Bool {
-        switch self {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"):
-            true
-        default: false
-        }
     }
 }

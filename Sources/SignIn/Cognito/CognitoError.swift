@@ -27,6 +27,19 @@ package enum CognitoErrorKind: String, Sendable, CaseIterable {
     case userNotConfirmed = "user-not-confirmed"
     case passwordResetRequired = "password-reset-required"
     case userDisabled = "user-disabled"
+    /// There is such a user already, or one whose e-mail address it is.
+    case usernameExists = "username-exists"
+    /// ConfirmSignUp for a user who needs none any more.
+    case alreadyConfirmed = "already-confirmed"
+    case invalidPassword = "invalid-password"
+    case codeMismatch = "code-mismatch"
+    case codeExpired = "code-expired"
+    /// The message with a code could not be sent.
+    case deliveryFailed = "delivery-failed"
+    /// The second factor that was answered for is not set up.
+    case secondFactorMissing = "second-factor-missing"
+    /// The device is not, or no longer, the user's.
+    case deviceUnknown = "device-unknown"
     /// Too many wrong passwords: "Password attempts exceeded".
     case lockedOut = "locked-out"
     /// A challenge session that has expired or was used.
@@ -39,6 +52,10 @@ package enum CognitoErrorKind: String, Sendable, CaseIterable {
     /// The client secret, or the hash made with it, is not the app client's.
     case clientSecretRefused = "client-secret-refused"
     case clientUnknown = "client-unknown"
+    /// The signature of an administrator's call, or its right to make it, was refused.
+    case signatureRefused = "signature-refused"
+    /// The gateway has no AWS credentials to sign with.
+    case credentialsMissing = "aws-credentials-missing"
     /// The app client does not allow the authentication flow.
     case flowNotEnabled = "flow-not-enabled"
     /// The pool's own configuration keeps it from answering: a trigger, a role, an SMS or e-mail setting.
@@ -59,6 +76,8 @@ package enum CognitoErrorKind: String, Sendable, CaseIterable {
         switch type {
         case "NotAuthorizedException": self = Self.notAuthorized(message.lowercased())
         case "InvalidParameterException": self = Self.invalidParameter(message.lowercased())
+        case "ResourceNotFoundException":
+            self = message.lowercased().contains("device") ? .deviceUnknown : .clientUnknown
         default: self = Self.byType[type] ?? .other
         }
     }
@@ -70,6 +89,7 @@ package enum CognitoErrorKind: String, Sendable, CaseIterable {
         if message.contains("attempts exceeded") { return .lockedOut }
         if message.contains("user is disabled") { return .userDisabled }
         if message.contains("invalid session") { return .invalidSession }
+        if message.contains("cannot be confirmed") { return .alreadyConfirmed }
         guard message.contains("access token") || message.contains("refresh token") else { return .badCredentials }
         return message.contains("expired") ? .tokenExpired : .tokenRevoked
     }
@@ -77,6 +97,7 @@ package enum CognitoErrorKind: String, Sendable, CaseIterable {
     private static func invalidParameter(_ message: String) -> CognitoErrorKind {
         if message.contains("secret") { return .clientSecretRefused }
         if message.contains("not enabled for this client") { return .flowNotEnabled }
+        if message.contains("already confirmed") { return .alreadyConfirmed }
         // A user name or password outside the API's grammar can belong to nobody.
         let namesCredential = message.contains("at 'username'") || message.contains("at 'password'")
         return namesCredential ? .badCredentials : .invalidParameter
@@ -87,7 +108,25 @@ package enum CognitoErrorKind: String, Sendable, CaseIterable {
         "UserNotConfirmedException": .userNotConfirmed,
         "PasswordResetRequiredException": .passwordResetRequired,
         "RefreshTokenReuseException": .tokenReused,
-        "ResourceNotFoundException": .clientUnknown,
+        "UsernameExistsException": .usernameExists,
+        "AliasExistsException": .usernameExists,
+        "InvalidPasswordException": .invalidPassword,
+        "PasswordHistoryPolicyViolationException": .invalidPassword,
+        "CodeMismatchException": .codeMismatch,
+        "ExpiredCodeException": .codeExpired,
+        "EnableSoftwareTokenMFAException": .codeMismatch,
+        "CodeDeliveryFailureException": .deliveryFailed,
+        "MFAMethodNotFoundException": .secondFactorMissing,
+        "SoftwareTokenMFANotFoundException": .secondFactorMissing,
+        "UnsupportedTokenTypeException": .tokenRevoked,
+        "UnauthorizedException": .clientSecretRefused,
+        "UnrecognizedClientException": .signatureRefused,
+        "InvalidSignatureException": .signatureRefused,
+        "IncompleteSignatureException": .signatureRefused,
+        "MissingAuthenticationTokenException": .signatureRefused,
+        "ExpiredTokenException": .signatureRefused,
+        "AccessDeniedException": .signatureRefused,
+        "ConcurrentModificationException": .throttled,
         "InvalidUserPoolConfigurationException": .poolMisconfigured,
         "InvalidSmsRoleAccessPolicyException": .poolMisconfigured,
         "InvalidSmsRoleTrustRelationshipException": .poolMisconfigured,

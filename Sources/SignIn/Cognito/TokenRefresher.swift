@@ -8,15 +8,13 @@ internal import Synchronization
 /// Pools and emulators without it get `REFRESH_TOKEN_AUTH`, whose SECRET_HASH must be over the user's real name.
 final class TokenRefresher: Sendable {
     private let client: CognitoClient
-    private let clientID: String
-    private let clientSecret: Secret?
+    private let app: AppClient
     /// Set once the pool has said that it does not know the operation, for the life of the process.
     private let lacksGetTokens = Atomic(false)
 
-    init(client: CognitoClient, clientID: String, clientSecret: Secret?) {
+    init(client: CognitoClient, app: AppClient) {
         self.client = client
-        self.clientID = clientID
-        self.clientSecret = clientSecret
+        self.app = app
     }
 
     func tokens(for sealed: SealedRefreshToken) async throws(CognitoError) -> AuthenticationResult {
@@ -39,22 +37,22 @@ final class TokenRefresher: Sendable {
 
     private func getTokens(_ sealed: SealedRefreshToken) async throws(CognitoError) -> AuthenticationResult {
         var input: JSONObject = [
-            "ClientId": .string(clientID),
+            "ClientId": .string(app.clientID),
             "RefreshToken": .string(sealed.refreshToken.exposeText()),
         ]
         // The secret itself, not a hash: the one operation beside RevokeToken that wants it so.
-        input["ClientSecret"] = clientSecret.map { .string($0.exposeText()) }
+        input["ClientSecret"] = app.rawSecret
+        input["DeviceKey"] = sealed.deviceKey.map(JSON.string)
         return try result(await client.call(.getTokensFromRefreshToken, input))
     }
 
     private func initiateAuth(_ sealed: SealedRefreshToken) async throws(CognitoError) -> AuthenticationResult {
         var parameters: JSONObject = ["REFRESH_TOKEN": .string(sealed.refreshToken.exposeText())]
-        parameters["SECRET_HASH"] = clientSecret.map {
-            .string(secretHash(username: sealed.username, clientID: clientID, clientSecret: $0))
-        }
+        parameters["SECRET_HASH"] = app.secretHash(sealed.username)
+        parameters["DEVICE_KEY"] = sealed.deviceKey.map(JSON.string)
         let input: JSONObject = [
             "AuthFlow": "REFRESH_TOKEN_AUTH",
-            "ClientId": .string(clientID),
+            "ClientId": .string(app.clientID),
             "AuthParameters": .object(parameters),
         ]
         return try result(await client.call(.initiateAuth, input))

@@ -20,6 +20,14 @@ struct ByteWriter {
         bytes.append(contentsOf: field)
         return true
     }
+
+    mutating func write(text: String) -> Bool { write(field: Array(text.utf8)) }
+
+    /// A byte that says whether there is a text, and the text.
+    mutating func write(optional text: String?) -> Bool {
+        write(byte: text == nil ? 0 : 1)
+        return write(text: text ?? "")
+    }
 }
 
 /// Reads what ``ByteWriter`` wrote. Every read gives `nil` where the bytes end too early.
@@ -49,6 +57,17 @@ struct ByteReader {
     mutating func readText() -> String? {
         guard let field = readField() else { return nil }
         return String(validating: field, as: UTF8.self)
+    }
+
+    /// What ``ByteWriter/write(optional:)`` wrote.
+    mutating func readOptional() -> OptionalText? {
+        guard let isThere = readByte(), isThere <= 1, let text = readText() else { return nil }
+        return OptionalText(text: isThere == 1 ? text : nil)
+    }
+
+    /// A text that was read, which may say that there is none.
+    struct OptionalText {
+        var text: String?
     }
 
     private mutating func read(count: Int) -> [UInt8]? {

@@ -1,4 +1,3 @@
-internal import Foundation
 internal import Synchronization
 
 /// Writes access records from all event loops, formatted on a thread of its own.
@@ -71,10 +70,5 @@ package final class AccessLog: Sendable {
         guard !lines.isEmpty else { return }
         write(lines)
         lines.removeAll(keepingCapacity: true)
-    }
-
-    /// Writes to the process's standard output. What can't be written is lost: there is no one to tell.
-    package static let standardOutput: @Sendable ([UInt8]) -> Void = { lines in
-        try? FileHandle.standardOutput.write(contentsOf: Data(lines))
     }
 }

@@ -38,7 +38,34 @@ package struct MetricsReadings: Sendable {
         }
     }
 
+    /// Limits, audit and messages to backends.
+    package struct Conduct: Sendable {
+        /// Account calls that were not let through, by cause.
+        package var refusals: [(cause: String, count: Int)]
+        package var outboxWaiting: Int
+        package var outboxDelivered: Int
+        package var outboxFailures: Int
+        package var outboxLost: Int
+        package var auditDropped: Int
+
+        package init(
+            refusals: [(cause: String, count: Int)], outboxWaiting: Int, outboxDelivered: Int, outboxFailures: Int,
+            outboxLost: Int, auditDropped: Int
+        ) {
+            self.refusals = refusals
+            self.outboxWaiting = outboxWaiting
+            self.outboxDelivered = outboxDelivered
+            self.outboxFailures = outboxFailures
+            self.outboxLost = outboxLost
+            self.auditDropped = auditDropped
+        }
+    }
+
     package var keySets: [KeySet]
+    /// Nil where no tokens are taken.
+    package var conduct: Conduct?
+    /// Apps that call Cognito itself, and the calls of those that are not kept apart.
+    package var directApplications: (entries: [ApplicationTally.Entry], others: Int64)
     /// Nil where no tokens are taken.
     package var revocations: Revocations?
     /// Seconds since the key of assertions began to sign; nil where there are none.
@@ -51,9 +78,12 @@ package struct MetricsReadings: Sendable {
     package init(
         keySets: [KeySet] = [], revocations: Revocations? = nil, assertionKeyAge: Double? = nil,
         reloads: Reloads? = nil,
-        accessLogDropped: Int = 0, isReady: Bool = true
+        directApplications: (entries: [ApplicationTally.Entry], others: Int64) = ([], 0),
+        conduct: Conduct? = nil, accessLogDropped: Int = 0, isReady: Bool = true
     ) {
         self.keySets = keySets
+        self.conduct = conduct
+        self.directApplications = directApplications
         self.revocations = revocations
         self.assertionKeyAge = assertionKeyAge
         self.reloads = reloads

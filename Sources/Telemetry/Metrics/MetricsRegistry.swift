@@ -37,6 +37,13 @@ package final class MetricsRegistry: Sendable {
         counted.withLock { $0 = Counted(labels: labels, loops: successors) }
     }
 
+    /// Calls that apps sent to Cognito itself, by operation: those that there were.
+    package var directCognitoCalls: [(operation: String, calls: Int64)] {
+        let (labels, loops) = counted.withLock { ($0.labels, $0.loops) }
+        return zip(labels.directCognitoOperations + ["other"], sum(loops, labels, \.directCognito))
+            .filter { $0.1 > 0 }.map { ($0.0, $0.1) }
+    }
+
     /// What the `Content-Type` of ``render()``'s text is.
     package static var contentType: String { PrometheusText.contentType }
 
@@ -50,6 +57,12 @@ package final class MetricsRegistry: Sendable {
         writeUpstreams(loops, labels, to: &text)
         writeServers(loops, labels, to: &text)
         writeKeySets(readings.keySets, to: &text)
+        text.family(
+            "gatehouse_direct_cognito_applications_total",
+            "Calls that apps sent to Cognito itself, by app; the label is what User-Agent begins with.",
+            label: "application", values: readings.directApplications.entries.map(\.application),
+            other: "(others)", readings.directApplications.entries.map(\.calls) + [readings.directApplications.others])
+        if let conduct = readings.conduct { text.write(conduct) }
         if let revocations = readings.revocations { text.write(revocations) }
         if let age = readings.assertionKeyAge {
             text.metric("gatehouse_assertion_key_age_seconds", .gauge, "How long the key of assertions has signed.")
@@ -193,6 +206,22 @@ extension PrometheusText {
         single(
             "gatehouse_revocation_failures_total", .counter, "Revocations that were refused, or not kept in the store.",
             Int64(revocations.failures))
+    }
+
+    fileprivate mutating func write(_ conduct: MetricsReadings.Conduct) {
+        family(
+            "gatehouse_account_limits_total", "Account calls that were not let through, by cause.", label: "cause",
+            values: conduct.refusals.map(\.cause), other: nil, conduct.refusals.map { Int64($0.count) })
+        let outbox: [(String, Kind, String, Int)] = [
+            ("waiting", .gauge, "Messages to backends that wait.", conduct.outboxWaiting),
+            ("delivered_total", .counter, "Messages that were received.", conduct.outboxDelivered),
+            ("failures_total", .counter, "Attempts to send a message that failed.", conduct.outboxFailures),
+            ("lost_total", .counter, "Messages that were given up, or not taken.", conduct.outboxLost),
+        ]
+        for (name, kind, help, value) in outbox { single("gatehouse_outbox_\(name)", kind, help, Int64(value)) }
+        single(
+            "gatehouse_audit_dropped_total", .counter, "Audit events dropped because writing fell behind.",
+            Int64(conduct.auditDropped))
     }
 
     fileprivate mutating func write(_ reloads: MetricsReadings.Reloads) {

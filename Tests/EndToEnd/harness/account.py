@@ -5,11 +5,17 @@ import json
 from . import raw
 
 
+# What answers hold that nobody but the app may have.
+SECRET_MEMBERS = ("access_token", "refresh_token", "id_token", "device_token", "session", "secret", "otpauth_uri")
+
+
 class Ledger:
     """Every password, token and refresh token a run has used, for the search of the logs afterwards."""
 
     def __init__(self) -> None:
         self.secrets: set[str] = set()
+        # Codes are short: they are looked for as whole words, in the logs of the gateway they were used with.
+        self.codes: set[str] = set()
 
     def note(self, *secrets: str) -> None:
         self.secrets.update(secret for secret in secrets if secret)
@@ -20,22 +26,34 @@ class Ledger:
         except ValueError:
             return
         if isinstance(tokens, dict):
-            self.note(*(str(tokens[name]) for name in ("access_token", "refresh_token", "id_token") if tokens.get(name)))
+            self.note(*(str(tokens[name]) for name in SECRET_MEMBERS if tokens.get(name)))
 
 
 class Account:
     """One app talking to one gateway."""
 
-    def __init__(self, port: int, ledger: Ledger):
+    def __init__(self, port: int, ledger: Ledger, prefix: str = "/api/v1/auth", headers: dict[str, str] | None = None):
         self.port = port
         self.ledger = ledger
+        self.prefix = prefix
+        self.headers = headers or {}
 
-    def post(self, call: str, body: object) -> raw.Response:
+    def post(self, call: str, body: object, token: str | None = None) -> raw.Response:
         """`POST /api/v1/auth/{call}`; `body` is sent as it is when it is bytes, else as JSON."""
-        data = body if isinstance(body, bytes) else json.dumps(body).encode()
-        answer = raw.exchange(
-            self.port, "POST", f"/api/v1/auth/{call}", {"Content-Type": "application/json"}, data
-        )
+        return self.send("POST", call, body, token)
+
+    def send(self, method: str, call: str, body: object = None, token: str | None = None) -> raw.Response:
+        data = body if isinstance(body, bytes) or body is None else json.dumps(body).encode()
+        if isinstance(body, dict):
+            for name in ("password", "new_password", "current_password", "refresh_token", "session", "device_token"):
+                if isinstance(body.get(name), str):
+                    self.ledger.note(body[name])
+            if isinstance(body.get("code"), str):
+                self.ledger.codes.add(body["code"])
+        headers = {**self.headers, **(bearer(token) if token else {})}
+        if data is not None:
+            headers["Content-Type"] = "application/json"
+        answer = raw.exchange(self.port, method, f"{self.prefix}/{call}", headers, data)
         self.ledger.note_answer(answer)
         return answer
 
@@ -48,7 +66,14 @@ class Account:
         return self.post("refresh", {"refresh_token": refresh_token})
 
     def me(self, token: str | None) -> raw.Response:
-        return raw.exchange(self.port, "GET", "/api/v1/auth/me", bearer(token) if token else {})
+        return self.send("GET", "me", token=token)
+
+    def logout(self, token: str | None = None, **body) -> raw.Response:
+        return self.post("logout", body or None, token)
+
+    def answer_challenge(self, asked: dict, **answer) -> raw.Response:
+        """Answers what a 202 asked for."""
+        return self.post("challenge", {"challenge": asked["challenge"], "session": asked["session"], **answer})
 
 
 def bearer(token: str) -> dict[str, str]:

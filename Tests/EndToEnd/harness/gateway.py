@@ -21,6 +21,7 @@ POOL_ID = "eu-central-1_LocalPool"
 POOL_CLIENT_ID = "7local0pool0client00000000"
 POOL_CLIENT_SECRET = "1locaL0secReT0forthetests0a2b4c6d8e0f1g3h5j7k9m1n3"
 ADA = ("ada@example.com", "Correct-Horse-7-Battery")
+BUDGETS = ("sign_in", "codes", "messages", "refresh", "account")
 GRACE_UNCONFIRMED = ("grace@example.com", "Unconfirmed-Horse-8")
 
 
@@ -87,7 +88,16 @@ class Gateway(Served):
             return 0, ""
 
     def access_log(self) -> list[dict]:
-        """The access log so far: every line of standard output. Each must be a JSON object."""
+        """The access log so far: every line of standard output but the audit log's."""
+        return [line for line in self._lines() if "event" not in line]
+
+    def audit_log(self, event: str | None = None) -> list[dict]:
+        """The audit log so far, or its lines of one event."""
+        lines = [line for line in self._lines() if "event" in line]
+        return [line for line in lines if event in (None, line["event"])]
+
+    def _lines(self) -> list[dict]:
+        """Every line of standard output. Each must be a JSON object."""
         text = self.process.output()
         lines = [json.loads(line) for line in text[: text.rfind("\n") + 1].splitlines()]
         assert all(isinstance(line, dict) for line in lines)
@@ -199,6 +209,11 @@ def gateway_config(
         "state_directory": str(directory / "state"),
         "routes": routes,
         "logging": {"level": "info", "access_log": True},
+        # All tests call from one address, and many fail to sign in on purpose.
+        "account_limits": {
+            **{kind: dict.fromkeys(("address", "account", "global"), "unlimited") for kind in BUDGETS},
+            "lockout": "off",
+        },
     }
     if example_url:
         upstreams["example"] = {"url": example_url}

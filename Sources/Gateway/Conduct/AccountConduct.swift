@@ -1,0 +1,96 @@
+internal import Pipeline
+internal import SignIn
+internal import Synchronization
+internal import Telemetry
+
+/// What watches over account calls: limits before, and after each the word of it to the backend, the limits and the
+/// audit log, in this order: what the backend must know of and does not is no success to the others.
+final class AccountConduct: AccountObserver {
+    private let limits: AccountLimits
+    private let audit: AuditTrail
+    /// Nil where no backend is told.
+    private let sync: UserSync?
+    private let admitted = Mutex<[UInt64: AdmittedCall]>([:])
+
+    init(limits: AccountLimits, audit: AuditTrail, sync: UserSync?) {
+        self.limits = limits
+        self.audit = audit
+        self.sync = sync
+    }
+
+    func admit(_ call: AccountCall) async throws(Refusal) {
+        do {
+            let through = try await limits.admit(LimitedCall(call))
+            admitted.withLock { $0[call.serial] = through }
+        } catch {
+            throw .retryLater(.tooManyRequests, after: error.retryAfter, reason: error.cause.rawValue)
+        }
+    }
+
+    func ended(_ call: AccountCall, _ outcome: AccountOutcome) async throws(Refusal) {
+        var told = outcome
+        var refusal: Refusal?
+        do {
+            try await sync?.tell(call, outcome)
+        } catch {
+            refusal = error
+            told = .refused(error.error, reason: error.reason)
+        }
+        let locks = await settle(call, outcome)
+        for event in AuditEvent.events(of: call, told, locks: locks) { await audit.record(event) }
+        if let refusal { throw refusal }
+    }
+
+    /// - Returns: whether the account is locked by it.
+    private func settle(_ call: AccountCall, _ outcome: AccountOutcome) async -> Bool {
+        let through = admitted.withLock { $0.removeValue(forKey: call.serial) }
+        guard let through else { return false }
+        switch outcome {
+        case .signedIn:
+            await limits.succeeded(through)
+        case .refused(_, let reason) where Self.guesses.contains(reason):
+            return await limits.failed(through)
+        case .succeeded where call.operation == .resetPassword:
+            limits.ended(through)
+            // Who has the code that was sent is the user.
+            if let account = LimitedCall.account(of: call) { await limits.unlock(account: account) }
+        default:
+            limits.ended(through)
+        }
+        return false
+    }
+
+    /// What a wrong password or second factor is refused for, and all that must look like one.
+    private static let guesses = Set(
+        [CognitoErrorKind.badCredentials, .userNotFound, .userDisabled, .rejectedByTrigger, .codeMismatch]
+            .map(\.rawValue))
+}
+
+extension LimitedCall {
+    init(_ call: AccountCall) {
+        self.init(
+            budget: call.operation.budget, account: Self.account(of: call),
+            // A device is proven by a sign-in from it, and counts at a sign-in: other calls may name any.
+            device: call.operation.budget == .signIn ? call.device?.deviceID : nil,
+            isProvenDevice: call.isKnownDevice, clientAddress: call.clientAddress)
+    }
+
+    /// Two pools may have users of one name.
+    static func account(of call: AccountCall) -> String? {
+        if let account = call.account { return "\(call.poolID)/account/\(account)" }
+        return call.subject.map { "\(call.poolID)/subject/\($0)" }
+    }
+}
+
+extension AccountOperation {
+    fileprivate var budget: AccountBudget {
+        switch self {
+        case .login, .challenge: .signIn
+        case .confirm, .resetPassword: .codes
+        case .register, .resendCode, .forgotPassword: .messages
+        case .refresh: .refresh
+        case .logout, .changePassword, .me, .updateMe, .deleteMe, .export, .setUpTOTP, .verifyTOTP, .removeTOTP:
+            .account
+        }
+    }
+}

@@ -1,0 +1,71 @@
+internal import Pipeline
+internal import SignIn
+internal import Telemetry
+
+extension AuditEvent {
+    /// What is told of an account call: nothing of reading a profile, nor of requests that are not well-formed.
+    ///
+    /// - Parameter locks: whether the account is locked by it.
+    static func events(of call: AccountCall, _ outcome: AccountOutcome, locks: Bool) -> [AuditEvent] {
+        func event(_ kind: Kind, reason: String? = nil) -> AuditEvent {
+            AuditEvent(
+                kind, time: WallClock.milliseconds(), requestID: call.requestID, subject: call.subject,
+                account: call.account,
+                device: call.device.map { Device(id: $0.deviceID, platform: $0.platform, appVersion: $0.appVersion) },
+                address: call.clientAddress,
+                application: DirectCognitoCall.application(fromUserAgent: call.userAgent),
+                operation: call.directOperation ?? call.operation.rawValue, reason: reason)
+        }
+        switch outcome {
+        case .signedIn: return [event(.signedIn)]
+        case .challenged: return []
+        case .succeeded: return kind(ofSuccessful: call.operation).map { [event($0)] } ?? []
+        case .refused(_, let reason):
+            guard let kind = kind(ofRefused: call.operation, reason) else { return [] }
+            return [event(kind, reason: reason)] + (locks ? [event(.lockedOut, reason: "too-many-failures")] : [])
+        }
+    }
+
+    private static func kind(ofSuccessful operation: AccountOperation) -> Kind? {
+        switch operation {
+        case .logout: .signedOut
+        case .register: .registered
+        case .confirm: .confirmed
+        case .resetPassword: .passwordReset
+        case .changePassword: .passwordChanged
+        case .refresh: .refreshed
+        case .deleteMe: .userDeleted
+        case .export: .userExported
+        case .login, .challenge, .resendCode, .forgotPassword, .me, .updateMe, .setUpTOTP, .verifyTOTP, .removeTOTP: nil
+        }
+    }
+
+    /// What never got as far as being tried.
+    private static let malformed: Set<String> = ["invalid-fields", "malformed-json", "content-type", "body-too-large"]
+
+    private static func kind(ofRefused operation: AccountOperation, _ reason: String) -> Kind? {
+        guard !malformed.contains(reason) else { return nil }
+        switch operation {
+        case .login, .challenge:
+            return reason == CognitoErrorKind.lockedOut.rawValue || reason == LimitReached.Cause.lockout.rawValue
+                ? .lockedOut : .signInFailed
+        case .refresh:
+            if reused.contains(reason) { return .refreshReused }
+            return ended.contains(reason) ? .sessionExpired : nil
+        default:
+            return nil
+        }
+    }
+
+    /// What a token is refused for that someone else may have.
+    private static let reused: Set<String> = [
+        "refresh-token-reused", "other-device", CognitoErrorKind.tokenReused.rawValue,
+    ]
+
+    /// What a session that has come to its end is refused for.
+    private static let ended: Set<String> = [
+        "expired-refresh-token", "session-ended", CognitoErrorKind.tokenExpired.rawValue,
+        CognitoErrorKind.tokenRevoked.rawValue,
+        CognitoErrorKind.badCredentials.rawValue, CognitoErrorKind.userNotFound.rawValue,
+    ]
+}

@@ -1,0 +1,51 @@
+internal import Store
+internal import Synchronization
+internal import Telemetry
+
+/// Where audit events go: the log, and the webhook's outbox.
+final class AuditTrail: Sendable {
+    /// Posts events to where they are wanted.
+    struct Webhook: Sendable {
+        var destination: String
+        var events: Set<AuditEvent.Kind>
+        var outbox: Outbox
+        var hashes: AuditHashes
+        /// Makes a key by which the receiver knows a message that comes again.
+        var makeKey: @Sendable () -> String
+    }
+
+    /// Nil while it is switched off.
+    private let log: AuditLog?
+    private let webhook: Webhook?
+
+    init(log: AuditLog?, webhook: Webhook?) {
+        self.log = log
+        self.webhook = webhook
+    }
+
+    /// When this returns, the event is in the outbox where it is to be sent; the log follows.
+    func record(_ event: AuditEvent) async {
+        log?.record(event)
+        guard let webhook, webhook.events.contains(event.kind) else { return }
+        _ = await webhook.outbox.add(webhook.message(event))
+    }
+
+    /// For event loops, which wait for nothing.
+    func recordWithoutWaiting(_ event: AuditEvent) {
+        log?.record(event)
+        guard let webhook, webhook.events.contains(event.kind) else { return }
+        Task { await webhook.outbox.add(webhook.message(event)) }
+    }
+}
+
+extension AuditTrail.Webhook {
+    fileprivate func message(_ event: AuditEvent) -> OutboxMessage {
+        var encoder = AuditEncoder(hashes)
+        var body: [UInt8] = []
+        encoder.encode(event, into: &body)
+        // The subject stays out of it: the receiver gets the hash that the log has.
+        return OutboxMessage(
+            key: makeKey(), destination: destination, kind: event.kind.rawValue,
+            body: String(decoding: body, as: UTF8.self), createdAt: event.time)
+    }
+}

@@ -1,0 +1,186 @@
+internal import Cryptography
+internal import Logging
+internal import Pipeline
+internal import Settings
+internal import SignIn
+internal import Store
+internal import Telemetry
+internal import Upstream
+
+/// Limits, audit and messages of one reading of the settings. What lasts through reloads is taken over from the one
+/// before, and goes by the new settings from ``adopt()`` on.
+struct ConductService: Sendable {
+    let limits: AccountLimits
+    let outbox: Outbox
+    let auditLog: AuditLog
+    let names: SignInNames
+    let audit: AuditTrail
+    let observer: AccountConduct
+    private let limitSettings: SignIn.AccountLimitSettings
+    private let receivers: [NoticeReceiver]
+    private let hashes: AuditHashes
+    private let write: @Sendable ([UInt8]) -> Void
+
+    /// The settings take over.
+    func adopt() {
+        limits.adopt(limitSettings)
+        outbox.adopt(receivers)
+        auditLog.use(hashes, write: write)
+    }
+
+    var readings: MetricsReadings.Conduct {
+        let outbox = outbox.status
+        return MetricsReadings.Conduct(
+            refusals: limits.refusals, outboxWaiting: outbox.waiting, outboxDelivered: outbox.delivered,
+            outboxFailures: outbox.failures, outboxLost: outbox.lost, auditDropped: auditLog.dropped)
+    }
+
+    /// What of it goes on by itself, until cancelled.
+    func run() async {
+        await withTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { await limits.run() }
+            tasks.addTask { await outbox.run() }
+        }
+    }
+}
+
+extension ConductService {
+    /// What it takes to make one.
+    struct Surroundings: Sendable {
+        var assertionKeys: AssertionKeyService?
+        /// May fetch without TLS only where the flag says so.
+        var fetcher: @Sendable (_ plain: Bool) async throws -> any Fetcher
+        var logger: Logger
+    }
+
+    /// - Parameter previous: what was in use until now.
+    /// - Throws: ``WiringFault``, or what stands against a file with keys.
+    init(
+        _ settings: GatewaySettings, _ surroundings: Surroundings, after previous: ConductService?
+    ) async throws {
+        let key = try Self.auditKey(settings.stateDirectory)
+        hashes = AuditHashes(key: key)
+        limitSettings = SignIn.AccountLimitSettings(settings.accountLimits)
+        receivers = try await Self.receivers(settings, surroundings)
+        write = try Self.writing(settings.audit.log)
+        if let previous {
+            (limits, outbox, auditLog, names) = (previous.limits, previous.outbox, previous.auditLog, previous.names)
+        } else {
+            let store = try GatewayStore.conduct(in: settings.stateDirectory)
+            limits = try await Self.limits(limitSettings, key, store, surroundings.logger)
+            outbox = Outbox(
+                records: StoredOutbox(store), logger: surroundings.logger, now: { WallClock.milliseconds() })
+            auditLog = AuditLog(hashes, write: write)
+            names = SignInNames { WallClock.seconds() }
+        }
+        let makeKey: @Sendable () -> String = { Hexadecimal.encode(SecureRandom.bytes(16)) }
+        audit = AuditTrail(
+            log: settings.audit.log == .off ? nil : auditLog,
+            webhook: settings.audit.webhook.map { [outbox, hashes] webhook in
+                AuditTrail.Webhook(
+                    destination: Self.webhookName,
+                    events: Set(webhook.events.compactMap { AuditEvent.Kind(rawValue: $0.rawValue) }), outbox: outbox,
+                    hashes: hashes, makeKey: makeKey)
+            })
+        let sync = Self.userSync(settings.userSync, receivers, outbox, surroundings.logger, makeKey)
+        observer = AccountConduct(limits: limits, audit: audit, sync: sync)
+    }
+
+    private static func userSync(
+        _ settings: UserSyncSettings?, _ receivers: [NoticeReceiver], _ outbox: Outbox, _ logger: Logger,
+        _ makeKey: @escaping @Sendable () -> String
+    ) -> UserSync? {
+        guard let settings, let receiver = receivers.first(where: { $0.name == UserSync.destination }) else {
+            return nil
+        }
+        return UserSync(
+            receiver: receiver, outbox: outbox, events: Set(settings.events), isRequired: settings.mode == .required,
+            logger: logger, makeKey: makeKey)
+    }
+
+    private static let webhookName = "audit_webhook"
+
+    /// Made once and kept: what it hashed stays comparable.
+    private static func auditKey(_ stateDirectory: String) throws -> Secret {
+        let ring = try KeyRingFile(.audit, stateDirectory: stateDirectory).readOrMake(now: WallClock.seconds())
+        guard let key = ring.current else { throw WiringFault(description: "there is no audit key") }
+        return key.material
+    }
+
+    /// Has read all that is kept, so that no restart gives anyone another try.
+    private static func limits(
+        _ settings: SignIn.AccountLimitSettings, _ key: Secret, _ store: Store, _ logger: Logger
+    ) async throws -> AccountLimits {
+        let limits = AccountLimits(
+            settings: settings,
+            key: Secret(HMACSHA256.authenticationCode(for: Array("limits".utf8), key: key.expose())),
+            records: StoredLimits(store), logger: logger, now: { WallClock.milliseconds() })
+        do {
+            try await limits.load()
+        } catch {
+            throw WiringFault(description: "counted account calls cannot be read: \(error)")
+        }
+        return limits
+    }
+
+    private static func writing(_ log: AuditSettings.Log) throws(WiringFault) -> @Sendable ([UInt8]) -> Void {
+        guard case .file(let path) = log else { return StandardOutput.write }
+        do throws(AuditFileFault) {
+            // Opened anew each time: it may have been moved away.
+            let file = try AuditFile(path: path)
+            return { file.write($0) }
+        } catch {
+            throw WiringFault(description: "audit.log: \(error)")
+        }
+    }
+
+    private static func receivers(
+        _ settings: GatewaySettings, _ surroundings: Surroundings
+    ) async throws -> [NoticeReceiver] {
+        let assertion = settings.identity.assertion?.assertion
+        var receivers: [NoticeReceiver] = []
+        if let webhook = settings.audit.webhook {
+            receivers.append(
+                NoticeReceiver(
+                    name: webhookName, url: webhook.url.description, audience: webhook.url.description,
+                    secret: webhook.secret, timeout: webhook.timeout, issuer: assertion?.issuer,
+                    header: assertion?.header ?? "", keys: surroundings.assertionKeys,
+                    fetcher: try await surroundings.fetcher(webhook.url.isPlain)))
+        }
+        if let sync = settings.userSync {
+            receivers.append(
+                NoticeReceiver(
+                    name: UserSync.destination, url: sync.url.description, audience: sync.audience,
+                    timeout: sync.timeout, issuer: assertion?.issuer, header: assertion?.header ?? "",
+                    keys: surroundings.assertionKeys, fetcher: try await surroundings.fetcher(sync.url.isPlain)))
+        }
+        return receivers
+    }
+}
+
+extension SignIn.AccountLimitSettings {
+    init(_ settings: Settings.AccountLimitSettings) {
+        self.init(
+            budgets: [
+                .signIn: BudgetLimits(settings.signIn), .codes: BudgetLimits(settings.codes),
+                .messages: BudgetLimits(settings.messages), .refresh: BudgetLimits(settings.refresh),
+                .account: BudgetLimits(settings.account),
+            ],
+            lockout: settings.lockout.map { lockout in
+                LockoutPolicy(
+                    after: lockout.after, first: lockout.first.components.seconds,
+                    longest: lockout.longest.components.seconds, most: lockout.most,
+                    forgetAfter: lockout.forgetAfter.components.seconds)
+            }, maximumKeys: settings.keys)
+    }
+}
+
+extension BudgetLimits {
+    fileprivate init(_ settings: BudgetSettings) {
+        func limit(_ rate: RateSetting?) -> RateLimit? {
+            rate.map { RateLimit($0.count, per: $0.window.components.seconds) }
+        }
+        self.init(
+            address: limit(settings.address), account: limit(settings.account), global: limit(settings.global))
+    }
+}

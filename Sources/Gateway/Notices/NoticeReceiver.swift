@@ -1,0 +1,67 @@
+internal import Cryptography
+internal import Pipeline
+internal import Store
+internal import Upstream
+
+/// A service that is told what has happened: where it is, and how it knows that it is the gateway which tells.
+struct NoticeReceiver: Sendable {
+    var name: String
+    var url: String
+    /// The `aud` of the assertion.
+    var audience: String
+    /// Authenticates the body; nil: only the assertion does.
+    var secret: Secret?
+    var timeout: Duration
+    /// Nil where nothing is signed.
+    var issuer: String?
+    var header: String
+    /// What is signed with now.
+    var keys: AssertionKeyService?
+    var fetcher: any Fetcher
+
+    /// Why a message was not received, without anything that is in it.
+    enum Failure: Error, Equatable, CustomStringConvertible {
+        case status(Int)
+        case noAnswer(FetchError)
+        case notSigned
+
+        var description: String {
+            switch self {
+            case .status(let status): "status \(status)"
+            case .noAnswer(let error): "\(error)"
+            case .notSigned: "cannot be signed"
+            }
+        }
+    }
+
+    /// Sends a message. It was received when this returns: any 2xx says so.
+    ///
+    /// - Parameter now: seconds since 1970.
+    func send(_ message: OutboxMessage, now: Int64) async throws(Failure) {
+        let body = Array(message.body.utf8)
+        var headers = [
+            (name: "Content-Type", value: "application/json"), (name: "Idempotency-Key", value: message.key),
+            (name: "User-Agent", value: "Gatehouse"),
+        ]
+        if let issuer, let keys = keys?.current {
+            let notice = Notice(
+                issuer: issuer, audience: audience, subject: message.subject, event: message.kind, key: message.key,
+                body: body)
+            guard let token = try? notice.token(signedWith: keys.signing, now: now) else { throw .notSigned }
+            headers.append((header, token))
+        }
+        if let secret {
+            let code = HMACSHA256.authenticationCode(for: body, key: secret.expose())
+            headers.append(("X-Gatehouse-Signature", "sha256=" + Hexadecimal.encode(code)))
+        }
+        let request = FetchRequest(
+            method: "POST", url: url, headers: headers, body: body, deadline: timeout, maximumResponseBytes: 64 << 10)
+        let response: FetchResponse
+        do {
+            response = try await fetcher.fetch(request)
+        } catch {
+            throw .noAnswer(error)
+        }
+        guard (200..<300).contains(response.status) else { throw .status(response.status) }
+    }
+}

@@ -1,0 +1,82 @@
+package import Cryptography
+
+/// What is told of what happens to accounts.
+package struct AuditSettings: Sendable {
+    /// Where audit lines go.
+    package enum Log: Sendable, Equatable {
+        case standardOutput
+        case off
+        case file(String)
+    }
+
+    package var log: Log
+    /// Nil: events are only logged.
+    package var webhook: AuditWebhookSettings?
+}
+
+/// Where audit events are sent.
+package struct AuditWebhookSettings: Sendable {
+    package var url: ServiceURL
+    /// Those that are sent.
+    package var events: [AuditEventSetting]
+    /// Authenticates what is sent; nil: only an assertion does, where there is one.
+    package var secret: Secret?
+    package var timeout: Duration
+}
+
+/// The events of the audit log, by their names there.
+package enum AuditEventSetting: String, Sendable, CaseIterable {
+    case signedIn = "signed_in"
+    case signInFailed = "sign_in_failed"
+    case signedOut = "signed_out"
+    case sessionExpired = "session_expired"
+    case registered
+    case confirmed
+    case passwordReset = "password_reset"
+    case passwordChanged = "password_changed"
+    case refreshed
+    case refreshReused = "refresh_reused"
+    case lockedOut = "locked_out"
+    case userDeleted = "user_deleted"
+    case userExported = "user_exported"
+    case directCognito = "direct_cognito"
+}
+
+extension AuditSettings {
+    init(reading keys: SettingsMapping) {
+        let text = keys.value("log", .text, default: "stdout")
+        log =
+            switch text {
+            case "stdout": .standardOutput
+            case "off": .off
+            default: .file(keys.node.context.resolve(path: text))
+            }
+        webhook = keys.optional("webhook")?.section(AuditWebhookSettings.init(reading:)) ?? nil
+    }
+}
+
+extension AuditWebhookSettings {
+    fileprivate init?(reading keys: SettingsMapping) {
+        let url = keys.noticeURL()
+        let timeout = keys.value("timeout", .duration(.milliseconds(100) ... .seconds(60)), default: .seconds(5))
+        let words = AuditEventSetting.allCases.map(\.rawValue)
+        if keys.isEmptyList("events") { keys.fault("events", "must name at least one") }
+        let events = keys.list("events", .word(among: words), of: "events") ?? words
+        let secret = keys.optional("secret")?.readSecret()
+        guard let url else { return nil }
+        self.init(url: url, events: events.compactMap(AuditEventSetting.init), secret: secret, timeout: timeout)
+    }
+}
+
+extension SettingsMapping {
+    /// Where the gateway posts what has happened: it tells of users, so it goes over https unless the file says
+    /// otherwise.
+    func noticeURL() -> ServiceURL? {
+        let insecure = value("allow_insecure_http", .boolean, default: false)
+        guard let node = required("url"), let url = node.read(.url) else { return nil }
+        if url.isPlain, !insecure {
+            node.fault("what is sent tells of users: https only, unless allow_insecure_http is true")
+        }
+        return url
+    }
+}

@@ -1,0 +1,44 @@
+/// What of users' lives the backend is told.
+package enum UserSyncEvent: String, Sendable, CaseIterable {
+    case signedIn = "signed_in"
+    case confirmed
+    case deleted
+}
+
+/// Whether a sign-in waits for the backend to know of it.
+package enum UserSyncMode: String, Sendable, CaseIterable {
+    /// It is told as soon as it can be, at least once.
+    case background
+    /// A sign-in counts only when it has been told.
+    case required
+}
+
+/// How the backend is told of users.
+package struct UserSyncSettings: Sendable {
+    package var url: ServiceURL
+    package var events: [UserSyncEvent]
+    package var mode: UserSyncMode
+    /// The `aud` of what is sent.
+    package var audience: String
+    package var timeout: Duration
+}
+
+extension UserSyncSettings {
+    /// - Parameter identity: whose assertion keys sign what is sent.
+    init?(reading keys: SettingsMapping, identity: IdentitySettings) {
+        let url = keys.noticeURL()
+        let words = UserSyncEvent.allCases.map(\.rawValue)
+        if keys.isEmptyList("events") { keys.fault("events", "must name at least one") }
+        let events = keys.list("events", .word(among: words), of: "events") ?? words
+        let mode = keys.value("mode", .oneOf, default: UserSyncMode.background)
+        let audience = keys.value("audience", .identifier)
+        let timeout = keys.value("timeout", .duration(.milliseconds(100) ... .seconds(60)), default: .seconds(5))
+        if identity.assertion == nil {
+            keys.node.fault("needs identity.assertion: what is sent is signed with its keys")
+        }
+        guard let url else { return nil }
+        self.init(
+            url: url, events: events.compactMap(UserSyncEvent.init), mode: mode,
+            audience: audience ?? url.description, timeout: timeout)
+    }
+}

@@ -1,0 +1,91 @@
+package import Pipeline
+internal import Synchronization
+
+/// An account call as limits and audit see it: what is known of it before Cognito is asked. It holds no secret.
+package struct AccountCall: Sendable {
+    /// No other call of the process has it.
+    package let serial: UInt64
+    package var operation: AccountOperation
+    /// The operation of Cognito's that the app called for itself, where it did; ``operation`` is what comes nearest.
+    package var directOperation: String?
+    /// The user pool's id.
+    package var poolID: String
+    /// Whom the client says the account belongs to, as it was typed: an e-mail address, as a rule. Nothing is proven by
+    /// it. At `challenge` it is what the sign-in began with.
+    package var account: String?
+    /// The user's `sub`: at `refresh` and with a bearer token before, at a sign-in only after it.
+    package var subject: String?
+    /// What the app says of its device, and for `refresh` what the session was bound to.
+    package var device: DeviceInfo?
+    /// Whether the client has shown a device token that this gateway gave to this account before.
+    package var isKnownDevice: Bool
+    /// As the gateway trusts it: an IPv4 or IPv6 literal.
+    package var clientAddress: String
+    package var userAgent: String?
+    package var requestID: String
+
+    private static let lastSerial = Atomic<UInt64>(0)
+
+    init(_ request: AccountRequest, poolID: String) {
+        serial = Self.lastSerial.add(1, ordering: .relaxed).newValue
+        operation = request.operation
+        self.poolID = poolID
+        subject = request.identity?.subject
+        isKnownDevice = false
+        clientAddress = request.clientAddress
+        userAgent = request.userAgent
+        requestID = request.requestID
+    }
+
+    /// A direct call that is carried out.
+    init(_ call: TranslatedCall, _ request: DirectCognitoRequest, poolID: String) {
+        serial = Self.lastSerial.add(1, ordering: .relaxed).newValue
+        operation = ClientOperation.accountOperation(of: call)
+        directOperation = request.call.operation
+        self.poolID = poolID
+        account = call.account
+        subject = call.subject
+        isKnownDevice = false
+        clientAddress = request.clientAddress
+        userAgent = request.userAgent
+        requestID = request.requestID
+    }
+}
+
+/// What became of an account call.
+package enum AccountOutcome: Sendable {
+    /// Done, without a sign-in.
+    case succeeded
+    /// The user has new tokens: by `login`, or by `challenge`.
+    case signedIn(AccountUser)
+    /// Cognito wants an answer first: the challenge's name.
+    case challenged(String)
+    /// The answer's error, and the reason as in the access log: ``CognitoErrorKind``'s raw values, or the gateway's own
+    /// such as `invalid-fields`, `refresh-token-reused`, `expired-refresh-token`.
+    case refused(GatewayError, reason: String)
+}
+
+/// What watches over account calls: limits, audit, notification of backends. Each call passes each of them, in their
+/// order, once before Cognito is asked and once when the answer is known.
+///
+/// `confirm` with a password is two calls: `confirm`, and the `login` after it.
+package protocol AccountObserver: Sendable {
+    /// Called before Cognito is asked, with what the request itself says. A request that is malformed comes to
+    /// ``ended(_:_:)`` only.
+    ///
+    /// - Throws: what the client is told instead of being served; ``ended(_:_:)`` then sees it as refused.
+    func admit(_ call: AccountCall) async throws(Refusal)
+
+    /// Called when the answer is known and not sent yet, with all that is known of the call by then.
+    ///
+    /// - Throws: what the client is told instead of a success, for one that must not count until others know of it.
+    ///   Ignored for a call that was refused.
+    func ended(_ call: AccountCall, _ outcome: AccountOutcome) async throws(Refusal)
+
+    /// What this observer holds about a user, for `GET me/export`: members to add to the answer.
+    func held(about subject: String, poolID: String) async throws(Refusal) -> JSONObject
+}
+
+extension AccountObserver {
+    package func held(about subject: String, poolID: String) async throws(Refusal) -> JSONObject { [:] }
+}

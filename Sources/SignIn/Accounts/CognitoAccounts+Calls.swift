@@ -1,0 +1,102 @@
+internal import Cryptography
+internal import Logging
+internal import Pipeline
+
+extension CognitoAccounts {
+    /// Calls Cognito for an endpoint, turning its failure into that endpoint's refusal.
+    func call(
+        _ operation: CognitoOperation, _ input: JSONObject, for request: AccountRequest, at stage: CallStage
+    ) async throws(Refusal) -> JSONObject {
+        do {
+            return try await client.call(operation, input)
+        } catch {
+            throw refusal(of: error, at: stage, request)
+        }
+    }
+
+    /// What a failure of Cognito's means to the client; what it means to the operator goes into the log.
+    func refusal(of error: CognitoError, at stage: CallStage, _ request: AccountRequest) -> Refusal {
+        let refusal = AccountRefusals.refusal(error, at: stage)
+        report(error, request, isOurs: refusal.error == .identityProviderUnavailable)
+        return refusal
+    }
+
+    /// Puts into the log what an operator has to set right. What users do wrong is in the access log.
+    private func report(_ error: CognitoError, _ request: AccountRequest, isOurs: Bool) {
+        var metadata: Logger.Metadata = [
+            "operation": "\(request.operation.rawValue)", "request_id": "\(request.requestID)",
+            "pool_id": "\(settings.poolID)", "error": "\(error.type)", "reason": "\(error.kind.rawValue)",
+        ]
+        if isOurs, let setting = error.kind.guiltySetting {
+            metadata["setting"] = "\(setting)"
+            logger.error("Cognito refuses the gateway itself; check the setting named", metadata: metadata)
+        } else if [.unavailable, .other, .throttled, .deliveryFailed].contains(error.kind) {
+            logger.warning("Cognito could not be used", metadata: metadata)
+        }
+    }
+
+    /// Cognito gave an answer that the gateway can make nothing of.
+    func unusable(_ what: String, _ request: AccountRequest) -> Refusal {
+        refusal(of: CognitoError(unavailable: what), at: .signIn, request)
+    }
+
+    /// What tells Cognito's threat protection where the user is, if the app client allows that.
+    func userContext(_ request: AccountRequest) -> JSON? {
+        settings.propagateClientAddress ? ["IpAddress": .string(request.clientAddress)] : nil
+    }
+
+    /// Seals something for the client to keep.
+    func sealing(
+        _ request: AccountRequest, _ seal: () throws(SealingFailure) -> Secret
+    ) throws(Refusal) -> Secret {
+        do {
+            return try seal()
+        } catch {
+            logger.error("a token could not be sealed", metadata: ["request_id": "\(request.requestID)"])
+            throw Refusal(.internalFailure, reason: "sealing-failed")
+        }
+    }
+
+    /// Does something with the session records.
+    func kept<Value>(
+        _ request: AccountRequest, _ work: () async throws -> Value
+    ) async throws(Refusal) -> Value {
+        do {
+            return try await work()
+        } catch {
+            logger.error(
+                "the session records cannot be used",
+                metadata: ["request_id": "\(request.requestID)", "error": "\(error)"])
+            throw .retryLater(.serviceUnavailable, after: 5, reason: "session-records-unavailable")
+        }
+    }
+
+    /// Puts tokens of the pool on the revocation list for as long as any of them can be valid.
+    func revoke(_ targets: [Revocation.Target], _ request: AccountRequest) async throws(Refusal) {
+        // A day is the longest that Cognito lets an access token live; a minute more for clocks that differ.
+        let endsAt = now() + 86_400 + 60
+        let revocations = targets.map { Revocation(issuer: settings.issuer, $0, endsAt: endsAt) }
+        guard !revocations.isEmpty else { return }
+        do {
+            try await revoke(revocations)
+        } catch {
+            logger.error(
+                "tokens could not be put on the revocation list",
+                metadata: ["request_id": "\(request.requestID)", "error": "\(error)"])
+            throw .retryLater(.serviceUnavailable, after: 5, reason: "not-revoked")
+        }
+    }
+
+    /// Does one thing after the other, also when the first fails, whose refusal then counts.
+    func both(
+        _ first: () async throws(Refusal) -> Void, then second: () async throws(Refusal) -> Void
+    ) async throws(Refusal) {
+        do {
+            try await first()
+        } catch {
+            try? await second()
+            throw error
+        }
+        try await second()
+    }
+}

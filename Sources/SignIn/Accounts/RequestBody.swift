@@ -1,0 +1,34 @@
+internal import Pipeline
+
+extension AccountRequest {
+    /// The most bytes of a body that are looked at.
+    static let maximumBodyBytes = 64 << 10
+
+    /// The body as a JSON object.
+    ///
+    /// - Throws: 413 for a body over the limit, 400 for what is not JSON, 422 for JSON that is no object.
+    func jsonObject() throws(Refusal) -> JSONObject {
+        guard body.count <= Self.maximumBodyBytes else { throw Refusal(.payloadTooLarge, reason: "body-too-large") }
+        guard Self.isJSON(contentType) else {
+            throw Refusal(.badRequest, message: "The content type must be application/json.", reason: "content-type")
+        }
+        guard let json = try? JSON.parse(body) else {
+            throw Refusal(.badRequest, message: "The request body is not valid JSON.", reason: "malformed-json")
+        }
+        guard let object = json.objectValue else {
+            throw Refusal(
+                .invalidParameter, message: "The request body must be a JSON object.", reason: "invalid-fields")
+        }
+        return object
+    }
+
+    /// A missing content type is taken for JSON: many small clients send none.
+    private static func isJSON(_ contentType: String?) -> Bool {
+        guard let contentType else { return true }
+        let type = contentType.utf8.prefix { $0 != UInt8(ascii: ";") }
+        // Characters would be compared in time that grows with the square of the marks of one.
+        guard type.allSatisfy({ $0 < 0x80 }) else { return false }
+        let essence = String(decoding: type, as: UTF8.self).lowercased().filter { $0 != " " && $0 != "\t" }
+        return essence == "application/json" || (essence.hasPrefix("application/") && essence.hasSuffix("+json"))
+    }
+}

@@ -1,0 +1,28 @@
+/// The operations of Cognito's API that the gateway calls; the raw value is the operation's name on the wire.
+package enum CognitoOperation: String, Sendable {
+    case adminInitiateAuth = "AdminInitiateAuth"
+    case adminRespondToAuthChallenge = "AdminRespondToAuthChallenge"
+    case associateSoftwareToken = "AssociateSoftwareToken"
+    case changePassword = "ChangePassword"
+    case confirmDevice = "ConfirmDevice"
+    case confirmForgotPassword = "ConfirmForgotPassword"
+    case confirmSignUp = "ConfirmSignUp"
+    case deleteUser = "DeleteUser"
+    case forgotPassword = "ForgotPassword"
+    case getTokensFromRefreshToken = "GetTokensFromRefreshToken"
+    case getUser = "GetUser"
+    case globalSignOut = "GlobalSignOut"
+    case initiateAuth = "InitiateAuth"
+    case listDevices = "ListDevices"
+    case resendConfirmationCode = "ResendConfirmationCode"
+    case respondToAuthChallenge = "RespondToAuthChallenge"
+    case revokeToken = "RevokeToken"
+    case setUserMFAPreference = "SetUserMFAPreference"
+    case signUp = "SignUp"
+    case updateDeviceStatus = "UpdateDeviceStatus"
+    case updateUserAttributes = "UpdateUserAttributes"
+    case verifySoftwareToken = "VerifySoftwareToken"
+
+    /// Whether it wants the signature of an AWS account.
+    var isSigned: Bool { self == .adminInitiateAuth || self == .adminRespondToAuthChallenge }
+}

@@ -1,0 +1,80 @@
+/// An operation of Cognito's API that apps call for their own user, and how it wants to see the app client's secret.
+///
+/// Everything else, `Admin*` above all, is none of theirs.
+enum ClientOperation {
+    /// Where the proof that a call comes from the app client's owner goes.
+    enum Proof {
+        /// `SecretHash`, over `Username`.
+        case secretHash
+        /// `SECRET_HASH` among `AuthParameters`, over `USERNAME` there.
+        case authParameters
+        /// `SECRET_HASH` among `ChallengeResponses`, over `USERNAME` there.
+        case challengeResponses
+        /// The secret itself as `ClientSecret`.
+        case clientSecret
+        /// `AccessToken` is proof enough.
+        case accessToken
+        /// `AccessToken`, or the `Session` of a sign-in that is under way.
+        case accessTokenOrSession
+    }
+
+    /// Nil for an operation that is not carried out.
+    static func proof(of operation: String) -> Proof? { proofs[operation] }
+
+    /// What comes nearest among the gateway's own calls: it comes under the same limits, and is told in the same way.
+    static func accountOperation(of call: TranslatedCall) -> AccountOperation {
+        nearest[call.operation] ?? .updateMe
+    }
+
+    private static let nearest: [String: AccountOperation] = [
+        "SignUp": .register,
+        "ConfirmSignUp": .confirm,
+        "ResendConfirmationCode": .resendCode,
+        "ForgotPassword": .forgotPassword,
+        "ConfirmForgotPassword": .resetPassword,
+        "InitiateAuth": .login,
+        "RespondToAuthChallenge": .challenge,
+        "GetTokensFromRefreshToken": .refresh,
+        "RevokeToken": .logout,
+        "GlobalSignOut": .logout,
+        "ChangePassword": .changePassword,
+        "DeleteUser": .deleteMe,
+        "GetUser": .me,
+        "AssociateSoftwareToken": .setUpTOTP,
+        "VerifySoftwareToken": .verifyTOTP,
+    ]
+
+    private static let proofs: [String: Proof] = [
+        "SignUp": .secretHash,
+        "ConfirmSignUp": .secretHash,
+        "ResendConfirmationCode": .secretHash,
+        "ForgotPassword": .secretHash,
+        "ConfirmForgotPassword": .secretHash,
+        "InitiateAuth": .authParameters,
+        "RespondToAuthChallenge": .challengeResponses,
+        "GetTokensFromRefreshToken": .clientSecret,
+        "RevokeToken": .clientSecret,
+        "AssociateSoftwareToken": .accessTokenOrSession,
+        "VerifySoftwareToken": .accessTokenOrSession,
+        "ChangePassword": .accessToken,
+        "ConfirmDevice": .accessToken,
+        "CompleteWebAuthnRegistration": .accessToken,
+        "DeleteUser": .accessToken,
+        "DeleteUserAttributes": .accessToken,
+        "DeleteWebAuthnCredential": .accessToken,
+        "ForgetDevice": .accessToken,
+        "GetDevice": .accessToken,
+        "GetUser": .accessToken,
+        "GetUserAttributeVerificationCode": .accessToken,
+        "GetUserAuthFactors": .accessToken,
+        "GlobalSignOut": .accessToken,
+        "ListDevices": .accessToken,
+        "ListWebAuthnCredentials": .accessToken,
+        "SetUserMFAPreference": .accessToken,
+        "SetUserSettings": .accessToken,
+        "StartWebAuthnRegistration": .accessToken,
+        "UpdateDeviceStatus": .accessToken,
+        "UpdateUserAttributes": .accessToken,
+        "VerifyUserAttribute": .accessToken,
+    ]
+}

@@ -1,0 +1,239 @@
+package import HTTPTypes
+package import Logging
+package import Pipeline
+internal import Synchronization
+internal import Upstream
+
+/// A call for Cognito that an app sent to the gateway, its body read in full.
+package struct DirectCognitoRequest: Sendable {
+    package var call: DirectCognitoCall
+    package var body: [UInt8]
+    package var requestID: String
+    /// The address of the client as the gateway trusts it.
+    package var clientAddress: String
+    package var userAgent: String?
+
+    package init(
+        call: DirectCognitoCall, body: [UInt8], requestID: String, clientAddress: String, userAgent: String? = nil
+    ) {
+        self.call = call
+        self.body = body
+        self.requestID = requestID
+        self.clientAddress = clientAddress
+        self.userAgent = userAgent
+    }
+}
+
+/// The whole answer to a ``DirectCognitoRequest``. The body can hold tokens: it is never to be logged.
+package struct DirectCognitoReply: Sendable {
+    package var status: HTTPResponse.Status
+    package var headers: HTTPFields
+    package var body: [UInt8]
+    /// Why it was refused, for the access log; nil for a success.
+    package var reason: String?
+    /// Whether it is Cognito's own answer.
+    package var wasAsked: Bool
+    /// Whom the call named, and who that is where it is known: for the audit log.
+    package var account: String?
+    package var subject: String?
+}
+
+/// Carries out what apps call Cognito for, with the app client's secret added. Each call that is meant for a pool here
+/// passes the observers of account calls.
+package struct DirectCognitoCalls: Sendable {
+    private let pools: [DirectCognitoPool]
+    private let observers: [any AccountObserver]
+    private let names: SignInNames
+    private let revoke: CognitoAccounts.TokenRevocation
+    private let now: @Sendable () -> Int64
+    private let logger: Logger
+
+    /// - Parameters:
+    ///   - pools: at least one; what names none is the first one's.
+    ///   - names: kept through reloads.
+    ///   - revoke: ends the access tokens of who has signed out everywhere, or is gone.
+    ///   - now: seconds since 1970.
+    package init(
+        pools: [DirectCognitoPool], observers: [any AccountObserver] = [], names: SignInNames,
+        revoke: @escaping CognitoAccounts.TokenRevocation, now: @escaping @Sendable () -> Int64, logger: Logger
+    ) {
+        self.pools = pools
+        self.observers = observers
+        self.names = names
+        self.revoke = revoke
+        self.now = now
+        self.logger = logger
+    }
+
+    /// Answers a call. Never fails: every failure is an answer in Cognito's own shape.
+    package func answer(_ request: DirectCognitoRequest) async -> DirectCognitoReply {
+        do throws(DirectCognitoRefusal) {
+            guard let operation = request.call.operation, ClientOperation.proof(of: operation) != nil else {
+                throw .notCarriedOut
+            }
+            let input = try DirectCognitoTranslation.input(request.body)
+            guard let pool = pools.first(where: { $0.isMeant(by: input) }) ?? pools.first else { throw .notCarriedOut }
+            let translation = DirectCognitoTranslation(pool: pool)
+            let call = try translation.call(operation, input, clientAddress: request.clientAddress)
+            return await answer(call, of: pool, request)
+        } catch {
+            return DirectCognitoReply(error, requestID: request.requestID)
+        }
+    }
+
+    private func answer(
+        _ call: TranslatedCall, of pool: DirectCognitoPool, _ request: DirectCognitoRequest
+    ) async -> DirectCognitoReply {
+        var told = AccountCall(call, request, poolID: pool.poolID)
+        // What was typed, where a step of a sign-in has only Cognito's own name: both come under one limit.
+        if told.operation == .challenge { told.account = told.account.map { names.typed(for: $0) ?? $0 } }
+        var reply: DirectCognitoReply
+        do throws(DirectCognitoRefusal) {
+            let answer = try await admitted(told) { () throws(DirectCognitoRefusal) in
+                try await carryOut(call, of: pool, request)
+            }
+            let outcome = note(answer, in: &told)
+            for observer in observers {
+                try await Self.translated { () throws(Refusal) in try await observer.ended(told, outcome) }
+            }
+            reply = DirectCognitoReply(answer, requestID: request.requestID)
+        } catch {
+            reply = DirectCognitoReply(error, requestID: request.requestID)
+        }
+        (reply.account, reply.subject) = (told.account, told.subject)
+        return reply
+    }
+
+    /// What is refused here is told to all observers, and is refused whatever they say to it.
+    private func admitted(
+        _ call: AccountCall, _ body: () async throws(DirectCognitoRefusal) -> CognitoAnswer
+    ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
+        do throws(DirectCognitoRefusal) {
+            for observer in observers {
+                try await Self.translated { () throws(Refusal) in try await observer.admit(call) }
+            }
+            return try await body()
+        } catch {
+            for observer in observers {
+                try? await observer.ended(call, .refused(error.gatewayError, reason: error.reason))
+            }
+            throw error
+        }
+    }
+
+    /// What came of a call; what is learnt of it is added.
+    private func note(_ answer: CognitoAnswer, in call: inout AccountCall) -> AccountOutcome {
+        let outcome = answer.outcome
+        if case .challenged = outcome, let internalName = answer.internalName, let typed = call.account {
+            names.note(typed, for: internalName)
+        }
+        guard case .signedIn(let user) = outcome else { return outcome }
+        call.subject = user.id
+        return call.operation == .refresh ? .succeeded : outcome
+    }
+
+    private static func translated(
+        _ body: () async throws(Refusal) -> Void
+    ) async throws(DirectCognitoRefusal) {
+        do {
+            try await body()
+        } catch {
+            throw DirectCognitoRefusal(error)
+        }
+    }
+
+    private func carryOut(
+        _ call: TranslatedCall, of pool: DirectCognitoPool, _ request: DirectCognitoRequest
+    ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
+        var answer = try await send(call.operation, call.input, to: pool)
+        if let former = call.asFormerClient, answer.isRefusedToken {
+            let second = try await send(call.operation, former, to: pool)
+            if second.error == nil { answer = second }
+        }
+        if let error = answer.error { try check(error, call, request) } else { try await endTokens(of: call, at: pool) }
+        if call.isTranslatedRefresh { answer.speakAsInitiateAuth() }
+        return answer
+    }
+
+    private func send(
+        _ operation: String, _ input: JSONObject, to pool: DirectCognitoPool
+    ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
+        let request = FetchRequest(
+            method: "POST", url: pool.endpoint,
+            headers: [
+                ("Content-Type", "application/x-amz-json-1.1"),
+                ("X-Amz-Target", "AWSCognitoIdentityProviderService.\(operation)"),
+            ],
+            body: JSON.object(input).encoded(), deadline: pool.deadline)
+        do {
+            return try CognitoAnswer(await pool.fetcher.fetch(request))
+        } catch let error as FetchError {
+            let unavailable = CognitoError(noAnswer: error)
+            logger.warning(
+                "Cognito could not be used", metadata: ["operation": "\(operation)", "error": "\(unavailable.type)"])
+            throw .unavailable(unavailable.kind.rawValue)
+        } catch {
+            logger.warning("Cognito's answer is not its own", metadata: ["operation": "\(operation)"])
+            throw .unavailable("provider-unavailable")
+        }
+    }
+
+    /// Cognito ends what it is asked about itself. Access tokens that are shown to the gateway end with it.
+    private func endTokens(of call: TranslatedCall, at pool: DirectCognitoPool) async throws(DirectCognitoRefusal) {
+        guard ["GlobalSignOut", "DeleteUser"].contains(call.operation), let subject = call.subject else { return }
+        let now = now()
+        // A new sign-in in this very second is not meant.
+        let targets =
+            [Revocation.Target.subject(subject, before: now - 1)]
+            + [call.originID].compactMap { $0 }.map { .originID($0) }
+        do {
+            // A day is the longest that Cognito lets an access token live; a minute more for clocks that differ.
+            try await revoke(targets.map { Revocation(issuer: pool.issuer, $0, endsAt: now + 86_400 + 60) })
+        } catch {
+            throw .unavailable("session-records-unavailable")
+        }
+    }
+
+    /// What is the gateway's own fault is never put to the caller as theirs.
+    private func check(
+        _ error: CognitoError, _ call: TranslatedCall, _ request: DirectCognitoRequest
+    ) throws(DirectCognitoRefusal) {
+        switch error.kind {
+        case .clientSecretRefused, .clientUnknown, .poolMisconfigured, .blockedByFirewall, .unsupportedOperation:
+            logger.error(
+                "Cognito refuses the gateway itself; check the setting named",
+                metadata: [
+                    "operation": "\(call.operation)", "request_id": "\(request.requestID)", "error": "\(error.type)",
+                    "setting": "\(error.kind.guiltySetting ?? "")",
+                ])
+            throw .unavailable(error.kind.rawValue)
+        case .unavailable:
+            throw .unavailable(error.kind.rawValue)
+        default: break
+        }
+    }
+}
+
+/// What users have typed of late to begin a sign-in, by Cognito's own names for them, by which the next step calls them.
+/// Held in memory for the ten minutes that a sign-in takes at most.
+package final class SignInNames: Sendable {
+    private static let lifetime: Int64 = 600
+    private let table: Mutex<ExpiringTable<String>>
+    private let now: @Sendable () -> Int64
+
+    /// - Parameter now: seconds since 1970.
+    package init(capacity: Int = 20_000, now: @escaping @Sendable () -> Int64) {
+        table = Mutex(ExpiringTable(capacity: capacity))
+        self.now = now
+    }
+
+    func note(_ typed: String, for internalName: String) {
+        let now = now()
+        table.withLock { $0.set(typed, of: internalName, endsAt: now + Self.lifetime, at: now) }
+    }
+
+    func typed(for internalName: String) -> String? {
+        let now = now()
+        return table.withLock { $0.value(of: internalName, at: now) }
+    }
+}

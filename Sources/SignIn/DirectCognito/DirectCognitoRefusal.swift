@@ -1,0 +1,81 @@
+internal import HTTPTypes
+internal import Pipeline
+
+/// What a direct call is refused with before, or instead of, asking Cognito: an error of Cognito's own kind, which its
+/// SDKs understand.
+struct DirectCognitoRefusal: Error, Equatable {
+    var status = 400
+    /// Cognito's name for it.
+    var type: String
+    var message: String
+    /// Why, for the log.
+    var reason: String
+    /// Whole seconds after which to come again.
+    var retryAfter: Int?
+
+    static let notCarriedOut = DirectCognitoRefusal(
+        status: 403, type: "ForbiddenException", message: "This operation is not available through this gateway.",
+        reason: "direct-cognito")
+
+    static let tooLarge = DirectCognitoRefusal(
+        status: 413, type: "RequestEntityTooLargeException", message: "The request body is too large.",
+        reason: "body-too-large")
+
+    /// What AWS services say of a body that is no JSON object.
+    static let malformed = DirectCognitoRefusal(
+        type: "SerializationException", message: "The request body is not a JSON object.", reason: "malformed-json")
+
+    static let unknownClient = DirectCognitoRefusal(
+        type: "ResourceNotFoundException", message: "User pool client does not exist.", reason: "client-unknown")
+
+    static let foreignToken = DirectCognitoRefusal(
+        type: "NotAuthorizedException", message: "Invalid Access Token", reason: "not-an-access-token")
+
+    /// Cognito cannot be had, or the gateway's own settings keep it from being asked: the caller can do nothing but
+    /// wait.
+    static func unavailable(_ reason: String) -> DirectCognitoRefusal {
+        DirectCognitoRefusal(
+            status: 503, type: "InternalErrorException",
+            message: "Sign-in is not available right now. Try again later.",
+            reason: reason, retryAfter: 5)
+    }
+
+    /// - Parameter member: its path in the body.
+    static func invalid(_ member: String, _ what: String) -> DirectCognitoRefusal {
+        DirectCognitoRefusal(
+            type: "InvalidParameterException", message: "\(member) \(what)", reason: "invalid-parameter")
+    }
+
+    /// In Cognito's way, whose throttling is a 400.
+    static func tooManyRequests(after seconds: Int, reason: String) -> DirectCognitoRefusal {
+        DirectCognitoRefusal(
+            type: "TooManyRequestsException", message: "Too many requests. Try again later.", reason: reason,
+            retryAfter: max(1, seconds))
+    }
+
+    /// What an observer of account calls has said to it.
+    init(_ refusal: Refusal) {
+        let seconds = refusal.headers[.retryAfter].flatMap { Int($0) } ?? 5
+        self =
+            refusal.error == .tooManyRequests
+            ? .tooManyRequests(after: seconds, reason: refusal.reason) : .unavailable(refusal.reason)
+    }
+
+    init(status: Int = 400, type: String, message: String, reason: String, retryAfter: Int? = nil) {
+        self.status = status
+        self.type = type
+        self.message = message
+        self.reason = reason
+        self.retryAfter = retryAfter
+    }
+
+    /// What is told to those who watch over account calls.
+    var gatewayError: GatewayError {
+        if type == "TooManyRequestsException" { return .tooManyRequests }
+        return status >= 500 ? .identityProviderUnavailable : .invalidParameter
+    }
+
+    var body: [UInt8] {
+        JSON.object(["__type": .string(type), "message": .string(message)]).encoded()
+    }
+}

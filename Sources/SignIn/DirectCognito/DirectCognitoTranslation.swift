@@ -1,0 +1,164 @@
+internal import Cryptography
+internal import Pipeline
+
+/// One call as Cognito gets it.
+struct TranslatedCall: Equatable {
+    var operation: String
+    var input: JSONObject
+    /// What to send where Cognito does not take a refresh token for the configured client's: the former client's own
+    /// call, which needs no secret. Sessions from before the app client had one live on by it.
+    var asFormerClient: JSONObject?
+    /// The account that the call names: what was typed, or Cognito's own name for the user.
+    var account: String?
+    /// The subject of the access token that the call holds; not verified.
+    var subject: String?
+    /// The sign-in that the access token is of.
+    var originID: String?
+    /// Whether the caller used an operation older than what is sent.
+    var isTranslatedRefresh = false
+}
+
+/// Turns what an app without the secret sends into what Cognito takes from the app client's owner.
+///
+/// The body is read strictly, so that what is decided on and what Cognito reads are the same: no duplicate names, no
+/// lone surrogates, 64 KiB at most, a depth that no real call has.
+struct DirectCognitoTranslation: Sendable {
+    let pool: DirectCognitoPool
+
+    static let maximumBodyBytes = 64 << 10
+    static let limits = JSONLimits(maximumBytes: maximumBodyBytes, maximumDepth: 8)
+
+    /// What has USERNAME among its parameters, by which the hash is made.
+    private static let flowsWithUsername: Set<String> = [
+        "USER_PASSWORD_AUTH", "USER_SRP_AUTH", "CUSTOM_AUTH", "USER_AUTH",
+    ]
+
+    static func input(_ body: [UInt8]) throws(DirectCognitoRefusal) -> JSONObject {
+        guard body.count <= maximumBodyBytes else { throw .tooLarge }
+        guard let input = (try? JSON.parse(body, limits: limits))?.objectValue else { throw .malformed }
+        return input
+    }
+
+    /// - Parameter clientAddress: as the gateway trusts it.
+    func call(
+        _ operation: String, _ input: JSONObject, clientAddress: String
+    ) throws(DirectCognitoRefusal) -> TranslatedCall {
+        guard let proof = ClientOperation.proof(of: operation) else { throw .notCarriedOut }
+        var call = TranslatedCall(operation: operation, input: input)
+        switch proof {
+        case .secretHash: try addHash(to: &call, of: text("Username", in: input), as: "SecretHash")
+        case .authParameters: try addToSignIn(&call)
+        case .challengeResponses: try addHash(among: "ChallengeResponses", to: &call)
+        case .clientSecret: try addSecret(to: &call)
+        case .accessToken: try checkToken(&call)
+        case .accessTokenOrSession: if input["AccessToken"] != nil { try checkToken(&call) }
+        }
+        setContext(&call.input, sentAs: input["ClientId"]?.stringValue, clientAddress)
+        return call
+    }
+
+    // MARK: The secret
+
+    private func addToSignIn(_ call: inout TranslatedCall) throws(DirectCognitoRefusal) {
+        let flow = try text("AuthFlow", in: call.input)
+        if flow == "REFRESH_TOKEN_AUTH" || flow == "REFRESH_TOKEN" { return try makeRefresh(&call) }
+        guard Self.flowsWithUsername.contains(flow) else {
+            throw .invalid("AuthFlow", "is not supported through this gateway")
+        }
+        try addHash(among: "AuthParameters", to: &call)
+    }
+
+    /// Refreshing as apps have always done it wants a hash over the user's real name, which is in nothing the app
+    /// sends. The newer operation takes the secret itself, whether the pool rotates refresh tokens or not.
+    private func makeRefresh(_ call: inout TranslatedCall) throws(DirectCognitoRefusal) {
+        let parameters = try object("AuthParameters", in: call.input)
+        var input: JSONObject = ["RefreshToken": .string(try text("REFRESH_TOKEN", in: parameters))]
+        input["ClientId"] = call.input["ClientId"]
+        input["DeviceKey"] = parameters["DEVICE_KEY"]
+        input["ClientMetadata"] = call.input["ClientMetadata"]
+        call = TranslatedCall(operation: "GetTokensFromRefreshToken", input: input, isTranslatedRefresh: true)
+        try addSecret(to: &call)
+    }
+
+    private func addSecret(to call: inout TranslatedCall) throws(DirectCognitoRefusal) {
+        let sentAs = try text("ClientId", in: call.input)
+        try setClient(&call.input)
+        var former = call.input
+        call.input["ClientSecret"] = pool.clientSecret.map { .string($0.exposeText()) }
+        guard sentAs != pool.clientID else { return }
+        former["ClientId"] = .string(sentAs)
+        former["ClientSecret"] = nil
+        call.asFormerClient = former
+    }
+
+    private func addHash(among name: String, to call: inout TranslatedCall) throws(DirectCognitoRefusal) {
+        var parameters = try object(name, in: call.input)
+        let username = try text("USERNAME", in: parameters, of: name)
+        parameters["SECRET_HASH"] = hash(username)
+        call.input[name] = .object(parameters)
+        call.account = username
+        try setClient(&call.input)
+    }
+
+    private func addHash(
+        to call: inout TranslatedCall, of username: String, as name: String
+    ) throws(DirectCognitoRefusal) {
+        call.input[name] = hash(username)
+        call.account = username
+        try setClient(&call.input)
+    }
+
+    private func hash(_ username: String) -> JSON? {
+        pool.clientSecret.map {
+            .string(secretHash(username: username, clientID: pool.clientID, clientSecret: $0))
+        }
+    }
+
+    private func setClient(_ input: inout JSONObject) throws(DirectCognitoRefusal) {
+        guard pool.knows(clientID: try text("ClientId", in: input)) else { throw .unknownClient }
+        input["ClientId"] = .string(pool.clientID)
+    }
+
+    // MARK: Tokens
+
+    /// The gateway is no way to other pools of the region. What the token says is Cognito's to verify.
+    private func checkToken(_ call: inout TranslatedCall) throws(DirectCognitoRefusal) {
+        let token = try text("AccessToken", in: call.input)
+        guard let claims = pool.claims(of: token) else { throw .foreignToken }
+        call.subject = claims["sub"]?.stringValue
+        call.originID = claims["origin_jti"]?.stringValue
+        call.account = claims["username"]?.stringValue
+    }
+
+    // MARK: What goes along
+
+    /// Cognito believes an address that comes with the client's secret, so the app's own word for it never does. The
+    /// app's device data is signed with the client's id that it knows, and means nothing with another.
+    private func setContext(_ input: inout JSONObject, sentAs client: String?, _ address: String) {
+        var context = input["UserContextData"]?.objectValue ?? [:]
+        context["IpAddress"] = pool.propagateClientAddress && client != nil ? .string(address) : nil
+        if client != pool.clientID { context["EncodedData"] = nil }
+        input["UserContextData"] = context.isEmpty || Self.hasNoContext(input) ? nil : .object(context)
+    }
+
+    /// Operations that have no `UserContextData`.
+    private static func hasNoContext(_ input: JSONObject) -> Bool {
+        input["AccessToken"] != nil || input["RefreshToken"] != nil || input["Token"] != nil
+    }
+
+    private func text(
+        _ name: String, in object: JSONObject, of parent: String? = nil
+    ) throws(DirectCognitoRefusal) -> String {
+        let path = parent.map { "\($0).\(name)" } ?? name
+        guard let text = object[name]?.stringValue, !text.isEmpty else { throw .invalid(path, "is required") }
+        // The longest of all, a token, has a few thousand.
+        guard text.utf8.count <= 16 << 10, text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
+        else { throw .invalid(path, "is not valid") }
+        return text
+    }
+
+    private func object(_ name: String, in object: JSONObject) throws(DirectCognitoRefusal) -> JSONObject {
+        guard let inner = object[name]?.objectValue else { throw .invalid(name, "is required") }
+        return inner
+    }
+}

@@ -1,0 +1,55 @@
+internal import Cryptography
+
+/// What a device that a pool tracks proves itself with: Cognito's keys for it, and the secret whose verifier Cognito has.
+struct DeviceCredentials: Sendable, Equatable {
+    var key: String
+    var groupKey: String
+    var password: Secret
+
+    func write(to writer: inout ByteWriter) -> Bool {
+        writer.write(text: key) && writer.write(text: groupKey) && writer.write(field: password.expose())
+    }
+
+    init(key: String, groupKey: String, password: Secret) {
+        self.key = key
+        self.groupKey = groupKey
+        self.password = password
+    }
+
+    init?(_ reader: inout ByteReader) {
+        guard let key = reader.readText(), let groupKey = reader.readText(), let password = reader.readField() else {
+            return nil
+        }
+        self.init(key: key, groupKey: groupKey, password: Secret(password))
+    }
+}
+
+/// What a client holds as its device token: the credentials of its device, for one user.
+///
+/// It is not the `device_id`, which is no secret: where a remembered device stands in for the second factor, a known
+/// `device_id` would do so for anybody who has the password.
+struct SealedDevice: Sendable, Equatable {
+    var credentials: DeviceCredentials
+    /// The user's name in the pool.
+    var username: String
+    /// The account as it was typed when the device became known.
+    var account: String
+
+    func sealed(with keys: SealingKeyRing, poolID: String) throws(SealingFailure) -> Secret {
+        var writer = ByteWriter()
+        guard credentials.write(to: &writer), writer.write(text: username), writer.write(text: account) else {
+            throw SealingFailure()
+        }
+        return try SealedText.seal(writer.bytes, as: .device, with: keys, poolID: poolID)
+    }
+}
+
+extension SealedDevice {
+    init(opening text: Secret, with keys: SealingKeyRing, poolID: String) throws(InvalidSealedToken) {
+        var reader = ByteReader(try SealedText.open(text, as: .device, with: keys, poolID: poolID))
+        guard let credentials = DeviceCredentials(&reader), let username = reader.readText(),
+            let account = reader.readText(), reader.isAtEnd
+        else { throw InvalidSealedToken() }
+        self.init(credentials: credentials, username: username, account: account)
+    }
+}

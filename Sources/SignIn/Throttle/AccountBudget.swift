@@ -1,0 +1,45 @@
+/// A kind of account calls that is limited together, as what it can be abused for is the same.
+package enum AccountBudget: String, Sendable, CaseIterable {
+    /// Passwords and second factors, which can be guessed.
+    case signIn = "sign_in"
+    /// Codes that were sent, which can be guessed.
+    case codes
+    /// What has Cognito send a message or makes a user.
+    case messages
+    case refresh
+    /// What a signed-in user does with the own account.
+    case account
+}
+
+/// The limits of one kind of calls. Nil is no limit.
+package struct BudgetLimits: Sendable, Equatable {
+    /// For each client address; of IPv6 for each /64, which is one customer.
+    package var address: RateLimit?
+    /// For each account as it is named, whether there is such a user or not; a known device has as much for itself.
+    package var account: RateLimit?
+    /// For all together; known devices come on top.
+    package var global: RateLimit?
+
+    package init(address: RateLimit? = nil, account: RateLimit? = nil, global: RateLimit? = nil) {
+        self.address = address
+        self.account = account
+        self.global = global
+    }
+}
+
+/// All limits of account calls.
+package struct AccountLimitSettings: Sendable, Equatable {
+    package var budgets: [AccountBudget: BudgetLimits]
+    /// Nil: accounts are never locked.
+    package var lockout: LockoutPolicy?
+    /// Keys that are kept in memory, and in the store.
+    package var maximumKeys: Int
+
+    package init(
+        budgets: [AccountBudget: BudgetLimits], lockout: LockoutPolicy?, maximumKeys: Int = 200_000
+    ) {
+        self.budgets = budgets
+        self.lockout = lockout
+        self.maximumKeys = maximumKeys
+    }
+}

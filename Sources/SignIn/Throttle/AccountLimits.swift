@@ -1,0 +1,243 @@
+package import Cryptography
+package import Logging
+internal import Pipeline
+package import Store
+internal import Synchronization
+
+/// An account call as limits see it.
+package struct LimitedCall: Sendable {
+    package var budget: AccountBudget
+    /// Whose account it is said or known to be; nil where nothing in the call says.
+    package var account: String?
+    /// What the app calls its device.
+    package var device: String?
+    /// Whether that is proven otherwise than by an earlier sign-in.
+    package var isProvenDevice: Bool
+    /// An IPv4 or IPv6 literal.
+    package var clientAddress: String
+
+    package init(
+        budget: AccountBudget, account: String?, device: String? = nil, isProvenDevice: Bool = false,
+        clientAddress: String
+    ) {
+        self.budget = budget
+        self.account = account
+        self.device = device
+        self.isProvenDevice = isProvenDevice
+        self.clientAddress = clientAddress
+    }
+}
+
+/// That a call is not let through now.
+package struct LimitReached: Error, Equatable, Sendable {
+    package enum Cause: String, Sendable, CaseIterable {
+        case address = "rate-limited-address"
+        case account = "rate-limited-account"
+        case global = "rate-limited-global"
+        case lockout = "account-locked"
+    }
+
+    package var cause: Cause
+    /// Whole seconds until it may be tried again; at least one.
+    package var retryAfter: Int
+}
+
+/// A call that was let through: hand it back with its outcome.
+package struct AdmittedCall: Sendable {
+    fileprivate var failureKey: String?
+    fileprivate var knownDeviceKey: String?
+}
+
+/// Counts account calls and failed sign-ins, and says which are let through.
+///
+/// Decisions are made in memory. Failures are in the store before their call is answered; counts of calls follow within
+/// a second. Unknown accounts are counted as known ones are: by what they are called.
+///
+/// A device from which an account was signed in to is known for ``deviceLifetime`` and has budgets of its own, beside
+/// the account's: whoever else fails, it is not locked out.
+package final class AccountLimits: Sendable {
+    /// How long a device is known after its last sign-in, in seconds.
+    static let deviceLifetime: Int64 = 90 * 86_400
+    /// How often counts are written.
+    private static let interval = Duration.seconds(1)
+    /// How many intervals pass between two looks for what has ended.
+    private static let roundsOfKeeping = 300
+
+    private let state: Mutex<LimitState>
+    private let keys: LimitKeys
+    private let records: any LimitRecords
+    /// Milliseconds since 1970.
+    private let now: @Sendable () -> Int64
+    private let logger: Logger
+
+    /// - Parameters:
+    ///   - key: makes what is stored tell nothing of whom.
+    ///   - now: milliseconds since 1970.
+    package init(
+        settings: AccountLimitSettings, key: Secret, records: any LimitRecords, logger: Logger,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        state = Mutex(LimitState(settings))
+        keys = LimitKeys(key)
+        self.records = records
+        self.logger = logger
+        self.now = now
+    }
+
+    /// From now on goes by other limits; what was counted stays.
+    package func adopt(_ settings: AccountLimitSettings) {
+        state.withLock { $0.settings = settings }
+    }
+
+    /// How many calls were not let through, by cause.
+    package var refusals: [(cause: String, count: Int)] {
+        let refused = state.withLock { $0.refused }
+        return LimitReached.Cause.allCases.map { ($0.rawValue, refused[$0] ?? 0) }
+    }
+
+    // MARK: Calls
+
+    /// Lets a call through, which counts it, or refuses it, which counts nothing.
+    package func admit(_ call: LimitedCall) async throws(LimitReached) -> AdmittedCall {
+        let knownDevice = await knownDevice(of: call)
+        let now = now()
+        var admitted = AdmittedCall()
+        if call.budget == .signIn, let account = call.account {
+            admitted.failureKey = knownDevice.map { keys.failures(of: account, on: $0) } ?? keys.failures(of: account)
+            admitted.knownDeviceKey = call.device.map { keys.knownDevice($0, of: account) }
+        }
+        let reached = state.withLock { state in
+            let counted = counted(call, state.settings, knownDevice: knownDevice)
+            return state.admit(counted, failures: admitted.failureKey, at: now)
+        }
+        if let reached { throw reached }
+        return admitted
+    }
+
+    /// The call has come to its end, without proof of anything.
+    package func ended(_ call: AdmittedCall) {
+        guard let key = call.failureKey else { return }
+        let now = now()
+        state.withLock { $0.settle(key, at: now) }
+    }
+
+    /// Who signed in was wrong. When this returns, that outlasts the process.
+    ///
+    /// - Returns: whether the account, or the known device, is locked by it.
+    package func failed(_ call: AdmittedCall) async -> Bool {
+        guard let key = call.failureKey else { return false }
+        let now = now()
+        guard let failure = state.withLock({ $0.fail(key, at: now) }) else { return false }
+        do {
+            let record = try await records.addFailure(of: key, at: now, endsAt: failure.endsAt)
+            return state.withLock { $0.adopt(record, at: now) }
+        } catch {
+            logger.error("a failed sign-in is counted in memory only", metadata: ["error": "\(error)"])
+            return failure.isLocked
+        }
+    }
+
+    /// Who signed in was right: failures are forgotten, and the device is known.
+    package func succeeded(_ call: AdmittedCall) async {
+        guard let key = call.failureKey else { return }
+        let now = now()
+        let hadFailed = state.withLock { $0.forget(key, at: now) }
+        do {
+            if hadFailed { try await records.removeFailures(of: key) }
+            if let device = call.knownDeviceKey {
+                try await records.remember(device: device, endsAt: now / 1000 + Self.deviceLifetime)
+            }
+        } catch {
+            logger.error("a sign-in's device is not remembered", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// The account's owner has proven otherwise who they are, as by a code that was sent: the account's lock ends.
+    package func unlock(account: String) async {
+        let key = keys.failures(of: account)
+        let now = now()
+        state.withLock { _ = $0.forget(key, at: now) }
+        do {
+            try await records.removeFailures(of: key)
+        } catch {
+            logger.error("failed sign-ins are forgotten in memory only", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func knownDevice(of call: LimitedCall) async -> String? {
+        guard let account = call.account, let device = call.device else { return nil }
+        if call.isProvenDevice { return device }
+        do {
+            let key = keys.knownDevice(device, of: account)
+            return try await records.knows(device: key, now: now() / 1000) ? device : nil
+        } catch {
+            logger.error("known devices cannot be looked up", metadata: ["error": "\(error)"])
+            return nil
+        }
+    }
+
+    private func counted(
+        _ call: LimitedCall, _ settings: AccountLimitSettings, knownDevice: String?
+    ) -> [CountedLimit] {
+        let budget = call.budget
+        let limits = settings.budgets[budget] ?? BudgetLimits()
+        var counted: [CountedLimit] = []
+        if let limit = limits.address {
+            counted.append(CountedLimit(.address, keys.address(call.clientAddress, budget, limit), limit))
+        }
+        if let limit = limits.account, let account = call.account {
+            let key =
+                knownDevice.map { keys.device($0, of: account, budget, limit) }
+                ?? keys.account(account, budget, limit)
+            counted.append(CountedLimit(.account, key, limit))
+        }
+        if let limit = limits.global, knownDevice == nil {
+            counted.append(CountedLimit(.global, keys.global(budget, limit), limit))
+        }
+        return counted
+    }
+
+    // MARK: The store
+
+    /// Takes over what is stored.
+    package func load() async throws {
+        let now = now()
+        let limit = state.withLock { $0.settings.maximumKeys }
+        let counts = try await records.counts(now: now / 1000, limit: limit)
+        let failures = try await records.failures(now: now / 1000, limit: limit)
+        state.withLock { state in
+            for record in failures { _ = state.adopt(record, at: now) }
+            for record in counts { state.adopt(record, total: record.count, at: now) }
+        }
+    }
+
+    /// Writes what was counted, and takes over what others have counted of the same.
+    package func write() async throws {
+        let unwritten = state.withLock { $0.takeUnwritten() }
+        guard !unwritten.isEmpty else { return }
+        let totals = try await records.add(unwritten)
+        let now = now()
+        state.withLock { state in
+            for (record, total) in zip(unwritten, totals) { state.adopt(record, total: total, at: now) }
+        }
+    }
+
+    /// Writes until cancelled, and once more then.
+    package func run() async {
+        var rounds = 0
+        while !Task.isCancelled {
+            try? await Task.sleep(for: Self.interval)
+            rounds += 1
+            do {
+                // A task that is cancelled could not write.
+                try await Task { try await write() }.value
+                if rounds % Self.roundsOfKeeping == 0 {
+                    let limit = state.withLock { $0.settings.maximumKeys }
+                    try await records.removeEnded(now: now() / 1000, limit: limit)
+                }
+            } catch {
+                logger.error("counts of account calls are not stored", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+}

@@ -1,0 +1,40 @@
+/// Values by key, a bounded number of them, each until its time is over.
+///
+/// When there is no room, an eighth of them makes way at once, those that end soonest: so the search for them does not
+/// come with each new key.
+struct ExpiringTable<Value: Sendable>: Sendable {
+    private var entries: [String: (value: Value, endsAt: Int64)] = [:]
+    private let capacity: Int
+
+    init(capacity: Int) {
+        self.capacity = max(8, capacity)
+    }
+
+    var count: Int { entries.count }
+
+    /// - Parameter now: in the unit of ends.
+    func value(of key: String, at now: Int64) -> Value? {
+        guard let entry = entries[key], entry.endsAt > now else { return nil }
+        return entry.value
+    }
+
+    func endsAt(of key: String) -> Int64? { entries[key]?.endsAt }
+
+    mutating func set(_ value: Value, of key: String, endsAt: Int64, at now: Int64) {
+        if entries.count >= capacity, entries[key] == nil { makeRoom(at: now) }
+        entries[key] = (value, endsAt)
+    }
+
+    mutating func remove(_ key: String) { entries[key] = nil }
+
+    mutating func removeEnded(at now: Int64) {
+        entries = entries.filter { $0.value.endsAt > now }
+    }
+
+    private mutating func makeRoom(at now: Int64) {
+        removeEnded(at: now)
+        guard entries.count >= capacity else { return }
+        let soonest = entries.map { ($0.key, $0.value.endsAt) }.sorted { $0.1 < $1.1 }.prefix(capacity / 8)
+        for (key, _) in soonest { entries[key] = nil }
+    }
+}

@@ -1,0 +1,52 @@
+internal import Cryptography
+internal import Pipeline
+
+/// What limits are counted by: codes that say nothing of the account, device or address they stand for to whoever has
+/// the store but not the key.
+struct LimitKeys: Sendable {
+    private let key: Secret
+
+    init(_ key: Secret) {
+        self.key = key
+    }
+
+    // A window's number means something beside windows of the same length only.
+
+    func address(_ address: String, _ budget: AccountBudget, _ limit: RateLimit) -> String {
+        let customer = IPAddress(address)?.ofCustomer.description ?? address
+        return code("address", budget.rawValue, String(limit.window), customer)
+    }
+
+    func account(_ account: String, _ budget: AccountBudget, _ limit: RateLimit) -> String {
+        code("account", budget.rawValue, String(limit.window), Self.folded(account))
+    }
+
+    /// - Parameter device: as the account's user named it.
+    func device(_ device: String, of account: String, _ budget: AccountBudget, _ limit: RateLimit) -> String {
+        code("device", budget.rawValue, String(limit.window), Self.folded(account), device)
+    }
+
+    func global(_ budget: AccountBudget, _ limit: RateLimit) -> String {
+        code("global", budget.rawValue, String(limit.window))
+    }
+
+    func failures(of account: String) -> String { code("failures", Self.folded(account)) }
+
+    func failures(of account: String, on device: String) -> String {
+        code("device-failures", Self.folded(account), device)
+    }
+
+    func knownDevice(_ device: String, of account: String) -> String {
+        code("known-device", Self.folded(account), device)
+    }
+
+    /// Cognito takes names in any case for the same one.
+    private static func folded(_ account: String) -> String { account.lowercased() }
+
+    /// Parts are told apart by their lengths: no two lists give one text.
+    private func code(_ parts: String...) -> String {
+        let text = parts.map { "\($0.utf8.count):\($0)" }.joined(separator: ",")
+        return Base64URL.encode(
+            Array(HMACSHA256.authenticationCode(for: Array(text.utf8), key: key.expose()).prefix(16)))
+    }
+}

@@ -1,0 +1,146 @@
+internal import Store
+
+/// One limit that a call comes under, and by what it is counted.
+struct CountedLimit {
+    var cause: LimitReached.Cause
+    var key: String
+    var limit: RateLimit
+
+    init(_ cause: LimitReached.Cause, _ key: String, _ limit: RateLimit) {
+        self.cause = cause
+        self.key = key
+        self.limit = limit
+    }
+}
+
+/// What limits know in memory. Times are milliseconds since 1970 unless they say otherwise.
+struct LimitState: Sendable {
+    var settings: AccountLimitSettings
+    private var counts: ExpiringTable<SlidingCount>
+    private var failures: ExpiringTable<Failures>
+    /// What was counted since it was written last.
+    private var unwritten: [Unwritten: CountRecord] = [:]
+    private(set) var refused: [LimitReached.Cause: Int] = [:]
+
+    private struct Unwritten: Hashable {
+        var key: String
+        var window: Int64
+    }
+
+    init(_ settings: AccountLimitSettings) {
+        self.settings = settings
+        counts = ExpiringTable(capacity: settings.maximumKeys)
+        failures = ExpiringTable(capacity: settings.maximumKeys)
+    }
+
+    // MARK: Calls
+
+    /// Counts the call, or says why it is not let through, which counts nothing.
+    mutating func admit(_ counted: [CountedLimit], failures key: String?, at now: Int64) -> LimitReached? {
+        if let reached = check(counted, failures: key, at: now) {
+            refused[reached.cause, default: 0] += 1
+            return reached
+        }
+        for each in counted { count(each, at: now) }
+        if let key, let policy = settings.lockout {
+            var known = failures.value(of: key, at: now / 1000) ?? Failures()
+            known.pending += 1
+            failures.set(known, of: key, endsAt: now / 1000 + policy.forgetAfter, at: now / 1000)
+        }
+        return nil
+    }
+
+    /// The limit that takes longest to let the call through.
+    private func check(_ counted: [CountedLimit], failures key: String?, at now: Int64) -> LimitReached? {
+        var longest: (cause: LimitReached.Cause, wait: Int64)?
+        func note(_ cause: LimitReached.Cause, _ wait: Int64) {
+            if wait > longest?.wait ?? 0 { longest = (cause, wait) }
+        }
+        for each in counted {
+            guard var known = counts.value(of: each.key, at: now / 1000) else { continue }
+            known.advance(each.limit, to: now)
+            note(each.cause, known.wait(each.limit, at: now))
+        }
+        if let key, let policy = settings.lockout, let known = failures.value(of: key, at: now / 1000) {
+            note(.lockout, known.wait(policy, at: now))
+        }
+        return longest.map { LimitReached(cause: $0.cause, retryAfter: Int(($0.wait + 999) / 1000)) }
+    }
+
+    private mutating func count(_ counted: CountedLimit, at now: Int64) {
+        var known = counts.value(of: counted.key, at: now / 1000) ?? SlidingCount(counted.limit, at: now)
+        known.advance(counted.limit, to: now)
+        known.count()
+        let endsAt = known.endsAt(counted.limit)
+        counts.set(known, of: counted.key, endsAt: endsAt, at: now / 1000)
+        // While the store cannot be written to, what waits for it is bounded as well.
+        guard unwritten.count < settings.maximumKeys else { return }
+        unwritten[
+            Unwritten(key: counted.key, window: known.window),
+            default: CountRecord(key: counted.key, window: known.window, count: 0, endsAt: endsAt)
+        ].count += 1
+    }
+
+    // MARK: Failures
+
+    /// An attempt that was admitted has come to its end.
+    mutating func settle(_ key: String, at now: Int64) {
+        guard let policy = settings.lockout, var known = failures.value(of: key, at: now / 1000) else { return }
+        known.pending = max(0, known.pending - 1)
+        guard known.count > 0 || known.pending > 0 else { return failures.remove(key) }
+        // An attempt that proves nothing does not keep earlier failures from being forgotten.
+        let since = known.count > 0 ? known.lastAt : now
+        failures.set(known, of: key, endsAt: since / 1000 + policy.forgetAfter, at: now / 1000)
+    }
+
+    /// An attempt that was admitted has failed.
+    ///
+    /// - Returns: when that is forgotten, in seconds since 1970, and whether there is a lock; nil where there are none.
+    mutating func fail(_ key: String, at now: Int64) -> (endsAt: Int64, isLocked: Bool)? {
+        guard let policy = settings.lockout else { return nil }
+        var known = failures.value(of: key, at: now / 1000) ?? Failures()
+        known.pending = max(0, known.pending - 1)
+        known.count += 1
+        known.lastAt = max(known.lastAt, now)
+        let endsAt = now / 1000 + policy.forgetAfter
+        failures.set(known, of: key, endsAt: endsAt, at: now / 1000)
+        return (endsAt, policy.lock(afterFailures: known.count) > 0)
+    }
+
+    /// - Returns: whether there was a failure.
+    mutating func forget(_ key: String, at now: Int64) -> Bool {
+        defer { failures.remove(key) }
+        return (failures.value(of: key, at: now / 1000)?.count ?? 0) > 0
+    }
+
+    // MARK: The store
+
+    /// Takes over failures that others may have added to.
+    ///
+    /// - Returns: whether there is a lock.
+    mutating func adopt(_ record: FailureRecord, at now: Int64) -> Bool {
+        guard let policy = settings.lockout else { return false }
+        var known = failures.value(of: record.key, at: now / 1000) ?? Failures()
+        known.count = max(known.count, record.count)
+        known.lastAt = max(known.lastAt, record.lastAt)
+        failures.set(known, of: record.key, endsAt: record.endsAt, at: now / 1000)
+        return known.wait(policy, at: now) > 0
+    }
+
+    /// Takes over a count that others may have added to.
+    mutating func adopt(_ record: CountRecord, total: Int64, at now: Int64) {
+        var known =
+            counts.value(of: record.key, at: now / 1000)
+            ?? SlidingCount(window: record.window, current: 0)
+        // What was counted here since is not in the total yet.
+        let since = unwritten[Unwritten(key: record.key, window: record.window)]?.count ?? 0
+        known.adopt(total: total + since, ofWindow: record.window)
+        let endsAt = max(record.endsAt, counts.endsAt(of: record.key) ?? 0)
+        counts.set(known, of: record.key, endsAt: endsAt, at: now / 1000)
+    }
+
+    mutating func takeUnwritten() -> [CountRecord] {
+        defer { unwritten = [:] }
+        return Array(unwritten.values)
+    }
+}

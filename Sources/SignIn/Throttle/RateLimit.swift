@@ -1,0 +1,82 @@
+/// How much there may be of something: so many within a time.
+package struct RateLimit: Sendable, Equatable, CustomStringConvertible {
+    package var count: Int
+    /// In seconds.
+    package var window: Int64
+
+    package init(_ count: Int, per window: Int64) {
+        self.count = count
+        self.window = window
+    }
+
+    package var description: String { "\(count)/\(window)s" }
+}
+
+/// What was counted against a ``RateLimit``: in the window that the clock is in, and in the one before.
+///
+/// Windows begin at multiples of their length. What was counted in the one before fades as the present one goes on, so
+/// that no two bursts fit around the moment where one window ends.
+struct SlidingCount: Sendable, Equatable {
+    /// The number of the window that ``current`` counts.
+    private(set) var window: Int64
+    private(set) var current: Int64
+    private(set) var previous: Int64
+
+    init(window: Int64, current: Int64 = 0, previous: Int64 = 0) {
+        self.window = window
+        self.current = current
+        self.previous = previous
+    }
+
+    /// - Parameter milliseconds: since 1970.
+    init(_ limit: RateLimit, at milliseconds: Int64) {
+        self.init(window: Self.window(limit, at: milliseconds))
+    }
+
+    static func window(_ limit: RateLimit, at milliseconds: Int64) -> Int64 { milliseconds / (limit.window * 1000) }
+
+    /// Goes on to the window that the clock is in. A clock that was set back changes nothing.
+    mutating func advance(_ limit: RateLimit, to milliseconds: Int64) {
+        let now = Self.window(limit, at: milliseconds)
+        guard now > window else { return }
+        previous = now == window + 1 ? current : 0
+        current = 0
+        window = now
+    }
+
+    /// Milliseconds until one more is within the limit; 0 when it is now.
+    ///
+    /// - Precondition: advanced to `milliseconds`.
+    func wait(_ limit: RateLimit, at milliseconds: Int64) -> Int64 {
+        let length = limit.window * 1000
+        let elapsed = min(max(0, milliseconds - window * length), length)
+        let allowed = Int64(limit.count) - 1
+        guard allowed >= 0 else { return length }
+        // previous × (length − elapsed) / length + current ≤ allowed
+        let room = allowed - current
+        if room >= 0 {
+            guard previous > 0 else { return 0 }
+            let needed = length - room * length / previous
+            return max(0, needed - elapsed)
+        }
+        // Not in this window any more: in the next one, what is counted now fades.
+        let next = length - elapsed
+        guard current > allowed, current > 0 else { return next }
+        return next + max(0, length - allowed * length / current)
+    }
+
+    mutating func count() { current += 1 }
+
+    /// Takes over a count that may have been added to by others.
+    mutating func adopt(total: Int64, ofWindow number: Int64) {
+        if number == window { current = max(current, total) }
+        if number == window - 1 { previous = max(previous, total) }
+        if number > window {
+            previous = number == window + 1 ? current : 0
+            (window, current) = (number, total)
+        }
+    }
+
+    /// Seconds since 1970 from which nothing of it matters any more.
+    func endsAt(_ limit: RateLimit) -> Int64 { (window + 2) * limit.window }
+}

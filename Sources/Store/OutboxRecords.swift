@@ -1,0 +1,139 @@
+internal import GRDB
+
+/// Something that another service is to be told, at least once.
+package struct OutboxMessage: Sendable, Equatable {
+    /// By which the receiver knows one that comes again.
+    package var key: String
+    /// The receiver's name.
+    package var destination: String
+    /// What it is about, for the log.
+    package var kind: String
+    /// The user it is about, where it is known.
+    package var subject: String?
+    package var body: String
+    /// Milliseconds since 1970, here and below.
+    package var createdAt: Int64
+    package var dueAt: Int64
+    /// How often it has been tried.
+    package var attempts: Int
+
+    package init(
+        key: String, destination: String, kind: String, subject: String? = nil, body: String, createdAt: Int64
+    ) {
+        self.key = key
+        self.destination = destination
+        self.kind = kind
+        self.subject = subject
+        self.body = body
+        self.createdAt = createdAt
+        dueAt = createdAt
+        attempts = 0
+    }
+}
+
+/// Where messages wait until they have been received. Each call is one atomic step.
+package protocol OutboxRecords: Sendable {
+    /// Keeps a message, unless so many wait already. When this returns, it outlasts the process.
+    ///
+    /// - Returns: whether it was taken.
+    func add(_ message: OutboxMessage, limit: Int) async throws -> Bool
+    /// Messages that are due, oldest first. They count as tried, and are not due again before `until`: so that two
+    /// processes do not send one at the same time, and one whose process ends is sent again.
+    func claim(now: Int64, until: Int64, limit: Int) async throws -> [OutboxMessage]
+    /// A message was received.
+    func remove(key: String) async throws
+    func postpone(key: String, until: Int64) async throws
+    /// Gives up messages from before `time`.
+    func removeOlder(than time: Int64) async throws -> [OutboxMessage]
+    func count() async throws -> Int
+}
+
+/// The outbox in SQLite.
+package struct StoredOutbox: OutboxRecords {
+    package static let migrations = [
+        Store.Migration(
+            name: "outbox-1",
+            sql: """
+                CREATE TABLE outbox (
+                    key TEXT NOT NULL PRIMARY KEY,
+                    destination TEXT NOT NULL,
+                    kind TEXT NOT NULL,
+                    subject TEXT,
+                    body TEXT NOT NULL,
+                    created_at INTEGER NOT NULL,
+                    due_at INTEGER NOT NULL,
+                    attempts INTEGER NOT NULL
+                ) STRICT;
+                CREATE INDEX outbox_by_due ON outbox (due_at);
+                CREATE INDEX outbox_by_creation ON outbox (created_at);
+                """)
+    ]
+
+    private static let columns = "key, destination, kind, subject, body, created_at, due_at, attempts"
+    private let store: Store
+
+    package init(_ store: Store) {
+        self.store = store
+    }
+
+    package func add(_ message: OutboxMessage, limit: Int) async throws -> Bool {
+        try await store.write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO outbox (\(Self.columns)) SELECT ?, ?, ?, ?, ?, ?, ?, ?
+                    WHERE (SELECT count(*) FROM outbox) < ?
+                    ON CONFLICT DO NOTHING
+                    """,
+                arguments: [
+                    message.key, message.destination, message.kind, message.subject, message.body, message.createdAt,
+                    message.dueAt, message.attempts, limit,
+                ])
+            return database.changesCount > 0
+        }
+    }
+
+    package func claim(now: Int64, until: Int64, limit: Int) async throws -> [OutboxMessage] {
+        try await store.write { database in
+            try Row.fetchAll(
+                database,
+                sql: """
+                    UPDATE outbox SET due_at = ?, attempts = attempts + 1 WHERE key IN
+                        (SELECT key FROM outbox WHERE due_at <= ? ORDER BY due_at, created_at LIMIT ?)
+                    RETURNING \(Self.columns)
+                    """,
+                arguments: [until, now, limit]
+            ).map(Self.message).sorted { $0.createdAt < $1.createdAt }
+        }
+    }
+
+    package func remove(key: String) async throws {
+        try await store.write { try $0.execute(sql: "DELETE FROM outbox WHERE key = ?", arguments: [key]) }
+    }
+
+    package func postpone(key: String, until: Int64) async throws {
+        try await store.write {
+            try $0.execute(sql: "UPDATE outbox SET due_at = ? WHERE key = ?", arguments: [until, key])
+        }
+    }
+
+    package func removeOlder(than time: Int64) async throws -> [OutboxMessage] {
+        try await store.write { database in
+            try Row.fetchAll(
+                database, sql: "DELETE FROM outbox WHERE created_at < ? RETURNING \(Self.columns)", arguments: [time]
+            ).map(Self.message)
+        }
+    }
+
+    package func count() async throws -> Int {
+        try await store.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM outbox") ?? 0 }
+    }
+
+    private static func message(_ row: Row) -> OutboxMessage {
+        var message = OutboxMessage(
+            key: row["key"], destination: row["destination"], kind: row["kind"], subject: row["subject"],
+            body: row["body"], createdAt: row["created_at"])
+        message.dueAt = row["due_at"]
+        message.attempts = row["attempts"]
+        return message
+    }
+}

@@ -1,0 +1,86 @@
+/// A sign-in as it is kept: one family of refresh tokens, of which the newest counts.
+///
+/// What is secret in it is sealed by whoever keeps it here.
+package struct SessionRecord: Sendable, Equatable {
+    /// What all refresh tokens of the sign-in have in common: 16 bytes.
+    package var family: [UInt8]
+    package var poolID: String
+    package var subject: String
+    /// The access tokens' `origin_jti`.
+    package var originID: String?
+    package var deviceID: String?
+    package var platform: String?
+    /// The number of the newest refresh token; the first one's is 0.
+    package var generation: Int64
+    /// The newest refresh token, sealed.
+    package var token: [UInt8]
+    /// The tokens that came with the newest refresh token, sealed, for whoever asks once more with the one before it.
+    package var answer: [UInt8]?
+    /// Whether the process may have ended before it gave the answer.
+    package var answerMayBeLost: Bool
+    /// Seconds since 1970, as all times here.
+    package var signedInAt: Int64
+    /// When the newest refresh token was made.
+    package var refreshedAt: Int64
+    /// When the last refresh token ends.
+    package var endsAt: Int64
+    /// When the session was ended; `nil` while it goes on.
+    package var endedAt: Int64?
+
+    package init(
+        family: [UInt8], poolID: String, subject: String, originID: String?, deviceID: String?, platform: String?,
+        generation: Int64, token: [UInt8], answer: [UInt8]? = nil, answerMayBeLost: Bool = false, signedInAt: Int64,
+        refreshedAt: Int64, endsAt: Int64, endedAt: Int64? = nil
+    ) {
+        self.family = family
+        self.poolID = poolID
+        self.subject = subject
+        self.originID = originID
+        self.deviceID = deviceID
+        self.platform = platform
+        self.generation = generation
+        self.token = token
+        self.answer = answer
+        self.answerMayBeLost = answerMayBeLost
+        self.signedInAt = signedInAt
+        self.refreshedAt = refreshedAt
+        self.endsAt = endsAt
+        self.endedAt = endedAt
+    }
+}
+
+/// What became of taking a session one step on.
+package enum SessionStep: Sendable, Equatable {
+    /// The record is the session's now.
+    case taken
+    /// Somebody else took that step before: the session as it is.
+    case overtaken(SessionRecord)
+}
+
+/// Where sessions outlast the process. Each operation is one atomic step.
+package protocol SessionRecords: Sendable {
+    /// Keeps a new session.
+    func begin(_ record: SessionRecord) async throws
+
+    func session(_ family: [UInt8]) async throws -> SessionRecord?
+
+    /// Takes a session on to this refresh token and answer, if it goes on and is not that far yet. What is known of the
+    /// sign-in itself stays as it was. A session that is not there is made.
+    func advance(to record: SessionRecord) async throws -> SessionStep
+
+    /// Ends the sessions of this family or these `origin_jti`.
+    ///
+    /// - Returns: those of them that went on until now, as they were.
+    func end(family: [UInt8]?, originIDs: Set<String>, poolID: String, at now: Int64) async throws -> [SessionRecord]
+
+    /// Ends all of a user's sessions.
+    ///
+    /// - Returns: those that went on until now, as they were.
+    func endAll(subject: String, poolID: String, at now: Int64) async throws -> [SessionRecord]
+
+    /// All that is kept of a user, oldest first.
+    func all(subject: String, poolID: String) async throws -> [SessionRecord]
+
+    /// Forgets a user.
+    func forget(subject: String, poolID: String) async throws
+}

@@ -1,0 +1,184 @@
+internal import FoundationEssentials
+internal import GRDB
+
+/// Sessions in SQLite.
+package struct StoredSessions: SessionRecords {
+    package static let migrations = [
+        Store.Migration(
+            name: "sessions-1",
+            sql: """
+                CREATE TABLE sessions (
+                    family BLOB NOT NULL PRIMARY KEY,
+                    pool_id TEXT NOT NULL,
+                    subject TEXT NOT NULL,
+                    origin_id TEXT,
+                    device_id TEXT,
+                    platform TEXT,
+                    generation INTEGER NOT NULL,
+                    token BLOB NOT NULL,
+                    answer BLOB,
+                    answer_may_be_lost INTEGER NOT NULL,
+                    signed_in_at INTEGER NOT NULL,
+                    refreshed_at INTEGER NOT NULL,
+                    ends_at INTEGER NOT NULL,
+                    ended_at INTEGER
+                ) STRICT, WITHOUT ROWID;
+                CREATE INDEX sessions_by_subject ON sessions (pool_id, subject);
+                CREATE INDEX sessions_by_origin ON sessions (origin_id) WHERE origin_id IS NOT NULL;
+                CREATE INDEX sessions_by_end ON sessions (ends_at);
+                CREATE INDEX sessions_by_answer ON sessions (refreshed_at) WHERE answer IS NOT NULL;
+                """)
+    ]
+
+    /// For how many seconds after a refresh the same one may be asked for once more.
+    package static let retryWindow: Int64 = 60
+    /// What is done at most of each kind of tidying with one write, so that no write takes long.
+    private static let tidiedAtOnce = 8
+
+    private let store: Store
+
+    /// - Parameter isStart: whether a process that is gone may have kept an answer that it never gave. The newest
+    ///   ones may then be asked for at any time, until what came with them is used.
+    package init(_ store: Store, isStart: Bool = false) throws {
+        self.store = store
+        guard isStart else { return }
+        // A process answers within seconds of its last write, if at all.
+        try store.writeBlocking { database in
+            try database.execute(
+                sql: """
+                    UPDATE sessions SET answer_may_be_lost = 1
+                    WHERE answer IS NOT NULL AND refreshed_at >= (
+                        SELECT max(refreshed_at) FROM sessions WHERE answer IS NOT NULL) - 10
+                    """)
+        }
+    }
+
+    package func begin(_ record: SessionRecord) async throws {
+        try await store.write { database in
+            try Self.tidy(database, now: record.refreshedAt)
+            try Self.put(record, in: database)
+        }
+    }
+
+    package func session(_ family: [UInt8]) async throws -> SessionRecord? {
+        try await store.read { try Self.find(family, in: $0) }
+    }
+
+    package func advance(to record: SessionRecord) async throws -> SessionStep {
+        try await store.write { database in
+            if let known = try Self.find(record.family, in: database),
+                known.endedAt != nil || known.generation >= record.generation
+            {
+                return .overtaken(known)
+            }
+            try Self.tidy(database, now: record.refreshedAt)
+            try Self.put(record, in: database)
+            return .taken
+        }
+    }
+
+    package func end(
+        family: [UInt8]?, originIDs: Set<String>, poolID: String, at now: Int64
+    ) async throws -> [SessionRecord] {
+        try await store.write { database in
+            var ended: [SessionRecord] = []
+            if let family {
+                ended += try Self.end(database, "family = ?", [Data(family)], poolID: poolID, at: now)
+            }
+            for originID in originIDs {
+                ended += try Self.end(database, "origin_id = ?", [originID], poolID: poolID, at: now)
+            }
+            return ended
+        }
+    }
+
+    package func endAll(subject: String, poolID: String, at now: Int64) async throws -> [SessionRecord] {
+        try await store.write { try Self.end($0, "subject = ?", [subject], poolID: poolID, at: now) }
+    }
+
+    package func all(subject: String, poolID: String) async throws -> [SessionRecord] {
+        try await store.read { database in
+            try Row.fetchAll(
+                database, sql: "SELECT * FROM sessions WHERE pool_id = ? AND subject = ? ORDER BY signed_in_at, family",
+                arguments: [poolID, subject]
+            ).map(SessionRecord.init)
+        }
+    }
+
+    package func forget(subject: String, poolID: String) async throws {
+        try await store.write { database in
+            try database.execute(
+                sql: "DELETE FROM sessions WHERE pool_id = ? AND subject = ?", arguments: [poolID, subject])
+        }
+    }
+
+    // MARK: Statements
+
+    private static func find(_ family: [UInt8], in database: Database) throws -> SessionRecord? {
+        try Row.fetchOne(
+            database.cachedStatement(sql: "SELECT * FROM sessions WHERE family = ?"), arguments: [Data(family)]
+        ).map(SessionRecord.init)
+    }
+
+    /// What is known of the sign-in itself stays as it was.
+    private static func put(_ record: SessionRecord, in database: Database) throws {
+        let statement = try database.cachedStatement(
+            sql: """
+                INSERT INTO sessions (
+                    family, pool_id, subject, origin_id, device_id, platform, generation, token, answer,
+                    answer_may_be_lost, signed_in_at, refreshed_at, ends_at, ended_at)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                ON CONFLICT DO UPDATE SET
+                    generation = excluded.generation, token = excluded.token, answer = excluded.answer,
+                    answer_may_be_lost = excluded.answer_may_be_lost, refreshed_at = excluded.refreshed_at
+                """)
+        try statement.execute(arguments: [
+            Data(record.family), record.poolID, record.subject, record.originID, record.deviceID, record.platform,
+            record.generation, Data(record.token), record.answer.map { Data($0) }, record.answerMayBeLost,
+            record.signedInAt, record.refreshedAt, record.endsAt, record.endedAt,
+        ])
+    }
+
+    /// The answers go with the sessions: who is signed out gets nothing once more.
+    private static func end(
+        _ database: Database, _ condition: String, _ arguments: StatementArguments, poolID: String, at now: Int64
+    ) throws -> [SessionRecord] {
+        let which = "pool_id = ? AND ended_at IS NULL AND \(condition)"
+        let ended = try Row.fetchAll(
+            database, sql: "SELECT * FROM sessions WHERE \(which)", arguments: [poolID] + arguments
+        ).map(SessionRecord.init)
+        try database.execute(
+            sql: "UPDATE sessions SET ended_at = ?, answer = NULL WHERE \(which)",
+            arguments: [now, poolID] + arguments)
+        return ended
+    }
+
+    /// Forgets sessions that nobody can have a token of, and answers that nobody may ask for any more.
+    private static func tidy(_ database: Database, now: Int64) throws {
+        try database.cachedStatement(
+            sql: """
+                DELETE FROM sessions WHERE family IN (SELECT family FROM sessions WHERE ends_at <= ? LIMIT ?)
+                """
+        ).execute(arguments: [now, tidiedAtOnce])
+        try database.cachedStatement(
+            sql: """
+                UPDATE sessions SET answer = NULL WHERE family IN (
+                    SELECT family FROM sessions
+                    WHERE answer IS NOT NULL AND refreshed_at < ? AND answer_may_be_lost = 0 LIMIT ?)
+                """
+        ).execute(arguments: [now - retryWindow, tidiedAtOnce])
+    }
+}
+
+extension SessionRecord {
+    fileprivate init(_ row: Row) {
+        let (family, token): (Data, Data) = (row["family"], row["token"])
+        let answer: Data? = row["answer"]
+        self.init(
+            family: [UInt8](family), poolID: row["pool_id"], subject: row["subject"], originID: row["origin_id"],
+            deviceID: row["device_id"], platform: row["platform"], generation: row["generation"],
+            token: [UInt8](token), answer: answer.map { [UInt8]($0) }, answerMayBeLost: row["answer_may_be_lost"],
+            signedInAt: row["signed_in_at"], refreshedAt: row["refreshed_at"], endsAt: row["ends_at"],
+            endedAt: row["ended_at"])
+    }
+}

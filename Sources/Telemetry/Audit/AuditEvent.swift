@@ -1,0 +1,66 @@
+/// Something that happened to an account, or was tried on one: a line of the audit log.
+package struct AuditEvent: Sendable, Equatable {
+    package enum Kind: String, Sendable, CaseIterable {
+        case signedIn = "signed_in"
+        case signInFailed = "sign_in_failed"
+        case signedOut = "signed_out"
+        case sessionExpired = "session_expired"
+        case registered
+        case confirmed
+        case passwordReset = "password_reset"
+        case passwordChanged = "password_changed"
+        case refreshed
+        case refreshReused = "refresh_reused"
+        case lockedOut = "locked_out"
+        case userDeleted = "user_deleted"
+        case userExported = "user_exported"
+        case directCognito = "direct_cognito"
+    }
+
+    /// A client's device, by its own word.
+    package struct Device: Sendable, Equatable {
+        package var id: String
+        package var platform: String
+        package var appVersion: String?
+
+        package init(id: String, platform: String, appVersion: String? = nil) {
+            self.id = id
+            self.platform = platform
+            self.appVersion = appVersion
+        }
+    }
+
+    package var kind: Kind
+    /// Milliseconds since 1970.
+    package var time: Int64
+    package var requestID: String
+    /// The user's `sub`, where it is known; only a keyed hash of it is written.
+    package var subject: String?
+    /// What the client called the account; only a keyed hash of it is written.
+    package var account: String?
+    package var device: Device?
+    /// The client's address as the gateway trusts it.
+    package var address: String
+    /// Product and version of the app.
+    package var application: String
+    /// Which call it was.
+    package var operation: String
+    /// Why it did not succeed, from a closed list; nil when it did.
+    package var reason: String?
+
+    package init(
+        _ kind: Kind, time: Int64, requestID: String, subject: String? = nil, account: String? = nil,
+        device: Device? = nil, address: String, application: String, operation: String, reason: String? = nil
+    ) {
+        self.kind = kind
+        self.time = time
+        self.requestID = requestID
+        self.subject = subject
+        self.account = account
+        self.device = device
+        self.address = address
+        self.application = application
+        self.operation = operation
+        self.reason = reason
+    }
+}

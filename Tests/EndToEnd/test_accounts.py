@@ -1,0 +1,319 @@
+"""Every account call of the API, against LocalPool through the real wire protocol."""
+
+import pytest
+from harness import raw
+from harness.account import Account, assert_refusal, bearer
+from harness.gateway import ADA, LocalPool
+from harness.local_pool_control import control
+from harness.user import PASSWORD, confirmed_user, new_email, register, signed_in_user
+
+
+def backend_status(account: Account, token: str) -> int:
+    return raw.exchange(account.port, "GET", "/api/v1/whoami", bearer(token)).status
+
+
+# MARK: Registration
+
+
+def test_a_life_from_registration_to_deletion(account, pool):
+    email = new_email()
+    registered = register(account, email, name="Niko", attributes={"locale": "de"})
+    assert registered["user_id"] and registered["confirmed"] is False
+    assert registered["delivery"]["medium"] == "EMAIL" and "***" in registered["delivery"]["destination"]
+    assert_refusal(account.login(email, PASSWORD), 403, "UserNotConfirmedException")
+
+    assert account.post("resend-code", {"email": email}).status == 202
+    code = pool.confirmation_code(email)
+    confirmed = account.post("confirm", {"email": email, "code": code, "password": PASSWORD})
+    assert confirmed.status == 200, confirmed.body
+    tokens = confirmed.json()
+    assert tokens["user"]["id"] == registered["user_id"]
+    assert tokens["user"]["email"] == email and tokens["user"]["email_verified"] is True
+    assert tokens["user"]["name"] == "Niko" and tokens["user"]["attributes"]["locale"] == "de"
+
+    assert account.send("DELETE", "me", token=tokens["access_token"]).status == 204
+    assert_refusal(account.login(email, PASSWORD), 401, "NotAuthorizedException")
+
+
+def test_a_registered_address_is_taken(account, pool):
+    email = confirmed_user(account, pool)
+    refusal = account.post("register", {"email": email, "password": PASSWORD})
+    assert_refusal(refusal, 409, "UsernameExistsException")
+
+
+def test_a_registered_address_can_be_concealed(start_gateway, pool, ledger):
+    changes = {"sign_in": {"cognito": pool.sign_in_settings("pool", conceal_existing_users=True)}}
+    account = Account(start_gateway(changes, pool=pool).port, ledger)
+    email = new_email()
+    first, second = (account.post("register", {"email": email, "password": PASSWORD}) for _ in range(2))
+    assert (first.status, second.status) == (201, 201)
+    assert first.json().keys() == second.json().keys()
+    assert first.json()["delivery"] == second.json()["delivery"]
+    assert len(first.json()["user_id"]) == len(second.json()["user_id"])
+    assert [name for name, _ in first.headers] == [name for name, _ in second.headers]
+    # Of the two only one is there.
+    assert account.post("confirm", {"email": email, "code": pool.confirmation_code(email)}).status == 204
+
+
+def test_a_password_against_the_policy_is_refused_with_it(account):
+    refusal = account.post("register", {"email": new_email(), "password": "short1"})
+    body = assert_refusal(refusal, 422, "InvalidPasswordException")
+    assert "not long enough" in body["message"]
+
+
+def test_a_wrong_confirmation_code_is_422(account, pool):
+    email = new_email()
+    register(account, email)
+    right = pool.confirmation_code(email)
+    wrong = "000000" if right != "000000" else "000001"
+    assert_refusal(account.post("confirm", {"email": email, "code": wrong}), 422, "CodeMismatchException")
+    assert account.post("confirm", {"email": email, "code": right}).status == 204
+
+
+def test_confirming_an_address_that_is_confirmed_tells_nothing(account, pool):
+    email = confirmed_user(account, pool)
+    assert_refusal(account.post("confirm", {"email": email, "code": "123456"}), 422, "CodeMismatchException")
+
+
+@pytest.mark.parametrize("call", ["resend-code", "forgot-password"])
+def test_a_code_is_promised_to_everyone_alike(account, pool, call):
+    """Known, unknown, and for resend-code one who needs none: the same status and members, and no way to tell."""
+    known = confirmed_user(account, pool)
+    answers = [account.post(call, {"email": email}) for email in (known, "xunknown@example.com")]
+    assert [answer.status for answer in answers] == [202, 202]
+    first, second = (answer.json() for answer in answers)
+    assert first["delivery"].keys() == second["delivery"].keys()
+    assert first["delivery"]["medium"] == second["delivery"]["medium"] == "EMAIL"
+    assert first["delivery"]["destination"][1:] == second["delivery"]["destination"][1:]
+
+
+# MARK: Passwords
+
+
+def test_a_forgotten_password_is_reset(account, pool):
+    email = confirmed_user(account, pool)
+    delivery = account.post("forgot-password", {"email": email})
+    assert delivery.status == 202 and delivery.json()["delivery"]["medium"] == "EMAIL"
+    code = pool.confirmation_code(email)
+    reset = {"email": email, "code": code, "new_password": "Reset-Horse-11"}
+    assert account.post("reset-password", reset).status == 204
+    assert_refusal(account.login(email, PASSWORD), 401, "NotAuthorizedException")
+    assert account.login(email, "Reset-Horse-11").status == 200
+
+
+def test_a_reset_with_a_wrong_code_looks_the_same_for_nobody(account, pool):
+    email = confirmed_user(account, pool)
+    account.post("forgot-password", {"email": email})
+    bodies = []
+    for address in (email, "nobody@example.com"):
+        body = {"email": address, "code": "000000", "new_password": "Reset-Horse-11"}
+        refusal = assert_refusal(account.post("reset-password", body), 422, "CodeMismatchException")
+        del refusal["requestId"]
+        bodies.append(refusal)
+    assert bodies[0] == bodies[1]
+
+
+def test_a_password_is_changed(account, pool):
+    email, tokens = signed_in_user(account, pool)
+    token = tokens["access_token"]
+    wrong = {"current_password": "Not-The-Horse-1", "new_password": "Changed-Horse-10"}
+    assert_refusal(account.post("change-password", wrong, token), 401, "NotAuthorizedException")
+    weak = {"current_password": PASSWORD, "new_password": "short"}
+    assert_refusal(account.post("change-password", weak, token), 422, "InvalidPasswordException")
+    right = {"current_password": PASSWORD, "new_password": "Changed-Horse-10"}
+    assert account.post("change-password", right, token).status == 204
+    assert account.login(email, "Changed-Horse-10").status == 200
+
+
+# MARK: Profile
+
+
+def test_the_profile_is_changed(account, pool):
+    _, tokens = signed_in_user(account, pool)
+    change = {"name": "Niko the Second", "attributes": {"custom:plan": "gold", "nickname": "N"}}
+    changed = account.send("PATCH", "me", change, tokens["access_token"])
+    assert changed.status == 200, changed.body
+    assert changed.json()["name"] == "Niko the Second"
+    assert changed.json()["attributes"]["custom:plan"] == "gold"
+    assert account.me(tokens["access_token"]).json() == changed.json()
+
+
+@pytest.mark.parametrize(
+    "change, field",
+    [
+        ({"attributes": {"sub": "other"}}, "attributes.sub"),
+        ({"attributes": {"email_verified": "true"}}, "attributes.email_verified"),
+        ({"attributes": {"cognito:groups": "admins"}}, "attributes.cognito:groups"),
+        ({"attributes": {"nickname": 7}}, "attributes.nickname"),
+        ({"attributes": ["nickname"]}, "attributes"),
+        ({"email": "other@example.com"}, "email"),
+        ({"name": "\u202eevil"}, "name"),
+    ],
+    ids=str,
+)
+def test_what_is_not_the_users_to_change_is_refused(account, change, field):
+    token = account.login(*ADA).json()["access_token"]
+    refusal = assert_refusal(account.send("PATCH", "me", change, token), 422, "InvalidParameterException")
+    assert list(refusal["fields"]) == [field]
+
+
+def test_an_export_has_everything_that_is_held(account, pool):
+    email, tokens = signed_in_user(account, pool, device_info={"device_id": "phone-1", "platform": "ios"})
+    account.refresh(tokens["refresh_token"])
+    answer = account.send("GET", "me/export", token=tokens["access_token"])
+    assert answer.status == 200 and answer.header("cache-control") == "no-store"
+    export = answer.json()
+    assert export["user"]["email"] == email
+    (session,) = export["sessions"]
+    assert (session["device_id"], session["platform"], session["ended_at"]) == ("phone-1", "ios", None)
+    assert session["signed_in_at"].endswith("Z") and session["ends_at"] > session["signed_in_at"]
+    assert export["devices"] == []
+
+
+def test_deletion_ends_every_session(account, pool):
+    email, first = signed_in_user(account, pool)
+    second = account.login(email, PASSWORD).json()
+    assert account.send("DELETE", "me", token=first["access_token"]).status == 204
+    for tokens in (first, second):
+        assert backend_status(account, tokens["access_token"]) == 401
+        assert_refusal(account.refresh(tokens["refresh_token"]), 401, "TokenRefreshException")
+
+
+@pytest.mark.parametrize(
+    "method, call",
+    [
+        ("GET", "me"),
+        ("PATCH", "me"),
+        ("DELETE", "me"),
+        ("GET", "me/export"),
+        ("POST", "change-password"),
+        ("POST", "mfa/totp"),
+        ("POST", "mfa/totp/verify"),
+        ("DELETE", "mfa/totp"),
+        ("POST", "logout"),
+    ],
+)
+def test_calls_for_a_user_need_a_token_of_the_pool(account, issuer, method, call):
+    """Also one of another issuer that the gateway trusts elsewhere is not enough, and Cognito never sees it."""
+    for token in (None, "no.such.token", issuer.access()):
+        assert_refusal(account.send(method, call, {}, token), 401, "NotAuthorizedException")
+
+
+# MARK: Signing out
+
+
+def test_signing_out_ends_this_session_and_no_other(account, pool):
+    email, first = signed_in_user(account, pool)
+    second = account.login(email, PASSWORD).json()
+    assert backend_status(account, first["access_token"]) == 200
+    out = account.logout(first["access_token"], refresh_token=first["refresh_token"])
+    assert (out.status, out.body) == (204, b"")
+    assert backend_status(account, first["access_token"]) == 401
+    assert_refusal(account.refresh(first["refresh_token"]), 401, "TokenRefreshException")
+    assert backend_status(account, second["access_token"]) == 200
+    assert account.refresh(second["refresh_token"]).status == 200
+
+
+@pytest.mark.parametrize("shown", ["bearer", "refresh_token"])
+def test_either_token_is_enough_to_sign_out(account, pool, shown):
+    _, tokens = signed_in_user(account, pool)
+    newer = account.refresh(tokens["refresh_token"]).json()
+    if shown == "bearer":
+        assert account.logout(tokens["access_token"]).status == 204
+    else:
+        assert account.logout(refresh_token=newer["refresh_token"]).status == 204
+    for access in (tokens, newer):
+        assert backend_status(account, access["access_token"]) == 401
+    assert_refusal(account.refresh(newer["refresh_token"]), 401, "TokenRefreshException")
+
+
+def test_signing_out_ends_the_session_at_cognito(account, pool):
+    """RevokeToken: the access token does not open Cognito any more either."""
+    _, tokens = signed_in_user(account, pool)
+    before = control(pool, "GET", "calls")["counts"].get("RevokeToken", 0)
+    account.logout(tokens["access_token"], refresh_token=tokens["refresh_token"])
+    assert control(pool, "GET", "calls")["counts"]["RevokeToken"] == before + 1
+
+
+def test_signing_out_everywhere(account, pool):
+    email, first = signed_in_user(account, pool)
+    second = account.login(email, PASSWORD).json()
+    assert account.logout(first["access_token"], all_devices=True).status == 204
+    for tokens in (first, second):
+        assert backend_status(account, tokens["access_token"]) == 401
+        assert_refusal(account.refresh(tokens["refresh_token"]), 401, "TokenRefreshException")
+    # Whoever signs in again at once is signed in.
+    third = account.login(email, PASSWORD).json()
+    assert backend_status(account, third["access_token"]) == 200
+
+
+def test_signing_out_everywhere_with_a_refresh_token(account, pool):
+    email, first = signed_in_user(account, pool)
+    second = account.login(email, PASSWORD).json()
+    assert account.logout(refresh_token=first["refresh_token"], all_devices=True).status == 204
+    assert backend_status(account, second["access_token"]) == 401
+    assert_refusal(account.refresh(second["refresh_token"]), 401, "TokenRefreshException")
+
+
+def test_signing_out_twice_is_signing_out(account, pool):
+    _, tokens = signed_in_user(account, pool)
+    for _ in range(2):
+        assert account.logout(tokens["access_token"], refresh_token=tokens["refresh_token"]).status == 204
+        assert account.logout(tokens["access_token"]).status == 204
+        assert account.logout(refresh_token=tokens["refresh_token"]).status == 204
+
+
+def test_a_refresh_token_of_another_user_is_not_ended_by_the_way(account, pool):
+    _, mine = signed_in_user(account, pool)
+    _, others = signed_in_user(account, pool)
+    assert account.logout(mine["access_token"], refresh_token=others["refresh_token"]).status == 204
+    assert account.refresh(others["refresh_token"]).status == 200
+
+
+def test_a_sign_out_outlasts_a_restart(start_gateway, pool, ledger):
+    gateway = start_gateway(pool=pool)
+    account = Account(gateway.port, ledger)
+    _, tokens = signed_in_user(account, pool)
+    assert account.logout(tokens["access_token"]).status == 204
+    gateway.stop()
+    again = start_gateway({"state_directory": gateway.config["state_directory"]}, pool=pool)
+    account = Account(again.port, ledger)
+    assert_refusal(account.me(tokens["access_token"]), 401, "NotAuthorizedException")
+    assert_refusal(account.refresh(tokens["refresh_token"]), 401, "TokenRefreshException")
+
+
+# MARK: Pools
+
+
+def test_several_pools_by_path_and_by_host(start_gateway, run_directory, pool, ledger):
+    """The same address is two users, and what one pool has made is worth nothing with the other."""
+    other = LocalPool(
+        run_directory, "other-pool", {"pool_id": "eu-central-1_OtherPool", "client": {"id": "9other0pool0client0000000"}}
+    )
+    try:
+        issuer = {**other.issuer_settings(), "user_pool_id": "eu-central-1_OtherPool"}
+        issuer |= {
+            "issuer": f"{other.url}/eu-central-1_OtherPool",
+            "jwks_url": f"{other.url}/eu-central-1_OtherPool/.well-known/jwks.json",
+            "client_ids": ["9other0pool0client0000000"],
+        }
+        settings = other.sign_in_settings("other", client_id="9other0pool0client0000000")
+        changes = {
+            "issuers": {"other": issuer},
+            "sign_in": {"more_pools": [{**settings, "prefix": "/other"}, {**settings, "hosts": ["other.example"]}]},
+        }
+        gateway = start_gateway(changes, pool=pool)
+        first = Account(gateway.port, ledger)
+        by_path = Account(gateway.port, ledger, prefix="/other")
+        by_host = Account(gateway.port, ledger, headers={"Host": "Other.Example:8443"})
+        ids = {name: account.login(*ADA).json() for name, account in
+               {"first": first, "path": by_path, "host": by_host}.items()}
+        assert ids["first"]["user"]["id"] != ids["path"]["user"]["id"] == ids["host"]["user"]["id"]
+        assert by_path.refresh(ids["host"]["refresh_token"]).status == 200
+        assert_refusal(by_path.refresh(ids["first"]["refresh_token"]), 401, "TokenRefreshException")
+        assert_refusal(first.refresh(ids["path"]["refresh_token"]), 401, "TokenRefreshException")
+        assert by_path.me(ids["path"]["access_token"]).status == 200
+        assert_refusal(by_path.me(ids["first"]["access_token"]), 401, "NotAuthorizedException")
+        assert_refusal(first.me(ids["host"]["access_token"]), 401, "NotAuthorizedException")
+    finally:
+        other.stop()

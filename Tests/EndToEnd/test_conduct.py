@@ -1,0 +1,574 @@
+"""Limits, lockout, audit lines, and messages to backends, on a gateway of each test's own."""
+
+import hashlib
+import hmac
+import json
+import signal
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import jwt
+import pytest
+from botocore.exceptions import ClientError
+from harness import raw
+from harness.account import Account, assert_refusal, bearer
+from harness.assertions import ISSUER, JWKS_PATH
+from harness.backend import RecordingBackend, answer, sequence
+from harness.cognito_client import cognito_client
+from harness.cognito_front import CognitoFront
+from harness.gateway import ADA, POOL_CLIENT_ID, POOL_ID, Gateway, LocalPool
+from harness.local_pool_control import one_time_code
+from harness.process import wait_until
+from harness.user import PASSWORD as USER_PASSWORD
+from harness.user import signed_in_user
+
+WRONG = "Wrong-Horse-1"
+PASSWORD = "Brand-New-Horse-9"
+CHANGED = "Changed-Horse-10"
+LOCKOUT = {"after": 5, "first": "1h", "longest": "1h"}
+# Every request of these tests comes from one address; behind this proxy they speak for many.
+PROXY = {"trusted_proxies": ["127.0.0.1"]}
+NOBODY = "nobody@example.com"
+
+
+def device(identifier: str) -> dict:
+    return {"device_id": identifier, "platform": "ios", "app_version": "4.2"}
+
+
+@pytest.fixture(scope="module")
+def conduct_pool(run_directory):
+    """Users of this module's own, so that deleting one is nobody else's trouble."""
+    pool = LocalPool(run_directory, "conduct-pool")
+    yield pool
+    pool.stop()
+
+
+@pytest.fixture
+def start(start_gateway, conduct_pool, ledger):
+    ledger.note(ADA[1], WRONG, PASSWORD, CHANGED)
+    return lambda changes: start_gateway(changes, pool=conduct_pool)
+
+
+@pytest.fixture
+def email() -> str:
+    return f"conduct-{time.time_ns()}@example.com"
+
+
+def restarted(gateway: Gateway, stop=signal.SIGKILL) -> Gateway:
+    """The same gateway again, with its state."""
+    gateway.process.signal(stop)
+    gateway.process.wait(10)
+    return Gateway(gateway.config_path.parent, "gateway", gateway.config)
+
+
+def call(gateway: Gateway, name: str, body: dict, address: str = "192.0.2.1", **headers) -> raw.Response:
+    """An account call of an app at this address, behind the proxy."""
+    fields = {"Content-Type": "application/json", "X-Forwarded-For": address, **headers}
+    return raw.exchange(gateway.port, "POST", f"/api/v1/auth/{name}", fields, json.dumps(body).encode())
+
+
+def login(gateway, password: str, address: str = "192.0.2.1", email: str = ADA[0], **more) -> raw.Response:
+    return call(gateway, "login", {"email": email, "password": password, **more}, address)
+
+
+def assert_limited(response: raw.Response) -> None:
+    body = assert_refusal(response, 429, "TooManyRequestsException")
+    assert body["message"] == "Too many requests. Try again later."
+    assert int(response.header("retry-after")) >= 1
+
+
+# Limits
+
+
+def limits(kind: str, **rates: str) -> dict:
+    return {"account_limits": {kind: rates}, **PROXY}
+
+
+def test_an_address_is_limited_and_of_ipv6_its_64(start):
+    gateway = start(limits("sign_in", address="3/1h"))
+    for number in range(3):
+        assert login(gateway, WRONG, f"2001:db8:1:2::{number + 1}", f"u{number}@example.com").status == 401
+    assert_limited(login(gateway, ADA[1], "2001:db8:1:2:ffff::1"))
+    assert login(gateway, ADA[1], "2001:db8:1:3::1").status == 200
+    assert gateway.samples()['gatehouse_account_limits_total{cause="rate-limited-address"}'] == 1
+
+
+def test_an_address_cannot_be_made_up_without_a_trusted_proxy(start):
+    gateway = start({"account_limits": {"sign_in": {"address": "2/1h"}}})
+    answers = [login(gateway, WRONG, f"192.0.2.{number}").status for number in range(3)]
+    assert answers == [401, 401, 429]
+
+
+def test_the_rightmost_hop_that_is_no_proxys_is_the_client(start):
+    gateway = start(limits("sign_in", address="2/1h"))
+    answers = [login(gateway, WRONG, f"192.0.2.{number}, 203.0.113.9, 127.0.0.1").status for number in range(3)]
+    assert answers == [401, 401, 429]
+    assert {line["client_address"] for line in gateway.audit_log("sign_in_failed")} == {"203.0.113.9"}
+
+
+@pytest.mark.parametrize("email", [ADA[0], NOBODY])
+def test_an_account_is_limited_wherever_it_is_tried_from_and_whether_there_is_one(start, email):
+    gateway = start(limits("sign_in", account="3/1h"))
+    answers = [login(gateway, WRONG, f"192.0.2.{number}", email) for number in range(5)]
+    assert [answer.status for answer in answers] == [401, 401, 401, 429, 429]
+    assert_limited(answers[-1])
+
+
+def test_all_together_are_limited(start):
+    """A password tried on thousands of accounts, each from another address."""
+    gateway = start(limits("sign_in", **{"global": "20/1h"}))
+    with ThreadPoolExecutor(16) as pool:
+        attempt = lambda number: login(gateway, WRONG, f"10.1.{number}.1", f"u{number}@example.com").status
+        answers = list(pool.map(attempt, range(60)))
+    assert sorted(answers) == [401] * 20 + [429] * 40
+
+
+@pytest.mark.parametrize(
+    ("kind", "name", "body"),
+    [
+        ("codes", "confirm", {"email": NOBODY, "code": "123456"}),
+        ("codes", "reset-password", {"email": NOBODY, "code": "123456", "new_password": PASSWORD}),
+        ("messages", "resend-code", {"email": NOBODY}),
+        ("messages", "forgot-password", {"email": NOBODY}),
+        ("refresh", "refresh", {"refresh_token": "v1.x.y"}),
+    ],
+)
+def test_each_kind_of_call_is_limited_by_address(start, kind, name, body):
+    gateway = start(limits(kind, address="2/1h"))
+    answers = [call(gateway, name, body).status for _ in range(3)]
+    assert 429 not in answers[:2]
+    if kind == "refresh":  # what is no token is refused before anyone is asked, and costs nobody anything
+        assert answers == [401] * 3
+    else:
+        assert answers[2] == 429
+
+
+def test_a_signed_in_user_is_limited_by_account(start):
+    gateway = start(limits("account", account="3/1h"))
+    token = login(gateway, ADA[1]).json()["access_token"]
+    me = lambda: raw.exchange(gateway.port, "GET", "/api/v1/auth/me", bearer(token)).status
+    assert [me() for _ in range(4)] == [200, 200, 200, 429]
+
+
+# Lockout
+
+
+def locked_out(start, **changes) -> Gateway:
+    """A gateway whose first user is locked out, by failures from as many addresses."""
+    gateway = start({"account_limits": {"lockout": LOCKOUT}, **PROXY, **changes})
+    assert login(gateway, ADA[1], device_info=device("phone-1")).status == 200
+    for number in range(5):
+        assert login(gateway, WRONG, f"203.0.113.{number}").status == 401
+    return gateway
+
+
+def test_changing_the_address_does_not_end_a_lockout(start):
+    gateway = locked_out(start)
+    for number in range(10):
+        assert_limited(login(gateway, ADA[1], f"198.51.100.{number}"))
+    retry_after = int(login(gateway, ADA[1], "2001:db8::1").header("retry-after"))
+    assert 3500 < retry_after <= 3600
+
+
+def test_an_account_that_is_not_there_is_locked_out_alike(start):
+    gateway = start({"account_limits": {"lockout": LOCKOUT}, **PROXY})
+    for email in (ADA[0], NOBODY):
+        answers = [login(gateway, WRONG, f"203.0.113.{number}", email) for number in range(7)]
+        assert [answer.status for answer in answers] == [401] * 5 + [429] * 2
+        assert_limited(answers[-1])
+
+
+def test_guesses_at_the_same_time_do_not_slip_through(start):
+    gateway = start({"account_limits": {"lockout": LOCKOUT}, **PROXY})
+    with ThreadPoolExecutor(32) as pool:
+        answers = list(pool.map(lambda number: login(gateway, WRONG, f"10.2.{number}.1").status, range(100)))
+    assert answers.count(401) <= 5
+    assert answers.count(429) == 100 - answers.count(401)
+
+
+def test_a_known_device_is_not_locked_out_by_others(start):
+    gateway = locked_out(start)
+    assert login(gateway, ADA[1], "192.0.2.77", device_info=device("phone-1")).status == 200
+    assert_limited(login(gateway, ADA[1], "192.0.2.77", device_info=device("phone-2")))
+    # Its user's sign-in does not let the others in again.
+    assert_limited(login(gateway, ADA[1], "203.0.113.1"))
+
+
+def test_a_known_device_has_a_lock_of_its_own(start):
+    gateway = start({"account_limits": {"lockout": LOCKOUT}, **PROXY})
+    assert login(gateway, ADA[1], device_info=device("phone-1")).status == 200
+    answers = [login(gateway, WRONG, device_info=device("phone-1")).status for _ in range(6)]
+    assert answers == [401] * 5 + [429]
+    assert login(gateway, ADA[1]).status == 200
+
+
+@pytest.mark.parametrize("stop", [signal.SIGKILL, signal.SIGTERM])
+def test_a_restart_ends_no_lockout_and_forgets_no_device(start, stop):
+    gateway = restarted(locked_out(start), stop)
+    try:
+        assert_limited(login(gateway, ADA[1], "198.51.100.1"))
+        assert login(gateway, ADA[1], "192.0.2.77", device_info=device("phone-1")).status == 200
+    finally:
+        gateway.stop()
+
+
+def test_a_restart_gives_nobody_more_calls(start, email):
+    gateway = start(limits("messages", address="3/1h"))
+    for number in range(3):
+        assert call(gateway, "forgot-password", {"email": f"{number}{email}"}).status == 202
+    gateway = restarted(gateway, signal.SIGTERM)
+    try:
+        assert_limited(call(gateway, "forgot-password", {"email": email}))
+    finally:
+        gateway.stop()
+
+
+def test_a_password_that_was_reset_ends_the_lockout(start, conduct_pool, email):
+    gateway = start({"account_limits": {"lockout": LOCKOUT}, **PROXY})
+    register(gateway, conduct_pool, email)
+    for number in range(5):
+        assert login(gateway, WRONG, f"203.0.113.{number}", email).status == 401
+    assert_limited(login(gateway, PASSWORD, email=email))
+    assert call(gateway, "forgot-password", {"email": email}).status == 202
+    reset = {"email": email, "code": conduct_pool.confirmation_code(email), "new_password": CHANGED}
+    assert call(gateway, "reset-password", reset).status == 204
+    assert login(gateway, CHANGED, email=email).status == 200
+
+
+def register(gateway, pool: LocalPool, email: str) -> None:
+    assert call(gateway, "register", {"email": email, "password": PASSWORD}).status == 201
+    assert call(gateway, "confirm", {"email": email, "code": pool.confirmation_code(email)}).status == 204
+
+
+def test_the_right_password_gives_no_more_guesses_of_the_second_factor(start, conduct_pool, ledger):
+    gateway = start({"account_limits": {"lockout": LOCKOUT}})
+    account = Account(gateway.port, ledger)
+    email, tokens = signed_in_user(account, conduct_pool)
+    headers = bearer(tokens["access_token"])
+    secret = call(gateway, "mfa/totp", {}, **headers).json()["secret"]
+    ledger.note(secret)
+    code = one_time_code(conduct_pool, secret)
+    assert call(gateway, "mfa/totp/verify", {"code": code}, **headers).status == 204
+    for _ in range(5):
+        asked = account.login(email, USER_PASSWORD)
+        assert asked.status == 202
+        guess = {"challenge": "SOFTWARE_TOKEN_MFA", "session": asked.json()["session"], "code": "000000"}
+        assert account.post("challenge", guess).json()["error"] == "CodeMismatchException"
+    assert_limited(account.login(email, USER_PASSWORD))
+    assert [line["operation"] for line in audited(gateway, "sign_in_failed", 5)] == ["challenge"] * 5
+
+
+def test_backend_and_access_log_know_the_client_behind_a_trusted_proxy(start, own_recorder):
+    gateway = start(PROXY)
+    headers = {"X-Forwarded-For": "6.6.6.6, 203.0.113.9"}
+    answer = raw.exchange(gateway.port, "GET", "/recorded/public/x", headers)
+    assert own_recorder.last("/recorded/public/x").header("x-forwarded-for") == "203.0.113.9"
+    assert gateway.access_line(answer.header("x-request-id"))["client_address"] == "203.0.113.9"
+
+
+# Direct calls
+
+
+@pytest.mark.parametrize("sends", [True, False])
+def test_cognito_is_told_the_clients_address_where_the_pool_allows_it(start, conduct_pool, sends):
+    front = CognitoFront(conduct_pool.url)
+    pool = {"endpoint": front.url, "send_client_address": sends}
+    gateway = start({"direct_cognito": {"mode": "translate"}, "sign_in": {"cognito": pool}, **PROXY})
+    body = {
+        "AuthFlow": "USER_PASSWORD_AUTH",
+        "ClientId": POOL_CLIENT_ID,
+        "AuthParameters": {"USERNAME": ADA[0], "PASSWORD": WRONG},
+        "UserContextData": {"IpAddress": "6.6.6.6"},
+    }
+    headers = {
+        "X-Amz-Target": "AWSCognitoIdentityProviderService.InitiateAuth",
+        "X-Forwarded-For": "203.0.113.9",
+    }
+    assert raw.exchange(gateway.port, "POST", "/", headers, json.dumps(body).encode()).status == 400
+    assert login(gateway, WRONG, "203.0.113.9").status == 401
+    told = [body.get("UserContextData", {}).get("IpAddress") for _, body in front.calls]
+    assert told == ["203.0.113.9" if sends else None] * 2
+    front.stop()
+
+
+def test_direct_calls_come_under_the_same_limits(start):
+    gateway = start({"account_limits": {"lockout": LOCKOUT}, "direct_cognito": {"mode": "translate"}, **PROXY})
+    client = cognito_client(gateway.url)
+
+    def sign_in(password: str) -> str:
+        parameters = {"USERNAME": ADA[0], "PASSWORD": password}
+        with pytest.raises(ClientError) as refused:
+            client.initiate_auth(ClientId=POOL_CLIENT_ID, AuthFlow="USER_PASSWORD_AUTH", AuthParameters=parameters)
+        return refused.value.response["Error"]["Code"]
+
+    for number in range(3):
+        assert login(gateway, WRONG, f"203.0.113.{number}").status == 401
+    assert [sign_in(WRONG), sign_in(WRONG)] == ["NotAuthorizedException"] * 2
+    assert sign_in(ADA[1]) == "TooManyRequestsException"
+    assert_limited(login(gateway, ADA[1]))
+    failed = audited(gateway, "sign_in_failed", 5)
+    assert [line["operation"] for line in failed] == ["login"] * 3 + ["InitiateAuth"] * 2
+    assert len({line["account_hash"] for line in failed}) == 1
+
+
+# Audit
+
+
+def audited(gateway, event: str, count: int = 1) -> list[dict]:
+    found = wait_until(
+        lambda: len(lines := gateway.audit_log(event)) >= count and lines, f"{count} audit lines {event}"
+    )
+    assert len(found) == count, found
+    return found
+
+
+def test_the_life_of_an_account_is_told_by_events(start, conduct_pool, email, ledger):
+    gateway = start(PROXY)
+    account = Account(gateway.port, ledger)
+    register(gateway, conduct_pool, email)
+    agent = {"User-Agent": "MyApp/4.2 CFNetwork/1"}
+    body = {"email": email, "password": PASSWORD, "device_info": device("phone-1")}
+    first = call(gateway, "login", body, "203.0.113.9", **agent).json()
+    refreshed = account.refresh(first["refresh_token"]).json()
+    token = bearer(refreshed["access_token"])
+    change = {"current_password": PASSWORD, "new_password": CHANGED}
+    assert call(gateway, "change-password", change, **token).status == 204
+    assert raw.exchange(gateway.port, "GET", "/api/v1/auth/me/export", token).status == 200
+    assert call(gateway, "forgot-password", {"email": email}).status == 202
+    reset = {"email": email, "code": conduct_pool.confirmation_code(email), "new_password": PASSWORD}
+    assert call(gateway, "reset-password", reset).status == 204
+    assert login(gateway, WRONG, email=email).status == 401
+    second = login(gateway, PASSWORD, email=email).json()
+    assert call(gateway, "logout", {"refresh_token": second["refresh_token"]}).status == 204
+    assert account.refresh(second["refresh_token"]).status == 401
+    third = login(gateway, PASSWORD, email=email).json()
+    headers = bearer(third["access_token"])
+    assert raw.exchange(gateway.port, "DELETE", "/api/v1/auth/me", headers).status == 204
+
+    signed_in = audited(gateway, "signed_in", 3)
+    subject = signed_in[0]["subject_hash"]
+    assert signed_in[0]["device_id"] == "phone-1"
+    assert signed_in[0]["device_platform"] == "ios"
+    assert signed_in[0]["app_version"] == "4.2"
+    assert signed_in[0]["application"] == "MyApp/4.2"
+    assert signed_in[0]["client_address"] == "203.0.113.9"
+    assert signed_in[0]["operation"] == "login"
+    for event in ("refreshed", "password_changed", "user_exported", "user_deleted"):
+        assert audited(gateway, event)[0]["subject_hash"] == subject, event
+    named = signed_in[0]["account_hash"]
+    for event in ("registered", "confirmed", "password_reset"):
+        assert audited(gateway, event)[0]["account_hash"] == named, event
+    failed = audited(gateway, "sign_in_failed")[0]
+    assert (failed["account_hash"], failed["reason"]) == (named, "bad-credentials")
+    assert "subject_hash" not in failed
+    audited(gateway, "signed_out")
+    audited(gateway, "session_expired")
+    for line in gateway.audit_log():
+        assert line["request_id"] and line["time"].endswith("Z")
+    text = gateway.process.output()
+    assert email not in text and first["user"]["id"] not in text
+
+
+def test_a_refresh_token_that_was_used_is_told(start, ledger):
+    gateway = start({})
+    account = Account(gateway.port, ledger)
+    first = account.login(*ADA).json()["refresh_token"]
+    second = account.refresh(first).json()["refresh_token"]
+    assert account.refresh(second).status == 200
+    assert account.refresh(first).status == 401
+    assert audited(gateway, "refresh_reused")[0]["subject_hash"]
+
+
+def test_a_lockout_is_told(start):
+    gateway = locked_out(start)
+    assert audited(gateway, "locked_out")[0]["reason"] == "too-many-failures"
+    assert_limited(login(gateway, ADA[1]))
+    assert audited(gateway, "locked_out", 2)[1]["reason"] == "account-locked"
+
+
+@pytest.mark.parametrize("mode", ["block", "translate"])
+def test_direct_calls_are_told(start, mode):
+    gateway = start({"direct_cognito": {"mode": mode}, **PROXY})
+    headers = {
+        "X-Amz-Target": "AWSCognitoIdentityProviderService.AdminGetUser",
+        "User-Agent": "Old\"App/1.0 aws",
+        "X-Forwarded-For": "203.0.113.9",
+    }
+    assert raw.exchange(gateway.port, "POST", "/", headers, b"{}").status == 403
+    line = audited(gateway, "direct_cognito")[0]
+    assert line["operation"] == "AdminGetUser"
+    assert line["application"] == "Old_App/1.0"
+    assert line["client_address"] == "203.0.113.9"
+    assert line["reason"] == "direct-cognito"
+
+
+def test_what_a_client_says_of_its_device_stays_on_its_line(start):
+    gateway = start({})
+    evil = 'x","event":"signed_out","a":"\\'
+    login(gateway, WRONG, device_info={"device_id": evil, "platform": evil})
+    assert audited(gateway, "sign_in_failed")[0]["device_id"] == evil
+    assert not gateway.audit_log("signed_out")
+
+
+def test_the_audit_log_can_be_a_file_that_is_moved_away(start, run_directory):
+    path = run_directory / f"audit-{time.time_ns()}.log"
+    gateway = start({"audit": {"log": str(path)}})
+    login(gateway, WRONG)
+    wait_until(lambda: path.read_text().count("sign_in_failed") == 1, "a line in the file")
+    assert path.stat().st_mode & 0o777 == 0o600
+    path.rename(moved := path.with_suffix(".1"))
+    gateway.reload({"drain_timeout": "29s"})
+    login(gateway, WRONG)
+    wait_until(lambda: path.exists() and path.read_text().count("sign_in_failed") == 1, "a line in the new file")
+    assert moved.read_text().count("sign_in_failed") == 1
+    assert not gateway.audit_log()
+    gateway.reload({"audit": {"log": "off"}})
+    login(gateway, WRONG)
+    gateway.reload({"audit": {"log": "stdout"}})
+    login(gateway, WRONG)
+    audited(gateway, "sign_in_failed")
+
+
+def test_the_hashes_stay_the_same_after_a_restart(start):
+    gateway = start({})
+    login(gateway, WRONG)
+    before = audited(gateway, "sign_in_failed")[0]["account_hash"]
+    gateway = restarted(gateway, signal.SIGTERM)
+    try:
+        login(gateway, WRONG)
+        # One log file for both processes.
+        assert audited(gateway, "sign_in_failed", 2)[1]["account_hash"] == before
+    finally:
+        gateway.stop()
+
+
+# Messages to backends
+
+
+@pytest.fixture
+def backend():
+    backend = RecordingBackend()
+    yield backend
+    backend.stop()
+
+
+def sync(backend: RecordingBackend, **changes) -> dict:
+    return {
+        "identity": {"assertion": {"issuer": ISSUER}},
+        "user_sync": {"url": f"{backend.url}/users", "allow_insecure_http": True, "audience": "users", **changes},
+        **PROXY,
+    }
+
+
+def verified(gateway: Gateway, request) -> dict:
+    """The claims of a message's signature, checked as a backend would."""
+    keys = jwt.PyJWKSet.from_json(raw.exchange(gateway.port, "GET", JWKS_PATH).body.decode())
+    token = request.header("x-auth-assertion")
+    header = jwt.get_unverified_header(token)
+    assert header["typ"] == "gatehouse-notice+jwt"
+    claims = jwt.decode(token, keys[header["kid"]].key, algorithms=["ES256"], audience="users", issuer=ISSUER)
+    digest = jwt.utils.base64url_encode(hashlib.sha256(request.body).digest()).decode()
+    assert claims["body_sha256"] == digest
+    assert claims["jti"] == request.header("idempotency-key")
+    assert claims["event"] == json.loads(request.body)["event"]
+    return claims
+
+
+def told(backend: RecordingBackend, count: int) -> list:
+    return wait_until(
+        lambda: len(found := [each for each in backend.requests_to("/users") if each.complete]) >= count and found,
+        f"{count} messages",
+    )
+
+
+def test_the_backend_is_told_of_users(start, conduct_pool, backend, email):
+    backend.on("/users", answer(204, b""))
+    gateway = start(sync(backend))
+    register(gateway, conduct_pool, email)
+    session = login(gateway, PASSWORD, email=email).json()
+    raw.exchange(gateway.port, "DELETE", "/api/v1/auth/me", bearer(session["access_token"]))
+    requests = told(backend, 3)
+    bodies = [json.loads(request.body) for request in requests]
+    assert [body["event"] for body in bodies] == ["confirmed", "signed_in", "deleted"]
+    subject = session["user"]["id"]
+    assert bodies[0]["user"] == {"id": None, "email": email}
+    assert bodies[1]["user"] == session["user"]
+    assert bodies[2]["user"] == {"id": subject}
+    assert {body["pool"] for body in bodies} == {POOL_ID}
+    assert len({body["id"] for body in bodies}) == 3
+    claims = [verified(gateway, request) for request in requests]
+    assert [each.get("sub") for each in claims] == [None, subject, subject]
+
+
+def test_a_message_that_is_not_received_comes_again(start, backend):
+    backend.on("/users", sequence(answer(503, b""), answer(302, b""), answer(200)))
+    gateway = start(sync(backend))
+    assert login(gateway, ADA[1]).status == 200
+    requests = told(backend, 3)
+    assert len({request.header("idempotency-key") for request in requests}) == 1
+    assert len({request.body for request in requests}) == 1
+    wait_until(lambda: gateway.samples()["gatehouse_outbox_delivered_total"] == 1, "the delivery to be counted")
+    assert gateway.samples()["gatehouse_outbox_failures_total"] == 2
+
+
+def test_a_message_outlasts_a_kill(start, backend):
+    backend.on("/users", answer(503, b""))
+    gateway = start(sync(backend))
+    assert login(gateway, ADA[1]).status == 200
+    key = told(backend, 1)[0].header("idempotency-key")
+    backend.on("/users", answer(200))
+    before = len(backend.requests_to("/users"))
+    gateway = restarted(gateway, signal.SIGKILL)
+    try:
+        requests = wait_until(
+            lambda: len(found := backend.requests_to("/users")) > before and found, "the message again", 30
+        )
+        assert {request.header("idempotency-key") for request in requests} == {key}
+    finally:
+        gateway.stop()
+
+
+def test_a_sign_in_does_not_wait_for_the_backend(start, backend):
+    gateway = start(sync(backend, url="http://127.0.0.1:9/users"))
+    assert login(gateway, ADA[1]).status == 200
+
+
+def test_a_required_backend_must_have_been_told(start, backend):
+    backend.on("/users", answer(503, b""))
+    gateway = start(sync(backend, mode="required", timeout="2s"))
+    refused = login(gateway, ADA[1])
+    assert_refusal(refused, 503, "ServiceUnavailableException")
+    assert "token" not in refused.body.decode()
+    assert audited(gateway, "sign_in_failed")[0]["reason"] == "user-sync-failed"
+    backend.on("/users", answer(200))
+    assert login(gateway, ADA[1]).status == 200
+    assert len(told(backend, 2)) == 2
+    assert not gateway.audit_log("locked_out")
+
+
+def test_events_are_posted_to_a_webhook(start, backend):
+    backend.on("/events", sequence(answer(500, b""), answer(200)))
+    webhook = {
+        "url": f"{backend.url}/events",
+        "allow_insecure_http": True,
+        "events": ["sign_in_failed"],
+        "secret": "webhook-secret",
+    }
+    gateway = start({"audit": {"webhook": webhook}, **PROXY})
+    assert login(gateway, ADA[1]).status == 200
+    assert login(gateway, WRONG, "203.0.113.9").status == 401
+    requests = wait_until(lambda: len(found := backend.requests_to("/events")) >= 2 and found, "the event twice")
+    assert requests[0].body == requests[1].body
+    assert json.loads(requests[0].body) == audited(gateway, "sign_in_failed")[0]
+    code = hmac.new(b"webhook-secret", requests[0].body, hashlib.sha256).hexdigest()
+    assert requests[0].header("x-gatehouse-signature") == f"sha256={code}"
+    assert requests[0].header("x-auth-assertion") is None
+
+
+def test_cognitos_own_lock_is_told_as_one(start, conduct_pool):
+    front = CognitoFront(conduct_pool.url)
+    front.refused["InitiateAuth"] = (400, "NotAuthorizedException", "Password attempts exceeded")
+    gateway = start({"sign_in": {"cognito": {"endpoint": front.url}}})
+    assert login(gateway, WRONG).status == 429
+    assert audited(gateway, "locked_out")[0]["reason"] == "locked-out"
+    front.stop()

@@ -1,0 +1,42 @@
+import Foundation
+import HTTPTypes
+import Pipeline
+import Settings
+import SignIn
+import Testing
+
+@testable import Gateway
+
+@Suite("deploy/openapi.yaml")
+struct OpenAPITests {
+    /// The calls under `paths`, by the indentation that the file keeps: `  /path:` and `    method:`.
+    static func declared() throws -> Set<String> {
+        let file = URL(filePath: #filePath).deletingLastPathComponent().appending(path: "../../deploy/openapi.yaml")
+        let lines = try String(contentsOf: file, encoding: .utf8).split(separator: "\n")
+        var calls: Set<String> = []
+        var path = ""
+        for line in lines {
+            let name = line.drop { $0 == " " }.prefix { $0 != ":" }
+            switch line.prefix(while: { $0 == " " }).count {
+            case 2: path = String(name)
+            case 4 where path.hasPrefix("/") && ["get", "post", "patch", "put", "delete"].contains(name):
+                calls.insert("\(name.uppercased()) \(path)")
+            default: break
+            }
+        }
+        return calls
+    }
+
+    @Test("It declares every call that the gateway answers itself, and no other")
+    func complete() throws {
+        let settings = try StartTests.settings(
+            routes: "  - {path: /a, upstream: api}\nidentity: {assertion: {issuer: gateway}}")
+        let gate = try Wiring.gate(settings, issuers: Wiring.issuers(settings))
+        let own = gate.routes.routes.filter { route in
+            if case .endpoint = route.destination { true } else { false }
+        }
+        let served = own.flatMap { route in (route.methods ?? []).map { "\($0.rawValue) \(route.pattern)" } }
+        #expect(Set(served) == (try Self.declared()))
+        #expect(served.count == AccountOperation.allCases.count + 1)
+    }
+}

@@ -1,0 +1,204 @@
+import Cryptography
+import Logging
+import Pipeline
+import Store
+import Synchronization
+import Testing
+import Upstream
+
+@testable import Gateway
+
+/// Answers with what a test has put there, and keeps what it was sent.
+final class ScriptedReceiver: Fetcher {
+    private let state = Mutex<(statuses: [Int], requests: [FetchRequest])>(([], []))
+
+    init(_ statuses: Int...) { state.withLock { $0.statuses = statuses } }
+
+    /// 200 when nothing else is left to say; 0 is no answer.
+    func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResponse {
+        let status = state.withLock { state -> Int in
+            state.requests.append(request)
+            return state.statuses.isEmpty ? 200 : state.statuses.removeFirst()
+        }
+        guard status > 0 else { throw .timedOut }
+        return FetchResponse(status: status)
+    }
+
+    var requests: [FetchRequest] { state.withLock { $0.requests } }
+    var bodies: [String] { requests.map { String(decoding: $0.body ?? [], as: UTF8.self) } }
+}
+
+@Suite("Outbox")
+struct OutboxTests {
+    final class Clock: Sendable {
+        private let time = Mutex<Int64>(1_700_000_000_000)
+        var now: Int64 { time.withLock { $0 } }
+        func advance(_ milliseconds: Int64) { time.withLock { $0 += milliseconds } }
+    }
+
+    let clock = Clock()
+
+    func records() throws -> StoredOutbox {
+        StoredOutbox(try Store(path: ":memory:", migrations: StoredOutbox.migrations))
+    }
+
+    func outbox(_ records: any OutboxRecords, _ receiver: ScriptedReceiver?) -> Outbox {
+        let outbox = Outbox(
+            records: records, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            now: { [clock] in clock.now }, random: { 0 })
+        if let receiver { outbox.adopt([Self.receiver(receiver)]) }
+        return outbox
+    }
+
+    static func receiver(_ fetcher: any Fetcher, secret: Secret? = nil) -> NoticeReceiver {
+        NoticeReceiver(
+            name: "backend", url: "https://backend.test/users", audience: "backend", secret: secret,
+            timeout: .seconds(5), issuer: nil, header: "X-Auth-Assertion", keys: nil, fetcher: fetcher)
+    }
+
+    func message(_ key: String) -> OutboxMessage {
+        OutboxMessage(
+            key: key, destination: "backend", kind: "signed_in", subject: "s-1", body: "{\"key\":\"\(key)\"}",
+            createdAt: clock.now)
+    }
+
+    @Test("What is received is sent once, with a key to know it by")
+    func once() async throws {
+        let receiver = ScriptedReceiver()
+        let records = try records()
+        let outbox = outbox(records, receiver)
+        #expect(try await records.add(message("k-1"), limit: 9))
+        await outbox.sendDue()
+        clock.advance(86_400_000)
+        await outbox.sendDue()
+        #expect(receiver.bodies == ["{\"key\":\"k-1\"}"])
+        let headers = try #require(receiver.requests.first).headers
+        #expect(headers.contains { $0 == ("Idempotency-Key", "k-1") })
+        #expect(try await records.count() == 0)
+        #expect(outbox.status.delivered == 1)
+    }
+
+    @Test(
+        "What is not received is sent again with the same key, after twice as long each time",
+        arguments: [500, 0, 404, 302])
+    func again(status: Int) async throws {
+        let receiver = ScriptedReceiver(status, status, status)
+        let records = try records()
+        let outbox = outbox(records, receiver)
+        _ = try await records.add(message("k-1"), limit: 9)
+        for pause: Int64 in [1000, 2000, 4000] {
+            let before = receiver.requests.count
+            await outbox.sendDue()
+            #expect(receiver.requests.count == before + 1)
+            clock.advance(pause - 1)
+            await outbox.sendDue()
+            #expect(receiver.requests.count == before + 1)
+            clock.advance(1)
+        }
+        await outbox.sendDue()
+        #expect(Set(receiver.bodies).count == 1)
+        #expect(receiver.requests.count == 4)
+        #expect(outbox.status.failures == 3)
+        #expect(try await records.count() == 0)
+    }
+
+    @Test(
+        "Pauses double up to an hour, with up to a fifth of spread",
+        arguments: [(1, 1000), (2, 2000), (11, 1_024_000), (12, 2_048_000), (13, 3_600_000), (9999, 3_600_000)]
+            as [(Int, Int64)])
+    func pauses(attempts: Int, pause: Int64) {
+        #expect(Outbox.pause(afterAttempts: attempts, 0) == pause)
+        #expect(Outbox.pause(afterAttempts: attempts, 1) == pause - pause / 5)
+    }
+
+    @Test("What a process that ended has taken is sent by the next one")
+    func survives() async throws {
+        let records = try records()
+        _ = try await records.add(message("k-1"), limit: 9)
+        // Taken, and never heard of again.
+        #expect(try await records.claim(now: clock.now, until: clock.now + 10_000, limit: 9).count == 1)
+        let receiver = ScriptedReceiver()
+        let outbox = outbox(records, receiver)
+        await outbox.sendDue()
+        #expect(receiver.requests.isEmpty)
+        clock.advance(10_000)
+        await outbox.sendDue()
+        #expect(receiver.requests.count == 1)
+    }
+
+    @Test("Two processes with one store do not send one message at the same time")
+    func claims() async throws {
+        let records = try records()
+        for number in 0..<10 { _ = try await records.add(message("k-\(number)"), limit: 99) }
+        async let first = records.claim(now: clock.now, until: clock.now + 1000, limit: 6)
+        async let second = records.claim(now: clock.now, until: clock.now + 1000, limit: 6)
+        let keys = try await (first + second).map(\.key)
+        #expect(keys.count == 10)
+        #expect(Set(keys).count == 10)
+    }
+
+    @Test("No more wait than may; a key counts once")
+    func bounds() async throws {
+        let records = try records()
+        #expect(try await records.add(message("k-1"), limit: 2))
+        #expect(try await !records.add(message("k-1"), limit: 2))
+        #expect(try await records.add(message("k-2"), limit: 2))
+        #expect(try await !records.add(message("k-3"), limit: 2))
+    }
+
+    @Test("What waits for a receiver that is gone waits on")
+    func noReceiver() async throws {
+        let records = try records()
+        _ = try await records.add(message("k-1"), limit: 9)
+        await outbox(records, nil).sendDue()
+        #expect(try await records.count() == 1)
+        clock.advance(3_600_000)
+        let receiver = ScriptedReceiver()
+        await outbox(records, receiver).sendDue()
+        #expect(receiver.requests.count == 1)
+    }
+
+    @Test("A week later it is given up")
+    func givenUp() async throws {
+        let records = try records()
+        _ = try await records.add(message("k-1"), limit: 9)
+        clock.advance(Outbox.lifetime + 1)
+        _ = try await records.add(message("k-2"), limit: 9)
+        #expect(try await records.removeOlder(than: clock.now - Outbox.lifetime).map(\.key) == ["k-1"])
+        #expect(try await records.count() == 1)
+    }
+
+    @Test("A secret signs the body")
+    func signature() async throws {
+        let fetcher = ScriptedReceiver()
+        try await Self.receiver(fetcher, secret: Secret("key")).send(message("k-1"), now: 1)
+        let value = fetcher.requests.first?.headers.first { $0.name == "X-Gatehouse-Signature" }?.value
+        let code = HMACSHA256.authenticationCode(for: Array("{\"key\":\"k-1\"}".utf8), key: Array("key".utf8))
+        #expect(value == "sha256=" + Hexadecimal.encode(code))
+    }
+}
+
+@Suite("Notices")
+struct NoticeTests {
+    @Test("A notice says who tells whom of what, and is no assertion")
+    func claims() throws {
+        let key = AssertionKey(try P256SigningKey.generate())
+        let body = Array("{}".utf8)
+        let notice = Notice(
+            issuer: "https://api.example", audience: "backend", subject: "s-1", event: "signed_in", key: "k-1",
+            body: body)
+        let parts = try notice.token(signedWith: key, now: 1000).split(separator: ".")
+        func json(_ index: Int) throws -> JSON { try JSON.parse(try #require(Base64URL.decode(parts[index].utf8))) }
+        #expect(try json(0)["typ"] == "gatehouse-notice+jwt")
+        #expect(try json(0)["kid"] == .string(key.id))
+        let claims = try json(1)
+        #expect(claims["iss"] == "https://api.example")
+        #expect(claims["aud"] == "backend")
+        #expect(claims["sub"] == "s-1")
+        #expect(claims["jti"] == "k-1")
+        #expect(claims["iat"] == 1000)
+        #expect(claims["exp"] == 1060)
+        #expect(claims["event"] == "signed_in")
+        #expect(claims["body_sha256"] == .string(Base64URL.encode(SHA256.hash(body))))
+    }
+}

@@ -1,0 +1,63 @@
+import HTTPTypes
+import Pipeline
+import Testing
+
+@Suite("Whose request it is behind proxies")
+struct TrustedProxiesTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        var peer: String
+        var lines: [String]
+        var client: String
+        var testDescription: String { "\(peer) \(lines)" }
+
+        init(_ peer: String, _ lines: [String], _ client: String) {
+            self.peer = peer
+            self.lines = lines
+            self.client = client
+        }
+    }
+
+    /// Row 40.
+    @Test(
+        "The client is the last address that is no proxy's",
+        arguments: [
+            Case("192.0.2.1", ["203.0.113.9"], "192.0.2.1"),
+            Case("10.0.0.1", [], "10.0.0.1"),
+            Case("10.0.0.1", ["203.0.113.9"], "203.0.113.9"),
+            Case("10.0.0.1", ["1.2.3.4, 203.0.113.9"], "203.0.113.9"),
+            Case("10.0.0.1", ["1.2.3.4, 203.0.113.9, 10.0.0.2"], "203.0.113.9"),
+            Case("10.0.0.1", ["1.2.3.4", "203.0.113.9", "10.0.0.2 , 10.9.9.9"], "203.0.113.9"),
+            Case("10.0.0.1", ["10.0.0.3, 10.0.0.2"], "10.0.0.3"),
+            Case("10.0.0.1", ["203.0.113.9:4711"], "203.0.113.9"),
+            Case("10.0.0.1", ["[2001:db8::1]:4711"], "2001:db8::1"),
+            Case("10.0.0.1", ["2001:DB8:0::1"], "2001:db8::1"),
+            Case("10.0.0.1", ["203.0.113.9, unknown"], "10.0.0.1"),
+            Case("10.0.0.1", ["203.0.113.9, unknown, 10.0.0.2"], "10.0.0.2"),
+            Case("10.0.0.1", ["203.0.113.9,"], "10.0.0.1"),
+            Case("10.0.0.1", [""], "10.0.0.1"),
+            Case("10.0.0.1", ["203.0.113.9\u{c}x"], "10.0.0.1"),
+            Case("2001:db8:ffff::1", ["203.0.113.9"], "203.0.113.9"),
+            Case("::ffff:10.0.0.1", ["203.0.113.9"], "203.0.113.9"),
+            Case("-", ["203.0.113.9"], "-"),
+        ])
+    func client(example: Case) throws {
+        let networks = try ["10.0.0.0/8", "2001:db8:ffff::/48"].map { try IPNetwork($0) }
+        let proxies = try #require(TrustedProxies(networks))
+        let name = try #require(HTTPField.Name("X-Forwarded-For"))
+        var fields = HTTPFields()
+        for line in example.lines { fields.append(HTTPField(name: name, lenientValue: Array(line.utf8))) }
+        #expect(proxies.client(peer: example.peer, fields) == example.client)
+    }
+
+    @Test("Nobody is trusted unless named")
+    func nobody() {
+        #expect(TrustedProxies([]) == nil)
+    }
+
+    @Test("Of IPv6 a customer is the /64, of IPv4 the address")
+    func customers() throws {
+        #expect(try #require(IPAddress("2001:db8:1:2:3:4:5:6")).ofCustomer.description == "2001:db8:1:2::")
+        #expect(try #require(IPAddress("192.0.2.7")).ofCustomer.description == "192.0.2.7")
+        #expect(try #require(IPAddress("::ffff:192.0.2.7")).ofCustomer.description == "192.0.2.7")
+    }
+}

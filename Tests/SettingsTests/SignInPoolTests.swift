@@ -1,0 +1,75 @@
+import Testing
+
+@testable import Settings
+
+@Suite("Settings of sign-in and its pools")
+struct SignInPoolTests {
+    private static func yaml(_ first: String = "", more: [String] = []) -> String {
+        let pools = more.map { "    - {issuer: drivers, client_id: client2, client_secret: s2, \($0)}\n" }.joined()
+        return """
+            listeners: [{address: '127.0.0.1:8080'}]
+            upstreams: {api: {url: 'http://127.0.0.1:8000'}}
+            issuers:
+              users: {user_pool_id: us-east-1_Pool1, client_ids: [client1]}
+              drivers: {user_pool_id: eu-west-1_Pool2, client_ids: [client2]}
+            sign_in:
+              cognito: {issuer: users, client_id: client1, client_secret: s1\(first)}
+              more_pools:
+            \(pools.isEmpty ? "    []" : pools)
+            routes: [{path: /api/**, upstream: api}]
+            """
+    }
+
+    @Test("A pool has its defaults, and says otherwise key by key")
+    func values() throws {
+        let standard = try #require(try load(Self.yaml()).signIn.cognito)
+        #expect(standard.flow == .password)
+        #expect(standard.hosts.isEmpty)
+        #expect(standard.timeout == .seconds(5))
+        #expect(standard.deviceBinding == .whenSent)
+        #expect(!standard.concealExistingUsers)
+        #expect(!standard.sendClientAddress)
+        #expect(standard.totpIssuer == "Gatehouse")
+        let other = try load(
+            Self.yaml(
+                ", flow: srp, hosts: [API.example.com, '[::1]'], timeout: 2s, device_binding: required, "
+                    + "conceal_existing_users: true, send_client_address: true, totp_issuer: Example App"))
+        let changed = try #require(other.signIn.cognito)
+        #expect(changed.flow == .srp)
+        #expect(changed.hosts == ["api.example.com", "[::1]"])
+        #expect(changed.timeout == .seconds(2))
+        #expect(changed.deviceBinding == .required)
+        #expect(changed.concealExistingUsers && changed.sendClientAddress)
+        #expect(changed.totpIssuer == "Example App")
+    }
+
+    @Test("Further pools are told apart by prefix or by hosts, and have their own region's endpoint")
+    func morePools() throws {
+        let more = ["prefix: /drivers", "hosts: [drivers.example.com]", "hosts: [other]"]
+        let settings = try load(Self.yaml(more: more))
+        #expect(settings.signIn.pools.map(\.issuer) == ["users", "drivers", "drivers", "drivers"])
+        #expect(settings.signIn.pools[1].endpoint.description.contains("eu-west-1"))
+    }
+
+    @Test(
+        "Pools that no request could tell apart are faults, with their place",
+        arguments: [
+            ("", ["flow: srp"], "sign_in.more_pools[0]: has the prefix /api/v1/auth of another pool"),
+            (", hosts: [a.example]", ["hosts: [A.example]"], "sign_in.more_pools[0]: another pool with the prefix"),
+            ("", ["prefix: /b", "prefix: /b"], "sign_in.more_pools[1]: has the prefix /b"),
+        ] as [(String, [String], String)])
+    func clashes(first: String, more: [String], fault: String) {
+        let found = faults(Self.yaml(first, more: more))
+        #expect(found.count == 1)
+        #expect(found.contains { $0.contains(fault) }, "\(found)")
+    }
+
+    @Test(
+        "What is no flow, host or binding is a fault",
+        arguments: [
+            "flow: custom", "hosts: ['a.example:8080']", "device_binding: always", "timeout: 0s", "hosts: ['']",
+        ])
+    func wrongValues(_ value: String) {
+        #expect(faults(Self.yaml(", \(value)")).count == 1)
+    }
+}

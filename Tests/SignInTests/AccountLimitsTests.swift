@@ -1,0 +1,272 @@
+import Cryptography
+import Store
+import Synchronization
+import Testing
+
+@testable import SignIn
+
+/// A clock that a test moves.
+final class ManualClock: Sendable {
+    private let time: Mutex<Int64>
+
+    init(_ milliseconds: Int64 = 1_700_000_000_000) { time = Mutex(milliseconds) }
+
+    var now: Int64 { time.withLock { $0 } }
+    func advance(seconds: Int64) { time.withLock { $0 += seconds * 1000 } }
+}
+
+@Suite("Limits of account calls")
+struct AccountLimitsTests {
+    static let key = Secret([UInt8](repeating: 3, count: 32))
+    let clock = ManualClock()
+
+    func store() throws -> StoredLimits {
+        StoredLimits(try Store(path: ":memory:", migrations: StoredLimits.migrations))
+    }
+
+    func limits(
+        _ records: any LimitRecords, _ budgets: [AccountBudget: BudgetLimits] = [:],
+        lockout: LockoutPolicy? = LockoutTests.policy, log: CapturedLog = CapturedLog()
+    ) -> AccountLimits {
+        AccountLimits(
+            settings: AccountLimitSettings(budgets: budgets, lockout: lockout), key: Self.key, records: records,
+            logger: log.logger, now: { [clock] in clock.now })
+    }
+
+    func signIn(
+        _ account: String = "ada@example.com", device: String? = nil, from address: String = "192.0.2.1"
+    ) -> LimitedCall {
+        LimitedCall(budget: .signIn, account: account, device: device, clientAddress: address)
+    }
+
+    /// What stands against a call; nil when it was let through and has ended.
+    func reached(_ limits: AccountLimits, _ call: LimitedCall) async -> LimitReached.Cause? {
+        do {
+            limits.ended(try await limits.admit(call))
+            return nil
+        } catch {
+            return error.cause
+        }
+    }
+
+    func fail(_ limits: AccountLimits, _ call: LimitedCall, times: Int = 1) async throws {
+        for _ in 0..<times { _ = await limits.failed(try await limits.admit(call)) }
+    }
+
+    // MARK: Rates
+
+    @Test("An address has so many calls, whomever they are for; of IPv6 it is the /64")
+    func address() async throws {
+        let limits = limits(try store(), [.signIn: BudgetLimits(address: RateLimit(3, per: 60))])
+        for number in 0..<3 {
+            #expect(await reached(limits, signIn("u\(number)", from: "2001:db8:1:2::\(number)")) == nil)
+        }
+        #expect(await reached(limits, signIn("u9", from: "2001:db8:1:2:ffff::1")) == .address)
+        #expect(await reached(limits, signIn("u9", from: "2001:db8:1:3::1")) == nil)
+        #expect(await reached(limits, signIn("u9", from: "192.0.2.1")) == nil)
+        clock.advance(seconds: 120)
+        #expect(await reached(limits, signIn("u9", from: "2001:db8:1:2::1")) == nil)
+        #expect(limits.refusals.first { $0.cause == "rate-limited-address" }?.count == 1)
+    }
+
+    @Test("An account has so many calls, wherever they come from and however it is written")
+    func account() async throws {
+        let limits = limits(try store(), [.signIn: BudgetLimits(account: RateLimit(2, per: 60))])
+        #expect(await reached(limits, signIn("Ada@example.com", from: "192.0.2.1")) == nil)
+        #expect(await reached(limits, signIn("ada@example.com", from: "192.0.2.2")) == nil)
+        #expect(await reached(limits, signIn("ADA@EXAMPLE.COM", from: "192.0.2.3")) == .account)
+        #expect(await reached(limits, signIn("eve@example.com", from: "192.0.2.3")) == nil)
+    }
+
+    @Test("All together have so many, and kinds of calls are counted apart")
+    func global() async throws {
+        let two = BudgetLimits(global: RateLimit(2, per: 60))
+        let limits = limits(try store(), [.signIn: two, .codes: two])
+        #expect(await reached(limits, signIn("a")) == nil)
+        #expect(await reached(limits, signIn("b")) == nil)
+        do {
+            _ = try await limits.admit(signIn("c"))
+            Issue.record("was let through")
+        } catch {
+            #expect(error.cause == .global)
+            #expect((1...120).contains(error.retryAfter))
+        }
+        let code = LimitedCall(budget: .codes, account: "a", clientAddress: "192.0.2.1")
+        #expect(await reached(limits, code) == nil)
+    }
+
+    @Test("A refused call counts nothing")
+    func refusedCallsAreFree() async throws {
+        let limits = limits(try store(), [.signIn: BudgetLimits(address: RateLimit(1, per: 60))])
+        #expect(await reached(limits, signIn()) == nil)
+        for _ in 0..<50 { #expect(await reached(limits, signIn()) == .address) }
+        clock.advance(seconds: 120)
+        #expect(await reached(limits, signIn()) == nil)
+    }
+
+    // MARK: Lockout
+
+    @Test("Failures lock the account for everyone, whatever the address, and for longer each time")
+    func lockout() async throws {
+        let limits = limits(try store())
+        for number in 0..<4 {
+            try await fail(limits, signIn(from: "192.0.2.\(number)"))
+            #expect(await reached(limits, signIn(from: "198.51.100.\(number)")) == nil)
+        }
+        let fifth = try await limits.admit(signIn())
+        #expect(await limits.failed(fifth))
+        #expect(await reached(limits, signIn(from: "203.0.113.9")) == .lockout)
+        clock.advance(seconds: 30)
+        try await fail(limits, signIn())
+        clock.advance(seconds: 59)
+        #expect(await reached(limits, signIn()) == .lockout)
+        clock.advance(seconds: 1)
+        #expect(await reached(limits, signIn()) == nil)
+    }
+
+    @Test("Guesses made at the same time do not get in before the first has failed")
+    func parallel() async throws {
+        let limits = limits(try store())
+        var admitted: [AdmittedCall] = []
+        for _ in 0..<100 {
+            if let call = try? await limits.admit(signIn()) { admitted.append(call) }
+        }
+        #expect(admitted.count == 5)
+        for call in admitted { limits.ended(call) }
+        #expect(await reached(limits, signIn()) == nil)
+    }
+
+    @Test("A sign-in forgets the failures, a code that was sent does too")
+    func success() async throws {
+        let limits = limits(try store())
+        try await fail(limits, signIn(), times: 4)
+        await limits.succeeded(try await limits.admit(signIn()))
+        try await fail(limits, signIn(), times: 4)
+        #expect(await reached(limits, signIn()) == nil)
+        try await fail(limits, signIn())
+        #expect(await reached(limits, signIn()) == .lockout)
+        await limits.unlock(account: "ada@example.com")
+        #expect(await reached(limits, signIn()) == nil)
+    }
+
+    @Test("A device from which the account was signed in to is not locked out by others, nor limited with them")
+    func knownDevice() async throws {
+        let limits = limits(
+            try store(),
+            [.signIn: BudgetLimits(account: RateLimit(8, per: 3600), global: RateLimit(20, per: 3600))])
+        await limits.succeeded(try await limits.admit(signIn(device: "phone-1")))
+        try await fail(limits, signIn(from: "203.0.113.1"), times: 5)
+        #expect(await reached(limits, signIn(from: "203.0.113.1")) == .lockout)
+        #expect(await reached(limits, signIn(device: "another")) == .lockout)
+        #expect(await reached(limits, signIn(device: "phone-1")) == nil)
+        // What is known is known for one account.
+        for number in 0..<20 { _ = await reached(limits, signIn("u\(number)", device: "phone-1")) }
+        #expect(await reached(limits, signIn("eve@example.com", device: "phone-1")) == .global)
+        #expect(await reached(limits, signIn(device: "phone-1")) == nil)
+    }
+
+    @Test("A known device has a lock of its own, which locks nobody else")
+    func knownDeviceLock() async throws {
+        let limits = limits(try store())
+        await limits.succeeded(try await limits.admit(signIn(device: "phone-1")))
+        try await fail(limits, signIn(device: "phone-1"), times: 5)
+        #expect(await reached(limits, signIn(device: "phone-1")) == .lockout)
+        #expect(await reached(limits, signIn()) == nil)
+    }
+
+    @Test("A device is known no longer when it has not signed in for long")
+    func forgottenDevice() async throws {
+        let limits = limits(try store())
+        await limits.succeeded(try await limits.admit(signIn(device: "phone-1")))
+        clock.advance(seconds: AccountLimits.deviceLifetime + 1)
+        try await fail(limits, signIn(), times: 5)
+        #expect(await reached(limits, signIn(device: "phone-1")) == .lockout)
+    }
+
+    // MARK: The store
+
+    @Test("What was counted, locks and known devices survive a restart")
+    func restart() async throws {
+        let store = try store()
+        let budgets: [AccountBudget: BudgetLimits] = [.codes: BudgetLimits(address: RateLimit(3, per: 60))]
+        let first = limits(store, budgets)
+        let code = LimitedCall(budget: .codes, account: "a", clientAddress: "192.0.2.1")
+        for _ in 0..<3 { #expect(await reached(first, code) == nil) }
+        try await first.write()
+        await first.succeeded(try await first.admit(signIn(device: "phone-1")))
+        try await fail(first, signIn(), times: 5)
+
+        let second = limits(store, budgets)
+        try await second.load()
+        #expect(await reached(second, code) == .address)
+        #expect(await reached(second, signIn()) == .lockout)
+        #expect(await reached(second, signIn(device: "phone-1")) == nil)
+    }
+
+    @Test("Two processes with one store count together")
+    func shared() async throws {
+        let store = try store()
+        let budgets: [AccountBudget: BudgetLimits] = [.codes: BudgetLimits(address: RateLimit(4, per: 60))]
+        let (one, other) = (limits(store, budgets), limits(store, budgets))
+        let code = LimitedCall(budget: .codes, account: nil, clientAddress: "192.0.2.1")
+        for limits in [one, other, one, other] {
+            #expect(await reached(limits, code) == nil)
+            try await limits.write()
+        }
+        #expect(await reached(other, code) == .address)
+        try await fail(one, signIn(), times: 3)
+        try await fail(other, signIn(), times: 2)
+        #expect(await reached(other, signIn()) == .lockout)
+    }
+
+    @Test("What is stored says nothing of accounts and addresses")
+    func privacy() async throws {
+        let store = try store()
+        let limits = limits(
+            store, [.signIn: BudgetLimits(address: RateLimit(9, per: 60), account: RateLimit(9, per: 60))])
+        try await fail(limits, signIn(device: "phone-1"))
+        try await limits.write()
+        let counts = try await store.counts(now: 0, limit: 99)
+        #expect(counts.count == 2)
+        let keys = try await counts.map(\.key) + store.failures(now: 0, limit: 99).map(\.key)
+        #expect(keys.allSatisfy { $0.utf8.count == 22 })
+        #expect(Set(keys).count == 3)
+    }
+
+    struct BrokenRecords: LimitRecords {
+        struct Broken: Error {}
+        func add(_ counts: [CountRecord]) async throws -> [Int64] { throw Broken() }
+        func addFailure(of key: String, at milliseconds: Int64, endsAt: Int64) async throws -> FailureRecord {
+            throw Broken()
+        }
+        func removeFailures(of key: String) async throws { throw Broken() }
+        func remember(device key: String, endsAt: Int64) async throws { throw Broken() }
+        func knows(device key: String, now: Int64) async throws -> Bool { throw Broken() }
+        func counts(now: Int64, limit: Int) async throws -> [CountRecord] { throw Broken() }
+        func failures(now: Int64, limit: Int) async throws -> [FailureRecord] { throw Broken() }
+        func removeEnded(now: Int64, limit: Int) async throws { throw Broken() }
+    }
+
+    @Test("Without its store the limits hold all the same, and the log says so")
+    func brokenStore() async throws {
+        let log = CapturedLog()
+        let limits = limits(BrokenRecords(), [.codes: BudgetLimits(address: RateLimit(1, per: 60))], log: log)
+        try await fail(limits, signIn(device: "phone-1"), times: 5)
+        #expect(await reached(limits, signIn()) == .lockout)
+        let code = LimitedCall(budget: .codes, account: nil, clientAddress: "192.0.2.1")
+        #expect(await reached(limits, code) == nil)
+        #expect(await reached(limits, code) == .address)
+        #expect(log.lines.contains { $0.contains("in memory only") })
+        #expect(!log.lines.joined().contains("ada@"))
+    }
+
+    @Test("What has ended is removed from the store, and beyond the limit what ends soonest")
+    func upkeep() async throws {
+        let store = try store()
+        let records = (0..<20).map { CountRecord(key: "k\($0)", window: 1, count: 1, endsAt: Int64(100 + $0)) }
+        _ = try await store.add(records)
+        try await store.removeEnded(now: 105, limit: 10)
+        let left = try await store.counts(now: 0, limit: 99)
+        #expect(Set(left.map(\.key)) == Set((10..<20).map { "k\($0)" }))
+    }
+}

@@ -1,0 +1,115 @@
+import Cryptography
+import Foundation
+import Synchronization
+import Testing
+
+@testable import Telemetry
+
+@Suite("Audit log")
+struct AuditLogTests {
+    static let hashes = AuditHashes(key: Secret([UInt8](repeating: 1, count: 32)))
+
+    static func event(
+        _ kind: AuditEvent.Kind = .signedIn, subject: String? = "s-1", device: AuditEvent.Device? = nil,
+        application: String = "MyApp/1", reason: String? = nil
+    ) -> AuditEvent {
+        AuditEvent(
+            kind, time: 1_700_000_000_123, requestID: "r-1", subject: subject, account: "Ada@Example.com",
+            device: device, address: "192.0.2.7", application: application, operation: "login", reason: reason)
+    }
+
+    static func line(_ event: AuditEvent) -> String {
+        var encoder = AuditEncoder(hashes)
+        var bytes: [UInt8] = []
+        encoder.encode(event, into: &bytes)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
+    @Test("An event is one line of JSON with all that is known of it")
+    func line() throws {
+        let text = Self.line(
+            Self.event(
+                .signInFailed, device: .init(id: "d-1", platform: "ios", appVersion: "4.2"), reason: "bad-credentials"))
+        let json = try #require(try JSONSerialization.jsonObject(with: Data(text.utf8)) as? [String: String])
+        #expect(
+            json == [
+                "event": "sign_in_failed", "time": "2023-11-14T22:13:20.123Z", "request_id": "r-1",
+                "operation": "login", "client_address": "192.0.2.7", "application": "MyApp/1",
+                "subject_hash": Self.hashes.hash(ofSubject: "s-1"),
+                "account_hash": Self.hashes.hash(ofAccount: "ada@example.com"), "device_id": "d-1",
+                "device_platform": "ios", "app_version": "4.2", "reason": "bad-credentials",
+            ])
+    }
+
+    /// Row 88.
+    @Test(
+        "What a client has chosen cannot begin another line, nor speak to a terminal",
+        arguments: ["a\r\nb", "a\u{1b}[31m", "\",\"event\":\"x", "a\u{2028}b", "\u{202e}a", "\u{0}", "\\"])
+    func escapes(text: String) throws {
+        let line = Self.line(Self.event(device: .init(id: text, platform: text, appVersion: text), reason: text))
+        #expect(!line.unicodeScalars.contains { $0.value < 0x20 || ("\u{7f}"..."\u{9f}").contains($0) })
+        #expect(!line.unicodeScalars.contains { $0 == "\u{2028}" || $0 == "\u{202e}" })
+        let json = try #require(try JSONSerialization.jsonObject(with: Data(line.utf8)) as? [String: String])
+        #expect(json["device_id"] == text)
+        #expect(json["event"] == "signed_in")
+    }
+
+    @Test("A user is in it by a hash that takes a key, the same for the same user")
+    func hashing() {
+        let text = Self.line(Self.event(subject: "8c3b1c52"))
+        #expect(!text.contains("8c3b1c52") && !text.lowercased().contains("ada@"))
+        // `printf 'subject\0s-1' | openssl dgst -sha256 -mac HMAC -macopt hexkey:0101…`, its first half.
+        #expect(Self.hashes.hash(ofSubject: "s-1") == "0d2781ad621401ce6cd6206296c4e348")
+        #expect(Self.hashes.hash(ofAccount: "ADA@example.com") == Self.hashes.hash(ofAccount: "ada@example.com"))
+        #expect(Self.hashes.hash(ofAccount: "s-1") != Self.hashes.hash(ofSubject: "s-1"))
+        let other = AuditHashes(key: Secret([UInt8](repeating: 2, count: 32)))
+        #expect(other.hash(ofSubject: "s-1") != Self.hashes.hash(ofSubject: "s-1"))
+    }
+
+    @Test("Everything recorded is written, in order, and before it is shut down")
+    func writing() {
+        let written = Mutex<[UInt8]>([])
+        let log = AuditLog(Self.hashes) { lines in written.withLock { $0 += lines } }
+        for number in 0..<500 { log.record(Self.event(reason: "n\(number)")) }
+        log.shutdown()
+        let lines = written.withLock { String(decoding: $0, as: UTF8.self) }.split(separator: "\n")
+        #expect(lines.count == 500)
+        for (number, line) in lines.enumerated() { #expect(line.contains("\"reason\":\"n\(number)\"")) }
+        #expect(log.dropped == 0)
+    }
+
+    @Test("A log that cannot keep up drops and counts")
+    func dropping() {
+        let log = AuditLog(Self.hashes, capacity: 1) { _ in }
+        log.flush()
+        for _ in 0..<2000 { log.record(Self.event()) }
+        log.shutdown()
+        #expect(log.dropped > 0)
+    }
+
+    @Test("What was recorded before a change of place is written where it was to be")
+    func change() {
+        let first = Mutex<[UInt8]>([])
+        let second = Mutex<[UInt8]>([])
+        let log = AuditLog(Self.hashes) { lines in first.withLock { $0 += lines } }
+        log.record(Self.event(reason: "before"))
+        log.use(Self.hashes) { lines in second.withLock { $0 += lines } }
+        log.record(Self.event(reason: "after"))
+        log.shutdown()
+        #expect(first.withLock { String(decoding: $0, as: UTF8.self) }.contains("before"))
+        #expect(second.withLock { String(decoding: $0, as: UTF8.self) }.contains("after"))
+    }
+
+    @Test("A file is appended to and only its owner's; one that cannot be opened says why")
+    func file() throws {
+        let directory = NSTemporaryDirectory() + "audit-\(UInt64.random(in: 0 ... .max))"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+        let path = directory + "/audit.log"
+        try AuditFile(path: path).write(Array("one\n".utf8))
+        try AuditFile(path: path).write(Array("two\n".utf8))
+        #expect(try String(contentsOfFile: path, encoding: .utf8) == "one\ntwo\n")
+        let mode = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        #expect(mode == 0o600)
+        #expect(throws: AuditFileFault.self) { try AuditFile(path: directory + "/none/audit.log") }
+    }
+}
