@@ -129,13 +129,7 @@ package final class CurlConnection: CurlTransfer {
     package func receive() -> Received {
         guard isOpen else { return .end }
         if isDrained { return .nothingYet }
-        loop.scratch.clear(minimumCapacity: CurlLoop.receiveSize)
-        var result = CURLE_OK
-        let count = loop.scratch.writeWithUnsafeMutableBytes(minimumWritableBytes: CurlLoop.receiveSize) { bytes in
-            var received = 0
-            result = curl_easy_recv(easy.handle, bytes.baseAddress, CurlLoop.receiveSize, &received)
-            return received
-        }
+        let (result, count, bytes) = loop.receive(from: easy)
         if result == CURLE_AGAIN {
             isDrained = true
             return .nothingYet
@@ -145,7 +139,7 @@ package final class CurlConnection: CurlTransfer {
         // A short read of a plain socket has emptied it, and epoll tells of what comes later. What TLS has
         // decrypted ahead, epoll does not know of.
         if !isTLS, !sawHangUp, count < Self.shortReceive { isDrained = true }
-        return .bytes(loop.scratch)
+        return .bytes(bytes)
     }
 
     /// As ``receive()``, but asks the socket even if nothing has been announced.

@@ -21,7 +21,7 @@ package final class CurlLoop {
     private var transfers: [UnsafeMutableRawPointer: any CurlTransfer] = [:]
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
     /// Where every receive on this loop puts its bytes first; see ``CurlConnection/receive()``.
-    var scratch: ByteBuffer
+    private var scratch: ByteBuffer
 
     /// - Precondition: on `eventLoop`.
     package init(eventLoop: any EventLoop) throws(CurlFailure) {
@@ -47,6 +47,23 @@ package final class CurlLoop {
     }
 
     static let receiveSize = 64 << 10
+
+    /// Receives once from a connected handle.
+    ///
+    /// - Returns: libcurl's result, how many bytes came, and these.
+    func receive(from easy: CurlEasy) -> (result: CURLcode, count: Int, bytes: ByteBuffer) {
+        var bytes = ByteBuffer()
+        swap(&bytes, &scratch)
+        bytes.clear(minimumCapacity: Self.receiveSize)
+        var result = CURLE_OK
+        let count = bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: Self.receiveSize) { room in
+            var received = 0
+            result = curl_easy_recv(easy.handle, room.baseAddress, Self.receiveSize, &received)
+            return received
+        }
+        scratch = bytes
+        return (result, count, bytes)
+    }
 
     /// What the monitor knows the loop by until it is closed. A weak reference would give the loop a side table, and
     /// with it slower counting of references at each request.

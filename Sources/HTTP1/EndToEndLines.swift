@@ -23,6 +23,15 @@ package struct EndToEndLines: Sendable, Equatable {
     }
 }
 
+extension EndToEndLines {
+    /// The same with the request's id.
+    package func fields(requestID: String) -> HTTPFields {
+        var fields = fields
+        fields[KnownField.xRequestID.name] = requestID
+        return fields
+    }
+}
+
 /// A head's fields in the form that was asked for.
 package enum HeadFields: Sendable {
     /// One by one; Transfer-Encoding and Host are not among them, Content-Length is.

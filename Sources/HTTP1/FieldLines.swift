@@ -37,7 +37,7 @@ struct FieldLines {
         in bytes: UnsafeRawBufferPointer
     ) throws(HTTP1Fault) -> (framing: FramingFields, lines: EndToEndLines?) {
         var framing = FramingFields()
-        var copy = ByteBufferAllocator().buffer(capacity: bytes.count + roomForOwnLines)
+        var copy = ByteBufferAllocator().buffer(capacity: bytes.count)
         var (position, kept) = (0, 0)
         while true {
             let start = position
@@ -52,9 +52,6 @@ struct FieldLines {
         if framing.connectionOther { return (framing, nil) }
         return (framing, EndToEndLines(bytes: copy, contentLength: framing.contentLength))
     }
-
-    /// For what the gateway adds.
-    private static let roomForOwnLines = 64
 }
 
 /// One field line, checked; it points into the head it is of.

@@ -79,10 +79,32 @@ enum Grammar {
 
     /// Whether `bytes` is `literal`, which is lower case, whatever the case of `bytes`.
     static func equals(_ bytes: UnsafeRawBufferPointer, ignoringCase literal: StaticString) -> Bool {
-        guard bytes.count == literal.utf8CodeUnitCount else { return false }
-        let expected = unsafe literal.utf8Start
-        for index in 0..<bytes.count where unsafe lowercased(bytes[index]) != expected[index] { return false }
-        return true
+        let count = bytes.count
+        guard count == literal.utf8CodeUnitCount else { return false }
+        let expected = unsafe UnsafeRawBufferPointer(start: literal.utf8Start, count: count)
+        guard count >= 8 else {
+            for index in 0..<count where unsafe lowercased(bytes[index]) != expected[index] { return false }
+            return true
+        }
+        // Eight at a time; the last eight overlap those before.
+        var index = 0
+        while true {
+            let word = unsafe lowercased(bytes.loadUnaligned(fromByteOffset: index, as: UInt64.self))
+            guard unsafe word == expected.loadUnaligned(fromByteOffset: index, as: UInt64.self) else { return false }
+            if index == count &- 8 { return true }
+            index = min(index &+ 8, count &- 8)
+        }
+    }
+
+    /// Lower-cases each of eight bytes that is an ASCII letter.
+    private static func lowercased(_ word: UInt64) -> UInt64 {
+        let ones: UInt64 = 0x0101_0101_0101_0101
+        let low = word & (0x7F * ones)
+        // The top bit of each byte says: from A on, beyond Z. No byte's sum carries into the next.
+        let fromA = low + (0x80 - 0x41) * ones
+        let beyondZ = low + (0x80 - 0x5B) * ones
+        let isCapital = (fromA & ~beyondZ & ~word) & (0x80 * ones)
+        return word | isCapital >> 2
     }
 
     /// Whether the last element of the comma-separated list `bytes` is `literal`.

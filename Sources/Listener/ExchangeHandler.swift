@@ -132,9 +132,11 @@ final class ExchangeHandler: ChannelDuplexHandler {
 
     var sendsLines: Bool { codec.sendsLines }
 
-    func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, closes: Bool, of exchange: UInt64) {
+    func writeHead(
+        _ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, closes: Bool, of exchange: UInt64
+    ) {
         guard exchange == self.exchange, responseIsOpen else { return }
-        codec.writeHead(status, lines, closes: closes)
+        codec.writeHead(status, lines, requestID: requestID, closes: closes)
     }
 
     func flush(_ exchange: UInt64) {

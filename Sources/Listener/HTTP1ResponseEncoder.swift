@@ -47,21 +47,27 @@ struct HTTP1ResponseEncoder {
 
     /// The same with fields that are passed on as they are.
     ///
-    /// - Parameter keepAlive: whether the connection may go on.
+    /// - Parameters:
+    ///   - requestID: for `X-Request-Id`.
+    ///   - keepAlive: whether the connection may go on.
     mutating func writeHead(
-        _ status: HTTPResponse.Status, _ lines: EndToEndLines, toHead: Bool, minorVersion: Int, keepAlive: Bool,
-        to buffer: inout ByteBuffer
+        _ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, toHead: Bool, minorVersion: Int,
+        keepAlive: Bool, to buffer: inout ByteBuffer
     ) {
         buffer.writeStatusLine(status)
         mustClose = !keepAlive
         let length = Self.knowsNoLength(status.code) ? nil : lines.contentLength
-        buffer.write(atMost: lines.bytes.readableBytes + RoomWriter.digits + 32) { head in
+        let room = lines.bytes.readableBytes + requestID.utf8.count + RoomWriter.digits + 64
+        buffer.write(atMost: room) { head in
             if let length {
                 head.write("Content-Length: ")
                 head.write(decimal: length)
                 head.write("\r\n")
             }
             unsafe lines.bytes.withUnsafeReadableBytes { unsafe head.write($0) }
+            head.write("X-Request-Id: ")
+            head.write(requestID)
+            head.write("\r\n")
         }
         endHead(hasNoBody: toHead || Self.neverHasBody(status.code), length, minorVersion, to: &buffer)
     }

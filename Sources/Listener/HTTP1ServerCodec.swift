@@ -229,10 +229,10 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
 
     var sendsLines: Bool { true }
 
-    func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, closes: Bool) {
+    func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, closes: Bool) {
         guard let current = beginResponse() else { return }
         output.writeHead(
-            status, lines, toHead: current.isHead, minorVersion: current.minorVersion,
+            status, lines, requestID: requestID, toHead: current.isHead, minorVersion: current.minorVersion,
             keepAlive: current.keepAlive && !isDraining && !closes)
     }
 

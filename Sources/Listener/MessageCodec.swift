@@ -18,6 +18,8 @@ protocol MessageCodec: AnyObject {
 
     /// Takes a response's head in that form.
     ///
-    /// - Parameter closes: whether the connection is of no more use afterwards.
-    func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, closes: Bool)
+    /// - Parameters:
+    ///   - requestID: for `X-Request-Id`.
+    ///   - closes: whether the connection is of no more use afterwards.
+    func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, closes: Bool)
 }

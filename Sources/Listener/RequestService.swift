@@ -90,16 +90,18 @@ package struct ResponseWriter: ~Copyable {
         return ResponseBodyWriter(handler, exchange: exchange)
     }
 
-    /// Whether ``start(_:_:closes:)`` is cheaper than to begin with a list of fields.
+    /// Whether ``start(_:_:requestID:closes:)`` is cheaper than to begin with a list of fields.
     package var sendsLines: Bool { handler.sendsLines }
 
     /// Begins a response with lines that are passed on.
     ///
-    /// - Parameter closes: whether the connection is of no more use afterwards.
+    /// - Parameters:
+    ///   - requestID: for `X-Request-Id`.
+    ///   - closes: whether the connection is of no more use afterwards.
     package consuming func start(
-        _ status: HTTPResponse.Status, _ lines: EndToEndLines, closes: Bool
+        _ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, closes: Bool
     ) -> ResponseBodyWriter {
-        handler.writeHead(status, lines, closes: closes, of: exchange)
+        handler.writeHead(status, lines, requestID: requestID, closes: closes, of: exchange)
         return ResponseBodyWriter(handler, exchange: exchange)
     }
 

@@ -48,6 +48,15 @@ package final class Store: Sendable {
         try migrate(migrations)
     }
 
+    /// Opens a database that is there, to read it beside whoever writes it. Writing fails, and nothing is brought to the
+    /// current schema.
+    package init(reading path: String) throws {
+        var configuration = Configuration()
+        configuration.readonly = true
+        configuration.busyMode = .timeout(5)
+        database = try DatabaseQueue(path: path, configuration: configuration)
+    }
+
     /// What `body` reads, in one consistent snapshot.
     package func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         try await database.read(body)

@@ -67,9 +67,11 @@ package final class CurlFetcher: Fetcher {
 extension FetchResponse {
     init(_ response: CurlFetchResponse) {
         let headers = response.headerLines.compactMap { line -> (name: String, value: String)? in
-            guard let colon = line.firstIndex(of: ":") else { return nil }
-            let value = line[line.index(after: colon)...].drop { $0 == " " || $0 == "\t" }
-            return (name: line[..<colon].lowercased(), value: String(value))
+            // By bytes: to compare characters that are not ASCII can take long.
+            let name = line.utf8.prefix { $0 != UInt8(ascii: ":") }
+            guard name.endIndex < line.endIndex, name.allSatisfy({ $0 < 0x80 }) else { return nil }
+            let value = line.utf8[name.endIndex...].dropFirst().drop { $0 == 0x20 || $0 == 0x09 }
+            return (name: Substring(name).lowercased(), value: String(Substring(value)))
         }
         self.init(status: response.status, headers: headers, body: response.body)
     }

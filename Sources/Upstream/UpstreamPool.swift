@@ -104,7 +104,7 @@ package final class UpstreamPool {
     package func takeBuffer() -> ByteBuffer { spareBuffers.popLast() ?? ByteBuffer() }
 
     func recycle(_ buffer: consuming ByteBuffer) {
-        guard spareBuffers.count < Self.maximumSpareBuffers, buffer.storageCapacity <= Self.maximumSpareCapacity
+        guard buffer.storageCapacity <= Self.maximumSpareCapacity, spareBuffers.count < Self.maximumSpareBuffers
         else { return }
         spareBuffers.append(buffer)
     }

@@ -25,12 +25,17 @@ struct VerifyTokenCommand: AsyncParsableCommand {
             Exit status 78 means that the configuration is faulty.
 
             Key sets are the files that the configuration names, those that a gateway keeps in state_directory, or else
-            fetched. Without --route any issuer and kind of token is accepted and nothing further required; with it the
-            route's rules hold, but for {sub} in its path. What has been revoked is not asked for.
+            fetched. What state_directory says to be revoked is rejected as token-revoked; --ignore-revocations leaves
+            that out, for who can't read the directory. Nothing is written there.
+
+            Without --route and --path any issuer and kind of token is accepted and nothing further required. --route has
+            the rules of one route hold, but for {sub} in its path; --path those of the route that takes the request,
+            {sub} included. Both together check as well that the one is the other's.
 
             Examples:
               gatehouse token verify --config gatehouse.yaml < token.jwt
               gatehouse token verify --config gatehouse.yaml --route api --now 1780000000 --json < token.jwt
+              gatehouse token verify --config gatehouse.yaml --method PUT --path /users/8c3b1c52/photo < token.jwt
               gatehouse token verify --config gatehouse.yaml --lines < tokens.txt
             """)
 
@@ -42,15 +47,30 @@ struct VerifyTokenCommand: AsyncParsableCommand {
     @Option(help: ArgumentHelp("The name of the route whose rules hold.", valueName: "name"))
     var route: String?
 
+    @Option(help: ArgumentHelp("The path of a request, whose route's rules hold.", valueName: "path"))
+    var path: String?
+
+    @Option(help: ArgumentHelp("The method of that request.", valueName: "name"))
+    var method = "GET"
+
+    @Flag(help: "Don't look at what is revoked.")
+    var ignoreRevocations = false
+
     @OptionGroup var verdicts: VerdictOptions
+
+    func validate() throws {
+        guard path != nil || method == "GET" else { throw ValidationError("--method is said of a --path.") }
+    }
 
     func run() async throws {
         let settings = try options.load()
         var logger = Logger(label: "gatehouse") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .warning
         do {
-            try await OfflineVerifier.with(settings, route: route, logger: logger) { verifier in
-                try await verdicts.tell { Self.verdict(await verifier.examine($0, now: now)) }
+            let question = OfflineQuestion(
+                route: route, path: path, method: method, now: now, looksAtRevocations: !ignoreRevocations)
+            try await OfflineVerifier.with(settings, question, logger: logger) { verifier in
+                try await verdicts.tell { Self.verdict(await verifier.examine($0)) }
             }
         } catch let fault as WiringFault {
             throw ValidationError(fault.description)

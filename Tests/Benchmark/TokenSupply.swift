@@ -9,36 +9,41 @@ struct TokenSupply {
         /// As a client sends it.
         let authorization: String
         let signedBytes: [UInt8]
+        /// As OpenSSL wants it.
         let signature: [UInt8]
     }
 
     static let now: Int64 = 1_780_000_000
-    static let issuer = Issuer.cognito(
+    private static let pool = Issuer.cognito(
         name: "pool", region: "eu-central-1", userPoolID: "eu-central-1_AbCdEfGhI",
         clientIDs: ["1example23456789abcdefghij"])
 
+    let issuer: Issuer
     let tokens: [Token]
     let keySet: KeySet
-    let modulus: [UInt8]
-    let exponent: [UInt8]
+    let bare: BareVerification
 
-    init(count: Int) throws {
-        let key = try RSASigningKey.generate(bits: 2048)
+    init(count: Int, key: BenchmarkKey) throws {
         let keyID = "Pb2xUm1dTJ8kQ0vNvLr3p1v7r1rYw2yq3mF5o9t8Z6A="
-        let jwk: JSON = [
-            "kty": "RSA", "alg": "RS256", "use": "sig", "kid": .string(keyID),
-            "n": .string(Base64URL.encode(key.modulus)), "e": .string(Base64URL.encode(key.exponent)),
-        ]
-        keySet = try KeySet(jwks: (["keys": [jwk]] as JSON).encoded(), generation: 1)
-        (modulus, exponent) = (key.modulus, key.exponent)
-        let header = Base64URL.encode((["kid": .string(keyID), "alg": "RS256"] as JSON).encoded())
+        let algorithm = JSON.string(key.algorithm.rawValue)
+        var jwk = key.members
+        jwk["kid"] = .string(keyID)
+        jwk["alg"] = algorithm
+        jwk["use"] = "sig"
+        var issuer = Self.pool
+        issuer.algorithms = [key.algorithm]
+        self.issuer = issuer
+        bare = key.bare
+        keySet = try KeySet(
+            jwks: (["keys": [.object(jwk)]] as JSON).encoded(), algorithms: issuer.algorithms, generation: 1)
+        let header = Base64URL.encode((["kid": .string(keyID), "alg": algorithm] as JSON).encoded())
         tokens = try (0..<count).map { number in
             let signed = header + "." + Base64URL.encode(Self.claims(number).encoded())
             let signature = try key.sign(Array(signed.utf8))
-            let text = signed + "." + Base64URL.encode(signature)
+            let text = signed + "." + Base64URL.encode(signature.ofToken)
             return Token(
                 bytes: Array(text.utf8), authorization: "Bearer " + text, signedBytes: Array(signed.utf8),
-                signature: signature)
+                signature: signature.encoded)
         }
     }
 
@@ -48,7 +53,7 @@ struct TokenSupply {
             return .string("7c41a0de-83b5-4f0e-9d2c-" + String(repeating: "0", count: 12 - digits.count) + digits)
         }
         return [
-            "sub": identifier(0), "cognito:groups": ["beta", "customers"], "iss": .string(issuer.issuer), "version": 2,
+            "sub": identifier(0), "cognito:groups": ["beta", "customers"], "iss": .string(pool.issuer), "version": 2,
             "client_id": "1example23456789abcdefghij", "origin_jti": identifier(1), "event_id": identifier(2),
             "token_use": "access", "scope": "openid profile aws.cognito.signin.user.admin",
             "auth_time": .number(JSONNumber(now - 60)), "exp": .number(JSONNumber(now + 3600)),

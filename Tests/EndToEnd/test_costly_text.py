@@ -114,3 +114,25 @@ def test_the_type_of_a_sign_in_request(start_gateway, pool):
         answer = raw.exchange(gateway.port, "POST", "/api/v1/auth/login", {"Content-Type": MARKS}, json.dumps({}).encode())
         assert answer.status == 400
     assert gateway.process.cpu_seconds() - before < LIMIT_SECONDS
+
+
+def marked(number: int, length: int) -> str:
+    """Another text for each number, of about as many bytes, all of it one character."""
+    marks = "\u0345\u0334" if number % 2 else "\u0334\u0345"
+    return "a" + marks * (length // 4) + str(number)
+
+
+def of_names(count: int, size: int) -> bytes:
+    return json.dumps({marked(each, size // count): 0 for each in range(count)}, ensure_ascii=False).encode()
+
+
+@pytest.mark.parametrize("count", [2, 20])
+def test_the_names_of_a_sign_in_request(start_gateway, pool, count):
+    gateway = start_gateway(pool=pool)
+    body = of_names(count, 60_000)
+    before = gateway.process.cpu_seconds()
+    # A tenth of a second each, and more, where names are compared as characters.
+    for _ in range(REQUESTS):
+        answer = raw.exchange(gateway.port, "POST", "/api/v1/auth/login", {"Content-Type": "application/json"}, body)
+        assert answer.status == 422
+    assert gateway.process.cpu_seconds() - before < LIMIT_SECONDS

@@ -304,6 +304,40 @@ def test_a_malformed_request_is_refused_and_never_forwarded(connection, recorder
     assert [got.target for got in recorder.requests] == [PATH + "/after"]
 
 
+@pytest.mark.parametrize(
+    "trailers",
+    [
+        [(":path", "/other")],
+        [(":method", "GET"), ("x-sum", "1")],
+        [("X-Sum", "1")],
+        [("x-sum", "1\r\nx-auth-subject: mallory")],
+        [("x-sum", " 1")],
+        [("transfer-encoding", "chunked")],
+        [("connection", "x-sum")],
+        [("te", "gzip")],
+    ],
+    ids=str,
+)
+def test_malformed_trailers_spoil_the_request(connection, recorder, trailers):
+    stream = connection.open(request("POST", PATH, ("content-length", "3")), end=False)
+    connection.data(stream, b"abc")
+    connection.send(frame(h2raw.HEADERS, h2raw.END_HEADERS | h2raw.END_STREAM, stream, h2raw.block(trailers)))
+    response = connection.response(stream)
+    assert response.reset == h2raw.PROTOCOL_ERROR or 400 <= response.status < 500
+    assert connection.response(connection.open(request("GET", PATH + "/after"))).status == 200, "the connection lives on"
+    assert not any(got.complete for got in recorder.requests_to(PATH))
+
+
+def test_trailers_that_end_no_stream_are_refused(connection, recorder):
+    """RFC 9113 §8.1: a second head that is not the last frame is none of a request."""
+    stream = connection.open(request("POST", PATH, ("content-length", "3")), end=False)
+    connection.data(stream, b"abc")
+    connection.send(frame(h2raw.HEADERS, h2raw.END_HEADERS, stream, h2raw.block([("x-sum", "1")])))
+    response = connection.response(stream)
+    assert response.reset == h2raw.PROTOCOL_ERROR or 400 <= response.status < 500 or connection.goaways
+    assert not any(got.complete for got in recorder.requests_to(PATH))
+
+
 @pytest.mark.parametrize("pieces", [[b"abcd"], [b"ab", b"cd"], [b"abc", b"d"], [b"ab"], [b""]], ids=str)
 def test_a_body_that_is_not_as_long_as_announced_never_arrives_whole(connection, recorder, pieces):
     stream = connection.open(request("POST", PATH, ("content-length", "3")), end=False)

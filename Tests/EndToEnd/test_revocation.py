@@ -1,10 +1,12 @@
 """The revocation list: what is on it is 401 from the next request on, through every connection, and after a restart."""
 
+import subprocess
+
 import jwt
 import pytest
 
 from harness import raw
-from harness.gateway import gatehouse
+from harness.gateway import binary, gatehouse
 from harness.process import wait_until
 
 REQUIRED = "/recorded/required/a"
@@ -97,3 +99,27 @@ def test_a_state_directory_that_cannot_be_used_stops_the_start(start_gateway, ru
     path.write_text("")
     with pytest.raises(AssertionError, match="gatehouse.sqlite"):
         start_gateway({"state_directory": str(path)})
+
+
+def test_the_command_that_judges_tokens_goes_by_it_while_the_gateway_runs_and_after(start_gateway, issuer):
+    mine = {"name": "mine", "path": "/users/{sub}/**", "access": "required", "upstream": "recorder"}
+    gateway = start_gateway()
+    gateway.config["routes"].append(mine)
+    gateway.reload()
+    token, other = issuer.access(jti="j1", sub="ada"), issuer.access(jti="j2", sub="ada")
+
+    def verdict(token: str, *arguments: str) -> tuple[int, str]:
+        command = [str(binary()), "token", "verify", "--config", str(gateway.config_path), *arguments]
+        result = subprocess.run(command, input=token.encode(), capture_output=True, timeout=60)
+        return result.returncode, result.stdout.decode().split("\n")[0]
+
+    accepted = (0, "accepted: access token of issuer own")
+    assert verdict(token) == verdict(token, "--path", "/users/ada/x") == accepted
+    assert verdict(token, "--path", "/users/bob/x") == (1, "rejected: subject-mismatch")
+    assert verdict(token, "--path", "/nowhere")[0] == verdict(token, "--method", "PUT")[0] == 64
+    revoke(gateway, "--jti", "j1")
+    for _ in range(2):
+        assert verdict(token) == verdict(token, "--path", "/users/bob/x") == (1, "rejected: token-revoked")
+        assert verdict(token, "--ignore-revocations") == accepted
+        assert verdict(other) == accepted
+        gateway.stop()

@@ -268,3 +268,16 @@ def test_a_client_that_does_not_read_is_not_read_for(gateway, own_recorder):  # 
             while sent < 64 * MEGABYTE:
                 sent += exchange.connection.socket.send(bytes(64 << 10))
         assert gateway.process.resident_bytes() < before + 8 * MEGABYTE
+
+
+def test_a_head_on_a_tunnel_ends_it(gateway, connection, own_recorder):  # noqa: F811
+    """RFC 9113 §8.5: a stream that is a connection holds nothing but DATA."""
+    held = Held()
+    own_recorder.on(OPEN, held)
+    stream = connection.open(connect(), end=False)
+    assert until_head(connection, stream).status == 200
+    exchange = held.wait()
+    trailers = h2raw.block([("x-a", "1")])
+    connection.send(h2raw.frame(h2raw.HEADERS, h2raw.END_HEADERS | END_STREAM, stream, trailers))
+    assert connection.response(stream).reset == h2raw.PROTOCOL_ERROR
+    assert b"x-a" not in tunnelled(exchange)

@@ -9,10 +9,11 @@ private func visit(_ value: JSON, depth: Int = 1, _ body: (JSON, Int) -> Void) {
 
 /// What a number says in each of its forms must be the same, and asking never ends the process.
 private func check(_ number: JSONNumber) {
-    // 2^53 is what the number behind it is rounded to as well.
-    guard let date = number.numericDate, abs(date) < 1 << 53 else { return }
+    guard let date = number.numericDate else { return }
+    precondition(abs(date) <= 1 << 53, "a date is out of bounds")
     precondition(number.integerValue.map { $0 == date } ?? true, "an integer is another date")
-    precondition(Double(date) <= number.doubleValue && number.doubleValue < Double(date) + 1, "a date is off")
+    // The double may be rounded up to the next second.
+    precondition(Double(date) <= number.doubleValue && number.doubleValue <= Double(date) + 1, "a date is off")
 }
 
 private func checkBase64(_ bytes: [UInt8]) {

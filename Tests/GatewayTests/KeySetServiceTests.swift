@@ -70,6 +70,20 @@ struct KeySetServiceTests {
         #expect(Set(fixture.published.generations).count == 2)
     }
 
+    @Test("Made-up keys that have used an interval up hold a new key up until it is over, and no longer")
+    func rotationAmongMadeUpKeys() async throws {
+        let fixture = KeySetFixture(
+            try KeySetFixture.answer("key-1"), try KeySetFixture.answer("key-1"), try KeySetFixture.answer("key-2"))
+        await fixture.runOnce()
+        #expect(await fixture.lookUp("made-up") == "refreshed")
+        fixture.clock.advance(59)
+        #expect(await fixture.lookUp("key-2") == "unchanged")
+        fixture.clock.advance(1)
+        #expect(await fixture.lookUp("key-2") == "refreshed")
+        #expect(fixture.published.all == [["key-1"], ["key-1"], ["key-2"]])
+        #expect(await fixture.fetcher.calls == 3)
+    }
+
     @Test("The fetch asks the issuer's own URL, bounded in time and size")
     func request() async throws {
         let policy = KeySetService.Policy(timeout: .seconds(2), maximumBytes: 4096)

@@ -5,8 +5,11 @@ import Testing
 @Suite("Direct Cognito traffic")
 struct CognitoTrafficTests {
     static let inspector = CognitoGuard(
-        hostedDomains: ["Login.Example.org"],
-        endpoints: ["http://127.0.0.1:9229", "cognito.internal", "https://idp.example.net/path", "[::1]:9229"])
+        hostedDomains: ["Login.Example.org", "hosted.example:8443"],
+        endpoints: [
+            "http://127.0.0.1:9229", "cognito.internal", "https://idp.example.net/path", "[::1]:9229",
+            "http://plain.example", "[2001:db8::1]",
+        ])
 
     static func request(
         _ fields: [(String, String)] = [], method: HTTPRequest.Method = .post, authority: String? = "api.example.com"
@@ -29,7 +32,11 @@ struct CognitoTrafficTests {
             "a:b@cognito-idp.eu-west-1.amazonaws.com:443",
             "mypool.auth.eu-west-1.amazoncognito.com", "mypool.auth-fips.us-gov-west-1.amazoncognito.com:443",
             "login.example.org", "LOGIN.example.org.:443", "127.0.0.1:9229", "cognito.internal", "cognito.internal:1",
-            "idp.example.net", "idp.example.net:443", "[::1]:9229",
+            "idp.example.net", "idp.example.net:443", "[::1]:9229", "127.0.0.1.:9229", "[2001:db8::1]",
+            "[2001:db8::1]:99", "plain.example",
+            "plain.example:80",
+            "hosted.example", "hosted.example:443", "hosted.example:8443",
+            "cognito-idp.cn-north-1.api.amazonwebservices.com.cn",
         ])
     func cognitoHosts(authority: String) throws {
         let byAuthority = Self.inspector.inspect(try Self.request(authority: authority))
@@ -46,6 +53,7 @@ struct CognitoTrafficTests {
             "cognito-idp.eu-west-1.amazonaws.com.example.org", "xcognito-idp.eu-west-1.amazonaws.com",
             "mypool.eu-west-1.amazoncognito.com", "notlogin.example.org", "127.0.0.1:8080", "127.0.0.1",
             "idp.example.net:8443", "", ":", "[::1]:8080", "[::1]", "@", "....",
+            "[::2]:9229", "[2001:db8::2]:99", "[::1:9229", "plain.example:8080",
         ])
     func otherHosts(authority: String) throws {
         #expect(Self.inspector.inspect(try Self.request(authority: authority)) == nil)
@@ -74,6 +82,8 @@ struct CognitoTrafficTests {
         #expect(Self.inspector.inspect(try Self.request([("X-Amz-Target", service)])) == nil)
         let both = [("X-Amz-Target", service), ("X-Amz-Target", "AWSCognitoIdentityProviderService.SignUp")]
         #expect(Self.inspector.inspect(try Self.request(both))?.operation == "SignUp")
+        let two = ["SignUp", "InitiateAuth"].map { ("X-Amz-Target", "AWSCognitoIdentityProviderService.\($0)") }
+        #expect(Self.inspector.inspect(try Self.request(two))?.operation == "SignUp")
     }
 
     @Test("A signature scoped to Cognito counts, another or a bearer token does not")
@@ -82,8 +92,25 @@ struct CognitoTrafficTests {
         #expect(Self.inspector.inspect(try Self.request([("Authorization", scoped)])) != nil)
         let storage = "AWS4-HMAC-SHA256 Credential=AK/20260101/eu-west-1/s3/aws4_request, Signature=0"
         #expect(Self.inspector.inspect(try Self.request([("Authorization", storage)])) == nil)
+        let longer = scoped.replacing("cognito-idp", with: "cognito-idps")
+        #expect(Self.inspector.inspect(try Self.request([("Authorization", longer)])) == nil)
         let bearer = "Bearer a/cognito-idp/b"
         #expect(Self.inspector.inspect(try Self.request([("Authorization", bearer)])) == nil)
+    }
+
+    @Test("Blanks before a value hide nothing", arguments: [" ", "\t", "  "])
+    func blanks(blank: String) throws {
+        let values = [
+            ("X-Amz-Target", "AWSCognitoIdentityProviderService.SignUp"),
+            ("Authorization", "AWS4-HMAC-SHA256 Credential=AK/20260101/eu-west-1/cognito-idp/aws4_request"),
+        ]
+        for (name, value) in values {
+            let field = HTTPField(name: try #require(HTTPField.Name(name)), lenientValue: Array((blank + value).utf8))
+            var request = try Self.request()
+            request.headerFields.append(field)
+            #expect(Self.inspector.inspect(request) != nil)
+            #expect(!InboundFields().passes(field, connectionOptions: []))
+        }
     }
 
     /// Row 88.

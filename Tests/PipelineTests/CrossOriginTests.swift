@@ -82,6 +82,56 @@ private func preflight(
         #expect(fields[.contentType] == "text/plain")
     }
 
+    @Test("Without credentials a page is never told that it may send them")
+    func withoutCredentials() throws {
+        var policy = Self.policy
+        policy.credentials = false
+        let asked = try #require(CrossOrigin.Preflight(preflight("https://app.example", "GET")))
+        let fields = try #require(policy.allowing(asked))
+        #expect(fields[.accessControlAllowOrigin] == "https://app.example")
+        #expect(fields[.accessControlAllowCredentials] == nil)
+        var request = HTTPRequest(method: .get, scheme: "https", authority: "gw", path: "/")
+        request.headerFields[.origin] = "https://app.example"
+        var response: HTTPFields = [.accessControlAllowCredentials: "true"]
+        policy.apply(to: &response, for: request)
+        #expect(response[.accessControlAllowOrigin] == "https://app.example")
+        #expect(response[.accessControlAllowCredentials] == nil)
+    }
+
+    @Test("Two origins are nobody's", arguments: ["https://app.example", "https://evil.example"])
+    func twoOrigins(second: String) {
+        var request = HTTPRequest(method: .get, scheme: "https", authority: "gw", path: "/")
+        for origin in ["https://app.example", second] {
+            request.headerFields.append(HTTPField(name: .origin, value: origin))
+        }
+        var fields: HTTPFields = [.contentType: "text/plain"]
+        Self.policy.apply(to: &fields, for: request)
+        #expect(fields[.accessControlAllowOrigin] == nil && fields[.accessControlAllowCredentials] == nil)
+        #expect(fields[.vary] == "Origin")
+        #expect(!Self.policy.allowsPage(of: request))
+    }
+
+    @Test("What is the same for every page needs no cache to tell pages apart")
+    func openResponse() {
+        let open = CrossOrigin(origins: .any, methods: [.get], headers: [])
+        for origin in [nil, "https://any.example"] {
+            var request = HTTPRequest(method: .get, scheme: "https", authority: "gw", path: "/")
+            request.headerFields[.origin] = origin
+            var fields = HTTPFields()
+            open.apply(to: &fields, for: request)
+            #expect(fields[.vary] == nil && fields[.accessControlAllowOrigin] == origin.map { _ in "*" })
+        }
+    }
+
+    @Test("A header that is canonically equivalent to one that is allowed is another")
+    func equivalentHeader() throws {
+        let policy = CrossOrigin(origins: .any, methods: [.get], headers: ["x`a"])
+        for (name, isAllowed) in [("x`a", true), ("X`A", true), ("x\u{1fef}a", false)] {
+            let asked = try #require(CrossOrigin.Preflight(preflight("https://a.example", "GET", name)))
+            #expect((policy.allowing(asked) != nil) == isAllowed)
+        }
+    }
+
     @Test("Every origin means a star, and never credentials")
     func star() throws {
         let open = CrossOrigin(origins: .any, methods: [.get], headers: [], credentials: true)

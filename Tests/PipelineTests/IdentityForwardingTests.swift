@@ -27,7 +27,7 @@ struct IdentityForwardingTests {
                 """)
     }
 
-    @Test("A value that could break a line gives no line", arguments: ["a\r\nX: y", "a b", "", "é", "a\0"])
+    @Test("A value that could break a line gives no line", arguments: ["a\r\nX: y", "a b", "", "é", "a\0", "a\u{7f}"])
     func unsafeValues(authority: String) throws {
         #expect(try !Self.lines(authority: authority).contains("X-Forwarded-Host"))
         #expect(try !Self.lines(authority: nil).contains("X-Forwarded-Host"))
@@ -74,8 +74,8 @@ struct IdentityForwardingTests {
             ("01-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01", traceparent),
         ])
     func validTrace(sent: String, passed: String) throws {
-        var bytes: [UInt8] = []
-        try #require(TraceContext(parsing: sent)).append(to: &bytes)
+        let trace = try #require(TraceContext(parsing: sent))
+        let bytes = [UInt8](capacity: 55) { trace.append(to: &$0) }
         #expect(String(decoding: bytes, as: UTF8.self) == passed)
     }
 
@@ -100,8 +100,7 @@ struct IdentityForwardingTests {
 
     @Test("A new trace is valid even when the random numbers are zero")
     func newTrace() {
-        var bytes: [UInt8] = []
-        TraceContext(random: (0, 0, 0)).append(to: &bytes)
+        let bytes = [UInt8](capacity: 55) { TraceContext(random: (0, 0, 0)).append(to: &$0) }
         #expect(TraceContext(parsing: String(decoding: bytes, as: UTF8.self)) == TraceContext(random: (0, 0, 0)))
     }
 }

@@ -107,6 +107,59 @@ struct IdentityInboundFieldsTests {
         #expect(options.contains("accept") && !options.contains("authorization"))
     }
 
+    @Test("The longest list that is searched lists what it names, over however many fields", arguments: [1, 64])
+    func longestList(fieldCount: Int) throws {
+        var fields: HTTPFields = [.accept: "a"]
+        for index in 0..<fieldCount {
+            let value = (0..<(fieldCount == 1 ? 64 : 1)).map { "x-\(index)-\($0)" }.joined(separator: ",")
+            fields.append(try Self.field("Connection: " + value))
+        }
+        fields.append(try Self.field("X-0-0: 1"))
+        #expect(InboundFields().connectionOptions(of: fields) == ["x-0-0"])
+    }
+
+    @Test("Headers that browsers alone send, and those of the gateway, tell no claim")
+    func reservedClaims() {
+        let reserved = ["Sec-Fetch-User", "sec-x", "X-Auth-Subject", "x_auth_email", "Cookie", "X-Forwarded-User"]
+        for name in reserved { #expect(IdentityClaim.isReserved(name, identityNamespace: "X-Auth-"), "\(name)") }
+        for name in ["X-Tenant", "X-Auth-Tenant", "Second"] {
+            #expect(!IdentityClaim.isReserved(name, identityNamespace: "X-Auth-"), "\(name)")
+        }
+    }
+
+    @Test(
+        "What never passes for its name alone",
+        arguments: [
+            "TE", "Trailer", "Transfer-Encoding", "traceparent", "True-Client-IP", "Connection", "CF-Connecting-IP",
+            "Client-IP", "Proxy-Connection", "Proxy-Authenticate", "Proxy-Authorization", "Expect", "Forwarded", "Host",
+            "Keep-Alive", "Upgrade", "X-Real-IP", "X-Client-IP", "X-Request-Id", "X-Rewrite-URL", "X-HTTP-Method",
+            "X-Method-Override", "X-Cluster-Client-IP", "X-HTTP-Method-Override", "X-Forwarded", "X-Forwarded-For",
+            "X-Forwarded-Anything", "X-Amz-Target", "X-Amz-Anything", "X-Original-URL", "X-Original-Anything",
+        ])
+    func neverPassing(name: String) throws {
+        for spelt in [name, name.uppercased(), name.replacing("-", with: "_"), name.replacing("-", with: ".")] {
+            #expect(try !InboundFields().passes(Self.field("\(spelt): 1"), connectionOptions: []), "\(spelt)")
+        }
+    }
+
+    static let guarded = [
+        "Authorization", "Cookie", "Host", "Content-Length", "Content-Type", "Content-Encoding", "Transfer-Encoding",
+        "Cache-Control", "Origin", "Range", "X-Amzn-Trace-Id", "tracestate", "X-CSRF-Token", "X-XSRF-Token",
+        "X-API-Key",
+    ]
+
+    @Test(
+        "What is for every recipient can't be listed away, and what only looks like it does not pass",
+        arguments: guarded)
+    func guardedFields(name: String) throws {
+        var fields: HTTPFields = [.connection: "close, \(name)"]
+        fields.append(try Self.field("\(name): 1"))
+        #expect(InboundFields().connectionOptions(of: fields) == [])
+        for lookAlike in [name.replacing("-", with: "_"), name.replacing("-", with: ".")] where lookAlike != name {
+            #expect(try !InboundFields().passes(Self.field("\(lookAlike): 1"), connectionOptions: []), "\(lookAlike)")
+        }
+    }
+
     /// Row 36: a client must not take credentials or framing away from what the gateway decided by.
     @Test(
         "Connection can't list away credentials, framing or content",

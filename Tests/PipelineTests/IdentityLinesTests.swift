@@ -133,6 +133,22 @@ struct IdentityLinesTests {
         }
     }
 
+    @Test("All lines together have as many bytes as they may, and not one more")
+    func longestLines() throws {
+        let claims = (0..<5).map { IdentityClaim(header: "X-\($0)", claim: ClaimPath(["c\($0)"])) }
+        var payload: JSONObject = [:]
+        for index in 0..<4 { payload["c\(index)"] = .string(String(repeating: "a", count: 4000)) }
+        let lines = IdentityLines(claims: claims)
+        let rest = IdentityLines.maximumLength - (try lines.lines(for: Self.identity(), payload: payload)).count
+        let count = rest - "X-4: \r\n".utf8.count
+        payload["c4"] = .string(String(repeating: "a", count: count))
+        #expect(try lines.lines(for: Self.identity(), payload: payload).count == IdentityLines.maximumLength)
+        payload["c4"] = .string(String(repeating: "a", count: count + 1))
+        #expect(throws: IdentityFault.tooLarge(header: "X-4")) {
+            try lines.lines(for: Self.identity(), payload: payload)
+        }
+    }
+
     @Test("An identity without a subject is a fault")
     func emptySubject() {
         #expect(throws: IdentityFault.emptySubject) {

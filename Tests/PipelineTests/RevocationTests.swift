@@ -55,6 +55,32 @@ struct RevocationTests {
         #expect(Self.list([.subject(Self.subject, before: before)]).revokes(token) == expected)
     }
 
+    @Test("What is revoked twice is revoked for as much and as long as either says, in whatever order")
+    func twice() throws {
+        let token = try #require(tokens.verified(tokens.token(claims: Self.claims)))
+        let subject = { (before: Int64, endsAt: Int64) in
+            Revocation(issuer: Self.issuer, .subject(Self.subject, before: before), endsAt: endsAt)
+        }
+        // Enough to settle what came before.
+        let others = { (start: Int) in
+            (start..<start + 400).map { Revocation(issuer: Self.issuer, .tokenID("other-\($0)"), endsAt: Self.ends) }
+        }
+        let (short, long) = (subject(1_779_999_500, 2_000), subject(1_779_998_000, 9_000))
+        for (first, second) in [(short, long), (long, short)] {
+            for list in [
+                RevocationList.empty.adding([first, second]), RevocationList.empty.adding([first]).adding([second]),
+                RevocationList.empty.adding([first]).adding(others(0)).adding([second]),
+                RevocationList.empty.adding([first]).adding(others(0)).adding([second]).adding(others(400)),
+            ] {
+                #expect(list.count % 400 == 1)
+                #expect(list.revokes(token))
+                #expect(list.removingEnded(now: 8_999).revokes(token))
+                #expect(!list.removingEnded(now: 9_000).revokes(token))
+                #expect(list.removingEnded(now: 9_000).count == list.count - 1)
+            }
+        }
+    }
+
     @Test("Text is compared by its bytes, and no value can be another's with a part of the issuer")
     func bytes() throws {
         let token = try #require(tokens.verified(tokens.token(claims: Self.claims.with("jti", "\u{e9}"))))

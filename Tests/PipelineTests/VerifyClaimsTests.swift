@@ -78,10 +78,13 @@ struct VerifyClaimsTests {
         let cases: [(claims: JSONObject, reason: RejectReason?)] = [
             (claims, nil), (claims.with("iss", "https://\u{212a}.example"), .unknownIssuer),
             (claims.with("client_id", "\u{212a}client"), .clientNotAllowed),
+            (claims.with("token_use", "id").with("aud", "Kclient"), nil),
+            (claims.with("token_use", "id").with("aud", "\u{212a}client"), .audienceNotAllowed),
+            (claims.with("token_use", "id").with("aud", ["\u{212a}client"]), .audienceNotAllowed),
         ]
         for (claims, reason) in cases {
             let verdict = verifier.verify(
-                try fixture.token(claims: claims).utf8, accepting: TokenAcceptance(tokenUses: [.access]),
+                try fixture.token(claims: claims).utf8, accepting: TokenAcceptance(tokenUses: [.access, .id]),
                 keys: { _ in fixture.keySet }, now: VerifyFixture.now)
             switch verdict {
             case .verified: #expect(reason == nil)
@@ -182,6 +185,14 @@ struct VerifyClaimsTests {
     func invalidSubject(value: JSON?) throws {
         let token = try fixture.token(claims: VerifyFixture.accessClaims.with("sub", value))
         #expect(fixture.reason(token) == .subjectInvalid)
+    }
+
+    @Test("A pool's scopes are in its scope claim alone")
+    func scopes() throws {
+        let claims = VerifyFixture.accessClaims.with("scp", ["admin"])
+        #expect(try #require(fixture.verified(try fixture.token(claims: claims))).scopes == ["openid", "email"])
+        let none = claims.with("scope", nil)
+        #expect(try #require(fixture.verified(try fixture.token(claims: none))).scopes.isEmpty)
     }
 
     @Test("Row 24: Groups are kept apart, whatever is in their names")

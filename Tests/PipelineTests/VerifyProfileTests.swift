@@ -146,6 +146,9 @@ struct VerifyProfileTests {
         #expect(try reason(Self.id.with("tenant", "x"), issuers: ["provider"]) == .tokenUseNotAccepted)
         let hashless = Self.id.with("at_hash", nil).with("tenant", "x")
         #expect(try reason(hashless, issuers: ["provider"]) == .audienceNotAllowed)
+        for hash in ["at_hash", "c_hash"] {
+            #expect(try reason(Self.access.with(hash, "h"), issuers: ["provider"]) == .tokenUseNotAccepted)
+        }
         #expect(try reason(Self.access, issuers: ["provider-id"]) == .audienceNotAllowed)
         let forApp = Self.access.with("aud", "app-1")
         #expect(try reason(forApp, type: "at+jwt", issuers: ["provider-id"]) == .typeNotAllowed)

@@ -136,6 +136,12 @@ struct VerifySignatureTests {
         #expect(throws: error) { try KeySet(jwks: Array(document.utf8), generation: 1) }
     }
 
+    @Test("As many elements as a key set may have are looked at")
+    func mostKeys() throws {
+        let document = "{\"keys\":[" + Array(repeating: "1", count: 64).joined(separator: ",") + "]}"
+        #expect(try KeySet(jwks: Array(document.utf8), generation: 1).dropped.count == 64)
+    }
+
     @Test("A key set without keys is a set that verifies nothing")
     func emptyKeySet() throws {
         #expect(try KeySet(jwks: Array("{\"keys\":[]}".utf8), generation: 1).isEmpty)

@@ -17,7 +17,8 @@ struct VerifyTimesTests {
         ("1e400", .expiryInvalid), ("-1e400", .expiryInvalid), ("9223372036854775807", .expiryInvalid),
         ("9223372036854775808", .expiryInvalid), ("1000000000000000000000000000000", .expiryInvalid),
         ("-9223372036854775809", .expiryInvalid), ("1e99999999999999999999", .expiryInvalid),
-        ("9007199254740992", nil), ("NaN", .malformedPayload), ("Infinity", .malformedPayload),
+        ("9007199254740992", nil), ("9007199254740993", .expiryInvalid), ("NaN", .malformedPayload),
+        ("Infinity", .malformedPayload),
         ("01780003600", .malformedPayload), ("1780003600.", .malformedPayload), ("0x6A18CE10", .malformedPayload),
     ]
 

@@ -42,6 +42,17 @@ struct AccessLogEncoderTests {
                 """)
     }
 
+    @Test("Subjects that are canonically equivalent are told apart")
+    func equivalentSubjects() {
+        var encoder = AccessLogEncoder()
+        let hashes = ["\u{e9}", "e\u{301}", "\u{e9}", "K", "\u{212a}"].map { subject in
+            var bytes: [UInt8] = []
+            encoder.encode(record(subject: subject), into: &bytes)
+            return String(decoding: bytes, as: UTF8.self).split(separator: "\"subject_hash\":\"")[1].prefix(16)
+        }
+        #expect(Set(hashes).count == 4 && hashes[0] == hashes[2])
+    }
+
     @Test("What is not known is left out")
     func little() {
         #expect(

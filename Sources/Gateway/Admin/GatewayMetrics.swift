@@ -24,13 +24,14 @@ enum GatewayMetrics {
             ageSeconds: status.fetchedAt.map { Double(WallClock.seconds() - $0) })
     }
 
-    /// Every reason code of the request path; those of the account endpoints count as `other`.
-    private static let reasons: [String] = {
+    /// Every reason code of the request path, as README lists them; those of the account endpoints count as `other`.
+    static let reasons: [String] = {
         let gate = [
             "token-missing", "repeated-authorization", "repeated-token", "cross-site-request", "no-route",
             "method-not-allowed", "keys-unavailable",
             "identity-too-large", "direct-cognito", "client-disconnected", "body-too-large", "request-timeout",
             "cors-not-allowed", "overloaded", "websocket-handshake", "websocket-version", "websocket-not-served",
+            "assertion-not-signed", "endpoint-without-service", "route-without-upstream",
         ]
         let all =
             gate + WebSocketClose.all.map(\.reason) + UpstreamFault.reasons

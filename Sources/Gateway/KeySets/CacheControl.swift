@@ -2,7 +2,8 @@
 enum CacheControl {
     /// `max-age` in seconds (RFC 9111 §5.2.2.1); 0 for `no-store` and `no-cache`; nil when nothing is said.
     static func maximumAge(_ value: String?) -> Int64? {
-        guard let value else { return nil }
+        // Nothing else is any directive's, and characters that are not ASCII can take long to compare.
+        guard let value, value.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         var age: Int64?
         for directive in value.lowercased().split(separator: ",") {
             let parts = directive.split(separator: "=", maxSplits: 1).map { $0.filter { $0 != " " && $0 != "\"" } }

@@ -17,22 +17,28 @@ package struct OfflineVerifier: Sendable {
     }
 
     private let verifier: TokenVerifier
-    private let acceptance: TokenAcceptance
-    private let requirements: Requirements?
+    private let rules: OfflineRules
+    private let revocations: RevocationList
     private let identity: IdentityLines
     private let keyServices: [KeySetService]
+    private let now: Int64?
 
     /// - Parameters:
-    ///   - route: the route whose rules hold; nil for every issuer, every kind of token and no further requirement.
+    ///   - question: where the tokens are to be let in, and when.
     ///   - curl: fetches the key sets that the state directory does not hold.
-    /// - Throws: ``WiringFault`` for a route that isn't there or looks at no token.
-    init(_ settings: GatewaySettings, route: String?, curl: NIOLoopBound<CurlLoop>, logger: Logger) async throws {
+    /// - Throws: ``WiringFault`` for a question that no token can answer, and for a list of revocations that can't be
+    ///   read.
+    init(
+        _ settings: GatewaySettings, _ question: OfflineQuestion, curl: NIOLoopBound<CurlLoop>, logger: Logger
+    ) async throws {
         let issuers = Wiring.issuers(settings)
-        let rules = try Self.rules(settings, route)
+        rules = try OfflineRules(settings, issuers, question)
         verifier = TokenVerifier(issuers: issuers, maximumTokenBytes: settings.limits.tokenBytes)
-        acceptance = rules.acceptance
-        requirements = rules.requirements
         identity = IdentityLines(namespace: settings.identity.namespace, claims: settings.identity.claims)
+        now = question.now
+        revocations =
+            question.looksAtRevocations
+            ? try await GatewayStore.revocations(in: settings.stateDirectory, now: now ?? WallClock.seconds()) : .empty
         keyServices = try await Self.keyServices(settings, issuers, curl, logger)
     }
 
@@ -40,7 +46,7 @@ package struct OfflineVerifier: Sendable {
     ///
     /// - Throws: ``WiringFault`` besides what `body` throws.
     package static func with<Value>(
-        _ settings: GatewaySettings, route: String?, logger: Logger,
+        _ settings: GatewaySettings, _ question: OfflineQuestion, logger: Logger,
         _ body: (OfflineVerifier) async throws -> Value
     ) async throws -> Value {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
@@ -49,26 +55,11 @@ package struct OfflineVerifier: Sendable {
             NIOLoopBound(try CurlLoop(eventLoop: eventLoop), eventLoop: eventLoop)
         }.get()
         let result = await Result.of {
-            try await body(OfflineVerifier(settings, route: route, curl: curl, logger: logger))
+            try await body(OfflineVerifier(settings, question, curl: curl, logger: logger))
         }
         try await eventLoop.submit { curl.value.close() }.get()
         try await group.shutdownGracefully()
         return try result.get()
-    }
-
-    private static func rules(
-        _ settings: GatewaySettings, _ name: String?
-    ) throws -> (acceptance: TokenAcceptance, requirements: Requirements?) {
-        guard let name else { return (TokenAcceptance(tokenUses: Set(TokenUse.allCases)), nil) }
-        guard let route = settings.routes.first(where: { $0.name == name }) else {
-            throw WiringFault(description: "no route is called \"\(name)\"")
-        }
-        guard route.access != .public else {
-            throw WiringFault(description: "the route \"\(name)\" is public and looks at no token")
-        }
-        let acceptance = TokenAcceptance(
-            issuers: Set(route.issuers), tokenUses: Set(route.tokenUses.map(\.tokenUse)))
-        return (acceptance, route.requirements)
     }
 
     private static func keyServices(
@@ -94,11 +85,10 @@ package struct OfflineVerifier: Sendable {
         return services
     }
 
-    /// - Parameters:
-    ///   - token: without `Bearer`.
-    ///   - now: seconds since 1970 by which its times are judged; nil for the present. How old a key set may be is always
-    ///     judged by the present.
-    package func examine(_ token: [UInt8], now: Int64? = nil) async -> Finding {
+    /// How old a key set may be is always judged by the present.
+    ///
+    /// - Parameter token: without `Bearer`.
+    package func examine(_ token: [UInt8]) async -> Finding {
         let now = now ?? WallClock.seconds()
         var verdict = verify(token, now)
         if case .needsKeys(let index, let keyID) = verdict {
@@ -116,15 +106,13 @@ package struct OfflineVerifier: Sendable {
     }
 
     private func verify(_ token: [UInt8], _ now: Int64) -> Verdict {
-        verifier.verify(token, accepting: acceptance, keys: { keyServices[$0].currentSet }, now: now)
+        verifier.verify(token, accepting: rules.acceptance, keys: { keyServices[$0].currentSet }, now: now)
     }
 
-    /// What the route requires, but for `{sub}` in its path, since there is no path.
+    /// In the gate's order.
     private func judge(_ token: VerifiedToken, _ now: Int64) -> Finding {
-        if let denial = requirements?.lastingDenial(of: token) { return .rejected(reason: denial.rawValue) }
-        if requirements?.isRecent(token, now: now) == false {
-            return .rejected(reason: PolicyDenial.authenticationTooOld.rawValue)
-        }
+        if revocations.revokes(token) { return .rejected(reason: RejectReason.revoked.rawValue) }
+        if let denial = rules.denial(of: token, now: now) { return .rejected(reason: denial.rawValue) }
         do {
             let lines = try identity.lines(for: Identity(token), payload: token.claims)
             return .accepted(issuer: token.issuerName, use: token.tokenUse.rawValue, headers: Self.headers(lines))

@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 internal import Pipeline
 internal import Store
 
@@ -10,6 +11,20 @@ enum GatewayStore {
             return try Store(path: path, migrations: StoredRevocations.migrations, outlasts: .powerLoss)
         } catch {
             throw WiringFault(description: "\(path): cannot be opened: \(error)")
+        }
+    }
+
+    /// What is revoked, read without changing anything; nothing where no gateway has kept anything yet.
+    ///
+    /// - Throws: ``WiringFault``
+    static func revocations(in stateDirectory: String, now: Int64) async throws(WiringFault) -> RevocationList {
+        let path = "\(stateDirectory)/gatehouse.sqlite"
+        guard FileManager.default.fileExists(atPath: path) else { return .empty }
+        do {
+            let records = try await StoredRevocations(try Store(reading: path)).all(now: now)
+            return RevocationList.empty.adding(records.compactMap(Revocation.init))
+        } catch {
+            throw WiringFault(description: "\(path): revocations cannot be read: \(error)")
         }
     }
 }

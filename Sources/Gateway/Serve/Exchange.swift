@@ -153,18 +153,10 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         }
     }
 
-    /// The backend's lines with the request's id behind them.
     private func passOn(_ status: HTTPResponse.Status, _ lines: EndToEndLines) {
         log.status = status.code
         guard let writer = writer.take() else { return }
-        var lines = lines
-        let requestID = log.requestID
-        lines.bytes.write(atMost: requestID.utf8.count + 32) { line in
-            line.write("X-Request-Id: ")
-            line.write(requestID)
-            line.write("\r\n")
-        }
-        began(writer.start(status, lines, closes: closesConnection))
+        began(writer.start(status, lines, requestID: log.requestID, closes: closesConnection))
     }
 
     func passOn(_ head: HTTPResponse) {

@@ -50,11 +50,22 @@ struct HTTP2RequestHeadReader {
         return try finish(reading)
     }
 
-    /// Refuses trailers that hold what no trailers can: pseudo-fields, names with capitals, values of several lines
-    /// (RFC 9113 §8.1, §8.2.1).
+    /// Refuses trailers that hold what no trailers can: pseudo-fields, names with capitals, values of several lines,
+    /// fields about a connection (RFC 9113 §8.1, §8.2.1, §8.2.2).
     func checkTrailers(_ trailers: HPACKHeaders) throws(HTTP1Fault) {
         for (name, value, _) in trailers {
-            guard FieldText.name(name) != nil, FieldText.isValue(value) else { throw .malformedField }
+            guard FieldText.name(name) != nil, FieldText.isValue(value), !Self.isOfConnection(name, value) else {
+                throw .malformedField
+            }
+        }
+    }
+
+    /// Whether no HTTP/2 message can have the field (RFC 9113 §8.2.2).
+    private static func isOfConnection(_ name: String, _ value: String) -> Bool {
+        switch name {
+        case "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade": true
+        case "te": !value.utf8.elementsEqual("trailers".utf8)
+        default: false
         }
     }
 
@@ -83,13 +94,10 @@ struct HTTP2RequestHeadReader {
     private func takeField(_ text: String, _ value: String, _ reading: inout Reading) throws(HTTP1Fault) {
         reading.fieldCount += 1
         guard reading.fieldCount <= limits.fieldCount else { throw .tooManyFields }
-        guard let name = FieldText.name(text), FieldText.isValue(value) else { throw .malformedField }
-        switch text {
-        case "connection", "keep-alive", "proxy-connection", "transfer-encoding", "upgrade":
-            // RFC 9113 §8.2.2.
+        guard let name = FieldText.name(text), FieldText.isValue(value), !Self.isOfConnection(text, value) else {
             throw .malformedField
-        case "te":
-            guard value.utf8.elementsEqual("trailers".utf8) else { throw .malformedField }
+        }
+        switch text {
         case "host":
             guard Self.set(&reading.host, value) else { throw .malformedHost }
             return
@@ -120,7 +128,8 @@ struct HTTP2RequestHeadReader {
             scheme == "http" || scheme == "https",
             let method = HTTPRequest.Method(rawValue: methodText),
             // RFC 8441 §4: without a protocol CONNECT asks for a tunnel to anywhere, which is not served.
-            (method == .connect) == (reading.connectProtocol != nil)
+            (method == .connect) == (reading.connectProtocol != nil),
+            reading.connectProtocol.map(FieldText.isToken) != false
         else { throw .malformedRequestLine }
         // RFC 9110 §9.3.6: what follows a CONNECT is no content.
         guard method != .connect || reading.contentLength == nil else { throw .malformedContentLength }

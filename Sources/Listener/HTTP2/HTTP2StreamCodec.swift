@@ -78,6 +78,8 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
                 if incoming.isAwaitingHead {
                     try begin(headers.headers, endStream: headers.endStream)
                 } else {
+                    // RFC 9113 §8.5: on a stream that is a connection there is nothing but DATA.
+                    guard !isConnect else { throw .malformedField }
                     // Trailers. They end the body; no field of theirs goes on.
                     try headReader.checkTrailers(headers.headers)
                     try pass(incoming.end())
@@ -192,8 +194,8 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
 
     var sendsLines: Bool { false }
 
-    func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, closes: Bool) {
-        write(.head(HTTPResponse(status: status, headerFields: lines.fields)))
+    func writeHead(_ status: HTTPResponse.Status, _ lines: EndToEndLines, requestID: String, closes: Bool) {
+        write(.head(HTTPResponse(status: status, headerFields: lines.fields(requestID: requestID))))
     }
 
     private func writeBody(_ body: ByteBuffer, _ context: ChannelHandlerContext) {

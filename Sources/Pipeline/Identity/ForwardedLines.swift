@@ -24,21 +24,28 @@ package struct ForwardedLines {
     ///
     /// A value that is empty or holds anything but visible ASCII gives no line.
     package func append(to head: inout [UInt8]) {
-        Self.append("X-Forwarded-For: ", peer, to: &head)
-        Self.append("X-Forwarded-Proto: ", scheme, to: &head)
-        if let authority { Self.append("X-Forwarded-Host: ", authority, to: &head) }
-        Self.append("X-Request-Id: ", requestID, to: &head)
-        head.append(contentsOf: "traceparent: ".utf8)
-        trace.append(to: &head)
-        head.append(contentsOf: "\r\n".utf8)
+        let texts = peer.utf8.count + scheme.utf8.count + (authority?.utf8.count ?? 0) + requestID.utf8.count
+        head.append(addingCapacity: texts + Self.roomBesideTexts) { lines in
+            Self.append("X-Forwarded-For: ", peer, to: &lines)
+            Self.append("X-Forwarded-Proto: ", scheme, to: &lines)
+            if let authority { Self.append("X-Forwarded-Host: ", authority, to: &lines) }
+            Self.append("X-Request-Id: ", requestID, to: &lines)
+            lines.append("traceparent: ")
+            trace.append(to: &lines)
+            lines.append("\r\n")
+        }
     }
 
+    /// For the names, the line ends and `traceparent`.
+    private static let roomBesideTexts = 160
+
     @inline(__always)
-    private static func append(_ name: String, _ value: String, to head: inout [UInt8]) {
-        guard isVisible(value.utf8.span) else { return }
-        head.append(contentsOf: name.utf8)
-        head.append(contentsOf: value.utf8)
-        head.append(contentsOf: "\r\n".utf8)
+    private static func append(_ name: StaticString, _ value: String, to lines: inout OutputSpan<UInt8>) {
+        let value = value.utf8.span
+        guard isVisible(value) else { return }
+        lines.append(name)
+        lines.append(value)
+        lines.append("\r\n")
     }
 
     private static func isVisible(_ value: borrowing Span<UInt8>) -> Bool {

@@ -11,15 +11,28 @@ package enum RequestID {
     ///   - milliseconds: since 1970; the low 48 bits count.
     ///   - random: at least 80 random bits; the low 16 of `high` and all of `low` count.
     package static func make(milliseconds: UInt64, random: (high: UInt64, low: UInt64)) -> String {
-        // 130 bits for 26 characters; the top two are zero.
-        var value = UInt128(milliseconds & 0xFFFF_FFFF_FFFF) << 80 | UInt128(random.high & 0xFFFF) << 64
-        value |= UInt128(random.low)
+        // 130 bits for 26 characters, the top two of them zero; in words, since shifting 128 bits takes several steps.
+        let words = (
+            time: milliseconds & 0xFFFF_FFFF_FFFF, middle: (random.high & 0xFFFF) << 4 | random.low >> 60,
+            low: random.low
+        )
         return unsafe String(unsafeUninitializedCapacity: length) { buffer in
-            for position in stride(from: length - 1, through: 0, by: -1) {
-                unsafe buffer[position] = digit(UInt8(truncatingIfNeeded: value & 31))
-                value >>= 5
-            }
+            unsafe write(words.time, 0..<10, to: buffer)
+            unsafe write(words.middle, 10..<14, to: buffer)
+            unsafe write(words.low, 14..<length, to: buffer)
             return length
+        }
+    }
+
+    /// Writes the lowest bits of `value`, five to a character.
+    @inline(__always)
+    private static func write(_ value: UInt64, _ places: Range<Int>, to buffer: UnsafeMutableBufferPointer<UInt8>) {
+        var rest = value
+        var place = places.upperBound
+        while place > places.lowerBound {
+            place -= 1
+            unsafe buffer[place] = digit(UInt8(truncatingIfNeeded: rest & 31))
+            rest >>= 5
         }
     }
 

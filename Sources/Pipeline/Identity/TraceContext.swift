@@ -34,28 +34,23 @@ package struct TraceContext: Sendable, Equatable {
     }
 
     /// Appends the value in version 00: 55 bytes.
-    package func append(to bytes: inout [UInt8]) {
-        let start = bytes.count
-        bytes.append(contentsOf: repeatElement(UInt8(ascii: "-"), count: 55))
-        bytes[start] = UInt8(ascii: "0")
-        bytes[start + 1] = UInt8(ascii: "0")
-        var span = bytes.mutableSpan
-        // Any eight bytes are a number and the reverse.
-        var value = unsafe span.mutableBytes
-        Self.write(UInt64(truncatingIfNeeded: traceID >> 64), at: start + 3, to: &value)
-        Self.write(UInt64(truncatingIfNeeded: traceID), at: start + 19, to: &value)
-        Self.write(parentID, at: start + 36, to: &value)
+    package func append(to bytes: inout OutputSpan<UInt8>) {
+        bytes.append("00-")
+        Self.append(UInt64(truncatingIfNeeded: traceID >> 64), to: &bytes)
+        Self.append(UInt64(truncatingIfNeeded: traceID), to: &bytes)
+        bytes.append("-")
+        Self.append(parentID, to: &bytes)
+        bytes.append("-")
         let digits = Self.hexadecimal(UInt32(flags))
-        bytes[start + 53] = UInt8(truncatingIfNeeded: digits >> 8)
-        bytes[start + 54] = UInt8(truncatingIfNeeded: digits)
+        bytes.append(UInt8(truncatingIfNeeded: digits >> 8))
+        bytes.append(UInt8(truncatingIfNeeded: digits))
     }
 
-    /// Writes `number` as 16 hexadecimal digits, eight at a time: every request has 55.
+    /// Appends `number` as 16 hexadecimal digits, eight at a time: every request has 55.
     @inline(__always)
-    private static func write(_ number: UInt64, at start: Int, to bytes: inout MutableRawSpan) {
-        let (high, low) = (UInt32(truncatingIfNeeded: number >> 32), UInt32(truncatingIfNeeded: number))
-        bytes.storeBytes(of: hexadecimal(high).bigEndian, toByteOffset: start, as: UInt64.self)
-        bytes.storeBytes(of: hexadecimal(low).bigEndian, toByteOffset: start + 8, as: UInt64.self)
+    private static func append(_ number: UInt64, to bytes: inout OutputSpan<UInt8>) {
+        bytes.append(bigEndian: hexadecimal(UInt32(truncatingIfNeeded: number >> 32)))
+        bytes.append(bigEndian: hexadecimal(UInt32(truncatingIfNeeded: number)))
     }
 
     /// Eight digits as ASCII, the last in the lowest byte.

@@ -1,5 +1,5 @@
 /// A JSON value (RFC 8259). Text and numbers are kept as they were written.
-package enum JSON: Equatable, Sendable {
+package enum JSON: Sendable {
     case null
     case bool(Bool)
     case number(JSONNumber)
@@ -32,6 +32,21 @@ package enum JSON: Equatable, Sendable {
 
     /// The member of this name, if this is an object that has it.
     package subscript(name: String) -> JSON? { objectValue?[name] }
+}
+
+extension JSON: Equatable {
+    /// Texts are equal when they are the same bytes, numbers when they are written alike.
+    package static func == (left: JSON, right: JSON) -> Bool {
+        switch (left, right) {
+        case (.null, .null): true
+        case (.bool(let left), .bool(let right)): left == right
+        case (.number(let left), .number(let right)): left == right
+        case (.string(let left), .string(let right)): left.hasSameBytes(as: right)
+        case (.array(let left), .array(let right)): left == right
+        case (.object(let left), .object(let right)): left == right
+        default: false
+        }
+    }
 }
 
 extension JSON: ExpressibleByNilLiteral, ExpressibleByBooleanLiteral, ExpressibleByIntegerLiteral,

@@ -8,12 +8,16 @@ struct JSONNames {
     var count = 0
     /// What the names look like, a bit for each: most names are seen to be new without a comparison.
     var looks: UInt64 = 0
-    var seen: Set<String> = []
+    var seen: Set<[UInt8]> = []
 
     init(ofObjectAt object: Int) { self.object = object }
 }
 
 /// Refusing of repeated names.
+///
+/// Names are the same when they are the same characters once their escapes are read (RFC 8259, 8.3), which is when they
+/// are the same UTF-8. Unicode's canonical equivalence, which strings are compared by, would take longer the more
+/// combining marks there are, with the square of their number: seconds for a body's worth, before any signature is seen.
 extension JSONParser {
     /// Whether the text just added is the name of no other member of the object.
     func isNew(_ names: inout JSONNames) -> Bool {
@@ -53,16 +57,20 @@ extension JSONParser {
         return false
     }
 
-    /// Canonically equivalent names are the same as well, which others may take them for.
     private func isSameText(_ one: JSONNode, _ other: JSONNode) -> Bool {
-        guard one.kind == .asciiText, other.kind == .asciiText else { return text(one) == text(other) }
-        guard one.count == other.count else { return false }
         let bytes = bytes.span
+        guard one.kind == .asciiText else {
+            let text = texts[Int(one.start)]
+            guard other.kind == .asciiText else { return text.hasSameBytes(as: texts[Int(other.start)]) }
+            return text.utf8.span.hasSameBytes(as: bytes.extracting(other.range))
+        }
+        guard other.kind == .asciiText else { return isSameText(other, one) }
+        guard one.count == other.count else { return false }
         return bytes.extracting(one.range).hasSameBytes(as: bytes.extracting(other.range))
     }
 
-    private func text(_ node: JSONNode) -> String {
-        guard node.kind == .asciiText else { return texts[Int(node.start)] }
-        return String(decoding: bytes[node.range], as: UTF8.self)
+    private func text(_ node: JSONNode) -> [UInt8] {
+        guard node.kind == .asciiText else { return Array(texts[Int(node.start)].utf8) }
+        return Array(bytes[node.range])
     }
 }

@@ -24,12 +24,13 @@ package struct JSONNumber: Equatable, Sendable, ExpressibleByIntegerLiteral {
         Int64(text) ?? Decimal(text).integerValue
     }
 
-    /// Seconds of a NumericDate (RFC 7519, 2), fractions dropped towards the past. Nil beyond ±2^53, where doubles
-    /// are no longer exact, so that callers can add to it without overflow.
+    /// Seconds of a NumericDate (RFC 7519, 2), fractions dropped towards the past and nothing rounded. Nil beyond ±2^53,
+    /// where others read doubles that are another number, so that callers can add to it without overflow.
     package var numericDate: Int64? {
-        let seconds = doubleValue.rounded(.down)
-        guard seconds.isFinite, abs(seconds) <= 9_007_199_254_740_992 else { return nil }
-        return Int64(seconds)
+        guard let seconds = Int64(text) ?? Decimal(text).roundedDown,
+            (-9_007_199_254_740_992...9_007_199_254_740_992).contains(seconds)
+        else { return nil }
+        return seconds
     }
 }
 
@@ -64,6 +65,20 @@ private struct Decimal {
         let magnitude = text.drop { $0 == UInt8(ascii: "-") || $0 == UInt8(ascii: "+") }
             .reduce(0) { min($0 * 10 + Int($1 - UInt8(ascii: "0")), 1 << 40) }
         return isNegative ? -magnitude : magnitude
+    }
+
+    /// The greatest integer that is not above it, if it fits.
+    var roundedDown: Int64? {
+        if let integerValue { return integerValue }
+        // Every digit but these is behind the point.
+        let whole = max(0, digits.count + min(0, exponent))
+        guard exponent < 0 else { return nil }
+        var floor = self
+        floor.digits = Array(digits.prefix(whole))
+        floor.exponent = 0
+        guard let value = floor.integerValue, isNegative else { return floor.integerValue }
+        let (below, overflow) = value.subtractingReportingOverflow(1)
+        return overflow ? nil : below
     }
 
     var integerValue: Int64? {

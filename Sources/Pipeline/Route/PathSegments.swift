@@ -9,6 +9,11 @@ extension RequestPath {
         return otherReadings().allSatisfy { Self.segment(position, of: $0.span, equals: text.utf8.span) }
     }
 
+    /// Whether the segment that the pattern says to be the caller's subject is this one; also where it says none.
+    package func isOf(subject: String, in pattern: RoutePattern) -> Bool {
+        pattern.subjectSegment.map { hasSegment($0, equalTo: subject) } ?? true
+    }
+
     private static func segment(
         _ position: Int, of path: borrowing Span<UInt8>, equals text: borrowing Span<UInt8>
     ) -> Bool {

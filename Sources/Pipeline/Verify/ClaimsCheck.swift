@@ -42,9 +42,8 @@ struct ClaimsCheck {
     /// A boolean, which some issuers write as a string.
     static func flag(_ claim: JSON?) -> Bool? {
         switch claim {
-        case .bool(let value): value
-        case .string("true"): true
-        case .string("false"): false
+        case true, "true": true
+        case false, "false": false
         default: nil
         }
     }

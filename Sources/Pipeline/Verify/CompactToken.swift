@@ -103,7 +103,7 @@ struct TokenHeader {
 
     private static func type(_ member: JSON?) throws(RejectReason) -> String? {
         guard let member else { return nil }
-        guard let name = member.stringValue else { throw .typeNotAllowed }
+        guard let name = member.stringValue, name.utf8.count <= TokenTypes.maximumBytes else { throw .typeNotAllowed }
         return TokenTypes.normal(name)
     }
 

@@ -1,3 +1,5 @@
+internal import Glibc
+
 /// A token as a key: the same byte for byte, hashed by its last bytes alone.
 ///
 /// A token ends in its signature, whose bytes nobody can choose who cannot sign: two verified tokens meet in one hash
@@ -8,9 +10,16 @@ enum TokenText {
     private static let hashedBytes = 32
 
     static func isSame(_ one: String, _ other: String) -> Bool {
-        // Strings are equal under canonical equivalence, and ASCII is compared at the speed of memory. What is kept is
-        // ASCII, whose other spellings are all longer.
-        one.utf8.count == other.utf8.count && one == other
+        // Not as strings, for which everything else but ASCII can take long; a span compares words, which is several
+        // times as slow as memory can be compared.
+        let (one, other) = (one.utf8.span, other.utf8.span)
+        guard one.count == other.count, one.count > 0 else { return one.count == other.count }
+        return unsafe one.withUnsafeBytes { one in
+            unsafe other.withUnsafeBytes { other in
+                guard let start = one.baseAddress, let otherStart = other.baseAddress else { return true }
+                return unsafe memcmp(start, otherStart, one.count) == 0
+            }
+        }
     }
 
     static func hash(of text: String) -> Int {

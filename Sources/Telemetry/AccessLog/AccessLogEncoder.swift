@@ -40,6 +40,8 @@ package struct AccessLogEncoder: Sendable {
     }
 
     private mutating func knownHash(ofSubject subject: String) -> String {
+        // Texts that are canonically equivalent are one key, and still different subjects.
+        guard subject.utf8.allSatisfy({ $0 < 0x80 }) else { return Self.hash(ofSubject: subject) }
         if let known = subjectHashes[subject] { return known }
         if subjectHashes.count >= Self.maximumSubjectHashes { subjectHashes.removeAll(keepingCapacity: true) }
         let hash = Self.hash(ofSubject: subject)

@@ -1,0 +1,93 @@
+import Testing
+
+@testable import Pipeline
+
+/// Comparing, hashing and ordering text by Unicode's canonical equivalence sorts the combining marks of each character,
+/// in time that grows with the square of their number. Here is no place where who writes a token or a body can ask for it.
+@Suite("Text that takes long to compare", .serialized)
+struct CostlyTextTests {
+    /// One letter with `count` marks in an order that must be sorted; another order for each number.
+    static func marks(_ count: Int, order: Int = 0) -> String {
+        let marks = ["\u{345}\u{334}", "\u{334}\u{345}"]
+        return "a" + String(repeating: marks[order & 1], count: count / 2) + "\(order)"
+    }
+
+    /// As many bytes that are characters of their own.
+    static func plain(_ count: Int, order: Int = 0) -> String {
+        "a" + String(repeating: "\u{e9}", count: count) + "\(order)"
+    }
+
+    /// The least time of a few tries, since others use the machine too.
+    static func time(_ body: () throws -> Void) rethrows -> Duration {
+        var least = Duration.seconds(60)
+        for _ in 0..<3 { least = min(least, try ContinuousClock().measure(body)) }
+        return least
+    }
+
+    /// Whether `body` takes about as long for either text. Quadratic, it takes hundreds of times as long.
+    static func isCheap(_ body: ((Int, Int) -> String) throws -> Void) rethrows -> Bool {
+        let plain = try time { try body { Self.plain($0, order: $1) } }
+        return try time { try body { Self.marks($0, order: $1) } } < plain * 4 + .milliseconds(10)
+    }
+
+    @Test("Names of a body, few and many", arguments: [(2, 60_000), (20, 3_000), (30, 3_000), (60, 2_000)])
+    func names(count: Int, marks: Int) throws {
+        let isCheap = try Self.isCheap { text in
+            let members = (0..<count).map { "\"\(text(marks, $0))\":0" }
+            let object = try JSON.parse(Array("{\(members.joined(separator: ","))}".utf8)).objectValue
+            #expect(object?.count == count)
+        }
+        #expect(isCheap)
+    }
+
+    @Test("Values that are compared with what they may be")
+    func values() {
+        let isCheap = Self.isCheap { text in
+            let (value, other) = (JSON.string(text(15_000, 0)), JSON.string(text(15_000, 1)))
+            #expect(value != other && value != "access" && JSON.array([value]) != [other])
+            #expect(ClaimsCheck.flag(value) == nil)
+        }
+        #expect(isCheap)
+    }
+
+    @Test("The type of a token, which may be of 127 bytes at most")
+    func types() throws {
+        let isCheap = Self.isCheap { text in
+            #expect(!TokenTypes.access.accepts(TokenTypes.normal(text(15_000, 0))))
+        }
+        #expect(isCheap)
+        let fits = String(repeating: "x", count: TokenTypes.maximumBytes)
+        #expect(try TokenHeader(["alg": "RS256", "kid": "k", "typ": .string(fits)]).type == fits)
+        #expect(throws: RejectReason.typeNotAllowed) {
+            try TokenHeader(["alg": "RS256", "kid": "k", "typ": .string(fits + "x")])
+        }
+    }
+
+    @Test("A spelling of a kept token that is found by the same end")
+    func tokens() {
+        let end = String(repeating: "x", count: 64)
+        let isCheap = Self.isCheap { text in
+            let twin = text(4_000, 0) + end
+            let kept = String(repeating: "k", count: twin.utf8.count - end.utf8.count) + end
+            #expect(TokenText.hash(of: kept) == TokenText.hash(of: twin))
+            for _ in 0..<10 { #expect(!TokenText.isSame(kept, twin)) }
+            #expect(TokenText.isSame(kept, kept) && TokenText.isSame("", "") && !TokenText.isSame("", "x"))
+        }
+        #expect(isCheap)
+    }
+
+    @Test("What a policy asks for")
+    func policies() {
+        let isCheap = Self.isCheap { text in
+            var token = PolicyRequirementsTests.token()
+            token.scopes = [text(4_000, 0)]
+            token.groups = [text(4_000, 1)]
+            token.claims = ["role": .string(text(4_000, 0)), "list": [.string(text(4_000, 1))]]
+            let tests = ["role", "list"].map { ClaimCondition(ClaimPath([$0]), .oneOf(["admin", "user"])) }
+            for test in tests { #expect(Requirements(claims: [test]).lastingDenial(of: token) == .claimMismatch) }
+            #expect(Requirements(allScopes: ["openid"]).lastingDenial(of: token) == .insufficientScope)
+            #expect(Requirements(anyGroup: ["staff"]).lastingDenial(of: token) == .groupMissing)
+        }
+        #expect(isCheap)
+    }
+}
