@@ -139,7 +139,7 @@ package struct StoredSessions: SessionRecords {
         ])
     }
 
-    /// The answers go with the sessions: who is signed out gets nothing once more.
+    /// The tokens go with the sessions: what is left says when there was one.
     private static func end(
         _ database: Database, _ condition: String, _ arguments: StatementArguments, poolID: String, at now: Int64
     ) throws -> [SessionRecord] {
@@ -148,7 +148,7 @@ package struct StoredSessions: SessionRecords {
             database, sql: "SELECT * FROM sessions WHERE \(which)", arguments: [poolID] + arguments
         ).map(SessionRecord.init)
         try database.execute(
-            sql: "UPDATE sessions SET ended_at = ?, answer = NULL WHERE \(which)",
+            sql: "UPDATE sessions SET ended_at = ?, token = x'', answer = NULL WHERE \(which)",
             arguments: [now, poolID] + arguments)
         return ended
     }

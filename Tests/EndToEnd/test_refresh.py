@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 from harness import raw
 from harness.account import Account, assert_refusal
-from harness.gateway import ADA, Gateway, LocalPool
+from harness.gateway import ADA, Gateway, LocalPool, gatehouse
 from harness.local_pool_control import control
 from harness.process import wait_until
 from harness.sanitizer import PATIENCE
@@ -179,6 +179,17 @@ def test_one_message_for_everything_that_is_wrong_with_a_token(start_gateway, po
     bodies = {json.dumps({**answer.json(), "requestId": ""}) for answer in answers}
     assert len(bodies) == 1
     assert {answer.status for answer in answers} == {401}
+
+
+def test_a_key_that_others_have_ends_what_it_has_sealed(start_gateway, pool, ledger):
+    gateway = start_gateway(pool=pool)
+    account = Account(gateway.port, ledger)
+    token = account.login(*ADA).json()["refresh_token"]
+    rotate = gatehouse("keys", "rotate", "--config", gateway.config_path, "--purpose", "sealing", "--compromised")
+    assert rotate.returncode == 0, rotate.stderr
+    gateway.reload()
+    assert_refusal(account.refresh(token), 401, "TokenRefreshException")
+    assert account.refresh(account.login(*ADA).json()["refresh_token"]).status == 200
 
 
 # MARK: Many at once

@@ -21,6 +21,9 @@ struct GateFixture {
             Route(
                 name: "me", pattern: try RoutePattern("/me"), methods: [.get], access: .required,
                 destination: .endpoint(2)),
+            Route(
+                name: "leave", pattern: try RoutePattern("/leave"), methods: [.post], access: .optional,
+                admitsEndedTokens: true, destination: .endpoint(3)),
             Route(name: "public", pattern: try RoutePattern("/public/**"), access: .public, destination: Self.backend),
             Route(
                 name: "optional", pattern: try RoutePattern("/optional"), access: .optional, destination: Self.backend),

@@ -99,6 +99,26 @@ struct GateTests {
         #expect(try fixture.outcome("/me", fields) == me)
     }
 
+    @Test("Where ended tokens are admitted, one that has expired is as good as none", arguments: Credential.allCases)
+    func endedTokens(credential: Credential) throws {
+        let outcome = try fixture.outcome("/leave", credential.fields(fixture.tokens), method: .post)
+        let subject = credential == .valid ? Self.subject : nil
+        let admitted = Outcome.endpoint(3, route: "leave", subject: subject)
+        #expect(outcome == (credential == .expired ? admitted : credential.refusal(route: "leave") ?? admitted))
+    }
+
+    @Test("Where ended tokens are admitted, so is one that was revoked, and nowhere else")
+    func revokedTokens() throws {
+        let token = try Credential.valid.fields(fixture.tokens)
+        fixture.cache.revocations = RevocationList.empty.adding([
+            Revocation(
+                issuer: VerifyFixture.pool.issuer, .subject(Self.subject, before: .max), endsAt: VerifyFixture.now + 10)
+        ])
+        #expect(
+            try fixture.outcome("/leave", token, method: .post) == .endpoint(3, route: "leave", subject: nil))
+        #expect(try fixture.outcome("/optional", token) == .unauthorized("token-revoked", route: "optional"))
+    }
+
     @Test(
         "What no route names is not found, whoever asks",
         arguments: ["/", "/nowhere", "/required/below", "/Required", "/publicx", "/required;a"])

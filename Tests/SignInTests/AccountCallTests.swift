@@ -76,6 +76,25 @@ struct AccountCallTests {
             revocations.targets == [.subject(Fixture.username, before: Fixture.now - 1), .originID("origin-1")])
     }
 
+    @Test("While Cognito has not been told, the caller's own token is good for another try; the others have ended")
+    func logoutEverywhereFails() async throws {
+        let records = try Fixture.records()
+        var other = Fixture.sealed
+        (other.family, other.originID) = ([UInt8](repeating: 3, count: 16), "origin-3")
+        let sessions = RefreshSessions(
+            records: records, poolID: Fixture.poolID, keys: try Fixture.ring(), now: { Fixture.now })
+        try await sessions.begin(other, Fixture.sealedText(other), platform: nil)
+        let revocations = RecordedRevocations()
+        let accounts = try Fixture.accounts(
+            RecordedFetcher(Fixture.failure("InternalErrorException"), Fixture.output([:])), records: records,
+            revocations: revocations)
+        let request = Fixture.bearer(.logout, ["all_devices": true])
+        #expect(await accounts.answer(request).status == .serviceUnavailable)
+        #expect(revocations.targets == [.originID("origin-3")])
+        #expect(await accounts.answer(request).status == .noContent)
+        #expect(revocations.targets.last == .originID("origin-1"))
+    }
+
     @Test("A refresh token that Cognito has forgotten is signed out of all the same; a Cognito that is away is not")
     func logoutFailures() async throws {
         for (failure, status) in [

@@ -72,6 +72,8 @@ struct SessionRecordsTests {
         }
         #expect(kept.endedAt == Self.now + 5)
         #expect(kept.answer == nil)
+        #expect(kept.token.isEmpty)
+        #expect(ended.map(\.token) == [[0]], "whoever ended it has it still")
         let again = try await records.end(family: kept.family, originIDs: [], poolID: "pool", at: Self.now + 9)
         #expect(again.isEmpty, "it ended once")
     }

@@ -51,16 +51,15 @@ extension CognitoAccounts {
         }
     }
 
+    /// The caller's own access token goes last: until Cognito has been told, it is what one can try again with.
     private func signOutEverywhere(
         _ subject: String, _ sealed: SealedRefreshToken?, _ caller: Caller?, _ request: AccountRequest
     ) async throws(Refusal) {
         let ended = try await kept(request) { try await sessions.endAll(of: subject) }
-        var origins = Set(ended.compactMap(\.originID))
-        origins.formUnion([caller?.originID, sealed?.originID].compactMap { $0 })
-        // A new sign-in in this very second is not meant; what this gateway knows of it is named one by one.
-        let targets = [.subject(subject, before: now() - 1)] + origins.sorted().map(Revocation.Target.originID)
+        let own = Set([caller?.originID].compactMap { $0 })
+        let others = Set((ended.map(\.originID) + [sealed?.originID]).compactMap { $0 }).subtracting(own)
         try await both { () async throws(Refusal) in
-            try await revoke(targets, request)
+            try await revoke(others.sorted().map(Revocation.Target.originID), request)
         } then: { () async throws(Refusal) in
             if let caller {
                 try await globalSignOut(caller.token, request)
@@ -68,6 +67,9 @@ extension CognitoAccounts {
                 try await signOutEverywhere(with: sealed, request)
             }
         }
+        // A new sign-in in this very second is not meant; what this gateway knows of it is named one by one.
+        try await revoke(
+            [.subject(subject, before: now() - 1)] + own.sorted().map(Revocation.Target.originID), request)
     }
 
     /// GlobalSignOut takes an access token, which who has none any more gets once more for this.

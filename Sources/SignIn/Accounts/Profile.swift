@@ -25,8 +25,11 @@ extension CognitoAccounts {
     func delete(_ caller: Caller, _ request: AccountRequest) async throws(Refusal) -> AccountAnswer {
         _ = try await call(.deleteUser, caller.input, for: request, at: .bearer)
         // The same name, registered again, has another subject: all tokens of this one count no more, for ever.
-        try await revoke([.subject(caller.subject, before: .max)], request)
-        try await kept(request) { try await sessions.forget(caller.subject) }
+        try await both { () async throws(Refusal) in
+            try await revoke([.subject(caller.subject, before: .max)], request)
+        } then: { () async throws(Refusal) in
+            try await kept(request) { try await sessions.forget(caller.subject) }
+        }
         return .done(subject: caller.subject)
     }
 
