@@ -1,6 +1,7 @@
 internal import HTTP1
 internal import Listener
 internal import Pipeline
+internal import SignIn
 internal import Telemetry
 internal import Upstream
 
@@ -32,9 +33,11 @@ enum GatewayMetrics {
             "identity-too-large", "direct-cognito", "client-disconnected", "body-too-large", "request-timeout",
             "cors-not-allowed", "overloaded", "websocket-handshake", "websocket-version", "websocket-not-served",
             "assertion-not-signed", "endpoint-without-service", "route-without-upstream",
+            "user-sync-failed",
         ]
         let all =
-            gate + WebSocketClose.all.map(\.reason) + UpstreamFault.reasons
+            gate + LimitReached.Cause.allCases.map(\.rawValue) + WebSocketClose.all.map(\.reason)
+            + UpstreamFault.reasons
             + RejectReason.allCases.map(\.rawValue) + PolicyDenial.allCases.map(\.rawValue)
             + PathFault.allCases.map(\.rawValue) + HTTP1Fault.allCases.map(\.rawValue)
         var seen: Set<String> = []
