@@ -142,7 +142,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
                 copiesLines: rule?.changesResponses == false && writer?.sendsLines == true, to: self))
     }
 
-    private var rule: RouteRule? {
+    var rule: RouteRule? {
         log.routeIndex.map { service.plan.gate.rules[$0] }
     }
 
@@ -212,81 +212,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         demand.resume()
     }
 
-    // MARK: Endpoints
-
-    private func collect(_ operation: AccountOperation, _ group: Int, _ token: VerifiedToken?) {
-        log.subject = token?.subject
-        guard let accounts = service.plan.accounts[group].accounts(for: request.head.authority) else {
-            return refuse(.notFound())
-        }
-        let call = EndpointCall(
-            operation, of: accounts, token, request.head, requestID: log.requestID, peer: log.clientAddress)
-        if case .length(let length) = request.body, length > Self.endpointBodyLimit { return refuseLargeBody() }
-        state = .collecting(call)
-        if request.body == .none { perform(call) }
-    }
-
-    private func refuseLargeBody() {
-        refuse(Refusal(.payloadTooLarge, reason: "body-too-large"))
-    }
-
-    private func perform(_ call: EndpointCall) {
-        let accounts = call.accounts
-        let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
-        let eventLoop = service.eventLoop
-        let accountRequest = call.accountRequest()
-        Task {
-            let answer = await accounts.answer(accountRequest)
-            eventLoop.execute { exchange.value.finish(answer) }
-        }
-    }
-
-    private func finish(_ answer: AccountAnswer) {
-        guard case .collecting = state else { return }
-        log.subject = answer.subject ?? log.subject
-        log.reason = answer.reason
-        var head = HTTPResponse(status: answer.status, headerFields: answer.headers)
-        head.headerFields[.contentLength] = nil
-        let (whole, body) = Refusal.answer(head, answer.body, requestID: log.requestID)
-        self.answer(whole, body)
-    }
-
-    private func answerKeySet() {
-        guard let keys = service.assertionKeys else {
-            return refuse(Refusal(.internalFailure, reason: "endpoint-without-service"))
-        }
-        let (head, body) = keys.answer(requestID: log.requestID)
-        answer(head, body)
-    }
-
-    // MARK: Answering
-
-    private func refuse(_ refusal: Refusal) {
-        log.reason = refusal.reason
-        var (head, body) = refusal.answer(requestID: log.requestID)
-        // Who sends what can be read two ways may have more of it: nothing further is read (RFC 9112 §11.2).
-        if refusal.error == .badRequest { head.headerFields[.connection] = "close" }
-        answer(head, body)
-    }
-
-    private func answerPreflight(_ fields: HTTPFields) {
-        var head = HTTPResponse(status: .noContent, headerFields: fields)
-        head.headerFields[.requestID] = log.requestID
-        send(head, ByteBuffer())
-    }
-
-    /// An answer of the gateway's own, which a page that may call the route may read.
-    func answer(_ head: HTTPResponse, _ body: ByteBuffer) {
-        var head = head
-        crossOrigin?.apply(to: &head.headerFields, for: request.head)
-        send(head, body)
-    }
-
-    private var crossOrigin: CrossOrigin? {
-        rule?.crossOrigin
-    }
-
-    private func send(_ head: HTTPResponse, _ body: ByteBuffer) {
+    /// Sends an answer of the gateway's own, and writes it down.
+    func send(_ head: HTTPResponse, _ body: ByteBuffer) {
         state = .done
         log.status = head.status.code
         guard let writer = writer.take() else { return }
