@@ -34,7 +34,8 @@ struct ReasonCodeTests {
         var found: Set<String> = []
         for folder in ["Sources/Pipeline", "Sources/Gateway", "Sources/Listener"] {
             let files = try #require(FileManager.default.enumerator(atPath: Self.root.appending(path: folder).path))
-            for case let file as String in files where file.hasSuffix(".swift") {
+            // What conducts the account endpoints has reasons of theirs.
+            for case let file as String in files where file.hasSuffix(".swift") && !file.hasPrefix("Conduct/") {
                 let source = try String(contentsOf: Self.root.appending(path: "\(folder)/\(file)"), encoding: .utf8)
                 for match in source.matches(of: literal) { found.insert(String(match.1)) }
             }
