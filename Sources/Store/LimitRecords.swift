@@ -150,7 +150,11 @@ package struct StoredLimits: LimitRecords {
         try await store.read { database in
             try Row.fetchAll(
                 database,
-                sql: "SELECT key, window, count, ends_at FROM limit_counts WHERE ends_at > ? ORDER BY window LIMIT ?",
+                // The newest of them, the older windows first.
+                sql: """
+                    SELECT * FROM (SELECT key, window, count, ends_at FROM limit_counts WHERE ends_at > ?
+                        ORDER BY ends_at DESC LIMIT ?) ORDER BY window
+                    """,
                 arguments: [now, limit]
             ).map { CountRecord(key: $0["key"], window: $0["window"], count: $0["count"], endsAt: $0["ends_at"]) }
         }

@@ -424,6 +424,18 @@ def test_a_remembered_device_stands_in_for_the_second_factor(account_of, make_po
     assert signed_in.status == 200 and signed_in.json()["device_token"] != tokens["device_token"]
 
 
+def test_the_older_refresh_flow_knows_the_device_too(account_of, make_pool):
+    """REFRESH_TOKEN_AUTH, where the pool has no GetTokensFromRefreshToken."""
+    pool = make_pool(devices="always", get_tokens_from_refresh_token=False)
+    account = account_of(pool)
+    _, tokens = signed_in_user(account, pool)
+    for _ in range(3):
+        answer = account.refresh(tokens["refresh_token"])
+        assert answer.status == 200, answer.body
+        tokens = answer.json()
+    assert control(pool, "GET", "calls")["counts"]["GetTokensFromRefreshToken"] == 1, "asked once, and then known"
+
+
 def test_a_device_that_is_not_to_be_remembered(account_of, make_pool):
     pool = make_pool(devices="opt_in")
     account = account_of(pool)

@@ -53,6 +53,10 @@ struct AccountLimitsTests {
         for _ in 0..<times { _ = await limits.failed(try await limits.admit(call)) }
     }
 
+    func succeed(_ limits: AccountLimits, _ call: LimitedCall) async throws {
+        await limits.succeeded(try await limits.admit(call), call)
+    }
+
     // MARK: Rates
 
     @Test("An address has so many calls, whomever they are for; of IPv6 it is the /64")
@@ -140,7 +144,7 @@ struct AccountLimitsTests {
     func success() async throws {
         let limits = limits(try store())
         try await fail(limits, signIn(), times: 4)
-        await limits.succeeded(try await limits.admit(signIn()))
+        try await succeed(limits, signIn())
         try await fail(limits, signIn(), times: 4)
         #expect(await reached(limits, signIn()) == nil)
         try await fail(limits, signIn())
@@ -154,7 +158,7 @@ struct AccountLimitsTests {
         let limits = limits(
             try store(),
             [.signIn: BudgetLimits(account: RateLimit(8, per: 3600), global: RateLimit(20, per: 3600))])
-        await limits.succeeded(try await limits.admit(signIn(device: "phone-1")))
+        try await succeed(limits, signIn(device: "phone-1"))
         try await fail(limits, signIn(from: "203.0.113.1"), times: 5)
         #expect(await reached(limits, signIn(from: "203.0.113.1")) == .lockout)
         #expect(await reached(limits, signIn(device: "another")) == .lockout)
@@ -168,7 +172,7 @@ struct AccountLimitsTests {
     @Test("A known device has a lock of its own, which locks nobody else")
     func knownDeviceLock() async throws {
         let limits = limits(try store())
-        await limits.succeeded(try await limits.admit(signIn(device: "phone-1")))
+        try await succeed(limits, signIn(device: "phone-1"))
         try await fail(limits, signIn(device: "phone-1"), times: 5)
         #expect(await reached(limits, signIn(device: "phone-1")) == .lockout)
         #expect(await reached(limits, signIn()) == nil)
@@ -177,7 +181,7 @@ struct AccountLimitsTests {
     @Test("A device is known no longer when it has not signed in for long")
     func forgottenDevice() async throws {
         let limits = limits(try store())
-        await limits.succeeded(try await limits.admit(signIn(device: "phone-1")))
+        try await succeed(limits, signIn(device: "phone-1"))
         clock.advance(seconds: AccountLimits.deviceLifetime + 1)
         try await fail(limits, signIn(), times: 5)
         #expect(await reached(limits, signIn(device: "phone-1")) == .lockout)
@@ -193,7 +197,7 @@ struct AccountLimitsTests {
         let code = LimitedCall(budget: .codes, account: "a", clientAddress: "192.0.2.1")
         for _ in 0..<3 { #expect(await reached(first, code) == nil) }
         try await first.write()
-        await first.succeeded(try await first.admit(signIn(device: "phone-1")))
+        try await succeed(first, signIn(device: "phone-1"))
         try await fail(first, signIn(), times: 5)
 
         let second = limits(store, budgets)

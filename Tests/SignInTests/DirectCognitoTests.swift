@@ -126,7 +126,7 @@ struct DirectCognitoTests {
         let input: JSONObject = ["AccessToken": .string(Self.accessToken), "UserAttributes": [["Name": "a"]]]
         let call = try Self.translate("UpdateUserAttributes", input)
         #expect(call.input == input)
-        #expect(call.subject == Fixture.username)
+        #expect(call.claimed.subject == Fixture.username)
         let session: JSONObject = ["Session": "s", "UserCode": "123456"]
         #expect(try Self.translate("VerifySoftwareToken", session).input == session)
     }
@@ -422,6 +422,41 @@ struct DirectCognitoObserverTests {
         guard case .refused(.notAuthorized, reason: "bad-credentials") = last.outcome else {
             return #expect(Bool(false), "\(last)")
         }
+    }
+
+    @Test("Whose an access token is counts when Cognito has taken it: before, anyone can say so")
+    func claims() async throws {
+        let observer = RecordedCalls()
+        let body: JSONObject = ["AccessToken": .string(DirectCognitoTests.accessToken)]
+        _ = await DirectCognitoTests.answer(
+            RecordedFetcher(Fixture.failure("NotAuthorizedException", "Invalid Access Token")), "GetUser",
+            body.encoded(), observers: [observer])
+        #expect(observer.entries.map(\.call.subject) == [nil, nil])
+        #expect(observer.entries.map(\.call.account) == [nil, nil])
+        #expect(observer.entries.first?.call.tokenDigest != nil)
+        _ = await DirectCognitoTests.answer(
+            RecordedFetcher(FetchResponse(status: 200)), "GetUser", body.encoded(), observers: [observer])
+        #expect(observer.entries.last?.call.subject == Fixture.username)
+    }
+
+    @Test("A device that the pool tracks is the call's")
+    func devices() async throws {
+        let observer = RecordedCalls()
+        var body: JSONObject = ["AuthFlow": "USER_PASSWORD_AUTH", "ClientId": .string(Fixture.clientID)]
+        body["AuthParameters"] = ["USERNAME": .string(Fixture.email), "PASSWORD": "p", "DEVICE_KEY": "eu_1"]
+        _ = await DirectCognitoTests.answer(
+            RecordedFetcher(Fixture.tokens()), "InitiateAuth", body.encoded(), observers: [observer])
+        #expect(observer.entries.map(\.call.device?.deviceID) == ["eu_1", "eu_1"])
+        let result: JSON = [
+            "AuthenticationResult": [
+                "AccessToken": .string(Fixture.accessToken), "ExpiresIn": 3600,
+                "NewDeviceMetadata": ["DeviceKey": "eu_2", "DeviceGroupKey": "g"],
+            ]
+        ]
+        _ = await DirectCognitoTests.answer(
+            RecordedFetcher(FetchResponse(status: 200, body: result.encoded())), "InitiateAuth", Self.signIn(),
+            observers: [observer])
+        #expect(observer.entries.last?.call.device?.deviceID == "eu_2")
     }
 
     @Test("A refresh is one, and no sign-in")

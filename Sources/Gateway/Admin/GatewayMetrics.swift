@@ -1,6 +1,7 @@
 internal import HTTP1
 internal import Listener
 internal import Pipeline
+internal import SignIn
 internal import Telemetry
 internal import Upstream
 
@@ -24,19 +25,20 @@ enum GatewayMetrics {
             ageSeconds: status.fetchedAt.map { Double(WallClock.seconds() - $0) })
     }
 
-    /// Every reason code of the request path, as README lists them; those of the account endpoints count as `other`.
+    /// Every reason code there is, as README lists them.
     static let reasons: [String] = {
         let gate = [
             "token-missing", "repeated-authorization", "repeated-token", "cross-site-request", "no-route",
             "method-not-allowed", "keys-unavailable",
             "identity-too-large", "direct-cognito", "client-disconnected", "body-too-large", "request-timeout",
             "cors-not-allowed", "overloaded", "websocket-handshake", "websocket-version", "websocket-not-served",
-            "assertion-not-signed", "endpoint-without-service", "route-without-upstream",
+            "assertion-not-signed", "endpoint-without-service", "route-without-upstream", "user-sync-failed",
+            "too-many-failures",
         ]
         let all =
             gate + WebSocketClose.all.map(\.reason) + UpstreamFault.reasons
             + RejectReason.allCases.map(\.rawValue) + PolicyDenial.allCases.map(\.rawValue)
-            + PathFault.allCases.map(\.rawValue) + HTTP1Fault.allCases.map(\.rawValue)
+            + PathFault.allCases.map(\.rawValue) + HTTP1Fault.allCases.map(\.rawValue) + AccountReasons.all
         var seen: Set<String> = []
         return all.filter { seen.insert($0).inserted }
     }()

@@ -47,7 +47,7 @@ final class AccountConduct: AccountObserver {
         guard let through else { return false }
         switch outcome {
         case .signedIn:
-            await limits.succeeded(through)
+            await limits.succeeded(through, LimitedCall(call))
         case .refused(_, let reason) where Self.guesses.contains(reason):
             return await limits.failed(through)
         case .succeeded where call.operation == .resetPassword:
@@ -78,6 +78,7 @@ extension LimitedCall {
     /// Two pools may have users of one name.
     static func account(of call: AccountCall) -> String? {
         if let account = call.account { return "\(call.poolID)/account/\(account)" }
+        if let token = call.tokenDigest { return "\(call.poolID)/token/\(token)" }
         return call.subject.map { "\(call.poolID)/subject/\($0)" }
     }
 }

@@ -22,9 +22,12 @@ extension AuditEvent {
         case .succeeded: return kind(ofSuccessful: call.operation).map { [event($0)] } ?? []
         case .refused(_, let reason):
             guard let kind = kind(ofRefused: call.operation, reason) else { return [] }
-            return [event(kind, reason: reason)] + (locks ? [event(.lockedOut, reason: "too-many-failures")] : [])
+            return [event(kind, reason: reason)] + (locks ? [event(.lockedOut, reason: tooManyFailures)] : [])
         }
     }
+
+    /// Why an account is locked from now on.
+    private static let tooManyFailures = "too-many-failures"
 
     private static func kind(ofSuccessful operation: AccountOperation) -> Kind? {
         switch operation {

@@ -15,6 +15,8 @@ package struct AccountCall: Sendable {
     package var account: String?
     /// The user's `sub`: at `refresh` and with a bearer token before, at a sign-in only after it.
     package var subject: String?
+    /// What stands for the token of a direct call, whose owner is known only when Cognito has taken it.
+    package var tokenDigest: String?
     /// What the app says of its device, and for `refresh` what the session was bound to.
     package var device: DeviceInfo?
     /// Whether the client has shown a device token that this gateway gave to this account before.
@@ -44,7 +46,8 @@ package struct AccountCall: Sendable {
         directOperation = request.call.operation
         self.poolID = poolID
         account = call.account
-        subject = call.subject
+        tokenDigest = call.tokenDigest
+        device = call.deviceKey.map { DeviceInfo(directDevice: $0) }
         isKnownDevice = false
         clientAddress = request.clientAddress
         userAgent = request.userAgent
@@ -88,4 +91,11 @@ package protocol AccountObserver: Sendable {
 
 extension AccountObserver {
     package func held(about subject: String, poolID: String) async throws(Refusal) -> JSONObject { [:] }
+}
+
+extension DeviceInfo {
+    /// What is known of a device by a direct call: the key under which the pool tracks it.
+    init(directDevice key: String) {
+        self.init(deviceID: String(key.prefix(256)), platform: "cognito")
+    }
 }

@@ -48,6 +48,12 @@ struct CognitoAnswer {
         }
     }
 
+    /// A device that the pool has begun to track.
+    var newDeviceKey: String? {
+        guard case .tokens(let result) = AuthenticationAnswer(output) else { return nil }
+        return result.newDevice?.key
+    }
+
     /// Cognito's own name for the user who is asked a question.
     var internalName: String? { AuthenticationChallenge(output)?.username }
 

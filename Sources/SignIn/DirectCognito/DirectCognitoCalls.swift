@@ -92,7 +92,7 @@ package struct DirectCognitoCalls: Sendable {
             let answer = try await admitted(told) { () throws(DirectCognitoRefusal) in
                 try await carryOut(call, of: pool, request)
             }
-            let outcome = note(answer, in: &told)
+            let outcome = note(answer, to: call, in: &told)
             for observer in observers {
                 try await Self.translated { () throws(Refusal) in try await observer.ended(told, outcome) }
             }
@@ -122,13 +122,18 @@ package struct DirectCognitoCalls: Sendable {
     }
 
     /// What came of a call; what is learnt of it is added.
-    private func note(_ answer: CognitoAnswer, in call: inout AccountCall) -> AccountOutcome {
+    private func note(
+        _ answer: CognitoAnswer, to translated: TranslatedCall, in call: inout AccountCall
+    ) -> AccountOutcome {
         let outcome = answer.outcome
         if case .challenged = outcome, let internalName = answer.internalName, let typed = call.account {
             names.note(typed, for: internalName)
         }
+        // A token that Cognito has taken is what it says.
+        if answer.error == nil { call.subject = translated.claimed.subject }
         guard case .signedIn(let user) = outcome else { return outcome }
         call.subject = user.id
+        if let device = answer.newDeviceKey { call.device = DeviceInfo(directDevice: device) }
         return call.operation == .refresh ? .succeeded : outcome
     }
 
@@ -180,12 +185,14 @@ package struct DirectCognitoCalls: Sendable {
 
     /// Cognito ends what it is asked about itself. Access tokens that are shown to the gateway end with it.
     private func endTokens(of call: TranslatedCall, at pool: DirectCognitoPool) async throws(DirectCognitoRefusal) {
-        guard ["GlobalSignOut", "DeleteUser"].contains(call.operation), let subject = call.subject else { return }
+        guard ["GlobalSignOut", "DeleteUser"].contains(call.operation), let subject = call.claimed.subject else {
+            return
+        }
         let now = now()
         // A new sign-in in this very second is not meant.
         let targets =
             [Revocation.Target.subject(subject, before: now - 1)]
-            + [call.originID].compactMap { $0 }.map { .originID($0) }
+            + [call.claimed.originID].compactMap { $0 }.map { .originID($0) }
         do {
             // A day is the longest that Cognito lets an access token live; a minute more for clocks that differ.
             try await revoke(targets.map { Revocation(issuer: pool.issuer, $0, endsAt: now + 86_400 + 60) })

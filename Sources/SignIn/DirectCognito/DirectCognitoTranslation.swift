@@ -2,7 +2,7 @@ internal import Cryptography
 internal import Pipeline
 
 /// One call as Cognito gets it.
-struct TranslatedCall: Equatable {
+struct TranslatedCall {
     var operation: String
     var input: JSONObject
     /// What to send where Cognito does not take a refresh token for the configured client's: the former client's own
@@ -10,12 +10,19 @@ struct TranslatedCall: Equatable {
     var asFormerClient: JSONObject?
     /// The account that the call names: what was typed, or Cognito's own name for the user.
     var account: String?
-    /// The subject of the access token that the call holds; not verified.
-    var subject: String?
-    /// The sign-in that the access token is of.
-    var originID: String?
+    /// Whose the access token in the call says it is. Anyone can say so, until Cognito has taken the token.
+    var claimed: (subject: String?, originID: String?)
+    /// What stands for the access or refresh token in the call.
+    var tokenDigest: String?
+    /// The device that the pool tracks.
+    var deviceKey: String?
     /// Whether the caller used an operation older than what is sent.
     var isTranslatedRefresh = false
+
+    init(_ operation: String, _ input: JSONObject) {
+        self.operation = operation
+        self.input = input
+    }
 }
 
 /// Turns what an app without the secret sends into what Cognito takes from the app client's owner.
@@ -44,7 +51,7 @@ struct DirectCognitoTranslation: Sendable {
         _ operation: String, _ input: JSONObject, clientAddress: String
     ) throws(DirectCognitoRefusal) -> TranslatedCall {
         guard let proof = ClientOperation.proof(of: operation) else { throw .notCarriedOut }
-        var call = TranslatedCall(operation: operation, input: input)
+        var call = TranslatedCall(operation, input)
         switch proof {
         case .secretHash: try addHash(to: &call, of: text("Username", in: input), as: "SecretHash")
         case .authParameters: try addToSignIn(&call)
@@ -76,7 +83,8 @@ struct DirectCognitoTranslation: Sendable {
         input["ClientId"] = call.input["ClientId"]
         input["DeviceKey"] = parameters["DEVICE_KEY"]
         input["ClientMetadata"] = call.input["ClientMetadata"]
-        call = TranslatedCall(operation: "GetTokensFromRefreshToken", input: input, isTranslatedRefresh: true)
+        call = TranslatedCall("GetTokensFromRefreshToken", input)
+        call.isTranslatedRefresh = true
         try addSecret(to: &call)
     }
 
@@ -84,6 +92,7 @@ struct DirectCognitoTranslation: Sendable {
         let sentAs = try text("ClientId", in: call.input)
         try setClient(&call.input)
         var former = call.input
+        call.tokenDigest = (call.input["RefreshToken"] ?? call.input["Token"])?.stringValue.map(Self.digest)
         call.input["ClientSecret"] = pool.clientSecret.map { .string($0.exposeText()) }
         guard sentAs != pool.clientID else { return }
         former["ClientId"] = .string(sentAs)
@@ -95,10 +104,13 @@ struct DirectCognitoTranslation: Sendable {
         var parameters = try object(name, in: call.input)
         let username = try text("USERNAME", in: parameters, of: name)
         parameters["SECRET_HASH"] = hash(username)
+        call.deviceKey = parameters["DEVICE_KEY"]?.stringValue
         call.input[name] = .object(parameters)
         call.account = username
         try setClient(&call.input)
     }
+
+    private static func digest(_ token: String) -> String { Base64URL.encode(SHA256.hash(Array(token.utf8))) }
 
     private func addHash(
         to call: inout TranslatedCall, of username: String, as name: String
@@ -125,9 +137,8 @@ struct DirectCognitoTranslation: Sendable {
     private func checkToken(_ call: inout TranslatedCall) throws(DirectCognitoRefusal) {
         let token = try text("AccessToken", in: call.input)
         guard let claims = pool.claims(of: token) else { throw .foreignToken }
-        call.subject = claims["sub"]?.stringValue
-        call.originID = claims["origin_jti"]?.stringValue
-        call.account = claims["username"]?.stringValue
+        call.claimed = (claims["sub"]?.stringValue, claims["origin_jti"]?.stringValue)
+        call.tokenDigest = Self.digest(token)
     }
 
     // MARK: What goes along

@@ -45,7 +45,6 @@ package struct LimitReached: Error, Equatable, Sendable {
 /// A call that was let through: hand it back with its outcome.
 package struct AdmittedCall: Sendable {
     fileprivate var failureKey: String?
-    fileprivate var knownDeviceKey: String?
 }
 
 /// Counts account calls and failed sign-ins, and says which are let through.
@@ -104,7 +103,6 @@ package final class AccountLimits: Sendable {
         var admitted = AdmittedCall()
         if call.budget == .signIn, let account = call.account {
             admitted.failureKey = knownDevice.map { keys.failures(of: account, on: $0) } ?? keys.failures(of: account)
-            admitted.knownDeviceKey = call.device.map { keys.knownDevice($0, of: account) }
         }
         let reached = state.withLock { state in
             let counted = counted(call, state.settings, knownDevice: knownDevice)
@@ -138,14 +136,17 @@ package final class AccountLimits: Sendable {
     }
 
     /// Who signed in was right: failures are forgotten, and the device is known.
-    package func succeeded(_ call: AdmittedCall) async {
-        guard let key = call.failureKey else { return }
+    ///
+    /// - Parameter call: with what has been learnt of it meanwhile.
+    package func succeeded(_ admitted: AdmittedCall, _ call: LimitedCall) async {
+        guard let key = admitted.failureKey else { return }
         let now = now()
         let hadFailed = state.withLock { $0.forget(key, at: now) }
         do {
             if hadFailed { try await records.removeFailures(of: key) }
-            if let device = call.knownDeviceKey {
-                try await records.remember(device: device, endsAt: now / 1000 + Self.deviceLifetime)
+            if let account = call.account, let device = call.device {
+                try await records.remember(
+                    device: keys.knownDevice(device, of: account), endsAt: now / 1000 + Self.deviceLifetime)
             }
         } catch {
             logger.error("a sign-in's device is not remembered", metadata: ["error": "\(error)"])
