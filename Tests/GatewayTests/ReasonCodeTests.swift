@@ -34,8 +34,7 @@ struct ReasonCodeTests {
         var found: Set<String> = []
         for folder in ["Sources/Pipeline", "Sources/Gateway", "Sources/Listener", "Sources/SignIn"] {
             let files = try #require(FileManager.default.enumerator(atPath: Self.root.appending(path: folder).path))
-            // What conducts the account endpoints has reasons of theirs.
-            for case let file as String in files where file.hasSuffix(".swift") && !file.hasPrefix("Conduct/") {
+            for case let file as String in files where file.hasSuffix(".swift") {
                 let source = try String(contentsOf: Self.root.appending(path: "\(folder)/\(file)"), encoding: .utf8)
                 for match in source.matches(of: literal) { found.insert(String(match.1)) }
             }
