@@ -303,6 +303,10 @@ struct KeySetServiceTests {
             let old = KeySetFixture(.failure(.timedOut), directory: path)
             await Self.restore(old)
             #expect(old.published.all == [])
+            try file.write(try KeySetFixture.document("key-1"), fetchedAt: ManualClock.start + 1)
+            let future = KeySetFixture(.failure(.timedOut), directory: path)
+            await Self.restore(future)
+            #expect(future.published.all == [])
             for document in ["", "{}", "{\"keys\":[]}", "\u{0}"] {
                 try file.write(Array(document.utf8), fetchedAt: ManualClock.start)
                 let fixture = KeySetFixture(.failure(.timedOut), directory: path)
@@ -310,6 +314,35 @@ struct KeySetServiceTests {
                 #expect(fixture.published.all == [], "\(document.debugDescription)")
             }
         }
+    }
+
+    @Test("A kept set serves at once and is fetched again at once, and who only reads keeps none")
+    func keptSets() async throws {
+        try await Self.withDirectory { path in
+            let issuer = KeySetFixture.issuer("pool")
+            let reader = KeySetFile(directory: path, issuer: issuer, isReadOnly: true)
+            try reader.write(try KeySetFixture.document("key-1"), fetchedAt: ManualClock.start)
+            #expect(try reader.read() == nil)
+            let file = KeySetFile(directory: path, issuer: issuer)
+            try file.write(try KeySetFixture.document("key-1"), fetchedAt: ManualClock.start)
+            #expect(try reader.read()?.fetchedAt == ManualClock.start)
+            let fixture = KeySetFixture(try KeySetFixture.answer("key-2"), directory: path)
+            await Self.restore(fixture)
+            #expect(fixture.published.all == [["key-1"]])
+            await fixture.runOnce()
+            #expect(fixture.published.all == [["key-1"], ["key-2"]])
+        }
+    }
+
+    @Test(
+        "Of Cache-Control what says for how long counts",
+        arguments: [
+            (nil, nil), ("", nil), ("max-age=60", 60), ("public, Max-Age=60", 60), ("max-age=\"60\"", 60),
+            ("max-age=60, no-store", 0), ("no-cache", 0), ("max-age", nil), ("max-age=x", nil), ("s-maxage=9", nil),
+            ("max-age=60, \u{e9}", nil),
+        ] as [(String?, Int64?)])
+    func cacheControl(value: String?, age: Int64?) {
+        #expect(CacheControl.maximumAge(value) == age)
     }
 
     @Test("Keys kept for one issuer are never taken for another's, nor those of a pool that was replaced")

@@ -18,6 +18,9 @@ struct OfflineVerifierTests {
         issuers:
           main: {profile: oidc, issuer: 'https://id.example', audiences: [api], algorithms: [ES256], jwks_file: keys.json}
           other: {profile: oidc, issuer: 'https://other.example', audiences: [api], algorithms: [ES256], jwks_file: keys.json}
+          ids: {profile: oidc, issuer: 'https://ids.example', audiences: [app], token_use: id,
+                algorithms: [ES256], jwks_file: keys.json}
+          far: {profile: oidc, issuer: 'https://far.example', audiences: [api], jwks_url: 'https://127.0.0.1:9/keys'}
         identity: {claims: {X-Tenant: tenant}}
         routes:
           - {name: open, path: /open, access: public, upstream: api}
@@ -25,6 +28,7 @@ struct OfflineVerifierTests {
           - {name: write, path: '/users/{sub}/**', methods: [PUT], upstream: api, require: {scopes: {all: [write]}}}
           - {name: fresh, path: /fresh, upstream: api, require: {max_age: 10m}}
           - {name: others, path: /others, upstream: api, issuers: [other]}
+          - {name: ids, path: /ids, upstream: api, issuers: [main, ids], token_uses: [id]}
         """
 
     let key: P256SigningKey
@@ -141,6 +145,7 @@ struct OfflineVerifierTests {
         (.init(path: "/users/ada", method: "PUT"), "insufficient-scope"),
         (.init(path: "/users/bob", method: "PUT"), "insufficient-scope"),
         (.init(route: "mine", path: "/users/bob"), "subject-mismatch"), (.init(path: "/others"), "issuer-not-accepted"),
+        (.init(path: "/ids"), "token-use-not-accepted"), (.init(route: "ids"), "token-use-not-accepted"),
     ]
 
     @Test("A route's rules hold, with a path those of the route that takes it", arguments: routes)
@@ -159,7 +164,44 @@ struct OfflineVerifierTests {
         await #expect(throws: WiringFault.self) { try await verdict(question) }
     }
 
+    @Test("Where no key set can be had, that is the reason")
+    func noKeys() async throws {
+        let far = try token { $0["iss"] = "https://far.example" }
+        #expect(try await verdict(.init(), Self.withAlgorithm("RS256", far)) == "keys-unavailable")
+    }
+
+    /// The token with another algorithm in its header, and so with a signature that is wrong.
+    static func withAlgorithm(_ name: String, _ token: [UInt8]) -> [UInt8] {
+        let header: JSONObject = ["alg": .string(name), "kid": "k"]
+        return Array(Base64URL.encode(header.encoded()).utf8) + token.drop { $0 != UInt8(ascii: ".") }
+    }
+
     // MARK: Revocations
+
+    @Test("An operator's revocation of a subject means all up to this second, for as many days as were said")
+    func operatorRevocation() async throws {
+        defer { try? FileManager.default.removeItem(atPath: directory) }
+        let told = try await OperatorRevocation(settings(), now: Self.now).revoke(
+            .subject("ada"), issuer: "main", days: 2)
+        #expect(told.contains("main") && told.contains("2 days"))
+        let signedIn = { (time: Int64) in
+            try token {
+                $0["auth_time"] = .number(JSONNumber(time))
+                $0["exp"] = .number(JSONNumber(Self.now + 400_000))
+            }
+        }
+        #expect(try await verdict(.init(), signedIn(Self.now)) == "token-revoked")
+        #expect(try await verdict(.init(), signedIn(Self.now + 1)) == "accepted")
+        let end = Self.now + 2 * 86_400
+        #expect(try await verdict(.init(now: end - 1), signedIn(Self.now)) == "token-revoked")
+        #expect(try await verdict(.init(now: end), signedIn(Self.now)) == "accepted")
+        await #expect(throws: WiringFault.self) {
+            try await OperatorRevocation(settings()).revoke(.subject("ada"), issuer: nil, days: 2)
+        }
+        await #expect(throws: WiringFault.self) {
+            try await OperatorRevocation(settings()).revoke(.subject("ada"), issuer: "nobody", days: 2)
+        }
+    }
 
     static let revocations: [(Revocation.Target, isMeant: Bool)] = [
         (.tokenID("t1"), true), (.tokenID("t2"), false), (.subject("ada", before: now - 60), true),

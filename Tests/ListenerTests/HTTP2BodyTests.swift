@@ -1,4 +1,5 @@
 import HTTP1
+import HTTPTypes
 import NIOCore
 import NIOEmbedded
 import Testing
@@ -28,6 +29,63 @@ struct HTTP2BodyTests {
                 #expect(!taken.hasEnded)
             }
         }
+    }
+
+    @Test("What is more than announced passes on no byte of itself")
+    func moreThanAnnounced() throws {
+        var body = HTTP2IncomingBody()
+        _ = try body.begin(contentLength: 3, endStream: false)
+        #expect(throws: HTTP1Fault.conflictingFraming) { try body.take(ByteBuffer(string: "abcd"), endStream: false) }
+        var later = HTTP2IncomingBody()
+        _ = try later.begin(contentLength: 3, endStream: false)
+        #expect(try later.take(ByteBuffer(string: "abc"), endStream: false).body == nil)
+        #expect(throws: HTTP1Fault.conflictingFraming) { try later.take(ByteBuffer(string: "d"), endStream: false) }
+    }
+
+    @Test("A head that ends its stream is a whole request, unless it announces a body")
+    func headAlone() throws {
+        for length in [nil, 0] {
+            var body = HTTP2IncomingBody()
+            #expect(body.isAwaitingHead)
+            #expect(try body.begin(contentLength: length, endStream: true).hasEnded && body.hasEnded)
+            // Nothing is taken behind the end.
+            let behind = try body.take(ByteBuffer(string: "a"), endStream: true)
+            #expect(behind.body == nil && !behind.hasEnded)
+        }
+        var body = HTTP2IncomingBody()
+        #expect(throws: HTTP1Fault.conflictingFraming) { try body.begin(contentLength: 1, endStream: true) }
+    }
+
+    @Test("An empty end is owed by what announced no byte, and by nothing else")
+    func emptyEnd() throws {
+        var body = HTTP2IncomingBody()
+        #expect(!body.owesEmptyEnd)
+        _ = try body.begin(contentLength: 2, endStream: false)
+        #expect(!body.owesEmptyEnd)
+        _ = try body.take(ByteBuffer(string: "ab"), endStream: false)
+        #expect(!body.owesEmptyEnd)
+        var unannounced = HTTP2IncomingBody()
+        _ = try unannounced.begin(contentLength: nil, endStream: false)
+        #expect(!unannounced.owesEmptyEnd)
+    }
+
+    @Test("A response is held against the length that its head announced")
+    func outgoing() {
+        func body(_ length: String?) -> HTTP2OutgoingBody {
+            var response = HTTPResponse(status: .ok)
+            response.headerFields[.contentLength] = length
+            var body = HTTP2OutgoingBody()
+            body.begin(HTTP2ResponseHead(response, toHead: false))
+            return body
+        }
+        var announced = body("3")
+        #expect(announced.take(2) && announced.take(1) && announced.end() && announced.hasEnded)
+        var more = body("3")
+        #expect(more.take(2) && !more.take(2))
+        var less = body("3")
+        #expect(less.take(2) && !less.end())
+        var open = body(nil)
+        #expect(open.take(9) && open.end())
     }
 
     @Test("Without an announced length everything passes at once")

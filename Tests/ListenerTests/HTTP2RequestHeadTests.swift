@@ -28,6 +28,16 @@ struct HTTP2RequestHeadTests {
         #expect(head.request.headerFields.map(\.name.rawName) == ["Content-Length", "x-colour"])
     }
 
+    @Test("The scheme is one of the two, an asterisk stands for the server, and 100-continue is heard in any case")
+    func others() throws {
+        #expect(try Self.read(Self.standard(without: ":scheme", with: "https")).request.scheme == "https")
+        let options = Self.standard(without: ":method", with: "OPTIONS").map { $0.0 == ":path" ? (":path", "*") : $0 }
+        #expect(try Self.read(options).request.path == "*")
+        #expect(try Self.read(Self.standard + [("expect", "100-Continue")]).expectsContinue)
+        #expect(try !Self.read(Self.standard).expectsContinue)
+        #expect(try Self.read(Self.standard + [("content-length", "007")]).contentLength == 7)
+    }
+
     @Test("Cookie crumbs are joined where the first one stood")
     func joinsCookies() throws {
         let crumbs = [("cookie", "a=1"), ("x-between", "1"), ("cookie", "b=2"), ("cookie", "c=3")]
@@ -121,6 +131,7 @@ struct HTTP2RequestHeadTests {
             ([("x-a", "1")] + standard, .malformedField),
             ([("host", "api.test")] + standard, .malformedField),
             (standard + [("host", "")], .malformedHost), (standard + [("host", "api.test:81")], .malformedHost),
+            (standard + [("host", "api.test:x")], .malformedHost),
             (standard + [("Host", "api.test")], .malformedField), (standard + [("x\u{e9}", "1")], .malformedField),
             (standard + [("x\u{0}", "1")], .malformedField), (standard + [("x\r\ny", "1")], .malformedField),
             (standard + [("x-a ", "1")], .malformedField), (standard + [(" x-a", "1")], .malformedField),
@@ -194,7 +205,10 @@ struct HTTP2RequestHeadTests {
             try Self.read(Self.standard + fields.map { ($0.0, String(repeating: "1", count: 30)) }, limits: limits)
         }
         #expect(throws: HTTP1Fault.targetTooLong) {
-            let path = "/" + String(repeating: "a", count: 20)
+            // `GET /a… HTTP/1.1` and its two blanks: 3 + 17 + 10 are as many as may be.
+            _ = try Self.read(
+                Self.standard(without: ":path", with: "/" + String(repeating: "a", count: 16)), limits: limits)
+            let path = "/" + String(repeating: "a", count: 17)
             _ = try Self.read(Self.standard(without: ":path", with: path), limits: limits)
         }
     }
