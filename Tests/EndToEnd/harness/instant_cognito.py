@@ -49,6 +49,13 @@ class InstantCognito:
         except (asyncio.IncompleteReadError, ConnectionError):
             writer.close()
 
+    async def _end(self) -> None:
+        connections = asyncio.all_tasks() - {asyncio.current_task()}
+        for connection in connections:
+            connection.cancel()
+        await asyncio.gather(*connections, return_exceptions=True)
+
     def stop(self) -> None:
+        asyncio.run_coroutine_threadsafe(self._end(), self._loop).result(10)
         self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join(10)
