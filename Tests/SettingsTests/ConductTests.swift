@@ -1,3 +1,4 @@
+import Pipeline
 import Testing
 
 @testable import Settings
@@ -45,7 +46,7 @@ struct ConductTests {
         #expect(webhook.secret == nil)
         #expect(
             try load("audit: {webhook: {url: https://siem.example/x}}").audit.webhook?.events
-                == AuditEventSetting.allCases)
+                == AuditEventKind.allCases)
     }
 
     @Test("A backend is told everything, in the background, for its own URL unless it is said otherwise")

@@ -1,5 +1,6 @@
 import Cryptography
 import Foundation
+import Pipeline
 import Synchronization
 import Testing
 
@@ -10,7 +11,7 @@ struct AuditLogTests {
     static let hashes = AuditHashes(key: Secret([UInt8](repeating: 1, count: 32)))
 
     static func event(
-        _ kind: AuditEvent.Kind = .signedIn, subject: String? = "s-1", device: AuditEvent.Device? = nil,
+        _ kind: AuditEventKind = .signedIn, subject: String? = "s-1", device: AuditEvent.Device? = nil,
         application: String = "MyApp/1", reason: String? = nil
     ) -> AuditEvent {
         AuditEvent(

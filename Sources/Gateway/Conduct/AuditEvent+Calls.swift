@@ -7,7 +7,7 @@ extension AuditEvent {
     ///
     /// - Parameter locks: whether the account is locked by it.
     static func events(of call: AccountCall, _ outcome: AccountOutcome, locks: Bool) -> [AuditEvent] {
-        func event(_ kind: Kind, reason: String? = nil) -> AuditEvent {
+        func event(_ kind: AuditEventKind, reason: String? = nil) -> AuditEvent {
             AuditEvent(
                 kind, time: WallClock.milliseconds(), requestID: call.requestID, subject: call.subject,
                 account: call.account,
@@ -29,7 +29,7 @@ extension AuditEvent {
     /// Why an account is locked from now on.
     private static let tooManyFailures = "too-many-failures"
 
-    private static func kind(ofSuccessful operation: AccountOperation) -> Kind? {
+    private static func kind(ofSuccessful operation: AccountOperation) -> AuditEventKind? {
         switch operation {
         case .logout: .signedOut
         case .register: .registered
@@ -46,7 +46,7 @@ extension AuditEvent {
     /// What never got as far as being tried.
     private static let malformed: Set<String> = ["invalid-fields", "malformed-json", "content-type", "body-too-large"]
 
-    private static func kind(ofRefused operation: AccountOperation, _ reason: String) -> Kind? {
+    private static func kind(ofRefused operation: AccountOperation, _ reason: String) -> AuditEventKind? {
         guard !malformed.contains(reason) else { return nil }
         switch operation {
         case .login, .challenge:

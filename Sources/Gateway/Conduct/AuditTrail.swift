@@ -1,3 +1,4 @@
+internal import Pipeline
 internal import Store
 internal import Synchronization
 internal import Telemetry
@@ -7,7 +8,7 @@ final class AuditTrail: Sendable {
     /// Posts events to where they are wanted.
     struct Webhook: Sendable {
         var destination: String
-        var events: Set<AuditEvent.Kind>
+        var events: Set<AuditEventKind>
         var outbox: Outbox
         var hashes: AuditHashes
         /// Makes a key by which the receiver knows a message that comes again.

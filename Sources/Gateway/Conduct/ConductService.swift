@@ -79,7 +79,7 @@ extension ConductService {
             webhook: settings.audit.webhook.map { [outbox, hashes] webhook in
                 AuditTrail.Webhook(
                     destination: Self.webhookName,
-                    events: Set(webhook.events.compactMap { AuditEvent.Kind(rawValue: $0.rawValue) }), outbox: outbox,
+                    events: Set(webhook.events), outbox: outbox,
                     hashes: hashes, makeKey: makeKey)
             })
         let sync = Self.userSync(settings.userSync, receivers, outbox, surroundings.logger, makeKey)

@@ -1,4 +1,5 @@
 package import Cryptography
+package import Pipeline
 
 /// What is told of what happens to accounts.
 package struct AuditSettings: Sendable {
@@ -18,28 +19,10 @@ package struct AuditSettings: Sendable {
 package struct AuditWebhookSettings: Sendable {
     package var url: ServiceURL
     /// Those that are sent.
-    package var events: [AuditEventSetting]
+    package var events: [AuditEventKind]
     /// Authenticates what is sent; nil: only an assertion does, where there is one.
     package var secret: Secret?
     package var timeout: Duration
-}
-
-/// The events of the audit log, by their names there.
-package enum AuditEventSetting: String, Sendable, CaseIterable {
-    case signedIn = "signed_in"
-    case signInFailed = "sign_in_failed"
-    case signedOut = "signed_out"
-    case sessionExpired = "session_expired"
-    case registered
-    case confirmed
-    case passwordReset = "password_reset"
-    case passwordChanged = "password_changed"
-    case refreshed
-    case refreshReused = "refresh_reused"
-    case lockedOut = "locked_out"
-    case userDeleted = "user_deleted"
-    case userExported = "user_exported"
-    case directCognito = "direct_cognito"
 }
 
 extension AuditSettings {
@@ -59,12 +42,12 @@ extension AuditWebhookSettings {
     fileprivate init?(reading keys: SettingsMapping) {
         let url = keys.noticeURL()
         let timeout = keys.value("timeout", .duration(.milliseconds(100) ... .seconds(60)), default: .seconds(5))
-        let words = AuditEventSetting.allCases.map(\.rawValue)
+        let words = AuditEventKind.allCases.map(\.rawValue)
         if keys.isEmptyList("events") { keys.fault("events", "must name at least one") }
         let events = keys.list("events", .word(among: words), of: "events") ?? words
         let secret = keys.optional("secret")?.readSecret()
         guard let url else { return nil }
-        self.init(url: url, events: events.compactMap(AuditEventSetting.init), secret: secret, timeout: timeout)
+        self.init(url: url, events: events.compactMap(AuditEventKind.init), secret: secret, timeout: timeout)
     }
 }
 

@@ -48,12 +48,8 @@ extension CognitoAccounts {
         var bytes = random
         bytes[6] = bytes[6] & 0x0F | 0x40
         bytes[8] = bytes[8] & 0x3F | 0x80
-        let digits = bytes.map { byte in
-            let text = String(byte, radix: 16)
-            return text.utf8.count == 1 ? "0" + text : text
-        }
-        return [digits[0..<4], digits[4..<6], digits[6..<8], digits[8..<10], digits[10..<16]]
-            .map { $0.joined() }.joined(separator: "-")
+        return [bytes[0..<4], bytes[4..<6], bytes[6..<8], bytes[8..<10], bytes[10..<16]]
+            .map { Hexadecimal.encode(Array($0)) }.joined(separator: "-")
     }
 
     /// `POST confirm`: ConfirmSignUp. The sign-in that may follow is another call.

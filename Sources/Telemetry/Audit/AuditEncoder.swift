@@ -1,3 +1,5 @@
+internal import Pipeline
+
 /// Writes audit events as JSON, one object a line.
 ///
 /// Keys: `event`, `time` (RFC 3339, UTC, milliseconds), `request_id`, `operation`, `client_address`, `application`, and

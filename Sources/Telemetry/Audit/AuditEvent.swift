@@ -1,22 +1,7 @@
+package import Pipeline
+
 /// Something that happened to an account, or was tried on one: a line of the audit log.
 package struct AuditEvent: Sendable, Equatable {
-    package enum Kind: String, Sendable, CaseIterable {
-        case signedIn = "signed_in"
-        case signInFailed = "sign_in_failed"
-        case signedOut = "signed_out"
-        case sessionExpired = "session_expired"
-        case registered
-        case confirmed
-        case passwordReset = "password_reset"
-        case passwordChanged = "password_changed"
-        case refreshed
-        case refreshReused = "refresh_reused"
-        case lockedOut = "locked_out"
-        case userDeleted = "user_deleted"
-        case userExported = "user_exported"
-        case directCognito = "direct_cognito"
-    }
-
     /// A client's device, by its own word.
     package struct Device: Sendable, Equatable {
         package var id: String
@@ -30,7 +15,7 @@ package struct AuditEvent: Sendable, Equatable {
         }
     }
 
-    package var kind: Kind
+    package var kind: AuditEventKind
     /// Milliseconds since 1970.
     package var time: Int64
     package var requestID: String
@@ -49,7 +34,7 @@ package struct AuditEvent: Sendable, Equatable {
     package var reason: String?
 
     package init(
-        _ kind: Kind, time: Int64, requestID: String, subject: String? = nil, account: String? = nil,
+        _ kind: AuditEventKind, time: Int64, requestID: String, subject: String? = nil, account: String? = nil,
         device: Device? = nil, address: String, application: String, operation: String, reason: String? = nil
     ) {
         self.kind = kind
