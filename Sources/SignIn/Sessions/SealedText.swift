@@ -25,6 +25,10 @@ enum SealedText {
         case device = "device"
         /// The tokens of an answer that may have to be given once more.
         case answer = "answer"
+        /// A nonce of the gateway's for a sign-in.
+        case nonce = "nonce"
+        /// A refresh token of Apple's.
+        case appleRefreshToken = "apple refresh token"
     }
 
     /// Sealed with the ring's first key.
