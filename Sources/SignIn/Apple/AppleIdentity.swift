@@ -32,11 +32,11 @@ package struct AppleIdentity: Sendable, Equatable {
     package var realUserStatus: RealUserStatus?
     /// Seconds since 1970.
     package var expires: Int64
-    package var authenticatedAt: Int64
+    package var issuedAt: Int64
 
     package init(
         issuer: String, subject: String, audience: String, role: String, email: String? = nil,
-        isPrivateEmail: Bool? = nil, realUserStatus: RealUserStatus? = nil, expires: Int64, authenticatedAt: Int64
+        isPrivateEmail: Bool? = nil, realUserStatus: RealUserStatus? = nil, expires: Int64, issuedAt: Int64
     ) {
         self.issuer = issuer
         self.subject = subject
@@ -46,7 +46,7 @@ package struct AppleIdentity: Sendable, Equatable {
         self.isPrivateEmail = isPrivateEmail
         self.realUserStatus = realUserStatus
         self.expires = expires
-        self.authenticatedAt = authenticatedAt
+        self.issuedAt = issuedAt
     }
 }
 

@@ -89,6 +89,6 @@ package struct AppleIdentityRules: Sendable {
             isPrivateEmail: email == nil ? nil : token.claims["is_private_email"]?.flagValue,
             realUserStatus: token.claims["real_user_status"]?.integerValue.flatMap(
                 AppleIdentity.RealUserStatus.init(rawValue:)),
-            expires: token.expires, authenticatedAt: token.claims["auth_time"]?.numberValue?.numericDate ?? now)
+            expires: token.expires, issuedAt: token.issuedAt ?? now)
     }
 }
