@@ -24,7 +24,7 @@ struct SealedTextTests {
         case .refreshToken: return try Fixture.sealedText()
         case .challenge: return try challenge().sealed(with: ring, poolID: Fixture.poolID)
         case .device: return try device.sealed(with: ring, poolID: Fixture.poolID)
-        case .answer, .appleRefreshToken:
+        case .answer, .appleToken, .session:
             return try SealedText.seal([1], as: purpose, with: ring, poolID: Fixture.poolID)
         case .nonce:
             return try AppleNonce(expiresAt: 1, random: [UInt8](repeating: 1, count: 16))
@@ -58,7 +58,7 @@ struct SealedTextTests {
     func purposes() throws {
         let ring = try Fixture.ring()
         let all: [SealedText.Purpose] = [
-            .refreshToken, .challenge, .device, .answer, .nonce, .appleRefreshToken,
+            .refreshToken, .challenge, .device, .answer, .nonce, .appleToken, .session,
         ]
         for sealed in all {
             let text = try Self.seal(sealed)

@@ -24,7 +24,8 @@ package struct AppleIdentity: Sendable, Equatable {
     package var subject: String
     /// The app that the user signed in to: the client id towards Apple.
     package var audience: String
-    package var role: String
+    /// Nil where no app has one.
+    package var role: String?
     /// Nil unless Apple has verified it.
     package var email: String?
     /// Whether it is an address of Apple's private relay; nil where Apple does not say.
@@ -35,7 +36,7 @@ package struct AppleIdentity: Sendable, Equatable {
     package var issuedAt: Int64
 
     package init(
-        issuer: String, subject: String, audience: String, role: String, email: String? = nil,
+        issuer: String, subject: String, audience: String, role: String?, email: String? = nil,
         isPrivateEmail: Bool? = nil, realUserStatus: RealUserStatus? = nil, expires: Int64, issuedAt: Int64
     ) {
         self.issuer = issuer

@@ -19,7 +19,7 @@ package struct AppleIdentityRules: Sendable {
         }
     }
 
-    /// The role of the users of each app, by its bundle or services id.
+    /// The role of the users of each app, by its bundle or services id; empty: users have none.
     package var roles: [String: String]
     /// How long after its issue a token may be used, in seconds. Apple's live for a day, which is long for a thief.
     package var maximumAge: Int64
@@ -49,7 +49,8 @@ package struct AppleIdentityRules: Sendable {
         } catch {
             throw error.refusal
         }
-        guard let role = role(ofAudience: token.clientID) else {
+        let role = role(ofAudience: token.clientID)
+        guard role != nil || roles.isEmpty else {
             throw AppleFault.refusal(reason: RejectReason.audienceNotAllowed.rawValue)
         }
         return Self.identity(of: token, role: role, now: now)
@@ -82,7 +83,7 @@ package struct AppleIdentityRules: Sendable {
         }
     }
 
-    private static func identity(of token: VerifiedToken, role: String, now: Int64) -> AppleIdentity {
+    private static func identity(of token: VerifiedToken, role: String?, now: Int64) -> AppleIdentity {
         let email = token.emailVerified == true ? AppleEmail.address(token.claims["email"]) : nil
         return AppleIdentity(
             issuer: token.issuer, subject: token.subject, audience: token.clientID, role: role, email: email,

@@ -60,7 +60,7 @@ extension AppleSignIn {
 
     /// Apple is not asked about what is shown again.
     private func refuseUsed(_ proof: UserArrival.Proof, _ request: SessionRequest) async throws(Refusal) {
-        if try await kept(request, { try await spent.isSpent(proof.digest, now: now()) }) {
+        if try await kept(request, { try await spent.isSpent(proof.digest) }) {
             throw AppleFault.identityTokenReused.refusal
         }
     }

@@ -22,7 +22,7 @@ extension AppleSignIn {
             throw AppleFault.notificationInvalid.refusal
         }
         let digest = SHA256.hash(Array("\(settings.issuer.issuer)\0notification\0\(notification.id)".utf8))
-        guard try await !kept(request, { try await spent.isSpent(digest, now: now()) }) else { return Self.taken }
+        guard try await !kept(request, { try await spent.isSpent(digest) }) else { return Self.taken }
         let sessions = try endpoints.kept()
         let user = try await kept(request) {
             try await sessions.users.user(issuer: settings.issuer.issuer, subject: notification.subject)

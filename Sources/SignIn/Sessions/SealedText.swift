@@ -27,8 +27,10 @@ enum SealedText {
         case answer = "answer"
         /// A nonce of the gateway's for a sign-in.
         case nonce = "nonce"
-        /// A refresh token of Apple's.
-        case appleRefreshToken = "apple refresh token"
+        /// The newest token of a session of the gateway's own.
+        case session = "session"
+        /// Apple's refresh token of a user.
+        case appleToken = "apple token"
     }
 
     /// Sealed with the ring's first key.

@@ -38,7 +38,7 @@ struct AppleIdentityTests {
                 == AppleIdentity(
                     issuer: Fixture.issuer, subject: Fixture.subject, audience: Fixture.app, role: "customer",
                     email: "relay@privaterelay.appleid.com", isPrivateEmail: true, realUserStatus: .likelyReal,
-                    expires: Fixture.now + 86_400, authenticatedAt: Fixture.now - 5))
+                    expires: Fixture.now + 86_400, issuedAt: Fixture.now - 5))
     }
 
     @Test("Each app has its role")
