@@ -1,11 +1,11 @@
 internal import Logging
-package import Pipeline
-package import Store
+internal import Pipeline
+internal import Store
 
 /// Asks Apple about once a day of each consent whether the user has taken it back meanwhile: then their sessions end.
 ///
 /// So many are asked for in a round that all can be in a day; a stock that is older is caught up with in the same steps.
-package struct AppleGrantValidation: Sendable {
+package final class AppleGrantValidation: Sendable {
     /// A day, a little less: rounds are not to drift.
     private static let interval: Int64 = 86_400
     private static let roundLength: Duration = .seconds(60)
@@ -41,7 +41,7 @@ package struct AppleGrantValidation: Sendable {
             for start in stride(from: 0, to: due.count, by: Self.atOnce) {
                 await withTaskGroup(of: Void.self) { tasks in
                     for record in due[start..<min(start + Self.atOnce, due.count)] {
-                        tasks.addTask { await validate(record) }
+                        tasks.addTask { await self.validate(record) }
                     }
                 }
             }
@@ -52,9 +52,10 @@ package struct AppleGrantValidation: Sendable {
 
     /// Whatever fails is asked again a day later, but for the end of a consent, which has to have its effect.
     private func validate(_ record: AppleTokenRecord) async {
-        guard let token = try? grants.open(record.token, userID: record.userID, clientID: record.clientID) else {
-            grants.logger.error("a refresh token of Apple's does not open any more", metadata: ["reason": "sealing-keys"])
-            return
+        let opened = try? SealedAppleToken.open(
+            record.token, userID: record.userID, clientID: record.clientID, with: grants.sealingKeys)
+        guard let token = opened else {
+            return grants.logger.error("a refresh token of Apple's does not open any more and can't be validated")
         }
         do {
             try await grants.client.validate(refreshToken: token, clientID: record.clientID)

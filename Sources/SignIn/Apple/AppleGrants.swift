@@ -59,29 +59,13 @@ package struct AppleGrants: Sendable {
             try await records.keep(
                 AppleTokenRecord(
                     userID: user.id, clientID: clientID,
-                    token: try seal(refreshToken, userID: user.id, clientID: clientID), keptAt: time,
-                    validatedAt: time))
+                    token: try SealedAppleToken.seal(
+                        refreshToken, userID: user.id, clientID: clientID, with: sealingKeys),
+                    keptAt: time, validatedAt: time))
         } catch {
             logger.error(
                 "a refresh token of Apple's could not be kept",
                 metadata: ["request_id": "\(requestID)", "error": "\(error)"])
-        }
-    }
-
-    /// Takes a consent back.
-    ///
-    /// - Throws: where it is to be tried again. What Apple does not know any more is taken back already.
-    package func revoke(_ revocation: AppleRevocation) async throws(AppleClientError) {
-        guard
-            let token = try? open(revocation.sealed, userID: revocation.userID, clientID: revocation.clientID)
-        else {
-            logger.error("a refresh token of Apple's does not open any more and can't be revoked")
-            return
-        }
-        do {
-            try await client.revoke(refreshToken: token, clientID: revocation.clientID)
-        } catch {
-            guard error.kind == .invalidGrant || error.kind == .refused else { throw error }
         }
     }
 
@@ -97,21 +81,53 @@ package struct AppleGrants: Sendable {
             logger.warning(what, metadata: metadata)
         }
     }
+}
 
-    private func seal(_ token: Secret, userID: String, clientID: String) throws(SealingFailure) -> [UInt8] {
-        try SealedText.seal(
-            token.expose(), as: .appleToken, with: sealingKeys, poolID: Self.binding(userID, clientID)
-        ).expose()
+/// A refresh token of Apple's as it is kept: one user's does not open as another's.
+enum SealedAppleToken {
+    static func seal(
+        _ token: Secret, userID: String, clientID: String, with keys: SealingKeyRing
+    ) throws(SealingFailure) -> [UInt8] {
+        try SealedText.seal(token.expose(), as: .appleToken, with: keys, poolID: binding(userID, clientID)).expose()
     }
 
-    func open(_ sealed: [UInt8], userID: String, clientID: String) throws(InvalidSealedToken) -> Secret {
+    static func open(
+        _ sealed: [UInt8], userID: String, clientID: String, with keys: SealingKeyRing
+    ) throws(InvalidSealedToken) -> Secret {
         Secret(
-            try SealedText.open(
-                Secret(sealed), as: .appleToken, with: sealingKeys, poolID: Self.binding(userID, clientID)))
+            try SealedText.open(Secret(sealed), as: .appleToken, with: keys, poolID: binding(userID, clientID)))
     }
 
-    /// One user's token does not open as another's.
     private static func binding(_ userID: String, _ clientID: String) -> String { "\(userID)\0\(clientID)" }
+}
+
+/// Takes consents back at Apple.
+package struct AppleRevoker: Sendable {
+    private let client: AppleClient
+    private let sealingKeys: SealingKeyRing
+    private let logger: Logger
+
+    package init(client: AppleClient, sealingKeys: SealingKeyRing, logger: Logger) {
+        self.client = client
+        self.sealingKeys = sealingKeys
+        self.logger = logger
+    }
+
+    /// - Throws: where it is to be tried again. What Apple does not know any more is taken back already.
+    package func revoke(_ revocation: AppleRevocation) async throws(AppleClientError) {
+        let (userID, clientID) = (revocation.userID, revocation.clientID)
+        let opened = try? SealedAppleToken.open(
+            revocation.sealed, userID: userID, clientID: clientID, with: sealingKeys)
+        guard let token = opened else {
+            logger.error("a refresh token of Apple's does not open any more and can't be revoked")
+            return
+        }
+        do {
+            try await client.revoke(refreshToken: token, clientID: clientID)
+        } catch {
+            guard error.kind == .invalidGrant || error.kind == .refused else { throw error }
+        }
+    }
 }
 
 /// A consent that is to be taken back at Apple: what outlasts the user.

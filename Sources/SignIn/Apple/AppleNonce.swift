@@ -3,7 +3,7 @@ internal import Pipeline
 
 /// A nonce that the gateway gives out for one sign-in. It holds its own end, sealed: nothing is kept of it before it is
 /// used, so that no flood of asking for them fills the store. That it is used once is the store's part.
-package struct AppleNonce: Sendable, Equatable {
+struct AppleNonce: Sendable, Equatable {
     private static let randomCount = 16
 
     let expiresAt: Int64
@@ -33,5 +33,5 @@ package struct AppleNonce: Sendable, Equatable {
     }
 
     /// What the store knows a used one by.
-    var digest: String { Hexadecimal.encode(SHA256.hash(Array("gatehouse nonce\0".utf8) + random)) }
+    var digest: [UInt8] { SHA256.hash(Array("gatehouse nonce\0".utf8) + random) }
 }

@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import HTTPTypes
 package import Logging
-package import Pipeline
+internal import Pipeline
 package import Store
 
 /// Sign in with Apple: identity tokens, the gateway's nonces, and Apple's notifications.

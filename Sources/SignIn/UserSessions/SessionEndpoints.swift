@@ -33,8 +33,14 @@ package struct SessionEndpoints: Sendable {
         self.name = name
         self.sessions = sessions
         self.apple = apple
-        self.companions = companions
+        self.companions = [apple.grants].compactMap { $0 } + companions
         self.observers = observers
+    }
+
+    /// What asks Apple about consents; nil where nothing does.
+    package var grantValidation: AppleGrantValidation? {
+        guard let grants = apple.grants, let sessions else { return nil }
+        return AppleGrantValidation(grants, sessions)
     }
 
     /// Answers a request. Never fails: every failure is an answer with the API's error body.
