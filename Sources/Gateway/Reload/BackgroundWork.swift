@@ -7,6 +7,8 @@ struct BackgroundWork {
     private var checks: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var assertionKeys: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var revocations: [ObjectIdentifier: Task<Void, Never>] = [:]
+    private var sessionKeys: [ObjectIdentifier: Task<Void, Never>] = [:]
+    private var sessions: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var conduct: [ObjectIdentifier: Task<Void, Never>] = [:]
     /// Ends when all that was cancelled has ended.
     private var ending: Task<Void, Never>?
@@ -28,7 +30,9 @@ struct BackgroundWork {
                 await service.run()
             }
         }
-        follow(generation.plan.assertionKeys, Wiring.rotationSchedule(generation.settings))
+        follow(generation.plan.assertionKeys, Wiring.rotationSchedule(generation.settings), \.assertionKeys)
+        follow(generation.plan.sessionKeys?.keys, Wiring.sessionSchedule(generation.settings), \.sessionKeys)
+        follow(generation.userSessions)
         if let service = generation.plan.revocations {
             let limit = generation.settings.limits.revocations
             if revocations.isEmpty { revocations[ObjectIdentifier(service)] = Task { await service.run() } }
@@ -44,12 +48,22 @@ struct BackgroundWork {
         }
     }
 
-    private mutating func follow(_ keys: AssertionKeyService?, _ schedule: RotationSchedule?) {
+    private mutating func follow(
+        _ keys: AssertionKeyService?, _ schedule: RotationSchedule?,
+        _ tasks: WritableKeyPath<Self, [ObjectIdentifier: Task<Void, Never>]>
+    ) {
         let wanted = keys.map { ObjectIdentifier($0) }
-        cancel(\.assertionKeys) { $0 != wanted }
+        cancel(tasks) { $0 != wanted }
         guard let keys, let schedule else { return }
         keys.adopt(schedule)
-        if assertionKeys.isEmpty { assertionKeys[ObjectIdentifier(keys)] = Task { await keys.run() } }
+        if self[keyPath: tasks].isEmpty { self[keyPath: tasks][ObjectIdentifier(keys)] = Task { await keys.run() } }
+    }
+
+    private mutating func follow(_ service: SessionService?) {
+        let wanted = service.map { ObjectIdentifier($0.ends) }
+        cancel(\.sessions) { $0 != wanted }
+        guard let service, sessions.isEmpty else { return }
+        sessions[ObjectIdentifier(service.ends)] = Task { await service.run() }
     }
 
     private mutating func cancel(
@@ -72,6 +86,8 @@ struct BackgroundWork {
     mutating func stop() -> Task<Void, Never>? {
         cancel(\.keySets)
         cancel(\.assertionKeys)
+        cancel(\.sessionKeys)
+        cancel(\.sessions)
         cancel(\.revocations)
         cancel(\.conduct)
         cancel(\.checks)

@@ -69,7 +69,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
             log.routeIndex = routeIndex
             switch service.plan.endpoints[number] {
             case .account(let operation, let group): collect(operation, group, token)
-            case .assertionKeySet: answerKeySet()
+            case .session(let operation): collect(operation, token)
+            case .keySet: answerKeySet()
             }
         case .preflight(let fields, let routeIndex):
             log.routeIndex = routeIndex

@@ -44,6 +44,8 @@ package struct Route: Sendable, Equatable {
     package var crossOrigin: CrossOrigin?
     /// Whether its requests may become WebSockets, and how those end; nil: they may not.
     package var webSocket: WebSocketPolicy?
+    /// Whether its refusals say `"success": false`.
+    package var deniesSuccess = false
 
     package init(
         name: String,

@@ -13,7 +13,7 @@ struct ClaimsCheck {
         let issuedAt = try requirePast(claims)
         let subject = try subject(claims)
         let (tokenUse, clientID) = try kind(of: claims)
-        guard now < expires + issuer.skew else { throw .expired }
+        guard now < expires + issuer.skew + issuer.grace else { throw .expired }
         return VerifiedToken(
             issuer: issuer.issuer, issuerName: issuer.name, subject: subject, tokenUse: tokenUse, clientID: clientID,
             username: username(claims, tokenUse), email: claims["email"]?.stringValue,

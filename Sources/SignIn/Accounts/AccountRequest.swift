@@ -2,9 +2,12 @@ package import Cryptography
 package import HTTPTypes
 package import Pipeline
 
-/// A request to an account endpoint, its body read in full.
-package struct AccountRequest: Sendable {
-    package var operation: AccountOperation
+/// A request to an account endpoint.
+package typealias AccountRequest = EndpointRequest<AccountOperation>
+
+/// A request to one of the gateway's own endpoints, its body read in full.
+package struct EndpointRequest<Operation: RawRepresentable<String> & Sendable>: Sendable {
+    package var operation: Operation
     package var body: [UInt8]
     package var contentType: String?
     /// The access token that the pipeline has verified; what it says is in `identity`.
@@ -18,7 +21,7 @@ package struct AccountRequest: Sendable {
     package var userAgent: String?
 
     package init(
-        operation: AccountOperation, body: [UInt8] = [], contentType: String? = nil, bearer: Secret? = nil,
+        operation: Operation, body: [UInt8] = [], contentType: String? = nil, bearer: Secret? = nil,
         identity: VerifiedToken? = nil, bearerHasEnded: Bool = false, requestID: String, clientAddress: String,
         userAgent: String? = nil
     ) {
@@ -50,8 +53,8 @@ package struct AccountAnswer: Sendable {
 
 // Bodies hold passwords and tokens, so neither type prints its own.
 
-extension AccountRequest: CustomStringConvertible, CustomReflectable {
-    package var description: String { "AccountRequest(\(operation.rawValue), \(requestID))" }
+extension EndpointRequest: CustomStringConvertible, CustomReflectable {
+    package var description: String { "EndpointRequest(\(operation.rawValue), \(requestID))" }
     package var customMirror: Mirror { Mirror(self, children: ["operation": operation, "requestID": requestID]) }
 }
 
