@@ -11,7 +11,7 @@ package enum AppleFault: String, Error, Sendable, CaseIterable {
     case nonceUnknown = "nonce-unknown"
     case nonceExpired = "nonce-expired"
     case nonceReused = "nonce-reused"
-    case identityTokenReused = "identity-token-reused"
+    case identityTokenReused = "identity-token-replayed"
     /// It was issued too long ago, or does not say when.
     case identityTokenTooOld = "identity-token-too-old"
     case issuedInFuture = "issued-in-future"
