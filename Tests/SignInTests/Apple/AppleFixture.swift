@@ -1,6 +1,7 @@
 import Cryptography
 import Pipeline
 import Store
+import Synchronization
 import Upstream
 
 @testable import SignIn
@@ -60,5 +61,81 @@ enum AppleFixture {
 
     static func client(_ fetcher: any Fetcher) throws -> AppleClient {
         AppleClient(endpoint: issuer, secret: try secret(), fetcher: fetcher, now: { now })
+    }
+
+    // MARK: A sign-in over a database in memory
+
+    /// Made once for the whole process: making a key takes long.
+    private static let made = Result { () throws(CryptographyError) in try RSASigningKey.generate(bits: 2048) }
+
+    /// Apple's keys; none where there are none to be had.
+    struct Keys: IssuerKeys {
+        var currentSet: KeySet?
+        func findKey(_ keyID: String) async {}
+    }
+
+    static func keys() throws -> Keys {
+        let key = try made.get()
+        let document: JSON = [
+            "keys": [
+                [
+                    "kty": "RSA", "kid": "k1", "use": "sig", "alg": "RS256",
+                    "n": .string(Base64URL.encode(key.modulus)), "e": .string(Base64URL.encode(key.exponent)),
+                ]
+            ]
+        ]
+        return Keys(currentSet: try KeySet(jwks: document.encoded(), generation: 1))
+    }
+
+    static func jws(_ claims: JSONObject) throws -> String {
+        let header: JSONObject = ["alg": "RS256", "kid": "k1"]
+        let signed = Base64URL.encode(header.encoded()) + "." + Base64URL.encode(claims.encoded())
+        return signed + "." + Base64URL.encode(try made.get().sign(Array(signed.utf8)))
+    }
+
+    /// - Parameter changes: to the usual claims; `nil` leaves one out.
+    static func identityToken(_ changes: [(String, JSON?)] = []) throws -> String {
+        var claims = claims
+        for (name, value) in changes { claims[name] = value }
+        return try jws(claims)
+    }
+
+    static let issuerSettings = Issuer(
+        name: "apple", issuer: issuer, profile: .apple(audiences: [app, driverApp]),
+        keySource: .url("https://appleid.apple.com/auth/keys"))
+
+    /// What is to be revoked at Apple.
+    final class Revocations: Sendable {
+        private let kept = Mutex<[AppleRevocation]>([])
+        let isFull = Mutex(false)
+        var all: [AppleRevocation] { kept.withLock { $0 } }
+
+        func add(_ revocation: AppleRevocation) -> Bool {
+            guard !isFull.withLock({ $0 }) else { return false }
+            kept.withLock { $0.append(revocation) }
+            return true
+        }
+    }
+
+    static func grants(
+        _ users: StoredUsers, _ fetcher: any Fetcher, _ log: CapturedLog, revocations: Revocations = Revocations(),
+        now: Int64 = now
+    ) throws -> AppleGrants {
+        AppleGrants(
+            client: try client(fetcher), records: users, sealingKeys: try Fixture.ring(),
+            revokeLater: { revocations.add($0) }, now: { now }, logger: log.logger)
+    }
+
+    static func signIn(
+        _ users: StoredUsers, _ log: CapturedLog, grants: AppleGrants? = nil, spent: (any SpentRecords)? = nil,
+        keys: (any IssuerKeys)? = nil, now: Int64 = now, _ change: (inout AppleSignInSettings) -> Void = { _ in }
+    ) throws -> AppleSignIn {
+        var settings = AppleSignInSettings(
+            issuer: issuerSettings, rules: rules, roleConflictMessage: "Use the other app.")
+        change(&settings)
+        return AppleSignIn(
+            settings: settings, keys: try keys ?? self.keys(), spent: spent ?? users, grants: grants,
+            sealingKeys: try Fixture.ring(), now: { now }, random: { [UInt8](repeating: 5, count: $0) },
+            logger: log.logger)
     }
 }
