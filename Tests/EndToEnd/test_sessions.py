@@ -236,6 +236,19 @@ def test_lifetimes_are_the_settings(start_sessions):
     assert reasons == ["session-idle", "session-too-old", "expired-refresh-token"]
 
 
+def test_refreshes_have_the_limits_of_refreshes_and_validating_has_none(start_sessions):
+    gateway, state, app = start_sessions({"account_limits": {"refresh": {"account": "3/1m"}}})
+    session, other = state.begin(), state.begin("apple-ben")
+    token = session.token
+    for _ in range(3):
+        token = app.refresh(token).json()["token"]
+    refused = app.refresh(token)
+    assert_denied(refused, 429, "TooManyRequestsException")
+    assert gateway.access_line(refused.header("x-request-id"))["denial_reason"] == "rate-limited-account"
+    assert all(app.validate(token).status == 200 for _ in range(20))
+    assert app.refresh(other.token).status == 200, "another user's"
+
+
 # MARK: Ends
 
 
