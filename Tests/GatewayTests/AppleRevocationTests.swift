@@ -39,11 +39,9 @@ struct AppleRevocationTests {
         var message = AppleRevocationReceiver.message(Self.revocation, key: "k-1", now: 5)
         try await receiver.send(message, now: 5)
         message.body = "{}"
-        do throws(DeliveryFailure) {
-            try await receiver.send(message, now: 5)
-            Issue.record("sent")
-        } catch {
-            #expect(error == .refused("unreadable-message"))
+        let unreadable = message
+        await #expect(throws: DeliveryFailure.refused("unreadable-message")) {
+            try await receiver.send(unreadable, now: 5)
         }
         #expect(fetcher.requests.isEmpty)
     }
