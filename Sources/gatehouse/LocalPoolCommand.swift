@@ -16,7 +16,12 @@ struct LocalPoolCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "local-pool",
         abstract: "Run a local Amazon Cognito user pool, for development and tests.",
-        discussion: "Stops at SIGTERM or SIGINT. Config/local-pool.yaml shows every key of the configuration.")
+        discussion: """
+            Stops at SIGTERM or SIGINT. Config/local-pool.yaml shows every key of the configuration. Exit status 78 means \
+            that it is faulty.
+
+            Example: gatehouse local-pool --config Config/local-pool.yaml
+            """)
 
     @Option(help: ArgumentHelp("The YAML file that describes the pool.", valueName: "file"))
     var config: String
@@ -49,7 +54,7 @@ struct LocalPoolCommand: AsyncParsableCommand {
             return try body()
         } catch let faults as ConfigurationFaults {
             StandardError.write("\(faults)\n")
-            throw ExitCode(78)
+            throw ExitCode.faultyConfiguration
         }
     }
 }
