@@ -1,6 +1,5 @@
 import ArgumentParser
 import Gateway
-import Pipeline
 
 /// `gatehouse revoke`: lets tokens that have not expired count no more.
 struct RevokeCommand: AsyncParsableCommand {
@@ -52,7 +51,7 @@ struct RevokeCommand: AsyncParsableCommand {
     func run() async throws {
         do {
             let done = try await OperatorRevocation(try options.load()).revoke(claim, issuer: issuer, days: days)
-            output.tell(["done": true, "text": .string(done)], text: done)
+            output.done(done)
         } catch let fault as WiringFault {
             StandardError.write("\(fault)\n")
             throw ExitCode.failure

@@ -16,14 +16,15 @@ struct SchemaTests {
         let recorder = SettingsSchema.recorded()
         #expect(recorder.entries.count > 200)
         for (path, entry) in recorder.entries {
-            let isTyped = entry.isSection || entry.isList || entry.hasNames || !entry.scalars.isEmpty
+            let isTyped = entry.isSection || entry.isList || entry.names != nil || !entry.scalars.isEmpty
             #expect(isTyped, "nothing reads \(path)")
         }
         // Those that only some profiles or forms have.
         for path in [
             "issuers.*.key_id", "issuers.*.jwks_file", "issuers.*.user_pool_id", "issuers.*.groups_claim[]",
             "routes[].websocket.idle_timeout", "routes[].require.claims[].in[]", "sign_in.more_pools[].cors.origins[]",
-            "upstreams.*.servers[].weight", "account_limits.lockout.after", "direct_cognito.client_ids[]",
+            "upstreams.*.servers[].weight", "sign_in.apple.roles.*", "sign_in.apple.session",
+            "sign_in.apple.server.private_key", "account_limits.lockout.after", "direct_cognito.client_ids[]",
         ] { #expect(recorder.entries[path] != nil, "\(path) is missing") }
     }
 

@@ -59,6 +59,10 @@ package struct OnlineCheck: Sendable {
         var probes: [Probe] = []
         for (issuer, configured) in zip(Wiring.issuers(settings), settings.issuers) {
             let subject = "issuers.\(issuer.name)"
+            if case .own = issuer.keySource {
+                probes.append(Probe(subject: subject) { (true, "this gateway's own keys") })
+                continue
+            }
             if let keys = try Wiring.configuredKeySet(issuer) {
                 probes.append(Probe(subject: subject) { (true, "\(keys.count) keys in the settings") })
                 continue

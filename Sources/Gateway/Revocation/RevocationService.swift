@@ -29,6 +29,7 @@ actor RevocationService {
     private let now: @Sendable () -> Int64
     private let logger: Logger
     private var seenChanges: Int64?
+    private nonisolated let mirroredMaximum: Mutex<Int>
     private nonisolated let held = Mutex((list: RevocationList.empty, failures: 0))
 
     /// What is revoked now. Readable from anywhere.
@@ -45,12 +46,29 @@ actor RevocationService {
     ) {
         self.records = records
         self.maximumCount = maximumCount
+        mirroredMaximum = Mutex(maximumCount)
         self.logger = logger
         self.now = now
         self.publish = publish
     }
 
-    func adopt(maximumCount: Int) { self.maximumCount = maximumCount }
+    func adopt(maximumCount: Int) {
+        self.maximumCount = maximumCount
+        mirroredMaximum.withLock { $0 = maximumCount }
+    }
+
+    /// Of how many sessions it can be known at most that tokens were superseded: revocations never lack room for them.
+    nonisolated var room: Int {
+        let maximum = mirroredMaximum.withLock { $0 }
+        return max(0, min(maximum / 2, maximum - current.count))
+    }
+
+    /// Lets tokens count no more because others have taken their places. Nothing of it is kept.
+    func supersede(_ tokens: [SupersededTokens]) async {
+        let room = room
+        held.withLock { $0.list = $0.list.superseding(tokens, limit: room) }
+        await publish()
+    }
 
     /// Revokes. When this returns, that outlasts a loss of power, and the next request of every connection goes by it.
     ///
@@ -75,6 +93,7 @@ actor RevocationService {
 
     private func add(_ revocations: [Revocation]) async {
         held.withLock { $0.list = $0.list.adding(revocations) }
+        if current.count + current.supersededCount > maximumCount { return await supersede([]) }
         await publish()
     }
 

@@ -146,11 +146,23 @@ extension SettingsNode {
 
     /// Reads this node as a section of named entries. Names are used in logs and metrics, so they are kept simple.
     func entries(atLeastOne kind: String? = nil) -> [(name: String, node: SettingsNode)] {
-        if let recorder = context.recorder { return recorder.entries(of: self, atLeastOne: kind != nil) }
+        if let recorder = context.recorder {
+            return recorder.entries(of: self, named: "^[A-Za-z0-9_-]{1,64}$", atLeastOne: kind != nil)
+        }
         guard let entries = mapping()?.chosenEntries() else { return [] }
         if let kind, entries.isEmpty { fault("must hold at least one \(kind)") }
         for (name, entry) in entries where !Self.isName(name) {
             entry.fault("the name must be 1 to 64 letters, digits, \"-\" or \"_\"")
+        }
+        return entries
+    }
+
+    /// Reads this node as a section of entries that others have named, as identifiers are.
+    func identifiedEntries() -> [(name: String, node: SettingsNode)] {
+        if let recorder = context.recorder { return recorder.entries(of: self, named: "^[!-~]{1,256}$") }
+        guard let entries = mapping()?.chosenEntries() else { return [] }
+        for (name, entry) in entries where (try? ScalarFormat.identifier.read(name)) == nil {
+            entry.fault("the name must be 1 to 256 visible ASCII characters without spaces")
         }
         return entries
     }

@@ -12,8 +12,8 @@ final class SchemaRecorder {
         var keys: [String] = []
         var isSection = false
         var isList = false
-        /// A section whose keys the operator chooses.
-        var hasNames = false
+        /// For a section whose keys the operator chooses: the regular expression that they match.
+        var names: String?
         var needsNames = false
         var scalars: [ScalarSchema] = []
         /// The defaults that readers have named; nil for reading it without one.
@@ -62,8 +62,10 @@ final class SchemaRecorder {
         entries[place.schemaPath, default: Entry()].isSection = true
     }
 
-    func entries(of section: SettingsNode, atLeastOne: Bool) -> [(name: String, node: SettingsNode)] {
-        entries[section.place.schemaPath, default: Entry()].hasNames = true
+    func entries(
+        of section: SettingsNode, named pattern: String, atLeastOne: Bool = false
+    ) -> [(name: String, node: SettingsNode)] {
+        entries[section.place.schemaPath, default: Entry()].names = pattern
         if atLeastOne { entries[section.place.schemaPath]?.needsNames = true }
         let name = "example"
         return [(name, node(at: section.place.entry(name, line: 1, column: nil), section.context))]

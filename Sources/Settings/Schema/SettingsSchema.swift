@@ -43,7 +43,7 @@ package enum SettingsSchema {
         guard let entry = entries[path] else { return true }
         var alternatives = entry.scalars.map(\.json)
         if entry.isList { alternatives.append(["type": "array", "items": schema(at: path + "[]", entries)]) }
-        if entry.hasNames { alternatives.append(.object(names(at: path, entries))) }
+        if let names = entry.names { alternatives.append(.object(named(names, at: path, entries))) }
         if entry.isSection { alternatives.append(.object(object(at: path, entries))) }
         guard let first = alternatives.first else { return true }
         var schema: JSONObject = ["anyOf": .array(alternatives)]
@@ -68,10 +68,12 @@ package enum SettingsSchema {
         return object
     }
 
-    private static func names(at path: String, _ entries: [String: SchemaRecorder.Entry]) -> JSONObject {
+    private static func named(
+        _ pattern: String, at path: String, _ entries: [String: SchemaRecorder.Entry]
+    ) -> JSONObject {
         var object: JSONObject = [
             "type": entries[path]?.needsNames == true ? "object" : ["object", "null"],
-            "propertyNames": ["pattern": "^[A-Za-z0-9_-]{1,64}$"],
+            "propertyNames": ["pattern": .string(pattern)],
             "additionalProperties": schema(at: path.isEmpty ? "*" : "\(path).*", entries),
         ]
         if entries[path]?.needsNames == true { object["minProperties"] = 1 }
