@@ -59,6 +59,7 @@ binary=$release_binary
 # ---- Starting, and stopping again
 
 pids=()
+# shellcheck disable=SC2329 # called by the traps
 stop() {
     trap - EXIT
     trap '' INT TERM
