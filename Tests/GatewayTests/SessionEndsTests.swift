@@ -1,3 +1,4 @@
+import Cryptography
 import Foundation
 import Logging
 import Pipeline
@@ -175,6 +176,26 @@ struct SessionEndsTests {
             Wiring.sessionSchedule(try Self.settings("session: {issuer: sessions, lifetime: 10d, refresh_within: 2d}")))
         #expect(schedule.keepPrevious == 13 * 86_400)
         #expect(schedule.rotateEvery == 30 * 86_400 && schedule.publishAhead == 3600)
+    }
+
+    @Test("What sealed Apple's tokens of users stays, because these end with their users only")
+    func sealingKeys() async throws {
+        for keepsTokens in [false, true] {
+            try await KeySetServiceTests.withDirectory { path in
+                var settings = try Self.settings(directory: path)
+                if keepsTokens {
+                    settings.signIn.apple?.server = AppleServerSettings(
+                        teamID: "T", keyID: "K", privateKey: Secret("unread"),
+                        endpoint: ServiceURL(scheme: .https, host: "apple.example", port: 443, path: ""),
+                        timeout: .seconds(1))
+                }
+                _ = try OwnKeys(settings, now: 0).generate(.sealing)
+                for year in 1...3 as ClosedRange<Int64> {
+                    _ = try OwnKeys(settings, now: year * 366 * 86_400).rotate(.sealing)
+                }
+                #expect(try OwnKeys(settings).list(.sealing).count == (keepsTokens ? 4 : 2))
+            }
+        }
     }
 
     @Test("Without a gateway a session is verified with the keys in the state directory")

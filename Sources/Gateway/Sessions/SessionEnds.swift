@@ -19,12 +19,12 @@ final class SessionEnds: SessionRevocations {
     private let issuer: String
     private let now: @Sendable () -> Int64
     /// In the order of their refreshes; those before `begin` are done with.
-    private let waiting = Mutex<Deque>(Deque())
+    private let waiting = Mutex<Queue>(Queue())
     /// The records as they were when they were read last: when that was, and the number of their changes by others.
     private let seen = Mutex<(time: Int64, changes: Int64)?>(nil)
     private let logger: Logger
 
-    private struct Deque {
+    private struct Queue {
         var sessions: [SupersededSession] = []
         var begin = 0
 
