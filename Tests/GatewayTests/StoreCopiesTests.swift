@@ -105,7 +105,8 @@ struct StoreCopiesTests {
         #expect(try await other.open().read { try $0.tableExists(StoreCopies.keyTable) } == false)
     }
 
-    @Test("The keys that are there stay, or are kept when those of the backup take their place", arguments: [true, false])
+    @Test(
+        "The keys that are there stay, or are kept when those of the backup take their place", arguments: [true, false])
     func otherKeys(withKeys: Bool) async throws {
         defer { fixture.remove() }
         try fixture.open().close()
@@ -132,7 +133,9 @@ struct StoreCopiesTests {
             try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('x-9')")
         }
         var bytes = try Data(contentsOf: URL(fileURLWithPath: backup))
-        for page in 2..<bytes.count / 4096 { bytes.replaceSubrange(page * 4096..<page * 4096 + 64, with: Data(count: 64)) }
+        for page in 2..<bytes.count / 4096 {
+            bytes.replaceSubrange(page * 4096..<page * 4096 + 64, with: Data(count: 64))
+        }
         try bytes.write(to: URL(fileURLWithPath: backup + "-damaged"))
         for (file, withKeys) in [("-newer", false), ("-damaged", false), ("-missing", false), ("", true)] {
             await #expect(throws: WiringFault.self, "\(file)") {

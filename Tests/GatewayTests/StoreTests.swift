@@ -7,7 +7,7 @@ import Testing
 
 /// The gateway's database in a directory of the test's own.
 struct StoreFixture {
-    let directory = FileManager.default.temporaryDirectory.appending(path: "gatehouse-store-\(UUID().uuidString)").path()
+    let directory = NSTemporaryDirectory() + "gatehouse-store-" + UUID().uuidString
 
     var path: String { directory + "/gatehouse.sqlite" }
 
@@ -50,7 +50,8 @@ struct StoreTests {
         #expect(try await StoredOutbox(again).count() == 1)
     }
 
-    @Test("A write that outlasts a loss of power waits for the disk, and those after it don't", arguments: [true, false])
+    @Test(
+        "A write that outlasts a loss of power waits for the disk, and those after it don't", arguments: [true, false])
     func durability(fails: Bool) async throws {
         struct Failure: Error {}
         let fixture = StoreFixture()
@@ -129,9 +130,9 @@ struct StoreTests {
         let error = await #expect(throws: DatabaseError.self) {
             try await store.write { database in
                 try database.execute(sql: "UPDATE sessions SET generation = 9")
-                try database.execute(sql: "INSERT INTO outbox VALUES ('k', 'd', 'k', NULL, ?, 1, 1, 0)", arguments: [
-                    String(repeating: "x", count: 100_000)
-                ])
+                try database.execute(
+                    sql: "INSERT INTO outbox VALUES ('k', 'd', 'k', NULL, ?, 1, 1, 0)",
+                    arguments: [String(repeating: "x", count: 100_000)])
             }
         }
         #expect(error?.resultCode == .SQLITE_FULL)
@@ -199,7 +200,7 @@ struct StoreTests {
         for name in 0..<20 { try await sessions.begin(StoreFixture.session(UInt8(name), endsAt: 2000)) }
         var late = StoreFixture.session(100)
         late.refreshedAt = 2000
-        let rows: @Sendable (Database) throws -> Int = { try Int.fetchOne($0, sql: "SELECT count(*) FROM sessions") ?? 0 }
+        let rows: @Sendable (Database) throws -> Int? = { try Int.fetchOne($0, sql: "SELECT count(*) FROM sessions") }
         try await sessions.begin(late)
         #expect(try await store.read(rows) == 13)
         late.family = [101]

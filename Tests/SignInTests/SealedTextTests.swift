@@ -24,7 +24,8 @@ struct SealedTextTests {
         case .refreshToken: return try Fixture.sealedText()
         case .challenge: return try challenge().sealed(with: ring, poolID: Fixture.poolID)
         case .device: return try device.sealed(with: ring, poolID: Fixture.poolID)
-        case .answer: return try SealedText.seal([1], as: .answer, with: ring, poolID: Fixture.poolID)
+        case .answer, .session, .appleToken:
+            return try SealedText.seal([1], as: purpose, with: ring, poolID: Fixture.poolID)
         }
     }
 

@@ -40,7 +40,8 @@ package struct StoreCopies: Sendable {
             try Store(reading: path).copy(to: partial) { database in
                 guard withKeys else { return }
                 try database.execute(
-                    sql: "CREATE TABLE \(Self.keyTable) (name TEXT NOT NULL PRIMARY KEY, contents BLOB NOT NULL) STRICT")
+                    sql: "CREATE TABLE \(Self.keyTable) (name TEXT NOT NULL PRIMARY KEY, contents BLOB NOT NULL) STRICT"
+                )
                 for (name, contents) in keys {
                     try database.execute(
                         sql: "INSERT INTO \(Self.keyTable) VALUES (?, ?)", arguments: [name, Data(contents)])

@@ -109,6 +109,7 @@ extension UserRecord {
         object["issuer"] = .string(issuer)
         object["subject"] = .string(subject)
         object["created_at"] = .string(Timestamp.text(createdAt))
+        object["disabled_at"] = disabledAt.map { .string(Timestamp.text($0)) } ?? .null
         return object
     }
 }

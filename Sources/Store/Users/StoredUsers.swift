@@ -118,6 +118,13 @@ extension StoredUsers: UserRecords {
         }
     }
 
+    package func setDisabled(at time: Int64?, of id: String) async throws -> UserRecord? {
+        try await store.write { database in
+            try database.execute(sql: "UPDATE users SET disabled_at = ? WHERE id = ?", arguments: [time, id])
+            return try Self.user(id, in: database)
+        }
+    }
+
     package func delete(_ id: String) async throws -> UserRecord? {
         try await store.write { database in
             let user = try Self.user(id, in: database)

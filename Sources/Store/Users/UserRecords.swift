@@ -69,6 +69,11 @@ package protocol UserRecords: Sendable {
     /// - Returns: the user as they are now; nil where there is none.
     func setRole(_ role: String?, of id: String) async throws -> UserRecord?
 
+    /// Locks a user out from `time` on; nil lets them in again. It ends no session by itself.
+    ///
+    /// - Returns: the user as they are now; nil where there is none.
+    func setDisabled(at time: Int64?, of id: String) async throws -> UserRecord?
+
     /// Forgets a user, with all that is kept of them: sessions, Apple's tokens.
     ///
     /// - Returns: the user as they were; nil where there was none.
