@@ -9,17 +9,21 @@ package struct StoreReport: Sendable, Equatable {
         case older(missing: [String])
         /// These are not known.
         case newer(unknown: [String])
+        /// It is damaged so that nobody can tell.
+        case unreadable
     }
 
-    /// What SQLite's integrity check says, and rows that refer to none; nothing where all is well.
+    /// What SQLite's integrity check says, what cannot be read, and rows that refer to none; nothing where all is well.
     package var faults: [String] = []
     package var schema: Schema
     /// By the tables' names.
     package var rows: [(table: String, count: Int)] = []
 
     package var isGood: Bool {
-        if case .newer = schema { return false }
-        return faults.isEmpty
+        switch schema {
+        case .current, .older: faults.isEmpty
+        case .newer, .unreadable: false
+        }
     }
 
     package static func == (left: StoreReport, right: StoreReport) -> Bool {
@@ -34,23 +38,34 @@ extension Store {
     /// - Parameter migrations: what the schema should be.
     package func report(_ migrations: [Migration]) async throws -> StoreReport {
         try await read { database in
-            var report = StoreReport(schema: try Self.schema(database, migrations))
+            var report = StoreReport(schema: .unreadable)
             let integrity = try String.fetchAll(database, sql: "PRAGMA integrity_check(20)")
             if integrity != ["ok"] { report.faults = integrity }
-            for row in try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").prefix(20) {
-                let (table, parent): (String, String) = (row["table"], row["parent"])
-                report.faults.append("a row of \(table) refers to none of \(parent)")
-            }
-            let tables = try String.fetchAll(
-                database,
-                sql: """
-                    SELECT name FROM sqlite_schema
-                    WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'grdb_migrations' ORDER BY name
-                    """)
-            report.rows = try tables.map { table in
-                (table, try Int.fetchOne(database, sql: "SELECT count(*) FROM \(table.quotedDatabaseIdentifier)") ?? 0)
+            do {
+                try Self.read(database, migrations, into: &report)
+            } catch let error as DatabaseError {
+                report.faults.append("\(error.message ?? "unreadable")")
             }
             return report
+        }
+    }
+
+    private static func read(
+        _ database: Database, _ migrations: [Migration], into report: inout StoreReport
+    ) throws {
+        report.schema = try schema(database, migrations)
+        for row in try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").prefix(20) {
+            let (table, parent): (String, String) = (row["table"], row["parent"])
+            report.faults.append("a row of \(table) refers to none of \(parent)")
+        }
+        let tables = try String.fetchAll(
+            database,
+            sql: """
+                SELECT name FROM sqlite_schema
+                WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'grdb_migrations' ORDER BY name
+                """)
+        report.rows = try tables.map { table in
+            (table, try Int.fetchOne(database, sql: "SELECT count(*) FROM \(table.quotedDatabaseIdentifier)") ?? 0)
         }
     }
 

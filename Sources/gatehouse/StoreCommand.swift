@@ -117,13 +117,14 @@ extension StoreReport {
         case .current: "current"
         case .older: "older"
         case .newer: "newer"
+        case .unreadable: "unreadable"
         }
     }
 
     /// The steps that are missing, or not known.
     private var schemaDifference: [String] {
         switch schema {
-        case .current: []
+        case .current, .unreadable: []
         case .older(let names), .newer(let names): names
         }
     }

@@ -85,6 +85,7 @@ struct EarlierStoresTests {
         defer { fixture.remove() }
         let path = fixture.directory + "/sessions.sqlite"
         if isDamaged {
+            try? FileManager.default.removeItem(atPath: path + "-wal")
             try Data("no database at all, but long enough to look at".utf8).write(to: URL(fileURLWithPath: path))
         } else {
             try await DatabaseQueue(path: path).write {

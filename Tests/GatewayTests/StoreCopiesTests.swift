@@ -43,11 +43,12 @@ struct StoreCopiesTests {
     @Test("A restore brings back what was backed up, and keeps what was there")
     func restore() async throws {
         defer { fixture.remove() }
-        let store = try fixture.open()
-        try await StoredRevocations(store).keep([StoreFixture.revocation("before")])
-        _ = try copies.backUp(to: backup, withKeys: false)
-        try await StoredRevocations(store).keep([StoreFixture.revocation("after")])
-        try store.close()
+        do {
+            let store = try fixture.open()
+            try await StoredRevocations(store).keep([StoreFixture.revocation("before")])
+            _ = try copies.backUp(to: backup, withKeys: false)
+            try await StoredRevocations(store).keep([StoreFixture.revocation("after")])
+        }
         let text = try await copies.restore(from: backup, withKeys: false, now: 7)
         #expect(text.contains("gatehouse.sqlite.replaced-7"))
         let restored = try fixture.open()
@@ -124,18 +125,20 @@ struct StoreCopiesTests {
     @Test("A backup that is damaged, newer, missing or without the keys asked for changes nothing")
     func refused() async throws {
         defer { fixture.remove() }
-        let store = try fixture.open()
-        try await StoredRevocations(store).keep([StoreFixture.revocation("mine")])
-        _ = try copies.backUp(to: backup, withKeys: false)
-        try store.close()
+        do {
+            let store = try fixture.open()
+            try await StoredRevocations(store).keep([StoreFixture.revocation("mine")])
+            _ = try copies.backUp(to: backup, withKeys: false)
+        }
         try FileManager.default.copyItem(atPath: backup, toPath: backup + "-newer")
         try await DatabaseQueue(path: backup + "-newer").write {
             try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('x-9')")
         }
         var bytes = try Data(contentsOf: URL(fileURLWithPath: backup))
-        for page in 2..<bytes.count / 4096 {
-            bytes.replaceSubrange(page * 4096..<page * 4096 + 64, with: Data(count: 64))
+        let root = try await DatabaseQueue(path: backup).read {
+            try Int.fetchOne($0, sql: "SELECT rootpage FROM sqlite_schema WHERE name = 'revocations'") ?? 0
         }
+        bytes.replaceSubrange((root - 1) * 4096..<(root - 1) * 4096 + 64, with: Data(count: 64))
         try bytes.write(to: URL(fileURLWithPath: backup + "-damaged"))
         for (file, withKeys) in [("-newer", false), ("-damaged", false), ("-missing", false), ("", true)] {
             await #expect(throws: WiringFault.self, "\(file)") {
@@ -151,12 +154,10 @@ struct StoreCopiesTests {
     @Test("A look at a database tells what it holds, and rows that refer to none")
     func check() async throws {
         defer { fixture.remove() }
-        let store = try fixture.open()
-        try await StoredRevocations(store).keep([StoreFixture.revocation("r")])
+        try await StoredRevocations(try fixture.open()).keep([StoreFixture.revocation("r")])
         let report = try await copies.check(nil)
         #expect(report.isGood && report.schema == .current)
         #expect(report.rows.contains { $0 == ("revocations", 1) })
-        try store.close()
         try await DatabaseQueue(path: fixture.path).writeWithoutTransaction { database in
             try database.execute(
                 sql: """

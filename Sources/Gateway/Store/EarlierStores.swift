@@ -45,7 +45,7 @@ struct EarlierStores {
             let path = "\(stateDirectory)/\(file.name)"
             guard FileManager.default.fileExists(atPath: path) else { continue }
             do {
-                // Brought to the last schema it had, and everything in the one file that is attached.
+                // Brought to the last schema it had.
                 try Store(path: path, migrations: file.migrations).close()
                 try await store.takeOver(file.tables, from: path)
                 for suffix in ["-wal", "-shm", ""] where FileManager.default.fileExists(atPath: path + suffix) {
