@@ -71,6 +71,17 @@ struct SessionEndTests {
         #expect(body.status == .unprocessableContent && body.json["success"] == false)
     }
 
+    @Test("A revocation lasts as long as a token from when the settings gave it a longer life")
+    func longerLife() async throws {
+        let store = try Store(path: ":memory:", migrations: StoredUsers.migrations)
+        let before = try SessionFixture(store)
+        let user = try await before.begin().user
+        let after = try SessionFixture(store) { ($0.lifetime, $0.refreshWithin) = (600, 60) }
+        #expect(try await after.sessions().endAll(of: user.id, requestID: "r") == 1)
+        let end = try #require(after.revocations.all.first?.endsAt)
+        #expect(end >= SessionFixture.start + 30 * 86_400 + 60)
+    }
+
     @Test("What cannot be revoked is 503 and goes on, to be tried again")
     func full() async throws {
         let fixture = try SessionFixture()

@@ -26,19 +26,19 @@ final class SessionFixture: Sendable {
     /// A revocation list, which refuses what it is told to.
     final class Revocations: SessionRevocations {
         struct Full: Error {}
-        private let held = Mutex<(list: RevocationList, targets: [Revocation.Target])>((.empty, []))
+        private let held = Mutex<(list: RevocationList, all: [Revocation])>((.empty, []))
         private let ended = Mutex<[SupersededSession]>([])
         let isFull = Mutex(false)
 
         var current: RevocationList { held.withLock { $0.list } }
-        var targets: [Revocation.Target] { held.withLock { $0.targets } }
+        var all: [Revocation] { held.withLock { $0.all } }
         var superseded: [SupersededSession] { ended.withLock { $0 } }
 
         func revoke(_ revocations: [Revocation]) async throws {
             guard !isFull.withLock({ $0 }) else { throw Full() }
             held.withLock { held in
                 held.list = held.list.adding(revocations)
-                held.targets += revocations.map(\.target)
+                held.all += revocations
             }
         }
 
@@ -84,11 +84,12 @@ final class SessionFixture: Sendable {
     }
 
     func endpoints(
-        records: (any UserSessionRecords)? = nil, companions: [any UserCompanion] = []
+        records: (any UserSessionRecords)? = nil, companions: [any UserCompanion] = [],
+        apple: AppleSignIn? = nil
     ) throws -> SessionEndpoints {
         SessionEndpoints(
-            name: Self.issuer, sessions: try sessions(records: records), apple: AppleSignIn(), companions: companions,
-            observers: [observer])
+            name: Self.issuer, sessions: try sessions(records: records),
+            apple: try apple ?? AppleFixture.signIn(users, log), companions: companions, observers: [observer])
     }
 
     static func user(_ subject: String = "apple-ada", role: String? = "customer") -> UserRecord {

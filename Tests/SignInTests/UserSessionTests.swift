@@ -97,7 +97,9 @@ struct UserSessionTests {
         let nonce = [UInt8](repeating: 2, count: 32)
         func arrive(_ digest: [UInt8], nonce: [UInt8]? = nil, role: String = "customer") async throws -> String {
             do throws(Refusal) {
-                let proof = UserArrival.Proof(digest: digest, endsAt: fixture.now + 600, nonce: nonce)
+                let proof = UserArrival.Proof(
+                    digest: digest, endsAt: fixture.now + 600,
+                    nonce: nonce.map { UserArrival.Spent(digest: $0, endsAt: fixture.now + 60) })
                 let sessions = try? fixture.sessions()
                 let arrival = UserSessions.Arrival(
                     proof: proof, user: SessionFixture.user(role: role), roleConflictMessage: "Use the other app.")
@@ -107,28 +109,35 @@ struct UserSessionTests {
                 return "\(error.error.status.code) \(error.reason) \(error.message)"
             }
         }
-        let unknown = "401 nonce-unknown Authentication is required."
-        #expect(try await arrive(digest, nonce: nonce) == unknown)
-        #expect(try await fixture.users.give(nonce: nonce, until: fixture.now + 60, now: fixture.now, limit: 1))
-        #expect(try await arrive(digest, nonce: nonce) == "begun", "what was refused was not used up")
-        #expect(try await arrive(digest) == "401 identity-token-replayed Authentication is required.")
-        #expect(try await arrive([UInt8](repeating: 3, count: 32), nonce: nonce) == unknown, "a nonce comes back once")
+        let unproven = "The sign-in with Apple could not be verified."
+        #expect(try await arrive(digest, nonce: nonce) == "begun")
+        #expect(try await arrive(digest) == "401 identity-token-replayed \(unproven)")
+        let other = [UInt8](repeating: 3, count: 32)
+        #expect(try await arrive(other, nonce: nonce) == "401 nonce-reused \(unproven)", "a nonce comes back once")
+        #expect(try await arrive(other) == "begun", "what was refused was not used up")
         let conflict = "409 role-conflict Use the other app."
         #expect(try await arrive([UInt8](repeating: 4, count: 32), role: "driver") == conflict)
         #expect(try await fixture.users.users(matching: nil, after: "", limit: 9).count == 1)
     }
 
-    @Test("A nonce that has ended does not count, and no more are out than are to be")
-    func nonces() async throws {
-        let fixture = try SessionFixture()
-        let (one, two) = ([UInt8](repeating: 1, count: 32), [UInt8](repeating: 2, count: 32))
-        let now = fixture.now
-        #expect(try await fixture.users.give(nonce: one, until: now + 60, now: now, limit: 1))
-        #expect(try await !fixture.users.give(nonce: two, until: now + 60, now: now, limit: 1))
-        #expect(try await !fixture.users.take(nonce: one, now: now + 60))
-        #expect(try await fixture.users.give(nonce: two, until: now + 120, now: now + 60, limit: 1))
-        #expect(try await fixture.users.take(nonce: two, now: now + 61))
-        #expect(try await !fixture.users.take(nonce: two, now: now + 61))
+    @Test("What is used up for a backend is used up as a sign-in's, all of it or nothing")
+    func spending() async throws {
+        let users = try SessionFixture().users
+        let now = SessionFixture.start
+        func proof(_ token: UInt8, _ nonce: UInt8?) -> UserArrival.Proof {
+            UserArrival.Proof(
+                digest: [token], endsAt: now + 60,
+                nonce: nonce.map { UserArrival.Spent(digest: [$0], endsAt: now + 60) })
+        }
+        #expect(try await users.spend(proof(1, 11), now: now) == .spent)
+        #expect(try await users.spend(proof(1, 12), now: now) == .replayed)
+        #expect(try await users.spend(proof(2, 11), now: now) == .nonceReused)
+        let (isTokenSpent, isNonceSpent) = try await (users.isSpent([2]), users.isSpent([12]))
+        #expect(!isTokenSpent && !isNonceSpent)
+        #expect(try await users.spend(proof(2, 12), now: now) == .spent)
+        // What has ended is forgotten with what comes later.
+        #expect(try await users.spend([9], until: now + 120, now: now + 60))
+        #expect(try await !users.isSpent([1]))
     }
 
     @Test("Without a key nothing is used up, and the client may try again")

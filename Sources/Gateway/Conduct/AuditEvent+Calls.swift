@@ -14,7 +14,7 @@ extension AuditEvent {
                 device: call.device.map { Device(id: $0.deviceID, platform: $0.platform, appVersion: $0.appVersion) },
                 address: call.clientAddress,
                 application: DirectCognitoCall.application(fromUserAgent: call.userAgent),
-                operation: call.name, reason: reason)
+                operation: call.name, realUserStatus: call.realUserStatus, reason: reason)
         }
         switch outcome {
         case .signedIn: return [event(.signedIn)]

@@ -1,4 +1,5 @@
 internal import Settings
+internal import SignIn
 
 /// What goes on beside requests: key sets are kept fresh, keys are rotated, and servers are asked how they are.
 struct BackgroundWork {
@@ -9,6 +10,7 @@ struct BackgroundWork {
     private var revocations: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var sessionKeys: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var sessions: [ObjectIdentifier: Task<Void, Never>] = [:]
+    private var grants: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var conduct: [ObjectIdentifier: Task<Void, Never>] = [:]
     /// Ends when all that was cancelled has ended.
     private var ending: Task<Void, Never>?
@@ -33,6 +35,7 @@ struct BackgroundWork {
         follow(generation.plan.assertionKeys, Wiring.rotationSchedule(generation.settings), \.assertionKeys)
         follow(generation.plan.sessionKeys?.keys, Wiring.sessionSchedule(generation.settings), \.sessionKeys)
         follow(generation.userSessions)
+        follow(generation.grantValidation)
         if let service = generation.plan.revocations {
             let limit = generation.settings.limits.revocations
             if revocations.isEmpty { revocations[ObjectIdentifier(service)] = Task { await service.run() } }
@@ -66,6 +69,13 @@ struct BackgroundWork {
         sessions[ObjectIdentifier(service.ends)] = Task { await service.run() }
     }
 
+    /// Each has its own settings: the one before ends.
+    private mutating func follow(_ validation: AppleGrantValidation?) {
+        cancel(\.grants)
+        guard let validation else { return }
+        grants[ObjectIdentifier(validation)] = Task { await validation.run() }
+    }
+
     private mutating func cancel(
         _ tasks: WritableKeyPath<Self, [ObjectIdentifier: Task<Void, Never>]>,
         where isDue: (ObjectIdentifier) -> Bool = { _ in true }
@@ -88,6 +98,7 @@ struct BackgroundWork {
         cancel(\.assertionKeys)
         cancel(\.sessionKeys)
         cancel(\.sessions)
+        cancel(\.grants)
         cancel(\.revocations)
         cancel(\.conduct)
         cancel(\.checks)

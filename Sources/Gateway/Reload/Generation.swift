@@ -26,6 +26,8 @@ struct Generation: Sendable {
     let sessions: StoredSessions?
     /// Nil where the gateway keeps no users and no sessions of its own.
     let userSessions: SessionService?
+    /// Nil where the gateway does not speak to Apple.
+    let grantValidation: AppleGrantValidation?
     /// Nil where no tokens are taken.
     let conduct: ConductService?
 
@@ -63,13 +65,15 @@ struct GenerationMaker: Sendable {
         let sessionKeys = try sessionKeys(settings, after: previous)
         let conduct = try await conduct(settings, store, assertionKeys, after: previous)
         let userSessions = try await userSessions(settings, store, revocations, after: previous)
+        let keyServices = try await keyServices(settings, issuers, sessionKeys, after: previous)
+        let endpoints = try await sessionEndpoints(
+            settings, userSessions, sessionKeys, keyServices, conduct, after: previous)
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
             timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
             endpoints: Wiring.endpoints(settings),
             accounts: try await accounts(settings, sessions, revocations, conduct, after: previous),
-            sessions: try sessionEndpoints(settings, userSessions, sessionKeys, conduct, after: previous),
-            keyServices: try await keyServices(settings, issuers, sessionKeys, after: previous),
+            sessions: endpoints, keyServices: keyServices,
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
             directCalls: try await directCalls(settings, conduct, revocations),
@@ -85,7 +89,7 @@ struct GenerationMaker: Sendable {
         return Generation(
             settings: settings, plan: plan, metrics: metrics.successors(labels), listeners: listeners,
             checks: try await checks(served, after: previous), accessLog: accessLog, store: store, sessions: sessions,
-            userSessions: userSessions, conduct: conduct)
+            userSessions: userSessions, grantValidation: endpoints?.grantValidation, conduct: conduct)
     }
 
     private func fetcher(
@@ -180,17 +184,24 @@ struct GenerationMaker: Sendable {
 
     private func sessionEndpoints(
         _ settings: GatewaySettings, _ service: SessionService?, _ keys: SessionKeyService?,
-        _ conduct: ConductService?, after previous: Generation?
-    ) throws -> SessionEndpoints? {
-        guard let apple = settings.signIn.apple, let service else { return nil }
+        _ keyServices: [KeySetService], _ conduct: ConductService?, after previous: Generation?
+    ) async throws -> SessionEndpoints? {
+        guard let apple = settings.signIn.apple, let service,
+            let issuerKeys = keyServices.first(where: { $0.issuer.name == apple.issuer }),
+            let issuer = Wiring.issuers(settings).first(where: { $0.name == apple.issuer })
+        else { return nil }
         let sessions = try keys.flatMap { keys in
             try Wiring.userSessions(
                 settings, Wiring.SessionSurroundings(service: service, keys: keys, logger: logger),
                 after: previous?.plan.sessions?.sessions)
         }
-        let issuer = settings.issuers.first { $0.name == apple.issuer }
+        let signIn = try await Wiring.appleSignIn(
+            settings, apple, issuer,
+            Wiring.AppleSurroundings(
+                keys: issuerKeys, users: service.users, outbox: conduct?.outbox,
+                fetcher: { try await fetcher(plain: $0) }, logger: logger))
         return SessionEndpoints(
-            name: sessions?.settings.issuer.issuer ?? issuer?.issuer ?? "", sessions: sessions, apple: AppleSignIn(),
+            name: sessions?.settings.issuer.issuer ?? issuer.issuer, sessions: sessions, apple: signIn,
             observers: [conduct?.observer].compactMap { $0 })
     }
 

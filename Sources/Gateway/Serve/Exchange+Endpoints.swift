@@ -49,8 +49,25 @@ extension Exchange {
     }
 
     private func finish(_ answer: AccountAnswer) {
-        guard case .collecting = state else { return }
+        guard case .collecting(let call) = state else { return }
+        if let forwarding = answer.forwarding { return forward(call, as: forwarding) }
         send(answer)
+    }
+
+    /// A sign-in that the backend keeping the users decides about gets there as it came, with the identity that the
+    /// endpoint has verified.
+    private func forward(_ call: EndpointCall, as forwarding: SignInForwarding) {
+        guard let routeIndex = log.routeIndex else {
+            return refuse(Refusal(.internalFailure, reason: "route-without-upstream"))
+        }
+        var token: VerifiedToken?
+        if case .verified(let verified) = forwarding { token = verified }
+        do {
+            let permit = try service.plan.gate.permit(signIn: request.head, routeIndex: routeIndex, context(), token)
+            forward(permit, collected: ByteBuffer(bytes: call.body))
+        } catch {
+            refuse(error)
+        }
     }
 
     private func send(_ answer: AccountAnswer) {

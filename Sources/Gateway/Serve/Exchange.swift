@@ -57,11 +57,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     // MARK: Deciding
 
     func decide(keysWereLookedUp: Bool = false) {
-        let context = RequestContext(
-            peer: log.clientAddress, scheme: request.head.scheme ?? "http", requestID: log.requestID,
-            trace: service.trace(of: request.head), now: log.startedAt / 1000, keysWereLookedUp: keysWereLookedUp,
-            hasBody: request.body != .none, assertionKey: service.assertionKeys?.signing)
-        let decision = service.decide(request.head, context)
+        let decision = service.decide(request.head, context(keysWereLookedUp: keysWereLookedUp))
         switch consume decision {
         case .forward(let permit):
             forward(permit)
@@ -83,6 +79,13 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         case .needsKeys(let issuerIndex, let keyID):
             lookUpKeys(issuerIndex, keyID)
         }
+    }
+
+    func context(keysWereLookedUp: Bool = false) -> RequestContext {
+        RequestContext(
+            peer: log.clientAddress, scheme: request.head.scheme ?? "http", requestID: log.requestID,
+            trace: service.trace(of: request.head), now: log.startedAt / 1000, keysWereLookedUp: keysWereLookedUp,
+            hasBody: request.body != .none, assertionKey: service.assertionKeys?.signing)
     }
 
     /// The gateway has as many requests as it takes at once. Whatever is asked for is not looked at.
@@ -115,7 +118,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     // MARK: Forwarding
 
-    private func forward(_ permit: consuming Permit) {
+    /// - Parameter collected: the whole body, where it is here already.
+    func forward(_ permit: consuming Permit, collected: ByteBuffer? = nil) {
         log.routeIndex = permit.routeIndex
         log.subject = permit.subject
         guard let index = service.plan.upstreamOfRoute[permit.routeIndex] else {
@@ -128,19 +132,26 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         }
         bodyLimit = treatment?.bodyLimit ?? .max
         if case .length(let length) = request.body, length > bodyLimit { return refuseLargeBody() }
-        let framing: BodyFraming =
-            switch request.body {
-            case .none: .none
-            case .length(let length): .length(length)
-            case .unknownLength: .chunked
-            }
+        let framing = collected.map { .length($0.readableBytes) } ?? framing
         let pool = service.pools[index]
         let forwarded = ForwardedRequest(permit, framing: framing, buffer: pool.takeBuffer())
         log.forwardedAt = .now()
-        state = .forwarding(
-            pool.send(
-                forwarded, subject: log.subject, timeouts: service.plan.timeoutsOfRoute[permit.routeIndex],
-                copiesLines: rule?.changesResponses == false && writer?.sendsLines == true, to: self))
+        let upstream = pool.send(
+            forwarded, subject: log.subject, timeouts: service.plan.timeoutsOfRoute[permit.routeIndex],
+            copiesLines: rule?.changesResponses == false && writer?.sendsLines == true, to: self)
+        state = .forwarding(upstream)
+        guard let collected else { return }
+        _ = upstream.send(body: collected)
+        upstream.finishBody()
+    }
+
+    /// As the client has it.
+    private var framing: BodyFraming {
+        switch request.body {
+        case .none: .none
+        case .length(let length): .length(length)
+        case .unknownLength: .chunked
+        }
     }
 
     var rule: RouteRule? {

@@ -166,8 +166,7 @@ enum Wiring {
 
     static func upstreamOfRoute(_ gate: Gate, _ upstreams: [Upstream.UpstreamSettings]) -> [Int?] {
         gate.routes.routes.map { route in
-            guard case .upstream(let name) = route.destination else { return nil }
-            return upstreams.firstIndex { $0.name == name }
+            route.upstream.flatMap { name in upstreams.firstIndex { $0.name == name } }
         }
     }
 

@@ -34,6 +34,7 @@ extension Wiring {
                 destination: .endpoint(first + routes.count),
                 crossOrigin: apple.crossOrigin.map { CrossOrigin($0, routeMethods: [operation.method.rawValue]) })
             route.deniesSuccess = true
+            if operation == .apple { route.forwardsTo = apple.upstream }
             routes.append(route)
         }
         return routes

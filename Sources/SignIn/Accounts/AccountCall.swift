@@ -21,6 +21,8 @@ package struct AccountCall: Sendable {
     package var tokenDigest: String?
     /// What the app says of its device, and for `refresh` what the session was bound to.
     package var device: DeviceInfo?
+    /// Apple's guess whether there is a person behind a new account, where it makes one.
+    package var realUserStatus: String?
     /// Whether the client has shown a device token that this gateway gave to this account before.
     package var isKnownDevice: Bool
     /// As the gateway trusts it: an IPv4 or IPv6 literal.

@@ -1,7 +1,8 @@
 /// The reason codes of account calls, of direct Cognito calls and of sessions: a closed list, for log, audit and metrics.
 package enum AccountReasons {
     package static let all: [String] =
-        own + sessions + LimitReached.Cause.allCases.map(\.rawValue) + CognitoErrorKind.allCases.map(\.rawValue)
+        own + sessions + AppleFault.allCases.map(\.rawValue) + AppleClientError.Kind.allCases.map(\.rawValue)
+        + LimitReached.Cause.allCases.map(\.rawValue) + CognitoErrorKind.allCases.map(\.rawValue)
 
     /// What the gateway finds itself.
     private static let own = [
@@ -10,9 +11,9 @@ package enum AccountReasons {
         "expired-challenge-session", "session-records-unavailable", "sealing-failed", "not-revoked",
     ]
 
-    /// What the gateway finds of its own sessions, and of sign-ins with Apple.
+    /// What the gateway finds of its own sessions.
     private static let sessions = [
         "not-a-session", "session-too-old", "session-idle", "session-keys-unavailable", "session-not-signed",
-        "identity-token-replayed", "nonce-unknown", "role-conflict", "user-disabled",
+        "role-conflict", "user-disabled",
     ]
 }

@@ -49,6 +49,15 @@ package struct AccountAnswer: Sendable {
     package var subject: String?
     /// The same for those who watch over account calls.
     package var outcome: AccountOutcome
+    /// Set where this is no answer, and the request goes on to a backend.
+    package var forwarding: SignInForwarding?
+}
+
+/// As whose a sign-in goes on to the backend that keeps the users.
+package enum SignInForwarding: Sendable {
+    case verified(VerifiedToken)
+    /// As nobody's.
+    case unverified
 }
 
 // Bodies hold passwords and tokens, so neither type prints its own.

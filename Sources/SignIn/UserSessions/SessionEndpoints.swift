@@ -33,8 +33,14 @@ package struct SessionEndpoints: Sendable {
         self.name = name
         self.sessions = sessions
         self.apple = apple
-        self.companions = companions
+        self.companions = [apple.grants].compactMap { $0 } + companions
         self.observers = observers
+    }
+
+    /// What asks Apple about consents; nil where nothing does.
+    package var grantValidation: AppleGrantValidation? {
+        guard let grants = apple.grants, let sessions else { return nil }
+        return AppleGrantValidation(grants, sessions)
     }
 
     /// Answers a request. Never fails: every failure is an answer with the API's error body.
@@ -102,7 +108,7 @@ package struct SessionEndpoints: Sendable {
         _ task: Task, _ request: SessionRequest, _ call: inout AccountCall
     ) async throws(Refusal) -> AccountAnswer {
         switch task {
-        case .apple(let task): return try await apple.perform(task, sessions, request, &call)
+        case .apple(let task): return try await apple.perform(task, self, request, &call)
         case .validate(let token): return Self.validation(of: token)
         case .refresh(let caller): return try await refresh(caller, request)
         case .logout(let caller, let everywhere): return try await logout(caller, everywhere: everywhere, request)

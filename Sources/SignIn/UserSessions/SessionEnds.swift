@@ -37,7 +37,8 @@ extension SessionEndpoints {
             }
         }
         // For ever: who signs in again is another user.
-        try await sessions.revoke([.subject(userID, before: .max)], requestID)
+        let held = try await sessions.kept(requestID) { try await sessions.records.sessions(of: userID) }
+        try await sessions.revoke([.subject(userID, before: .max)], meaning: held, requestID)
         _ = try await sessions.kept(requestID) { try await sessions.users.delete(userID) }
     }
 
@@ -66,7 +67,8 @@ extension SessionEndpoints {
 extension UserSessions {
     /// Ends a session. It is revoked first, which outlasts everything: whatever stops what follows, it counts no more.
     func end(_ sessionID: String, requestID: String) async throws(Refusal) {
-        try await revoke([.session(sessionID)], requestID)
+        let held = try await kept(requestID) { try await records.session(sessionID) }
+        try await revoke([.session(sessionID)], meaning: [held?.session].compactMap { $0 }, requestID)
         _ = try await kept(requestID) { try await records.end(sessionID, at: now()) }
     }
 
@@ -77,17 +79,22 @@ extension UserSessions {
     package func endAll(of userID: String, also: String? = nil, requestID: String) async throws(Refusal) -> Int {
         let held = try await kept(requestID) { try await records.sessions(of: userID) }
         let known = Set(held.filter { $0.endedAt == nil }.map(\.id) + [also].compactMap { $0 })
-        try await revoke(known.sorted().map(Revocation.Target.session), requestID)
+        try await revoke(known.sorted().map(Revocation.Target.session), meaning: held, requestID)
         let ended = try await kept(requestID) { try await records.endAll(of: userID, at: now()) }
         // One may have begun in between.
-        try await revoke(ended.map(\.id).filter { !known.contains($0) }.map(Revocation.Target.session), requestID)
+        try await revoke(
+            ended.map(\.id).filter { !known.contains($0) }.map(Revocation.Target.session), meaning: ended, requestID)
         return known.union(ended.map(\.id)).count
     }
 
-    /// Puts sessions on the revocation list for as long as any of their tokens is good for anything.
-    func revoke(_ targets: [Revocation.Target], _ requestID: String) async throws(Refusal) {
+    /// Puts sessions on the revocation list for as long as any of their tokens is good for anything: also those that
+    /// were made when the settings gave them a longer life.
+    func revoke(
+        _ targets: [Revocation.Target], meaning held: [UserSessionRecord], _ requestID: String
+    ) async throws(Refusal) {
         guard !targets.isEmpty else { return }
-        let endsAt = now() + settings.revocationLifetime
+        let latest = held.map { max($0.expiresAt, $0.previousExpiresAt) }.max() ?? 0
+        let endsAt = max(now(), latest - settings.lifetime) + settings.revocationLifetime
         do {
             try await revocations.revoke(
                 targets.map { Revocation(issuer: settings.issuer.issuer, $0, endsAt: endsAt) })

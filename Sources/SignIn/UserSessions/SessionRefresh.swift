@@ -67,7 +67,7 @@ extension UserSessions {
         guard now < session.authTime + settings.absoluteLifetime else {
             throw .tokenInvalid(.tokenRefresh, reason: "session-too-old")
         }
-        guard now <= session.refreshedAt + settings.idleLifetime else {
+        guard now < session.refreshedAt + settings.idleLifetime else {
             throw .tokenInvalid(.tokenRefresh, reason: "session-idle")
         }
         var next = session

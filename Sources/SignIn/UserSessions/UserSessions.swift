@@ -110,8 +110,8 @@ extension UserSessions {
         case .arrived(let user, let isNew):
             session.userID = user.id
             return BegunSession(token: try sign(session, user, key, requestID), user: user, isNew: isNew)
-        case .replayed: throw .tokenInvalid(reason: "identity-token-replayed")
-        case .nonceUnknown: throw .tokenInvalid(reason: "nonce-unknown")
+        case .replayed: throw AppleFault.identityTokenReused.refusal
+        case .nonceReused: throw AppleFault.nonceReused.refusal
         case .otherRole: throw Refusal(.roleConflict, message: arrival.roleConflictMessage, reason: "role-conflict")
         case .disabled: throw Refusal(.userDisabled, reason: "user-disabled")
         }

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import GRDB
 
-extension StoredUsers: SpentRecords, NonceRecords {
+extension StoredUsers: SpentRecords {
     /// What has ended is removed so many at a time with each new one.
     private static let removedAtOnce = 16
 
@@ -9,21 +9,12 @@ extension StoredUsers: SpentRecords, NonceRecords {
         try await store.write { try Self.spend(digest, until: endsAt, now: now, in: $0) }
     }
 
-    package func give(nonce digest: [UInt8], until endsAt: Int64, now: Int64, limit: Int) async throws -> Bool {
-        try await store.write { database in
-            try Self.removeEnded(from: "nonces", now: now, in: database)
-            try database.execute(
-                sql: """
-                    INSERT INTO nonces (digest, ends_at) SELECT ?, ?
-                    WHERE (SELECT count(*) FROM nonces) < ? ON CONFLICT DO NOTHING
-                    """,
-                arguments: [Data(digest), endsAt, limit])
-            return database.changesCount > 0
-        }
+    package func spend(_ proof: UserArrival.Proof, now: Int64) async throws -> SpendingStep {
+        try await store.write { try Self.spend(proof, now: now, in: $0) }
     }
 
-    package func take(nonce digest: [UInt8], now: Int64) async throws -> Bool {
-        try await store.write { try Self.take(nonce: digest, now: now, in: $0) }
+    package func isSpent(_ digest: [UInt8]) async throws -> Bool {
+        try await store.read { try !Self.isUnspent(digest, in: $0) }
     }
 
     // MARK: Statements
@@ -35,22 +26,26 @@ extension StoredUsers: SpentRecords, NonceRecords {
     }
 
     static func spend(_ digest: [UInt8], until endsAt: Int64, now: Int64, in database: Database) throws -> Bool {
-        try removeEnded(from: "spent", now: now, in: database)
+        try removeEnded(now: now, in: database)
         try database.execute(
             sql: "INSERT INTO spent (digest, ends_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
             arguments: [Data(digest), endsAt])
         return database.changesCount > 0
     }
 
-    static func take(nonce digest: [UInt8], now: Int64, in database: Database) throws -> Bool {
-        try database.execute(
-            sql: "DELETE FROM nonces WHERE digest = ? AND ends_at > ?", arguments: [Data(digest), now])
-        return database.changesCount > 0
+    /// Nothing of it is used up where any of it was used before.
+    static func spend(_ proof: UserArrival.Proof, now: Int64, in database: Database) throws -> SpendingStep {
+        guard try isUnspent(proof.digest, in: database) else { return .replayed }
+        if let nonce = proof.nonce {
+            guard try spend(nonce.digest, until: nonce.endsAt, now: now, in: database) else { return .nonceReused }
+        }
+        _ = try spend(proof.digest, until: proof.endsAt, now: now, in: database)
+        return .spent
     }
 
-    private static func removeEnded(from table: String, now: Int64, in database: Database) throws {
+    private static func removeEnded(now: Int64, in database: Database) throws {
         try database.cachedStatement(
-            sql: "DELETE FROM \(table) WHERE digest IN (SELECT digest FROM \(table) WHERE ends_at <= ? LIMIT ?)"
+            sql: "DELETE FROM spent WHERE digest IN (SELECT digest FROM spent WHERE ends_at <= ? LIMIT ?)"
         ).execute(arguments: [now, removedAtOnce])
     }
 }
@@ -94,6 +89,13 @@ extension StoredUsers: AppleTokenRecords {
                     arguments: [now, record.userID, record.clientID])
             }
             return due
+        }
+    }
+
+    package func removeAppleToken(of userID: String, clientID: String) async throws {
+        try await store.write { database in
+            try database.execute(
+                sql: "DELETE FROM apple_tokens WHERE user_id = ? AND client_id = ?", arguments: [userID, clientID])
         }
     }
 

@@ -11,12 +11,12 @@ extension StoredUsers: UserSessionRecords {
         try await store.write { database in
             let now = arrival.session.createdAt
             if let proof = arrival.proof {
-                guard try Self.isUnspent(proof.digest, in: database) else { return .replayed }
-                if let nonce = proof.nonce, try !Self.take(nonce: nonce, now: now, in: database) {
-                    return .nonceUnknown
-                }
                 // From here on the identity token is used up, whoever its user turns out to be.
-                _ = try Self.spend(proof.digest, until: proof.endsAt, now: now, in: database)
+                switch try Self.spend(proof, now: now, in: database) {
+                case .spent: break
+                case .replayed: return .replayed
+                case .nonceReused: return .nonceReused
+                }
             }
             let known = try Self.user(issuer: arrival.user.issuer, subject: arrival.user.subject, in: database)
             if let known {

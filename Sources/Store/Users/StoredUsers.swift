@@ -47,11 +47,6 @@ package struct StoredUsers: Sendable {
                     ends_at INTEGER NOT NULL
                 ) STRICT, WITHOUT ROWID;
                 CREATE INDEX spent_by_end ON spent (ends_at);
-                CREATE TABLE nonces (
-                    digest BLOB NOT NULL PRIMARY KEY,
-                    ends_at INTEGER NOT NULL
-                ) STRICT, WITHOUT ROWID;
-                CREATE INDEX nonces_by_end ON nonces (ends_at);
                 CREATE TABLE apple_tokens (
                     user_id TEXT NOT NULL REFERENCES users (id) ON DELETE CASCADE,
                     client_id TEXT NOT NULL,

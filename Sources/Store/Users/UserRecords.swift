@@ -90,17 +90,20 @@ package protocol SpentRecords: Sendable {
     ///   - endsAt: when it would count no more anyway.
     /// - Returns: false for what was used before.
     func spend(_ digest: [UInt8], until endsAt: Int64, now: Int64) async throws -> Bool
+
+    /// Marks all that a sign-in uses up as used, or nothing.
+    func spend(_ proof: UserArrival.Proof, now: Int64) async throws -> SpendingStep
+
+    func isSpent(_ digest: [UInt8]) async throws -> Bool
 }
 
-/// Nonces that the gateway has given out and are to come back once.
-package protocol NonceRecords: Sendable {
-    /// Keeps a nonce, unless as many as `limit` are out.
-    ///
-    /// - Returns: whether it was kept.
-    func give(nonce digest: [UInt8], until endsAt: Int64, now: Int64, limit: Int) async throws -> Bool
-
-    /// - Returns: whether it was given out, has not come back yet and has not ended. It counts no more then.
-    func take(nonce digest: [UInt8], now: Int64) async throws -> Bool
+/// What became of using something up.
+package enum SpendingStep: Sendable, Equatable {
+    case spent
+    /// The identity token was used before.
+    case replayed
+    /// The nonce has come back before.
+    case nonceReused
 }
 
 /// Apple's refresh tokens, sealed by whoever keeps them here: one for each user and app.
@@ -131,6 +134,8 @@ package protocol AppleTokenRecords: Sendable {
     /// Tokens that were last validated before `time`, those longest ago first. They count as validated at `now`, so that
     /// no two processes ask of one at the same time.
     func claimAppleTokens(validatedBefore time: Int64, now: Int64, limit: Int) async throws -> [AppleTokenRecord]
+
+    func removeAppleToken(of userID: String, clientID: String) async throws
 
     func removeAppleTokens(of userID: String) async throws
 }

@@ -48,16 +48,29 @@ package struct UserSessionRecord: Sendable, Equatable {
 
 /// What a sign-in does in one step: either all of it happens, or nothing.
 package struct UserArrival: Sendable {
+    /// Something that is used once.
+    package struct Spent: Sendable {
+        /// SHA-256 of it.
+        package var digest: [UInt8]
+        /// When it counts no more anyway.
+        package var endsAt: Int64
+
+        package init(digest: [UInt8], endsAt: Int64) {
+            self.digest = digest
+            self.endsAt = endsAt
+        }
+    }
+
     /// What is used up by it: the identity token, and a nonce that was given out.
     package struct Proof: Sendable {
         /// SHA-256 of the identity token.
         package var digest: [UInt8]
         /// When the identity token counts no more anyway.
         package var endsAt: Int64
-        /// SHA-256 of the nonce that has to have been given out; nil where none has to.
-        package var nonce: [UInt8]?
+        /// A nonce of the gateway's; nil where there is none.
+        package var nonce: Spent?
 
-        package init(digest: [UInt8], endsAt: Int64, nonce: [UInt8]? = nil) {
+        package init(digest: [UInt8], endsAt: Int64, nonce: Spent? = nil) {
             self.digest = digest
             self.endsAt = endsAt
             self.nonce = nonce
@@ -84,8 +97,8 @@ package enum UserArrivalStep: Sendable, Equatable {
     case arrived(UserRecord, isNew: Bool)
     /// The identity token was used before.
     case replayed
-    /// The nonce was not given out, has come back before, or has ended.
-    case nonceUnknown
+    /// The nonce has come back before.
+    case nonceReused
     /// The user has another role.
     case otherRole(UserRecord)
     case disabled(UserRecord)

@@ -3,8 +3,8 @@ internal import Pipeline
 /// Writes audit events as JSON, one object a line.
 ///
 /// Keys: `event`, `time` (RFC 3339, UTC, milliseconds), `request_id`, `operation`, `client_address`, `application`, and
-/// where known `subject_hash`, `account_hash` (see ``AuditHashes``), `device_id`, `device_platform`, `app_version` and
-/// `reason`. What a client has chosen is escaped: no line breaks, no control characters.
+/// where known `subject_hash`, `account_hash` (see ``AuditHashes``), `device_id`, `device_platform`, `app_version`,
+/// `real_user_status` and `reason`. What a client has chosen is escaped: no line breaks, no control characters.
 package struct AuditEncoder: Sendable {
     private let hashes: AuditHashes
     private var clock = TimestampEncoder()
@@ -31,6 +31,7 @@ package struct AuditEncoder: Sendable {
             line.appendField("device_platform", device.platform)
             if let version = device.appVersion { line.appendField("app_version", version) }
         }
+        if let status = event.realUserStatus { line.appendField("real_user_status", status) }
         if let reason = event.reason { line.appendField("reason", reason) }
         line.append(UInt8(ascii: "}"))
     }

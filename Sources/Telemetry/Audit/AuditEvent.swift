@@ -30,12 +30,15 @@ package struct AuditEvent: Sendable, Equatable {
     package var application: String
     /// Which call it was.
     package var operation: String
+    /// Apple's guess whether there is a person behind the account: `unsupported`, `unknown` or `likely_real`.
+    package var realUserStatus: String?
     /// Why it did not succeed, from a closed list; nil when it did.
     package var reason: String?
 
     package init(
         _ kind: AuditEventKind, time: Int64, requestID: String, subject: String? = nil, account: String? = nil,
-        device: Device? = nil, address: String, application: String, operation: String, reason: String? = nil
+        device: Device? = nil, address: String, application: String, operation: String, realUserStatus: String? = nil,
+        reason: String? = nil
     ) {
         self.kind = kind
         self.time = time
@@ -46,6 +49,7 @@ package struct AuditEvent: Sendable, Equatable {
         self.address = address
         self.application = application
         self.operation = operation
+        self.realUserStatus = realUserStatus
         self.reason = reason
     }
 }
