@@ -96,4 +96,14 @@ struct AuditEventTests {
         #expect(event?.operation == "login")
         #expect(event?.requestID == "r-1")
     }
+
+    @Test("Apple's guess about a user is told with the sign-in")
+    func realUserStatus() {
+        var call = AccountCall(
+            SessionRequest(operation: .apple, requestID: "r-1", clientAddress: "192.0.2.7"), issuer: "sessions")
+        call.realUserStatus = "likely_real"
+        let events = AuditEvent.events(of: call, .signedIn(Self.user), locks: false)
+        #expect(events.map(\.kind) == [.signedIn] && events.map(\.realUserStatus) == ["likely_real"])
+        #expect(events.map(\.operation) == ["apple-sign-in"])
+    }
 }

@@ -77,7 +77,8 @@ package final class AppleGrantValidation: Sendable {
                 try await grants.records.removeAppleToken(of: record.userID, clientID: record.clientID)
             }
         } catch {
-            grants.logger.error("sessions without consent go on until tomorrow", metadata: ["reason": "\(error.reason)"])
+            grants.logger.error(
+                "sessions without consent go on until tomorrow", metadata: ["reason": "\(error.reason)"])
         }
     }
 }

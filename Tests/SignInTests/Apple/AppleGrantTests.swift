@@ -1,6 +1,8 @@
 import Cryptography
+import HTTPTypes
 import Pipeline
 import Store
+import Synchronization
 import Testing
 import Upstream
 

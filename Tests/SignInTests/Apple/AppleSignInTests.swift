@@ -1,4 +1,5 @@
 import Cryptography
+import HTTPTypes
 import Pipeline
 import Store
 import Testing
@@ -172,7 +173,7 @@ struct AppleSignInTests {
     func serverNonce() async throws {
         let world = try World()
         let required = try world.endpoints { $0.serverNonce = .required }
-        let given = try await required.answer(world.fixture.request(.nonce, nil)).json
+        let given = await required.answer(world.fixture.request(.nonce, nil)).json
         let nonce = try #require(given["nonce"]?.stringValue)
         #expect(given["expires_in"] == 300)
         func token(_ id: String) throws -> String {
@@ -214,7 +215,9 @@ struct AppleSignInTests {
         (["userIdentifier": "001", "identity_token": "a.b.c", "nonce": "n"], false),
     ]
 
-    @Test("A sign-in that proves nothing goes on as nobody's only where it may, and never with a token", arguments: legacy)
+    @Test(
+        "A sign-in that proves nothing goes on as nobody's only where it may, and never with a token", arguments: legacy
+    )
     func legacySignIn(_ test: (body: JSON, goesOn: Bool)) async throws {
         let world = try World()
         let request = world.fixture.request(.apple, nil, test.body)
