@@ -39,9 +39,9 @@ extension Store {
     package func report(_ migrations: [Migration]) async throws -> StoreReport {
         try await read { database in
             var report = StoreReport(schema: .unreadable)
-            let integrity = try String.fetchAll(database, sql: "PRAGMA integrity_check(20)")
-            if integrity != ["ok"] { report.faults = integrity }
             do {
+                let integrity = try String.fetchAll(database, sql: "PRAGMA integrity_check(20)")
+                if integrity != ["ok"] { report.faults = integrity }
                 try Self.read(database, migrations, into: &report)
             } catch let error as DatabaseError {
                 report.faults.append("\(error.message ?? "unreadable")")
