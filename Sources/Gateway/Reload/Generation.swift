@@ -179,7 +179,8 @@ struct GenerationMaker: Sendable {
         _ settings: GatewaySettings, _ store: Store?, _ revocations: RevocationService?, after previous: Generation?
     ) async throws -> SessionService? {
         guard settings.signIn.apple != nil, let store, let revocations else { return previous?.userSessions }
-        return try await SessionService.make(settings, store, revocations, after: previous?.userSessions)
+        return try await SessionService.make(
+            settings, store, revocations, logger: logger, after: previous?.userSessions)
     }
 
     private func sessionEndpoints(

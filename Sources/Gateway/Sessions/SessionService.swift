@@ -1,3 +1,4 @@
+internal import Logging
 internal import Pipeline
 internal import Settings
 internal import SignIn
@@ -19,15 +20,15 @@ extension SessionService {
     ///
     /// - Parameter previous: what served until now.
     static func make(
-        _ settings: GatewaySettings, _ store: Store, _ revocations: RevocationService,
+        _ settings: GatewaySettings, _ store: Store, _ revocations: RevocationService, logger: Logger,
         after previous: SessionService?
     ) async throws -> SessionService {
         let issuer = Wiring.sessionIssuer(settings)?.issuer ?? ""
         if let previous, previous.issuer == issuer { return previous }
         let users = try previous?.users ?? StoredUsers(store, isStart: true)
-        let ends = SessionEnds(revocations, issuer: issuer) { WallClock.seconds() }
+        let ends = SessionEnds(users, revocations, issuer: issuer, logger: logger) { WallClock.seconds() }
         do {
-            try await ends.follow(users)
+            try await ends.follow()
         } catch {
             throw WiringFault(description: "sessions cannot be read: \(error)")
         }
