@@ -33,21 +33,24 @@ package struct StoreReport: Sendable, Equatable {
 }
 
 extension Store {
-    /// Looks at the whole database, in one snapshot.
+    /// Looks at the whole database. What cannot be read of it is a fault that is told, and no error.
     ///
     /// - Parameter migrations: what the schema should be.
-    package func report(_ migrations: [Migration]) async throws -> StoreReport {
-        try await read { database in
-            var report = StoreReport(schema: .unreadable)
-            do {
-                let integrity = try String.fetchAll(database, sql: "PRAGMA integrity_check(20)")
-                if integrity != ["ok"] { report.faults = integrity }
+    package func report(_ migrations: [Migration]) async -> StoreReport {
+        var report = StoreReport(schema: .unreadable)
+        do {
+            let integrity = try await read { try String.fetchAll($0, sql: "PRAGMA integrity_check(20)") }
+            if integrity != ["ok"] { report.faults = integrity }
+            let found = report
+            report = try await read { database in
+                var report = found
                 try Self.read(database, migrations, into: &report)
-            } catch let error as DatabaseError {
-                report.faults.append("\(error.message ?? "unreadable")")
+                return report
             }
-            return report
+        } catch {
+            report.faults.append("\((error as? DatabaseError)?.message ?? "\(error)")")
         }
+        return report
     }
 
     private static func read(

@@ -33,7 +33,7 @@ struct StoreCopiesTests {
         #expect(try KeyFileTests.mode(backup) == 0o600)
         #expect(!FileManager.default.fileExists(atPath: backup + "-wal"))
         let copy = try Store(reading: backup)
-        #expect(try await copy.report(GatewayStore.migrations).isGood)
+        #expect(await copy.report(GatewayStore.migrations).isGood)
         let rows = try await copy.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM sessions") ?? 0 }
         #expect((1...200).contains(rows))
         #expect(throws: WiringFault.self) { try copies.backUp(to: backup, withKeys: false) }

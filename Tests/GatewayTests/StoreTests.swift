@@ -77,7 +77,7 @@ struct StoreTests {
         try store.close()
         let fault = try #require(throws: WiringFault.self) { try fixture.open() }
         #expect(fault.description.contains("written by a newer version of gatehouse, which knows sessions-9"))
-        let report = try await Store(reading: fixture.path).report(GatewayStore.migrations)
+        let report = await (try Store(reading: fixture.path)).report(GatewayStore.migrations)
         #expect(report.schema == .newer(unknown: ["sessions-9"]))
         #expect(!report.isGood)
     }
@@ -144,7 +144,7 @@ struct StoreTests {
         try await store.write { try $0.execute(sql: "PRAGMA max_page_count = 1000000") }
         try await sessions.begin(next)
         #expect(try await sessions.session([2]) == next)
-        #expect(try await store.report(GatewayStore.migrations).isGood)
+        #expect(await store.report(GatewayStore.migrations).isGood)
     }
 
     @Test("A write that waited too long for those before it is refused, not done late; reads go on")

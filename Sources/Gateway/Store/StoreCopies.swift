@@ -88,7 +88,7 @@ package struct StoreCopies: Sendable {
         let keys: [(name: String, contents: [UInt8])]
         do {
             let source = try Store(reading: copy)
-            let report = try await source.report(GatewayStore.migrations)
+            let report = await source.report(GatewayStore.migrations)
             if case .newer(let unknown) = report.schema { throw StoreError.newerSchema(unknown) }
             guard report.faults.isEmpty else { throw StoreError.damaged(report.faults) }
             keys = try await Self.keys(in: source)
@@ -150,7 +150,7 @@ package struct StoreCopies: Sendable {
             throw WiringFault(description: "\(path): is not there")
         }
         do {
-            return try await Store(reading: path).report(GatewayStore.migrations)
+            return await (try Store(reading: path)).report(GatewayStore.migrations)
         } catch {
             throw WiringFault(description: "\(path): cannot be read: \(error)")
         }
