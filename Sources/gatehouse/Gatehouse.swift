@@ -18,6 +18,7 @@ struct Gatehouse: AsyncParsableCommand {
         version: GatehouseVersion.current,
         subcommands: [
             ServeCommand.self, CheckCommand.self, HealthCommand.self, SchemaCommand.self, TokenCommand.self,
-            JWSCommand.self, KeysCommand.self, RevokeCommand.self, UsersCommand.self, LocalPoolCommand.self,
+            JWSCommand.self, KeysCommand.self, RevokeCommand.self, UsersCommand.self, StoreCommand.self,
+            LocalPoolCommand.self,
         ])
 }
