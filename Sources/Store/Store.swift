@@ -35,6 +35,8 @@ package final class Store: Sendable {
         var configuration = Configuration()
         configuration.foreignKeysEnabled = true
         configuration.busyMode = .timeout(5)
+        // What is deleted is overwritten, also where SQLite was not built to do so.
+        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA secure_delete = ON") }
         if path == ":memory:" {
             database = try DatabaseQueue(configuration: configuration)
         } else {
@@ -65,6 +67,16 @@ package final class Store: Sendable {
     /// Runs `body` as one transaction; writers run one after another. An error thrown by `body` undoes it.
     package func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         try await database.write(body)
+    }
+
+    /// Takes the log of writes into the database itself, so that nothing of what was deleted is left beside it. Where
+    /// that can't be done now, as while someone reads what is older or the disk is full, SQLite does it with later writes.
+    package func emptyLog() async throws {
+        try await database.writeWithoutTransaction { database in
+            do {
+                try database.checkpoint(.truncate)
+            } catch is DatabaseError {}
+        }
     }
 
     /// As ``write(_:)-async`` for the time before there are tasks. Blocks the calling thread.
