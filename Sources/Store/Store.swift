@@ -47,6 +47,8 @@ package final class Store: Sendable {
         var configuration = Configuration()
         configuration.foreignKeysEnabled = true
         configuration.busyMode = .timeout(patience)
+        // What is deleted is overwritten, also where SQLite was not built to do so.
+        configuration.prepareDatabase { try $0.execute(sql: "PRAGMA secure_delete = ON") }
         if path == ":memory:" {
             database = try DatabaseQueue(configuration: configuration)
         } else {
@@ -120,6 +122,16 @@ package final class Store: Sendable {
 
     func backup(to copy: DatabaseQueue) throws {
         try database.backup(to: copy)
+    }
+
+    /// Takes the log of writes into the database itself, so that nothing of what was deleted is left beside it. Where
+    /// that can't be done now, as while someone reads what is older or the disk is full, SQLite does it with later writes.
+    package func emptyLog() async throws {
+        try await database.writeWithoutTransaction { database in
+            do {
+                try database.checkpoint(.truncate)
+            } catch is DatabaseError {}
+        }
     }
 
     /// As ``write(outlasting:_:)`` for the time before there are tasks. Blocks the calling thread.

@@ -82,6 +82,35 @@ struct SessionEndTests {
         #expect(end >= SessionFixture.start + 30 * 86_400 + 60)
     }
 
+    @Test("Who signs in and out a lot takes little room on the revocation list, and every session ends all the same")
+    func many() async throws {
+        let fixture = try SessionFixture()
+        let endpoints = try fixture.endpoints()
+        for number in 0..<72 {
+            fixture.pass(1)
+            let token = try await fixture.begin().token
+            let body: JSON? = number.isMultiple(of: 8) ? ["all_devices": true] : nil
+            #expect(await endpoints.answer(fixture.request(.logout, token, body)).status == .noContent)
+            #expect(fixture.verify(token) == nil)
+            #expect(try await fixture.refresh(token).status == .unauthorized)
+        }
+        #expect(fixture.revocations.current.count <= 65)
+        fixture.pass(1)
+        let (again, ben) = (try await fixture.begin().token, try await fixture.begin(SessionFixture.user("ben")).token)
+        #expect(fixture.verify(again) != nil && fixture.verify(ben) != nil)
+    }
+
+    @Test("Many sessions that end at once are few entries of the revocation list as well")
+    func manyAtOnce() async throws {
+        let fixture = try SessionFixture()
+        var tokens: [Secret] = []
+        for _ in 0..<70 { tokens.append(try await fixture.begin().token) }
+        let answer = try await fixture.endpoints().answer(
+            fixture.request(.logout, tokens[0], ["all_devices": true]))
+        #expect(answer.status == .noContent && fixture.revocations.current.count == 1)
+        for token in tokens { #expect(fixture.verify(token) == nil) }
+    }
+
     @Test("What cannot be revoked is 503 and goes on, to be tried again")
     func full() async throws {
         let fixture = try SessionFixture()

@@ -222,6 +222,11 @@ final class FailingRecords: UserSessionRecords {
         return try await records.endAll(of: userID, at: now)
     }
 
+    func hasEnded(atLeast count: Int, of userID: String) async throws -> Bool {
+        try fail(at: .reading)
+        return try await records.hasEnded(atLeast: count, of: userID)
+    }
+
     func sessions(of userID: String) async throws -> [UserSessionRecord] {
         try fail(at: .reading)
         return try await records.sessions(of: userID)

@@ -19,6 +19,8 @@ extension AuditEvent {
         switch outcome {
         case .signedIn: return [event(.signedIn)]
         case .challenged: return []
+        // Proven here, and on its way to the backend that keeps the users.
+        case .succeeded where call.sessionOperation == .apple && call.subject != nil: return [event(.signedIn)]
         case .succeeded: return kind(ofSuccessful: call.operation).map { [event($0)] } ?? []
         case .refused(_, let reason):
             guard let kind = kind(ofRefused: call.operation, reason) else { return [] }

@@ -26,6 +26,12 @@ final class EndpointCall {
         self.peer = peer
     }
 
+    /// The answer, where what has been verified is all that it takes.
+    var immediateAnswer: AccountAnswer? {
+        guard case .session(.validate, _) = target, let token else { return nil }
+        return SessionEndpoints.validation(of: token)
+    }
+
     /// What asks for the answer, wherever it is called.
     func question() -> @Sendable () async -> AccountAnswer {
         switch target {

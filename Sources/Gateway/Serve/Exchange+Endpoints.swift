@@ -19,8 +19,6 @@ extension Exchange {
         guard let sessions = service.plan.sessions else {
             return refuse(Refusal(.internalFailure, reason: "endpoint-without-service"))
         }
-        // Nothing of it waits: the token says it all.
-        if operation == .validate, let token { return send(SessionEndpoints.validation(of: token)) }
         if operation.bearer == .judged, case .repeated = BearerToken(of: request.head) {
             return refuse(Refusal(.badRequest, reason: "repeated-authorization"))
         }
@@ -39,6 +37,8 @@ extension Exchange {
     }
 
     func perform(_ call: EndpointCall) {
+        // Nothing of it waits: the token says it all.
+        if let answer = call.immediateAnswer { return send(answer) }
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
         let question = call.question()

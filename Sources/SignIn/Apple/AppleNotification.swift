@@ -57,11 +57,18 @@ package struct AppleNotificationRules: Sendable {
         // Identity tokens of the same key and app have no events.
         guard let id = Self.text(claims["jti"]), let event = Self.event(claims["events"]) else { throw .malformed }
         guard let type = Self.text(event["type"]), let subject = Self.text(event["sub"]) else { throw .malformed }
-        let milliseconds = event["event_time"]?.integerValue
+        let issuedAt = endsAt - maximumAge - skew
         return AppleNotification(
             id: id, event: Self.kind(type), subject: subject, email: AppleEmail.address(event["email"]),
             isPrivateEmail: event["is_private_email"]?.flagValue,
-            occurredAt: milliseconds.map { $0 / 1000 } ?? endsAt - maximumAge - skew, endsAt: endsAt)
+            occurredAt: occurrence(event["event_time"], issuedAt), endsAt: endsAt)
+    }
+
+    /// When it happened. A time that can't be one in milliseconds is taken for that of the message, which is later.
+    private func occurrence(_ claim: JSON?, _ issuedAt: Int64) -> Int64 {
+        guard let milliseconds = claim?.integerValue else { return issuedAt }
+        let seconds = milliseconds / 1000
+        return (issuedAt - maximumAge...issuedAt).contains(seconds) ? seconds : issuedAt
     }
 
     /// - Returns: when it counts no more.

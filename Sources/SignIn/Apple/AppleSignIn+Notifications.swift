@@ -57,11 +57,11 @@ extension AppleSignIn {
         case .consentRevoked:
             // Who consents again is the same user.
             call.operation = .logout
-            try await endConsent(of: user, sessions, request)
+            try await endConsent(of: user, upTo: notification.occurredAt, sessions, request)
         case .accountDeleted:
             // Nobody can ever sign in as this user again.
             call.operation = .deleteMe
-            try await endConsent(of: user, sessions, request)
+            try await endConsent(of: user, upTo: .max, sessions, request)
             try await endpoints.delete(user.id, requestID: request.requestID)
         case .emailDisabled, .emailEnabled:
             try await setEmail(notification, of: user, sessions, request)
@@ -69,13 +69,24 @@ extension AppleSignIn {
         }
     }
 
-    /// What Apple gave for it is void.
+    /// What Apple gave for it is void. It may be told late: what the user has consented to since then goes on.
     private func endConsent(
-        of user: UserRecord, _ sessions: UserSessions, _ request: SessionRequest
+        of user: UserRecord, upTo time: Int64, _ sessions: UserSessions, _ request: SessionRequest
     ) async throws(Refusal) {
-        _ = try await sessions.endAll(of: user.id, requestID: request.requestID)
-        if let grants {
-            try await kept(request) { try await grants.records.removeAppleTokens(of: user.id) }
+        let held = try await kept(request) { try await sessions.records.sessions(of: user.id) }
+        let open = held.filter { $0.endedAt == nil }
+        if open.contains(where: { $0.authTime > time }) {
+            for session in open where session.authTime <= time {
+                try await sessions.end(session.id, requestID: request.requestID)
+            }
+        } else {
+            _ = try await sessions.endAll(of: user.id, requestID: request.requestID)
+        }
+        guard let grants else { return }
+        try await kept(request) {
+            for token in try await grants.records.appleTokens(of: user.id) where token.keptAt <= time {
+                try await grants.records.removeAppleToken(of: user.id, clientID: token.clientID)
+            }
         }
     }
 

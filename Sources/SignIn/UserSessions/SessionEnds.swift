@@ -68,7 +68,9 @@ extension UserSessions {
     /// Ends a session. It is revoked first, which outlasts everything: whatever stops what follows, it counts no more.
     func end(_ sessionID: String, requestID: String) async throws(Refusal) {
         let held = try await kept(requestID) { try await records.session(sessionID) }
-        try await revoke([.session(sessionID)], meaning: [held?.session].compactMap { $0 }, requestID)
+        let known = [held?.session].compactMap { $0 }
+        try await revoke(
+            try await targets(for: [sessionID], of: held?.user.id, from: known, requestID), meaning: known, requestID)
         _ = try await kept(requestID) { try await records.end(sessionID, at: now()) }
     }
 
@@ -78,13 +80,35 @@ extension UserSessions {
     /// - Returns: how many there were.
     package func endAll(of userID: String, also: String? = nil, requestID: String) async throws(Refusal) -> Int {
         let held = try await kept(requestID) { try await records.sessions(of: userID) }
-        let known = Set(held.filter { $0.endedAt == nil }.map(\.id) + [also].compactMap { $0 })
-        try await revoke(known.sorted().map(Revocation.Target.session), meaning: held, requestID)
+        let open = held.filter { $0.endedAt == nil }
+        let known = Set(open.map(\.id) + [also].compactMap { $0 })
+        try await revoke(
+            try await targets(for: known.sorted(), of: userID, from: open, requestID), meaning: held, requestID)
         let ended = try await kept(requestID) { try await records.endAll(of: userID, at: now()) }
         // One may have begun in between.
         try await revoke(
             ended.map(\.id).filter { !known.contains($0) }.map(Revocation.Target.session), meaning: ended, requestID)
         return known.union(ended.map(\.id)).count
+    }
+
+    /// So many sessions of a user's are revoked one by one; after that all up to the newest of them are, by one entry:
+    /// nobody fills the revocation list by signing in and out.
+    private static let revokedSingly = 64
+
+    /// What has to be on the revocation list for these sessions to end.
+    ///
+    /// - Parameter held: what is kept of them.
+    private func targets(
+        for ids: [String], of userID: String?, from held: [UserSessionRecord], _ requestID: String
+    ) async throws(Refusal) -> [Revocation.Target] {
+        let singly = ids.map(Revocation.Target.session)
+        guard let userID, let newest = held.map(\.authTime).max() else { return singly }
+        let hasMany = try await kept(requestID) {
+            try await records.hasEnded(atLeast: Self.revokedSingly - ids.count + 1, of: userID)
+        }
+        guard hasMany else { return singly }
+        let others = Set(ids).subtracting(held.map(\.id)).sorted()
+        return [.subject(userID, before: newest)] + others.map(Revocation.Target.session)
     }
 
     /// Puts sessions on the revocation list for as long as any of their tokens is good for anything: also those that

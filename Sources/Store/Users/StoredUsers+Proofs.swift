@@ -98,12 +98,6 @@ extension StoredUsers: AppleTokenRecords {
                 sql: "DELETE FROM apple_tokens WHERE user_id = ? AND client_id = ?", arguments: [userID, clientID])
         }
     }
-
-    package func removeAppleTokens(of userID: String) async throws {
-        try await store.write { database in
-            try database.execute(sql: "DELETE FROM apple_tokens WHERE user_id = ?", arguments: [userID])
-        }
-    }
 }
 
 extension AppleTokenRecord {

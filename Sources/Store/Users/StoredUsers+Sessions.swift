@@ -69,6 +69,18 @@ extension StoredUsers: UserSessionRecords {
         try await store.write { try Self.end($0, "user_id = ?", userID, at: now) }
     }
 
+    package func hasEnded(atLeast count: Int, of userID: String) async throws -> Bool {
+        guard count > 0 else { return true }
+        return try await store.read { database in
+            try Bool.fetchOne(
+                database,
+                sql: """
+                    SELECT TRUE FROM user_sessions WHERE user_id = ? AND ended_at IS NOT NULL LIMIT 1 OFFSET ?
+                    """,
+                arguments: [userID, count - 1]) ?? false
+        }
+    }
+
     package func sessions(of userID: String) async throws -> [UserSessionRecord] {
         try await store.read { database in
             try Row.fetchAll(

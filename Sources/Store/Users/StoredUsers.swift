@@ -121,12 +121,14 @@ extension StoredUsers: UserRecords {
     }
 
     package func delete(_ id: String) async throws -> UserRecord? {
-        try await store.write { database in
+        let user = try await store.write { database in
             let user = try Self.user(id, in: database)
             // Sessions and Apple's tokens go with it.
             try database.execute(sql: "DELETE FROM users WHERE id = ?", arguments: [id])
             return user
         }
+        if user != nil { try await store.emptyLog() }
+        return user
     }
 
     // MARK: Statements

@@ -136,6 +136,4 @@ package protocol AppleTokenRecords: Sendable {
     func claimAppleTokens(validatedBefore time: Int64, now: Int64, limit: Int) async throws -> [AppleTokenRecord]
 
     func removeAppleToken(of userID: String, clientID: String) async throws
-
-    func removeAppleTokens(of userID: String) async throws
 }

@@ -147,6 +147,9 @@ package protocol UserSessionRecords: Sendable {
     /// - Returns: those that went on until now, as they were.
     func endAll(of userID: String, at now: Int64) async throws -> [UserSessionRecord]
 
+    /// Whether at least so many sessions of a user's that are kept have been ended.
+    func hasEnded(atLeast count: Int, of userID: String) async throws -> Bool
+
     /// All that are kept of a user, oldest first.
     func sessions(of userID: String) async throws -> [UserSessionRecord]
 

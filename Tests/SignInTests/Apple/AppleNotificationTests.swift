@@ -86,6 +86,16 @@ struct AppleNotificationTests {
         #expect(notification.occurredAt == Fixture.now - 10 && notification.email == nil)
     }
 
+    @Test(
+        "An event is as old as it says, unless that can't be: then as old as its message",
+        arguments: [(-3600, -3600), (-10, -10), (60, -10), (-90_000, -10)] as [(Int64, Int64)])
+    func age(said: Int64, taken: Int64) throws {
+        let event: JSON = [
+            "type": "consent-revoked", "sub": "s", "event_time": .number(JSONNumber((Fixture.now + said) * 1000)),
+        ]
+        #expect(try Self.read([("events", event)]).occurredAt == Fixture.now + taken)
+    }
+
     @Test("What is no JSON object is none either")
     func noObject() {
         for text in ["", "[]", "null", "{", "\"a\""] {

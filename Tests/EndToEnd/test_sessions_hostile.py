@@ -1,0 +1,102 @@
+"""What attackers, late messages and careless clients do to sign-in with Apple and to the gateway's own sessions."""
+
+import time
+
+import jwt
+import pytest
+from harness import raw
+from harness.apple_app import AppleApp, apple_settings, stored
+from harness.local_apple import LocalApple
+from harness.process import wait_until
+from harness.raw import RawConnection
+
+
+@pytest.fixture(scope="module")
+def apple(run_directory):
+    apple = LocalApple(run_directory, "hostile-apple")
+    yield apple
+    apple.stop()
+
+
+@pytest.fixture
+def start(start_gateway, apple):
+    return lambda sign_in=None, **more: start_gateway({**apple_settings(apple, sign_in), **more})
+
+
+@pytest.fixture
+def user() -> str:
+    return f"user-{time.time_ns()}@example.com"
+
+
+def test_one_user_does_not_fill_the_revocation_list(start, apple, ledger, user):
+    gateway = start(limits={"revocations": 80})
+    app = AppleApp(gateway.port, apple, ledger)
+    other = app.signed_in(f"other-{user}")["token"]
+    for _ in range(90):
+        token = app.signed_in(user, authorization_code=None)["token"]
+        assert app.post("logout", token=token).status == 204
+        assert not app.validates(token)
+    ended = int(time.time())
+    wait_until(lambda: time.time() >= ended + 1, "the next second", 5)
+    assert app.validates(app.signed_in(user)["token"]), "who signs in again is signed in"
+    assert app.post("logout", token=other).status == 204, "there is room for others"
+    assert not app.validates(other)
+
+
+def test_a_late_word_of_withdrawn_consent_does_not_end_what_began_after_it(start, apple, ledger, user):
+    gateway = start()
+    app = AppleApp(gateway.port, apple, ledger)
+    before = app.signed_in(user)["token"]
+    payload = apple.event("consent-revoked", user, send=False)["payload"]
+    wait_until(lambda: time.time() > 1 + payload_time(payload), "the next second", 5)
+    after = app.signed_in(user)["token"]
+    assert app.post("apple/notifications", {"payload": payload}).status == 200
+    assert not app.validates(before)
+    assert app.validates(after), "the user has consented again"
+    held = app.send("GET", "me/export", token=after).json()["apple_tokens"]
+    assert len(held) == 1, "so that this consent can be taken back"
+
+
+def payload_time(payload: str) -> int:
+    return jwt.decode(payload, options={"verify_signature": False})["iat"]
+
+
+def test_a_forwarded_sign_in_is_in_the_audit_log(start, apple, ledger, user):
+    settings = {"mode": "forward", "upstream": "recorder", "session": ..., "server": ..., "legacy_user_identifier": "forward"}
+    gateway = start(settings)
+    app = AppleApp(gateway.port, apple, ledger)
+    assert app.post("apple", {"userIdentifier": "001"}).status == 200
+    assert app.sign_in(user).status == 200
+    (event,) = wait_until(lambda: gateway.audit_log(), "the audit log")
+    assert (event["event"], event["operation"]) == ("signed_in", "apple-sign-in")
+    assert event["real_user_status"] == "likely_real" and "subject_hash" in event
+
+
+def test_validate_leaves_the_connection_open_whatever_body_comes(start, apple, ledger, user):
+    gateway = start()
+    app = AppleApp(gateway.port, apple, ledger)
+    token = app.signed_in(user)["token"]
+    head = f"POST /api/auth/validate HTTP/1.1\r\nHost: a\r\nAuthorization: Bearer {token}\r\nContent-Length: 2\r\n\r\n"
+    with RawConnection(gateway.port) as connection:
+        for _ in range(3):
+            connection.send(head.encode() + b"{}")
+            answer = connection.response()
+            assert (answer.status, answer.header("connection")) == (200, None)
+        connection.send(head.encode())
+        connection.send(b"{}")
+        assert connection.response().status == 200
+        assert connection.request("GET", "/recorded/public/a").status == 200
+    large = raw.exchange(gateway.port, "POST", "/api/auth/validate", {"Authorization": f"Bearer {token}"}, b"x" * 70_000)
+    assert large.status == 413
+
+
+def test_nothing_that_names_a_deleted_user_is_left_in_the_files(start, apple, ledger, user):
+    gateway = start()
+    app = AppleApp(gateway.port, apple, ledger)
+    device = {"device_id": "device-of-the-forgotten", "platform": "ios"}
+    token = app.signed_in(user, name="Quite Forgotten", device_info=device)["token"]
+    subject = apple.account(user)["user"]
+    assert app.send("DELETE", "me", token=token).status == 204
+    files = stored(gateway)
+    for trace in (user, "Quite Forgotten", "device-of-the-forgotten", subject):
+        assert trace.encode() not in files, trace
