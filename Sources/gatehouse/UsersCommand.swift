@@ -53,11 +53,10 @@ struct UsersCommand: AsyncParsableCommand {
             abstract: "What is held about a user, and the number of open sessions.",
             discussion: "Example: gatehouse users show --config Config/gatehouse.yaml 5f0c…")
 
-        @OptionGroup var options: SettingsOptions
-        @Argument(help: "The user's id.") var id: String
+        @OptionGroup var user: UserArgument
 
         func run() async throws {
-            try await administering(options) { printLine(try await $0.user(id)) }
+            try await administering(user.options) { printLine(try await $0.user(user.id)) }
         }
     }
 
@@ -67,14 +66,13 @@ struct UsersCommand: AsyncParsableCommand {
             abstract: "Give a user another role. Their sessions end, since tokens say the role.",
             discussion: "Example: gatehouse users set-role --config Config/gatehouse.yaml 5f0c… driver")
 
-        @OptionGroup var options: SettingsOptions
-        @Argument(help: "The user's id.") var id: String
+        @OptionGroup var user: UserArgument
         @Argument(help: "One of the roles under sign_in.apple.roles.") var role: String
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            try await administering(options) { users in
-                let ended = try await users.setRole(role, of: id, requestID: "gatehouse users set-role")
+            try await administering(user.options) { users in
+                let ended = try await users.setRole(role, of: user.id, requestID: "gatehouse users set-role")
                 output.done(
                     "the role is \(role); \(ended) sessions ended, a running gateway follows within two seconds")
             }
@@ -86,13 +84,12 @@ struct UsersCommand: AsyncParsableCommand {
             abstract: "Lock a user out: all sessions end, and there are no new ones.",
             discussion: "Example: gatehouse users disable --config Config/gatehouse.yaml 5f0c…")
 
-        @OptionGroup var options: SettingsOptions
-        @Argument(help: "The user's id.") var id: String
+        @OptionGroup var user: UserArgument
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            try await administering(options) { users in
-                let ended = try await users.setDisabled(true, of: id, requestID: "gatehouse users disable")
+            try await administering(user.options) { users in
+                let ended = try await users.setDisabled(true, of: user.id, requestID: "gatehouse users disable")
                 output.done(
                     "the user is locked out; \(ended) sessions ended, a running gateway follows within two seconds")
             }
@@ -104,13 +101,12 @@ struct UsersCommand: AsyncParsableCommand {
             abstract: "Let a user who was locked out sign in again.",
             discussion: "Example: gatehouse users enable --config Config/gatehouse.yaml 5f0c…")
 
-        @OptionGroup var options: SettingsOptions
-        @Argument(help: "The user's id.") var id: String
+        @OptionGroup var user: UserArgument
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            try await administering(options) { users in
-                _ = try await users.setDisabled(false, of: id, requestID: "gatehouse users enable")
+            try await administering(user.options) { users in
+                _ = try await users.setDisabled(false, of: user.id, requestID: "gatehouse users enable")
                 output.done("the user may sign in again")
             }
         }
@@ -121,12 +117,11 @@ struct UsersCommand: AsyncParsableCommand {
             abstract: "A line of JSON for each open session of a user.",
             discussion: "Example: gatehouse users sessions --config Config/gatehouse.yaml 5f0c…")
 
-        @OptionGroup var options: SettingsOptions
-        @Argument(help: "The user's id.") var id: String
+        @OptionGroup var user: UserArgument
 
         func run() async throws {
-            try await administering(options) { users in
-                for session in try await users.sessions(of: id) { printLine(session) }
+            try await administering(user.options) { users in
+                for session in try await users.sessions(of: user.id) { printLine(session) }
             }
         }
     }
@@ -137,17 +132,22 @@ struct UsersCommand: AsyncParsableCommand {
             abstract: "End all sessions of a user, who may sign in again.",
             discussion: "Example: gatehouse users end-sessions --config Config/gatehouse.yaml 5f0c…")
 
-        @OptionGroup var options: SettingsOptions
-        @Argument(help: "The user's id.") var id: String
+        @OptionGroup var user: UserArgument
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            try await administering(options) { users in
-                let ended = try await users.endSessions(of: id, requestID: "gatehouse users end-sessions")
+            try await administering(user.options) { users in
+                let ended = try await users.endSessions(of: user.id, requestID: "gatehouse users end-sessions")
                 output.done("\(ended) sessions ended; a running gateway follows within two seconds")
             }
         }
     }
+}
+
+/// The user that a command is about.
+struct UserArgument: ParsableArguments {
+    @OptionGroup var options: SettingsOptions
+    @Argument(help: "The user's id.") var id: String
 }
 
 private func printLine(_ object: JSONObject) {

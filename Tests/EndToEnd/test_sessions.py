@@ -236,6 +236,19 @@ def test_lifetimes_are_the_settings(start_sessions):
     assert reasons == ["session-idle", "session-too-old", "expired-refresh-token"]
 
 
+def test_refreshes_have_the_limits_of_refreshes_and_validating_has_none(start_sessions):
+    gateway, state, app = start_sessions({"account_limits": {"refresh": {"account": "3/1m"}}})
+    session, other = state.begin(), state.begin("apple-ben")
+    token = session.token
+    for _ in range(3):
+        token = app.refresh(token).json()["token"]
+    refused = app.refresh(token)
+    assert_denied(refused, 429, "TooManyRequestsException")
+    assert gateway.access_line(refused.header("x-request-id"))["denial_reason"] == "rate-limited-account"
+    assert all(app.validate(token).status == 200 for _ in range(20))
+    assert app.refresh(other.token).status == 200, "another user's"
+
+
 # MARK: Ends
 
 
@@ -285,6 +298,42 @@ def test_ends_outlast_a_kill(start_sessions):
     gateway, _, app = again(start_sessions, gateway)
     assert [proxied(gateway, token) for token in (ended.token, deleted.token, successor)] == [401, 401, 200]
     assert app.refresh(successor).status == 200
+
+
+def test_an_answer_that_a_kill_has_lost_waits_for_its_client(start_sessions):
+    """The client comes back long after the window: its session goes on, until what it has got is used."""
+    gateway, state, app = start_sessions()
+    session = state.begin()
+    successor = app.refresh(session.token).json()["token"]
+    gateway.process.signal(signal.SIGKILL)
+    gateway.process.wait(10)
+    state.let_the_window_pass()
+    gateway, _, app = again(start_sessions, gateway)
+    assert app.refresh(session.token).json()["token"] == successor
+    assert app.refresh(successor).status == 200
+    assert_denied(app.refresh(session.token), 401, "TokenRefreshException")
+
+
+def test_a_reload_switches_sessions_on_and_off_and_they_are_still_there(start_gateway, issuer, ledger):
+    gateway = start_gateway()
+    app = App(gateway.port, ledger)
+    assert app.validate(None).status == 404
+    settings = session_settings(issuer.server.url)
+    gateway.reload(settings)
+    state = State(gateway)
+    session = state.begin()
+    token = app.refresh(session.token).json()["token"]
+    assert proxied(gateway, token) == 200
+    gateway.reload({"sign_in": ..., "issuers": {"sessions": ..., "apple": ...}})
+    assert app.validate(token).status == 404 and proxied(gateway, token) == 401
+    gateway.reload(settings)
+    assert app.validate(token).status == 200 and proxied(gateway, token) == 200
+    assert app.logout(token).status == 204 and proxied(gateway, token) == 401
+    # What holds for tokens from now on is what the settings say now.
+    shorter = {**settings["sign_in"]["apple"]["session"], "lifetime": "1h"}
+    gateway.reload({"sign_in": {"apple": {"session": shorter}}})
+    claims = jwt.decode(app.refresh(state.begin().token).json()["token"], options={"verify_signature": False})
+    assert claims["exp"] - claims["iat"] == 3600
 
 
 # MARK: The operator

@@ -1,3 +1,4 @@
+import Cryptography
 import Foundation
 import Logging
 import Pipeline
@@ -14,13 +15,16 @@ struct SessionEndsTests {
     let clock = ManualClock()
     let revoking = RevocationServiceTests()
 
-    func parts(_ path: String, maximumCount: Int = 100) throws -> (RevocationService, SessionEnds) {
+    func parts(
+        _ path: String, maximumCount: Int = 100, _ users: StoredUsers? = nil
+    ) throws -> (RevocationService, SessionEnds) {
         let store = StoredRevocations(try GatewayStore.open(in: path))
+        let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         let service = RevocationService(
-            records: store, maximumCount: maximumCount,
-            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }), now: { [clock] in clock.read() },
-            publish: {})
-        return (service, SessionEnds(service, issuer: Self.issuer, now: { [clock] in clock.read() }))
+            records: store, maximumCount: maximumCount, logger: logger, now: { [clock] in clock.read() }, publish: {})
+        let users = try users ?? GatewayStore.users(in: path, isStart: false)
+        let ends = SessionEnds(users, service, issuer: Self.issuer, logger: logger) { [clock] in clock.read() }
+        return (service, ends)
     }
 
     static func token(_ session: String, rotation: Int64) -> VerifiedToken {
@@ -86,14 +90,41 @@ struct SessionEndsTests {
                 (next.rotation, next.refreshedAt, next.expiresAt) = (1, refreshedAt, now + 600)
                 #expect(try await users.advance(to: next) == .taken)
             }
-            let (service, ends) = try parts(path)
-            try await ends.follow(users)
+            let (service, ends) = try parts(path, users)
+            try await ends.follow()
             #expect(service.current.revokes(Self.token("old", rotation: 0)))
             #expect(!service.current.revokes(Self.token("old", rotation: 1)))
             #expect(!service.current.revokes(Self.token("new", rotation: 0)))
             clock.advance(51)
             await ends.endDue()
             #expect(service.current.revokes(Self.token("new", rotation: 0)))
+        }
+    }
+
+    @Test("What another process on the same records has refreshed is followed")
+    func others() async throws {
+        try await KeySetServiceTests.withDirectory { path in
+            let now = ManualClock.start
+            let (service, ends) = try parts(path)
+            let other = try GatewayStore.users(in: path, isStart: false)
+            let session = UserSessionRecord(
+                id: "s", userID: "ada", authTime: now, createdAt: now, refreshedAt: now, expiresAt: now + 500,
+                endsAt: now + 900)
+            let user = UserRecord(id: "ada", issuer: "apple", subject: "a", createdAt: now)
+            _ = try await other.arrive(UserArrival(proof: nil, user: user, session: session))
+            try await ends.follow()
+            clock.advance(5)
+            var next = session
+            (next.rotation, next.refreshedAt, next.expiresAt, next.successor) = (1, now + 5, now + 600, [1])
+            #expect(try await other.advance(to: next) == .taken)
+            try await ends.follow()
+            clock.advance(60)
+            await ends.endDue()
+            #expect(!service.current.revokes(Self.token("s", rotation: 0)))
+            clock.advance(1)
+            await ends.endDue()
+            #expect(service.current.revokes(Self.token("s", rotation: 0)))
+            #expect(!service.current.revokes(Self.token("s", rotation: 1)))
         }
     }
 
@@ -145,6 +176,26 @@ struct SessionEndsTests {
             Wiring.sessionSchedule(try Self.settings("session: {issuer: sessions, lifetime: 10d, refresh_within: 2d}")))
         #expect(schedule.keepPrevious == 13 * 86_400)
         #expect(schedule.rotateEvery == 30 * 86_400 && schedule.publishAhead == 3600)
+    }
+
+    @Test("What sealed Apple's tokens of users stays, because these end with their users only")
+    func sealingKeys() async throws {
+        for keepsTokens in [false, true] {
+            try await KeySetServiceTests.withDirectory { path in
+                var settings = try Self.settings(directory: path)
+                if keepsTokens {
+                    settings.signIn.apple?.server = AppleServerSettings(
+                        teamID: "T", keyID: "K", privateKey: Secret("unread"),
+                        endpoint: ServiceURL(scheme: .https, host: "apple.example", port: 443, path: ""),
+                        timeout: .seconds(1))
+                }
+                _ = try OwnKeys(settings, now: 0).generate(.sealing)
+                for year in 1...3 as ClosedRange<Int64> {
+                    _ = try OwnKeys(settings, now: year * 366 * 86_400).rotate(.sealing)
+                }
+                #expect(try OwnKeys(settings).list(.sealing).count == (keepsTokens ? 4 : 2))
+            }
+        }
     }
 
     @Test("Without a gateway a session is verified with the keys in the state directory")

@@ -230,4 +230,10 @@ final class FailingRecords: UserSessionRecords {
     func superseded(now: Int64, limit: Int) async throws -> [SupersededSession] {
         try await records.superseded(now: now, limit: limit)
     }
+
+    func refreshed(since time: Int64, limit: Int) async throws -> [SupersededSession] {
+        try await records.refreshed(since: time, limit: limit)
+    }
+
+    func foreignChanges() async throws -> Int64 { try await records.foreignChanges() }
 }

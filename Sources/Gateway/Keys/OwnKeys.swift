@@ -106,7 +106,9 @@ package struct OwnKeys: Sendable {
             // Kept, so that what was logged can be searched for a user.
             return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: 366 * 86_400)
         case .sealing:
-            let lifetimes = settings.signIn.pools.map(\.refreshTokenLifetime)
+            var lifetimes = settings.signIn.pools.map(\.refreshTokenLifetime)
+            // Apple's tokens end with their users only.
+            if settings.signIn.apple?.server != nil { lifetimes.append(.seconds(3650 * 86_400)) }
             let lifetime = lifetimes.max() ?? .seconds(30 * 86_400)
             return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: lifetime.components.seconds)
         }

@@ -176,7 +176,7 @@ struct GenerationMaker: Sendable {
         _ settings: GatewaySettings, _ revocations: RevocationService?, after previous: Generation?
     ) async throws -> SessionService? {
         guard settings.signIn.apple != nil, let revocations else { return previous?.userSessions }
-        return try await SessionService.make(settings, revocations, after: previous?.userSessions)
+        return try await SessionService.make(settings, revocations, logger: logger, after: previous?.userSessions)
     }
 
     private func sessionEndpoints(

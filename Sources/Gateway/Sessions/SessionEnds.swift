@@ -1,3 +1,4 @@
+internal import Logging
 internal import Pipeline
 internal import SignIn
 internal import Store
@@ -9,15 +10,21 @@ internal import Synchronization
 /// What is superseded is not kept: the sessions' records say it after a restart.
 final class SessionEnds: SessionRevocations {
     private static let interval = Duration.seconds(1)
+    /// How many intervals pass between two looks for what other processes have refreshed.
+    private static let roundsOfFollowing = 10
 
+    private let records: any UserSessionRecords
     private let revocations: RevocationService
     /// The `iss` of the sessions.
     private let issuer: String
     private let now: @Sendable () -> Int64
     /// In the order of their refreshes; those before `begin` are done with.
-    private let waiting = Mutex<Deque>(Deque())
+    private let waiting = Mutex<Queue>(Queue())
+    /// The records as they were when they were read last: when that was, and the number of their changes by others.
+    private let seen = Mutex<(time: Int64, changes: Int64)?>(nil)
+    private let logger: Logger
 
-    private struct Deque {
+    private struct Queue {
         var sessions: [SupersededSession] = []
         var begin = 0
 
@@ -35,8 +42,13 @@ final class SessionEnds: SessionRevocations {
     }
 
     /// - Parameter now: seconds since 1970.
-    init(_ revocations: RevocationService, issuer: String, now: @escaping @Sendable () -> Int64) {
+    init(
+        _ records: any UserSessionRecords, _ revocations: RevocationService, issuer: String, logger: Logger,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        self.records = records
         self.revocations = revocations
+        self.logger = logger
         self.issuer = issuer
         self.now = now
     }
@@ -55,10 +67,23 @@ final class SessionEnds: SessionRevocations {
         }
     }
 
-    /// Takes up what was superseded before the process began. When this returns, what is due counts no more.
-    func follow(_ records: some UserSessionRecords) async throws {
-        let sessions = try await records.superseded(now: now(), limit: revocations.room)
-        for session in sessions.sorted(by: { $0.refreshedAt < $1.refreshedAt }) { supersede(session) }
+    /// Takes up what was superseded before the process began, and later what others have superseded since. When this
+    /// returns, what is due counts no more.
+    func follow() async throws {
+        let time = now()
+        // First the number: what is written in between is read now and once more.
+        let changes = try await records.foreignChanges()
+        let before = seen.withLock { $0 }
+        guard before?.changes != changes else { return }
+        let sessions =
+            if let before {
+                try await records.refreshed(since: before.time, limit: revocations.room)
+            } else {
+                try await records.superseded(now: time, limit: revocations.room)
+                    .sorted { $0.refreshedAt < $1.refreshedAt }
+            }
+        seen.withLock { $0 = (time, changes) }
+        for session in sessions { supersede(session) }
         await endDue()
     }
 
@@ -74,11 +99,18 @@ final class SessionEnds: SessionRevocations {
     }
 
     func run() async {
+        var rounds = 0
         while !Task.isCancelled {
             do {
                 try await Task.sleep(for: Self.interval)
             } catch {
                 return
+            }
+            rounds += 1
+            do {
+                if rounds % Self.roundsOfFollowing == 0 { try await follow() }
+            } catch {
+                logger.error("refreshes of other processes are not followed", metadata: ["error": "\(error)"])
             }
             await endDue()
         }

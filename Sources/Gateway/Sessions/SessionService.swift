@@ -1,3 +1,4 @@
+internal import Logging
 internal import Pipeline
 internal import Settings
 internal import SignIn
@@ -19,14 +20,14 @@ extension SessionService {
     ///
     /// - Parameter previous: what served until now.
     static func make(
-        _ settings: GatewaySettings, _ revocations: RevocationService, after previous: SessionService?
+        _ settings: GatewaySettings, _ revocations: RevocationService, logger: Logger, after previous: SessionService?
     ) async throws -> SessionService {
         let issuer = Wiring.sessionIssuer(settings)?.issuer ?? ""
         if let previous, previous.issuer == issuer { return previous }
         let users = try previous?.users ?? GatewayStore.users(in: settings.stateDirectory, isStart: true)
-        let ends = SessionEnds(revocations, issuer: issuer) { WallClock.seconds() }
+        let ends = SessionEnds(users, revocations, issuer: issuer, logger: logger) { WallClock.seconds() }
         do {
-            try await ends.follow(users)
+            try await ends.follow()
         } catch {
             throw WiringFault(description: "sessions cannot be read: \(error)")
         }

@@ -88,12 +88,26 @@ extension StoredUsers: UserSessionRecords {
                     ORDER BY previous_expires_at DESC LIMIT ?
                     """,
                 arguments: [now, limit]
-            ).map { row in
-                SupersededSession(
-                    id: row["id"], rotation: row["rotation"], refreshedAt: row["refreshed_at"],
-                    expiresAt: row["previous_expires_at"])
-            }
+            ).map(SupersededSession.init)
         }
+    }
+
+    package func refreshed(since time: Int64, limit: Int) async throws -> [SupersededSession] {
+        try await store.read { database in
+            try Row.fetchAll(
+                database,
+                // What has no successor any more was refreshed longer ago.
+                sql: """
+                    SELECT id, rotation, refreshed_at, previous_expires_at FROM user_sessions
+                    WHERE successor IS NOT NULL AND refreshed_at >= ? ORDER BY refreshed_at LIMIT ?
+                    """,
+                arguments: [time, limit]
+            ).map(SupersededSession.init)
+        }
+    }
+
+    package func foreignChanges() async throws -> Int64 {
+        try await store.foreignChanges()
     }
 
     // MARK: Statements
@@ -159,6 +173,14 @@ extension StoredUsers: UserSessionRecords {
                     WHERE successor IS NOT NULL AND refreshed_at < ? AND answer_may_be_lost = 0 LIMIT ?)
                 """
         ).execute(arguments: [now - retryWindow, tidiedAtOnce])
+    }
+}
+
+extension SupersededSession {
+    fileprivate init(_ row: Row) {
+        self.init(
+            id: row["id"], rotation: row["rotation"], refreshedAt: row["refreshed_at"],
+            expiresAt: row["previous_expires_at"])
     }
 }
 

@@ -152,4 +152,10 @@ package protocol UserSessionRecords: Sendable {
 
     /// Sessions with tokens that have been replaced and have not expired, the longest-lived first.
     func superseded(now: Int64, limit: Int) async throws -> [SupersededSession]
+
+    /// Sessions that were refreshed at this second or later, a minute ago at most, by anyone; oldest first.
+    func refreshed(since time: Int64, limit: Int) async throws -> [SupersededSession]
+
+    /// Another value each time when what is kept was changed by anyone but this process.
+    func foreignChanges() async throws -> Int64
 }
