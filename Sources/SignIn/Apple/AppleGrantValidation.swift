@@ -59,6 +59,7 @@ package final class AppleGrantValidation: Sendable {
         }
         do {
             try await grants.client.validate(refreshToken: token, clientID: record.clientID)
+            await grants.reseal(token, record)
         } catch {
             guard error.kind == .invalidGrant else {
                 return grants.report(error, "a refresh token of Apple's could not be validated")

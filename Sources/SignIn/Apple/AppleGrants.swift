@@ -69,6 +69,20 @@ package struct AppleGrants: Sendable {
         }
     }
 
+    /// Keeps a token anew that was sealed with an earlier key, which does not stay for ever.
+    func reseal(_ token: Secret, _ record: AppleTokenRecord) async {
+        guard !SealedText.isCurrent(Secret(record.token), sealingKeys) else { return }
+        do {
+            var renewed = record
+            renewed.token = try SealedAppleToken.seal(
+                token, userID: record.userID, clientID: record.clientID, with: sealingKeys)
+            renewed.validatedAt = now()
+            try await records.keep(renewed)
+        } catch {
+            logger.error("a refresh token of Apple's could not be kept", metadata: ["error": "\(error)"])
+        }
+    }
+
     // MARK: Parts
 
     func report(_ error: AppleClientError, _ what: Logger.Message, _ requestID: String? = nil) {

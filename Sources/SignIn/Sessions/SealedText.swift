@@ -58,6 +58,11 @@ enum SealedText {
         return plain
     }
 
+    /// Whether a text was sealed with the key that seals now.
+    static func isCurrent(_ text: Secret, _ keys: SealingKeyRing) -> Bool {
+        text.expose().starts(with: "v2.\(keys.sealingKey.id).".utf8)
+    }
+
     private static func authenticatedData(_ purpose: Purpose, keyID: String, poolID: String) -> [UInt8] {
         Array("gatehouse \(purpose.rawValue)\0v2\0\(keyID)\0\(poolID)".utf8)
     }

@@ -44,6 +44,27 @@ struct AppleGrantTests {
         #expect(try await world.fixture.users.appleTokens(of: user.id).map(\.validatedAt) == [world.fixture.now])
     }
 
+    @Test("A token that was sealed with an earlier key is sealed with the present one")
+    func resealing() async throws {
+        let (world, user, _) = try await Self.world(Self.valid, Self.valid)
+        let old = try #require(try await world.tokens().first)
+        let key = try SealingKey(Secret([UInt8](repeating: 9, count: 32)))
+        let ring = try SealingKeyRing(sealing: key, opening: [SealingKey(Secret([UInt8](repeating: 7, count: 32)))])
+        let grants = AppleGrants(
+            client: try Apple.client(world.fetcher), records: world.fixture.users, sealingKeys: ring,
+            revokeLater: { _ in true }, now: { world.fixture.now }, logger: world.fixture.log.logger)
+        world.fixture.pass(86_401)
+        await AppleGrantValidation(grants, try world.fixture.sessions()).round()
+        let renewed = try #require(try await world.tokens().first)
+        #expect(renewed.token != old.token && renewed.keptAt == old.keptAt)
+        let opened = try SealedAppleToken.open(
+            renewed.token, userID: user.id, clientID: Apple.app, with: SealingKeyRing(sealing: key))
+        #expect(opened.exposeText() == "apple-refresh-token")
+        world.fixture.pass(86_401)
+        await AppleGrantValidation(grants, try world.fixture.sessions()).round()
+        #expect(try await world.tokens().map(\.token) == [renewed.token])
+    }
+
     @Test("A consent that was withdrawn ends the user's sessions and is asked after no more")
     func withdrawn() async throws {
         let (world, user, token) = try await Self.world(AppleSignInTests.failure("invalid_grant"))
