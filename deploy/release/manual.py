@@ -16,6 +16,8 @@ def escaped(text: str) -> str:
 
 def option(argument: dict) -> str:
     names = ", ".join(("\\-" if name["kind"] == "short" else "\\-\\-") + escaped(name["name"]) for name in argument.get("names", []))
+    if not names:  # an argument without a name, such as an id
+        return f".TP\n\\fI{escaped(argument['valueName'])}\\fR\n{escaped(argument.get('abstract', ''))}"
     value = "" if argument["kind"] == "flag" else f" \\fI{escaped(argument.get('valueName', ''))}\\fR"
     return f".TP\n\\fB{names}\\fR{value}\n{escaped(argument.get('abstract', ''))}"
 
@@ -36,7 +38,8 @@ def section(command: dict, path: list[str]) -> list[str]:
     if command.get("discussion"):
         lines += discussion(command["discussion"])
     for argument in command.get("arguments", []):
-        if argument.get("shouldDisplay", True) and argument["names"][0]["name"] not in ("help", "version", "h"):
+        names = {name["name"] for name in argument.get("names", [])}
+        if argument.get("shouldDisplay", True) and not names & {"help", "version"}:
             lines.append(option(argument))
     for each in command.get("subcommands", []):
         if each["commandName"] != "help":
