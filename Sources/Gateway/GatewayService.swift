@@ -1,4 +1,4 @@
-package import Logging
+internal import Logging
 package import NIOCore
 internal import NIOPosix
 internal import ServiceLifecycle
@@ -9,26 +9,22 @@ package import Settings
 package struct GatewayService: Service {
     private let settings: GatewaySettings
     private let load: @Sendable () throws -> GatewaySettings
-    private let logger: Logger
+    private let logs: GatewayLogs
     private let onReady: @Sendable (_ listeners: [SocketAddress], _ admin: SocketAddress?) -> Void
-    private let onReload: @Sendable (GatewaySettings) -> Void
     private let requests = ReloadRequests()
 
     /// - Parameters:
     ///   - settings: what it starts with.
     ///   - load: reads them again for a ``reload()``; throws ``SettingsFaults`` for faulty ones.
     ///   - onReady: called once when all addresses are bound.
-    ///   - onReload: called with settings that have taken over.
     package init(
-        settings: GatewaySettings, load: @escaping @Sendable () throws -> GatewaySettings, logger: Logger,
-        onReady: @escaping @Sendable (_ listeners: [SocketAddress], _ admin: SocketAddress?) -> Void,
-        onReload: @escaping @Sendable (GatewaySettings) -> Void = { _ in }
+        settings: GatewaySettings, load: @escaping @Sendable () throws -> GatewaySettings, logs: GatewayLogs,
+        onReady: @escaping @Sendable (_ listeners: [SocketAddress], _ admin: SocketAddress?) -> Void
     ) {
         self.settings = settings
         self.load = load
-        self.logger = logger
+        self.logs = logs
         self.onReady = onReady
-        self.onReload = onReload
     }
 
     /// Whether the settings fit together, without starting anything.
@@ -45,7 +41,7 @@ package struct GatewayService: Service {
     package func run() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: RestartSettings.loops(settings))
         do {
-            let gateway = try await RunningGateway.start(settings, on: group, logger: logger)
+            let gateway = try await RunningGateway.start(settings, on: group, logs: logs)
             let addresses = await gateway.localAddresses
             onReady(addresses.listeners, addresses.admin)
             await serve(gateway)
@@ -54,14 +50,14 @@ package struct GatewayService: Service {
             throw error
         }
         try await group.shutdownGracefully()
-        logger.info("stopped")
+        logs.logger.info("stopped")
     }
 
     /// Serves until a graceful shutdown begins, then lets what is in flight finish.
     private func serve(_ gateway: RunningGateway) async {
         await withTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
-                await requests.serve { await gateway.reload(load, applied: onReload) }
+                await requests.serve { await gateway.reload(load) }
             }
             // Ends by throwing when the task is cancelled instead, which means the same here.
             try? await gracefulShutdown()

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Gateway
+import Glibc
 import Logging
 import ServiceLifecycle
 import Settings
@@ -25,18 +26,16 @@ struct ServeCommand: AsyncParsableCommand {
         // From here on a SIGHUP does not end the process.
         let hangUps = await UnixSignalsSequence(trapping: .sighup)
         let settings = try options.load()
-        let level = SharedLogLevel(Logger.Level(settings.logging.level))
-        let logger = Logger(label: "gatehouse") { SharedLevelLogHandler(label: $0, level: level) }
-        let gateway = GatewayService(settings: settings, load: { [options] in try options.read() }, logger: logger) {
+        let logs = try logs(settings)
+        // Whatever ends it, what was said is written.
+        defer { logs.close() }
+        let logger = logs.logger
+        let gateway = GatewayService(settings: settings, load: { [options] in try options.read() }, logs: logs) {
             listeners, admin in
             for address in listeners { logger.info("listening", metadata: ["address": "\(address)"]) }
             if let admin { logger.info("admin listening", metadata: ["address": "\(admin)"]) }
-        } onReload: { settings in
-            level.value = Logger.Level(settings.logging.level)
         }
-        let lifecycle = Logger(label: "gatehouse") { label in
-            SharedLevelLogHandler(label: label, level: SharedLogLevel(.error))
-        }
+        let lifecycle = logs.logger(of: .error)
         do {
             try await ServiceGroup(
                 configuration: ServiceGroupConfiguration(
@@ -51,6 +50,16 @@ struct ServeCommand: AsyncParsableCommand {
         } catch {
             logger.critical("cannot run", metadata: ["error": "\(error)"])
             throw ExitCode.failure
+        }
+    }
+
+    /// - Throws: exit status 78 (EX_CONFIG of sysexits) after saying which file cannot be written to.
+    private func logs(_ settings: GatewaySettings) throws -> GatewayLogs {
+        do {
+            return try GatewayLogs(settings)
+        } catch {
+            StandardError.write("\(options.config): \(error)\n")
+            throw ExitCode(EX_CONFIG)
         }
     }
 }
@@ -83,20 +92,5 @@ struct CheckCommand: AsyncParsableCommand {
         print(
             "\(options.config): good: \(settings.routes.count) routes, \(settings.upstreams.count) upstreams, "
                 + "\(settings.issuers.count) issuers")
-    }
-}
-
-extension Logger.Level {
-    init(_ level: LogLevelSetting) {
-        self =
-            switch level {
-            case .trace: .trace
-            case .debug: .debug
-            case .info: .info
-            case .notice: .notice
-            case .warning: .warning
-            case .error: .error
-            case .critical: .critical
-            }
     }
 }

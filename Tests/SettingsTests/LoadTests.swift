@@ -28,6 +28,33 @@ struct LoadTests {
         #expect(settings.stateDirectory == "/var/lib/gatehouse")
         #expect(settings.logging.level == .info)
         #expect(settings.logging.accessLog)
+        #expect(settings.logging.format == .auto)
+        #expect(settings.logging.destination == .standardError)
+        #expect(settings.logging.accessDestination == .standardOutput)
+        #expect(settings.logging.accessSampling.isEmpty)
+    }
+
+    @Test("Logs go where the settings say; a relative path is relative to their file")
+    func logs() throws {
+        var sample = Sample()
+        sample.more = """
+            logging:
+              format: text
+              file: stdout
+              access_log_file: /var/log/gatehouse/access.log
+              access_log_sampling:
+                - {route: "/api/**", every: 10}
+                - {path: /health, every: 100}
+            """
+        let logging = try load(sample.yaml).logging
+        #expect(logging.format == .text)
+        #expect(logging.destination == .standardOutput)
+        #expect(logging.accessDestination == .file("/var/log/gatehouse/access.log"))
+        #expect(
+            logging.accessSampling == [
+                AccessSamplingSetting(requests: .route("/api/**"), every: 10),
+                AccessSamplingSetting(requests: .path("/health"), every: 100),
+            ])
     }
 
     @Test(

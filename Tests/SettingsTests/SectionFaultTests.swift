@@ -41,6 +41,19 @@ struct SectionFaultTests {
             Case("drain_timeout: 99999999999s", "drain_timeout: must be a duration like"),
             Case("logging: {level: warn}", "logging.level: must be one of trace, debug"),
             Case("logging: {access_log: yes}", "logging.access_log: must be true or false (got \"yes\")"),
+            Case("logging: {format: xml}", "logging.format: must be one of auto, json, text"),
+            Case(
+                "logging: {access_log_sampling: [{route: nowhere, every: 2}]}",
+                "logging.access_log_sampling[0].route: names no route"),
+            Case(
+                "logging: {access_log_sampling: [{every: 2}]}",
+                "logging.access_log_sampling[0]: must have either route or path"),
+            Case(
+                "logging: {access_log_sampling: [{path: /health, every: 1}]}",
+                "logging.access_log_sampling[0].every: must be a whole number from 2"),
+            Case(
+                "logging: {access_log_sampling: [{path: /health}]}",
+                "logging.access_log_sampling[0].every: is missing"),
             Case("identity: {namespace: X-}", "identity.namespace: must be 3 to 32"),
             Case("identity: {claims: [a]}", "identity.claims: must be a section of keys, not a list"),
             Case("identity: {claims: {'X:Y': a}}", "identity.claims.X:Y: the name must be"),

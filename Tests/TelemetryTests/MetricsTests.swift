@@ -115,14 +115,14 @@ struct MetricsTests {
                 keySets: [
                     .init(issuer: "users", refreshes: 3, failures: 1, ageSeconds: 12.5),
                     .init(issuer: "staff", refreshes: 0, failures: 4, ageSeconds: nil),
-                ], accessLogDropped: 7, isReady: false)
+                ], linesLost: [("access", 7)], isReady: false)
         }
         let samples = samples(registry)
         #expect(samples.contains(#"gatehouse_key_set_refreshes_total{issuer="users"} 3"#))
         #expect(samples.contains(#"gatehouse_key_set_failures_total{issuer="staff"} 4"#))
         #expect(samples.contains(#"gatehouse_key_set_age_seconds{issuer="users"} 12.5"#))
         #expect(!samples.contains { $0.hasPrefix(#"gatehouse_key_set_age_seconds{issuer="staff"}"#) })
-        #expect(samples.contains("gatehouse_access_log_dropped_total 7"))
+        #expect(samples.contains("gatehouse_log_lines_lost_total{log=\"access\"} 7"))
         #expect(samples.contains("gatehouse_ready 0"))
     }
 

@@ -21,8 +21,11 @@ final class GatewayStatus: Sendable {
 
     private let state: Mutex<State>
 
+    private let logs: GatewayLogs
+
     /// - Parameter now: seconds since 1970.
-    init(now: Int64) {
+    init(now: Int64, logs: GatewayLogs) {
+        self.logs = logs
         state = Mutex(State(reloads: MetricsReadings.Reloads(lastSuccess: now)))
     }
 
@@ -67,6 +70,13 @@ final class GatewayStatus: Sendable {
             }, others: checked.count < state.upstreams.count)
     }
 
+    private func linesLost(_ state: State) -> [(log: String, count: Int)] {
+        [
+            ("access", state.accessLog?.lost ?? 0), ("audit", state.conduct?.auditLog.lost ?? 0),
+            ("application", logs.lost),
+        ]
+    }
+
     var readings: MetricsReadings {
         let state = state.withLock { $0 }
         return MetricsReadings(
@@ -74,7 +84,7 @@ final class GatewayStatus: Sendable {
             revocations: state.revocations.map { .init(held: $0.status.count, failures: $0.status.failures) },
             assertionKeyAge: state.assertionKeys?.signingSince.map { Double(WallClock.seconds() - $0) },
             reloads: state.reloads, directApplications: state.directApplications?.snapshot ?? ([], 0),
-            conduct: state.conduct.map(\.readings), accessLogDropped: state.accessLog?.dropped ?? 0,
+            conduct: state.conduct.map(\.readings), linesLost: linesLost(state),
             isReady: Self.readiness(state).isReady)
     }
 }

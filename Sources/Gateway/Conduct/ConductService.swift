@@ -19,20 +19,20 @@ struct ConductService: Sendable {
     private let limitSettings: SignIn.AccountLimitSettings
     private let receivers: [NoticeReceiver]
     private let hashes: AuditHashes
-    private let write: @Sendable ([UInt8]) -> Void
+    private let place: LogPlace
 
     /// The settings take over.
     func adopt() {
         limits.adopt(limitSettings)
         outbox.adopt(receivers)
-        auditLog.use(hashes, write: write)
+        auditLog.use(AuditEncoder(hashes, place.format), write: place.write)
     }
 
     var readings: MetricsReadings.Conduct {
         let outbox = outbox.status
         return MetricsReadings.Conduct(
             refusals: limits.refusals, outboxWaiting: outbox.waiting, outboxDelivered: outbox.delivered,
-            outboxFailures: outbox.failures, outboxLost: outbox.lost, auditDropped: auditLog.dropped)
+            outboxFailures: outbox.failures, outboxLost: outbox.lost)
     }
 
     /// What of it goes on by itself, until cancelled.
@@ -48,6 +48,8 @@ extension ConductService {
     /// What it takes to make one.
     struct Surroundings: Sendable {
         var assertionKeys: AssertionKeyService?
+        /// Where audit lines go.
+        var auditPlace: LogPlace
         /// May fetch without TLS only where the flag says so.
         var fetcher: @Sendable (_ plain: Bool) async throws -> any Fetcher
         var logger: Logger
@@ -62,7 +64,7 @@ extension ConductService {
         hashes = AuditHashes(key: key)
         limitSettings = SignIn.AccountLimitSettings(settings.accountLimits)
         receivers = try await Self.receivers(settings, surroundings)
-        write = try Self.writing(settings.audit.log)
+        place = surroundings.auditPlace
         if let previous {
             (limits, outbox, auditLog, names) = (previous.limits, previous.outbox, previous.auditLog, previous.names)
         } else {
@@ -70,7 +72,7 @@ extension ConductService {
             limits = try await Self.limits(limitSettings, key, store, surroundings.logger)
             outbox = Outbox(
                 records: StoredOutbox(store), logger: surroundings.logger, now: { WallClock.milliseconds() })
-            auditLog = AuditLog(hashes, write: write)
+            auditLog = AuditLog(AuditEncoder(hashes, place.format), write: place.write)
             names = SignInNames { WallClock.seconds() }
         }
         let makeKey: @Sendable () -> String = { Hexadecimal.encode(SecureRandom.bytes(16)) }
@@ -121,17 +123,6 @@ extension ConductService {
             throw WiringFault(description: "counted account calls cannot be read: \(error)")
         }
         return limits
-    }
-
-    private static func writing(_ log: AuditSettings.Log) throws(WiringFault) -> @Sendable ([UInt8]) -> Void {
-        guard case .file(let path) = log else { return StandardOutput.write }
-        do throws(AuditFileFault) {
-            // Opened anew each time: it may have been moved away.
-            let file = try AuditFile(path: path)
-            return { file.write($0) }
-        } catch {
-            throw WiringFault(description: "audit.log: \(error)")
-        }
     }
 
     private static func receivers(

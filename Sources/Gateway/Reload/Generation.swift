@@ -20,6 +20,8 @@ struct Generation: Sendable {
     let checks: [ServerCheck]
     /// Made when it is first switched on, and kept.
     let accessLog: AccessLog?
+    /// Where its logs go.
+    let places: LogPlaces
     /// Nil where nobody has signed in here.
     let sessions: StoredSessions?
     /// Nil where no tokens are taken.
@@ -43,7 +45,9 @@ struct GenerationMaker: Sendable {
     let curls: [NIOLoopBound<CurlLoop>]
     let directory: LoopDirectory
     let metrics: MetricsRegistry
-    let logger: Logger
+    let logs: GatewayLogs
+
+    private var logger: Logger { logs.logger }
 
     /// - Throws: ``SettingsFaults``, or what else stands against these settings.
     func make(_ settings: GatewaySettings, after previous: Generation?) async throws -> Generation {
@@ -51,11 +55,12 @@ struct GenerationMaker: Sendable {
         let (gate, listeners) = try Wiring.fitted(settings, issuers: issuers, knownTLS: previous?.knownTLS ?? [])
         let upstreams = Wiring.upstreams(settings)
         let served = upstreams.map { Self.served($0, after: previous) }
-        let accessLog = accessLog(settings, after: previous)
+        let places = try logs.places(settings)
+        let accessLog = Self.accessLog(settings, places, after: previous)
         let revocations = try await revocations(settings, after: previous)
         let sessions = try sessions(settings, after: previous)
         let assertionKeys = try assertionKeys(settings, after: previous)
-        let conduct = try await conduct(settings, assertionKeys, after: previous)
+        let conduct = try await conduct(settings, assertionKeys, places, after: previous)
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
             timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
@@ -70,14 +75,15 @@ struct GenerationMaker: Sendable {
             assertionKeys: assertionKeys,
             revocations: revocations,
             accessLog: settings.logging.accessLog ? accessLog : nil,
+            accessSampler: Wiring.accessSampler(settings, routes: gate.rules.map(\.name)),
             tokenRules: TokenRules(settings, issuers: issuers, gate: gate),
             requestLimit: settings.limits.requests,
             requestsInFlight: previous?.plan.requestsInFlight ?? RequestsInFlight())
         let labels = GatewayMetrics.labels(routes: gate.routes.routes.map(\.name), upstreams: upstreams)
         return Generation(
             settings: settings, plan: plan, metrics: metrics.successors(labels), listeners: listeners,
-            checks: try await checks(served, after: previous), accessLog: accessLog, sessions: sessions,
-            conduct: conduct)
+            checks: try await checks(served, after: previous), accessLog: accessLog, places: places,
+            sessions: sessions, conduct: conduct)
     }
 
     private func fetcher(
@@ -90,9 +96,11 @@ struct GenerationMaker: Sendable {
         }.get()
     }
 
-    private func accessLog(_ settings: GatewaySettings, after previous: Generation?) -> AccessLog? {
+    private static func accessLog(
+        _ settings: GatewaySettings, _ places: LogPlaces, after previous: Generation?
+    ) -> AccessLog? {
         if let known = previous?.accessLog { return known }
-        return settings.logging.accessLog ? AccessLog(write: StandardOutput.write) : nil
+        return settings.logging.accessLog ? AccessLog(places.access.format, write: places.access.write) : nil
     }
 
     // MARK: Upstreams
@@ -175,13 +183,15 @@ struct GenerationMaker: Sendable {
 
     /// What limits and tells of account calls. Where no tokens are taken there are none, and no state directory.
     private func conduct(
-        _ settings: GatewaySettings, _ assertionKeys: AssertionKeyService?, after previous: Generation?
+        _ settings: GatewaySettings, _ assertionKeys: AssertionKeyService?, _ places: LogPlaces,
+        after previous: Generation?
     ) async throws -> ConductService? {
         guard !settings.issuers.isEmpty || previous?.conduct != nil else { return nil }
         return try await ConductService(
             settings,
             ConductService.Surroundings(
-                assertionKeys: assertionKeys, fetcher: { try await fetcher(plain: $0) }, logger: logger),
+                assertionKeys: assertionKeys, auditPlace: places.audit, fetcher: { try await fetcher(plain: $0) },
+                logger: logger),
             after: previous?.conduct)
     }
 

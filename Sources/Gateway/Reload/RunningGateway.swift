@@ -12,7 +12,7 @@ actor RunningGateway {
     private let addresses: ListenerAddresses
     private let maker: GenerationMaker
     private let status: GatewayStatus
-    private let logger: Logger
+    private let logs: GatewayLogs
     private var generation: Generation
     /// In the order of the generation's settings.
     private var listeners: [HTTPListener]
@@ -21,6 +21,8 @@ actor RunningGateway {
     /// Ends when the listeners that were taken out have no connection any more.
     private var leaving: Task<Void, Never>?
     private var isDraining = false
+
+    private var logger: Logger { logs.logger }
 
     /// Where clients and the admin listener are bound.
     var localAddresses: (listeners: [SocketAddress], admin: SocketAddress?) {
@@ -31,14 +33,14 @@ actor RunningGateway {
 
     /// Binds every address and begins to serve. What was begun ends when that fails.
     static func start(
-        _ settings: GatewaySettings, on group: MultiThreadedEventLoopGroup, logger: Logger
+        _ settings: GatewaySettings, on group: MultiThreadedEventLoopGroup, logs: GatewayLogs
     ) async throws -> RunningGateway {
         let curls = try await curlLoops(on: group)
         let directory = LoopDirectory()
-        let status = GatewayStatus(now: WallClock.seconds())
+        let status = GatewayStatus(now: WallClock.seconds(), logs: logs)
         let metrics = GatewayMetrics.registry(status)
         for _ in curls { _ = metrics.makeLoopMetrics() }
-        let maker = GenerationMaker(curls: curls, directory: directory, metrics: metrics, logger: logger)
+        let maker = GenerationMaker(curls: curls, directory: directory, metrics: metrics, logs: logs)
         do {
             let generation = try await maker.make(settings, after: nil)
             metrics.use(generation.metrics)
@@ -48,7 +50,7 @@ actor RunningGateway {
             let admin = try await addresses.bind(Wiring.adminListener(settings)) { _ in
                 AdminService(metrics: metrics, status: status)
             }
-            let gateway = RunningGateway(addresses, maker, status, generation, admin: admin, logger: logger)
+            let gateway = RunningGateway(addresses, maker, status, generation, admin: admin, logs: logs)
             try await gateway.bindAll()
             return gateway
         } catch {
@@ -59,12 +61,12 @@ actor RunningGateway {
 
     private init(
         _ addresses: ListenerAddresses, _ maker: GenerationMaker, _ status: GatewayStatus, _ generation: Generation,
-        admin: HTTPListener, logger: Logger
+        admin: HTTPListener, logs: GatewayLogs
     ) {
         self.addresses = addresses
         self.maker = maker
         self.status = status
-        self.logger = logger
+        self.logs = logs
         self.generation = generation
         self.admin = admin
         listeners = []
@@ -116,15 +118,13 @@ actor RunningGateway {
 
     /// Lets what `load` reads take over as a whole, or leaves everything as it is and logs why.
     ///
-    /// - Parameter applied: called with the settings that have taken over.
-    func reload(
-        _ load: @Sendable () throws -> GatewaySettings, applied: @Sendable (GatewaySettings) -> Void
-    ) async {
+    /// Log files are opened anew whatever comes of it: whoever rotates them has moved them away.
+    func reload(_ load: @Sendable () throws -> GatewaySettings) async {
+        for fault in logs.reopen() { logger.error("log file not opened anew", metadata: ["fault": "\(fault)"]) }
         guard !isDraining else { return }
         do {
             let settings = try load()
             let changes = try await takeOver(settings)
-            applied(settings)
             logger.info("configuration reloaded", metadata: changes.metadata)
             status.reloaded(now: WallClock.seconds())
         } catch is Draining {
@@ -184,6 +184,8 @@ actor RunningGateway {
         let installed = maker.directory.install(next.plan, next.metrics)
         maker.metrics.use(next.metrics)
         status.follow(next)
+        logs.adopt(next.settings.logging, next.places)
+        next.accessLog?.use(next.places.access.format, write: next.places.access.write)
         var current: [HTTPListener] = []
         for (index, settings) in next.listeners.enumerated() {
             if let kept = changes.kept[index] {

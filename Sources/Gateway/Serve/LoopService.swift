@@ -19,6 +19,8 @@ final class LoopService {
     /// Nil where backends get no assertions.
     private(set) var assertionKeys: AssertionKeys?
     private var random: FastRandom
+    /// Nil where every request is logged.
+    private var sampler: AccessSampler?
 
     /// - Parameter previous: what served until now: what the two plans have in common is taken over from it.
     /// - Precondition: on `curl`'s event loop.
@@ -42,6 +44,7 @@ final class LoopService {
         self.assertionKeys = plan.assertionKeys?.current
         self.recorder = recorder
         self.random = FastRandom()
+        self.sampler = plan.accessSampler
     }
 
     private static func pool(
@@ -170,6 +173,7 @@ final class LoopService {
     func record(_ log: ExchangeLog, of request: InboundRequest, endedAt now: NIODeadline) {
         count(log, duration: log.duration(of: request, endedAt: now))
         guard let recorder else { return }
+        if sampler?.leavesOut(route: log.routeIndex, target: request.head.path, status: log.status) == true { return }
         let route = log.routeIndex.map { plan.gate.rules[$0].name }
         recorder.record(log.record(of: request, route: route, endedAt: now))
     }

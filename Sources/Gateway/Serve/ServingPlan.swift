@@ -36,6 +36,8 @@ struct ServingPlan: Sendable {
     var revocations: RevocationService?
     /// Nil while it is switched off.
     var accessLog: AccessLog?
+    /// Nil where every request is logged.
+    var accessSampler: AccessSampler?
     var tokenRules: TokenRules
     /// How many requests may be in flight, and what counts them: the same in all plans of a process.
     var requestLimit: Int

@@ -24,7 +24,8 @@ extension GatewaySettings {
         routes = RouteSettings.all(of: file, known: known, identity: identity)
         limits = file.section("limits", LimitSettings.init(reading:))
         drainTimeout = file.value("drain_timeout", .duration(.zero ... .seconds(3600)), default: .seconds(30))
-        logging = file.section("logging", LoggingSettings.init(reading:))
+        let routeNames = routes.map(\.name)
+        logging = file.section("logging") { LoggingSettings(reading: $0, routes: routeNames) }
     }
 
     private static func adminAddress(of file: SettingsMapping, listeners: [HostAndPort]) -> HostAndPort {

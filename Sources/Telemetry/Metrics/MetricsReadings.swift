@@ -46,18 +46,16 @@ package struct MetricsReadings: Sendable {
         package var outboxDelivered: Int
         package var outboxFailures: Int
         package var outboxLost: Int
-        package var auditDropped: Int
 
         package init(
             refusals: [(cause: String, count: Int)], outboxWaiting: Int, outboxDelivered: Int, outboxFailures: Int,
-            outboxLost: Int, auditDropped: Int
+            outboxLost: Int
         ) {
             self.refusals = refusals
             self.outboxWaiting = outboxWaiting
             self.outboxDelivered = outboxDelivered
             self.outboxFailures = outboxFailures
             self.outboxLost = outboxLost
-            self.auditDropped = auditDropped
         }
     }
 
@@ -71,7 +69,8 @@ package struct MetricsReadings: Sendable {
     /// Seconds since the key of assertions began to sign; nil where there are none.
     package var assertionKeyAge: Double?
     package var reloads: Reloads?
-    package var accessLogDropped: Int
+    /// Lines that were not written, by log.
+    package var linesLost: [(log: String, count: Int)]
     /// Whether `/readyz` says yes.
     package var isReady: Bool
 
@@ -79,7 +78,7 @@ package struct MetricsReadings: Sendable {
         keySets: [KeySet] = [], revocations: Revocations? = nil, assertionKeyAge: Double? = nil,
         reloads: Reloads? = nil,
         directApplications: (entries: [ApplicationTally.Entry], others: Int64) = ([], 0),
-        conduct: Conduct? = nil, accessLogDropped: Int = 0, isReady: Bool = true
+        conduct: Conduct? = nil, linesLost: [(log: String, count: Int)] = [], isReady: Bool = true
     ) {
         self.keySets = keySets
         self.conduct = conduct
@@ -87,7 +86,7 @@ package struct MetricsReadings: Sendable {
         self.revocations = revocations
         self.assertionKeyAge = assertionKeyAge
         self.reloads = reloads
-        self.accessLogDropped = accessLogDropped
+        self.linesLost = linesLost
         self.isReady = isReady
     }
 }

@@ -69,9 +69,9 @@ package final class MetricsRegistry: Sendable {
             text.sample("gatehouse_assertion_key_age_seconds", [], String(age))
         }
         if let reloads = readings.reloads { text.write(reloads) }
-        text.single(
-            "gatehouse_access_log_dropped_total", .counter, "Access records dropped because writing fell behind.",
-            Int64(readings.accessLogDropped))
+        text.family(
+            "gatehouse_log_lines_lost_total", "Lines that were not written, as on a full disk, by log.", label: "log",
+            values: readings.linesLost.map(\.log), other: nil, readings.linesLost.map { Int64($0.count) })
         text.single("gatehouse_ready", .gauge, "Whether the gateway takes traffic.", readings.isReady ? 1 : 0)
         return text.text
     }
@@ -219,9 +219,6 @@ extension PrometheusText {
             ("lost_total", .counter, "Messages that were given up, or not taken.", conduct.outboxLost),
         ]
         for (name, kind, help, value) in outbox { single("gatehouse_outbox_\(name)", kind, help, Int64(value)) }
-        single(
-            "gatehouse_audit_dropped_total", .counter, "Audit events dropped because writing fell behind.",
-            Int64(conduct.auditDropped))
     }
 
     fileprivate mutating func write(_ reloads: MetricsReadings.Reloads) {
