@@ -31,6 +31,8 @@ package struct GatewaySettings: Sendable {
     /// How long requests in flight may take to end after a SIGTERM.
     package var drainTimeout: Duration
     package var logging: LoggingSettings
+    /// Nil: no spans are made.
+    package var tracing: TracingSettings?
 
     /// Reads the settings file at `path`, or tells everything that is wrong with it.
     ///

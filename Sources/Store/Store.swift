@@ -59,12 +59,12 @@ package final class Store: Sendable {
 
     /// What `body` reads, in one consistent snapshot.
     package func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
-        try await database.read(body)
+        try await StoreObserver.observing("read") { [database] in try await database.read(body) }
     }
 
     /// Runs `body` as one transaction; writers run one after another. An error thrown by `body` undoes it.
     package func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
-        try await database.write(body)
+        try await StoreObserver.observing("write") { [database] in try await database.write(body) }
     }
 
     /// As ``write(_:)-async`` for the time before there are tasks. Blocks the calling thread.

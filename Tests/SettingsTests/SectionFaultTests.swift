@@ -54,6 +54,17 @@ struct SectionFaultTests {
             Case(
                 "logging: {access_log_sampling: [{path: /health}]}",
                 "logging.access_log_sampling[0].every: is missing"),
+            Case("tracing: {sampling: 1}", "tracing.endpoint: is missing"),
+            Case("tracing: {endpoint: 'http://c.test/v1/traces'}", "tracing.endpoint: what is sent tells of requests"),
+            Case(
+                "tracing: {endpoint: 'https://c.test/v1/traces', sampling: 1.5}",
+                "tracing.sampling: must be a number from 0 to 1"),
+            Case(
+                "tracing: {endpoint: 'https://c.test/v1/traces', sampling: 1e-1}",
+                "tracing.sampling: must be a number from 0 to 1"),
+            Case(
+                "tracing: {endpoint: 'https://c.test/v1/traces', attributes: [{name: a}]}",
+                "tracing.attributes[0].value: is missing"),
             Case("identity: {namespace: X-}", "identity.namespace: must be 3 to 32"),
             Case("identity: {claims: [a]}", "identity.claims: must be a section of keys, not a list"),
             Case("identity: {claims: {'X:Y': a}}", "identity.claims.X:Y: the name must be"),

@@ -22,6 +22,8 @@ final class GatewayStatus: Sendable {
     private let state: Mutex<State>
 
     private let logs: GatewayLogs
+    /// What has become of spans.
+    let spanTally = SpanTally()
 
     /// - Parameter now: seconds since 1970.
     init(now: Int64, logs: GatewayLogs) {
@@ -85,6 +87,7 @@ final class GatewayStatus: Sendable {
             assertionKeyAge: state.assertionKeys?.signingSince.map { Double(WallClock.seconds() - $0) },
             reloads: state.reloads, directApplications: state.directApplications?.snapshot ?? ([], 0),
             conduct: state.conduct.map(\.readings), linesLost: linesLost(state),
+            spans: (exported: spanTally.exported, lost: spanTally.lost),
             isReady: Self.readiness(state).isReady)
     }
 }

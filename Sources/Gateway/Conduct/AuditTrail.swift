@@ -26,6 +26,8 @@ final class AuditTrail: Sendable {
 
     /// When this returns, the event is in the outbox where it is to be sent; the log follows.
     func record(_ event: AuditEvent) async {
+        var event = event
+        event.trace = event.trace ?? SpanScope.current?.ids
         log?.record(event)
         guard let webhook, webhook.events.contains(event.kind) else { return }
         _ = await webhook.outbox.add(webhook.message(event))

@@ -32,7 +32,9 @@ package final class GatewayLogs: Sendable {
     }
 
     package var logger: Logger {
-        Logger(label: "gatehouse") { [application, level] _ in ApplicationLogHandler(application, level: level) }
+        Logger(label: "gatehouse") { [application, level] _ in
+            ApplicationLogHandler(application, level: level, provider: SpanScope.metadata)
+        }
     }
 
     /// A logger with a least level of its own.

@@ -46,6 +46,8 @@ struct GenerationMaker: Sendable {
     let directory: LoopDirectory
     let metrics: MetricsRegistry
     let logs: GatewayLogs
+    let tracing = CurrentTracing()
+    let spanTally: SpanTally
 
     private var logger: Logger { logs.logger }
 
@@ -61,6 +63,7 @@ struct GenerationMaker: Sendable {
         let sessions = try sessions(settings, after: previous)
         let assertionKeys = try assertionKeys(settings, after: previous)
         let conduct = try await conduct(settings, assertionKeys, places, after: previous)
+        let tracing = try await traceService(settings, after: previous)
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
             timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
@@ -75,7 +78,7 @@ struct GenerationMaker: Sendable {
             assertionKeys: assertionKeys,
             revocations: revocations,
             accessLog: settings.logging.accessLog ? accessLog : nil,
-            accessSampler: Wiring.accessSampler(settings, routes: gate.rules.map(\.name)),
+            accessSampler: Wiring.accessSampler(settings, routes: gate.rules.map(\.name)), tracing: tracing,
             tokenRules: TokenRules(settings, issuers: issuers, gate: gate),
             requestLimit: settings.limits.requests,
             requestsInFlight: previous?.plan.requestsInFlight ?? RequestsInFlight())
@@ -89,11 +92,25 @@ struct GenerationMaker: Sendable {
     private func fetcher(
         plain: Bool, privately: Bool = true, access: CurlAccess = CurlAccess(),
         on curl: NIOLoopBound<CurlLoop>? = nil
-    ) async throws -> CurlFetcher {
+    ) async throws -> any Fetcher {
         let curl = curl ?? curls[0]
         return try await curl.eventLoop.submit {
             CurlFetcher(loop: curl.value, allowsPlainText: plain, allowsPrivateAddresses: privately, access: access)
         }.get()
+    }
+
+    /// For what requests ask for.
+    private func tracedFetcher(plain: Bool) async throws -> any Fetcher {
+        TracedFetcher(try await fetcher(plain: plain))
+    }
+
+    private func traceService(
+        _ settings: GatewaySettings, after previous: Generation?
+    ) async throws -> TraceService? {
+        guard let tracing = settings.tracing else { return nil }
+        if let known = previous?.plan.tracing, known.settings == tracing { return known }
+        return TraceService(
+            tracing, fetcher: try await fetcher(plain: tracing.endpoint.isPlain), tally: spanTally, logger: logger)
     }
 
     private static func accessLog(
@@ -162,7 +179,7 @@ struct GenerationMaker: Sendable {
         return try await Wiring.accounts(
             settings,
             Wiring.AccountSurroundings(
-                fetcher: { try await fetcher(plain: $0) }, sessions: sessions,
+                fetcher: { try await tracedFetcher(plain: $0) }, sessions: sessions,
                 observers: [conduct?.observer].compactMap { $0 },
                 revoke: { try await revocations.revoke($0) }, logger: logger),
             after: previous?.plan.accounts ?? [])
@@ -176,7 +193,7 @@ struct GenerationMaker: Sendable {
     {
         guard settings.directCognito.mode == .translate, let conduct, let revocations else { return nil }
         return DirectCognitoCalls(
-            pools: try await Wiring.directPools(settings) { try await fetcher(plain: $0) },
+            pools: try await Wiring.directPools(settings) { try await tracedFetcher(plain: $0) },
             observers: [conduct.observer], names: conduct.names, revoke: { try await revocations.revoke($0) },
             now: { WallClock.seconds() }, logger: logger)
     }
@@ -190,7 +207,7 @@ struct GenerationMaker: Sendable {
         return try await ConductService(
             settings,
             ConductService.Surroundings(
-                assertionKeys: assertionKeys, auditPlace: places.audit, fetcher: { try await fetcher(plain: $0) },
+                assertionKeys: assertionKeys, auditPlace: places.audit, fetcher: { try await tracedFetcher(plain: $0) },
                 logger: logger),
             after: previous?.conduct)
     }
@@ -242,8 +259,10 @@ struct GenerationMaker: Sendable {
             services.append(
                 KeySetService(
                     issuer: issuer, policy: policies[index],
-                    fetcher: try await fetcher(
-                        plain: configured.allowsPlainText, privately: configured.allowsPrivateAddresses),
+                    fetcher: TracedFetcher(
+                        try await fetcher(
+                            plain: configured.allowsPlainText, privately: configured.allowsPrivateAddresses),
+                        name: "fetch key set", tracing: tracing),
                     file: KeySetFile(directory: settings.stateDirectory, issuer: issuer),
                     configured: try Wiring.configuredKeySet(issuer),
                     counted: namesake?.currentStatus ?? KeySetService.Status(), logger: logger,

@@ -40,11 +40,13 @@ actor RunningGateway {
         let status = GatewayStatus(now: WallClock.seconds(), logs: logs)
         let metrics = GatewayMetrics.registry(status)
         for _ in curls { _ = metrics.makeLoopMetrics() }
-        let maker = GenerationMaker(curls: curls, directory: directory, metrics: metrics, logs: logs)
+        let maker = GenerationMaker(
+            curls: curls, directory: directory, metrics: metrics, logs: logs, spanTally: status.spanTally)
         do {
             let generation = try await maker.make(settings, after: nil)
             metrics.use(generation.metrics)
             status.follow(generation)
+            maker.tracing.service = generation.plan.tracing
             directory.set(try await gateways(generation, curls))
             let addresses = ListenerAddresses(group: group, directory: directory)
             let admin = try await addresses.bind(Wiring.adminListener(settings)) { _ in
@@ -159,6 +161,7 @@ actor RunningGateway {
         }
         let summary = ReloadSummary(from: generation, to: next)
         for installed in commit(next, changes, bound) { try await installed.get() }
+        background.endTracing(except: next.plan.tracing)
         return summary
     }
 
@@ -184,6 +187,7 @@ actor RunningGateway {
         let installed = maker.directory.install(next.plan, next.metrics)
         maker.metrics.use(next.metrics)
         status.follow(next)
+        maker.tracing.service = next.plan.tracing
         logs.adopt(next.settings.logging, next.places)
         next.accessLog?.use(next.places.access.format, write: next.places.access.write)
         var current: [HTTPListener] = []
@@ -228,6 +232,8 @@ actor RunningGateway {
 
     /// Ends what is left after ``drain()``, a reload that is under way included.
     func close() async {
+        await maker.directory.handOverSpans()
+        for last in background.stopTracing() { await last.value }
         let ended = background.stop()
         await maker.directory.close()
         await ended?.value

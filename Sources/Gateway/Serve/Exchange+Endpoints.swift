@@ -27,8 +27,8 @@ extension Exchange {
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
         let accountRequest = call.accountRequest()
-        Task {
-            let answer = await accounts.answer(accountRequest)
+        Task { [spanScope] in
+            let answer = await SpanScope.within(spanScope) { await accounts.answer(accountRequest) }
             eventLoop.execute { exchange.value.finish(answer) }
         }
     }

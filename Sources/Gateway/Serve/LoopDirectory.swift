@@ -49,6 +49,14 @@ final class LoopDirectory: Sendable {
         }
     }
 
+    /// Returns when every loop has handed over what it has traced until now.
+    func handOverSpans() async {
+        for gateway in gateways.withLock({ $0 }) {
+            // Fails only when the loop is gone, and the gateway with it.
+            try? await gateway.eventLoop.submit { gateway.value.handOverSpans() }.get()
+        }
+    }
+
     /// Tells every loop what a health check has found.
     func publish(isHealthy: Bool, server: Int, ofUpstream number: UInt64) {
         for gateway in gateways.withLock({ $0 }) {

@@ -15,6 +15,8 @@ final class LoopService {
     let tokens: TokenCache
     let metrics: LoopMetrics
     let recorder: AccessRecorder?
+    /// Nil where no spans are made.
+    let tracer: LoopTracer?
     private(set) var keySets: [KeySet?]
     /// Nil where backends get no assertions.
     private(set) var assertionKeys: AssertionKeys?
@@ -26,7 +28,7 @@ final class LoopService {
     /// - Precondition: on `curl`'s event loop.
     init(
         plan: ServingPlan, curl: CurlLoop, metrics: LoopMetrics, recorder: AccessRecorder?,
-        after previous: LoopService? = nil
+        tracer: LoopTracer? = nil, after previous: LoopService? = nil
     ) {
         self.eventLoop = curl.eventLoop
         self.plan = plan
@@ -43,6 +45,7 @@ final class LoopService {
         self.keySets = plan.keyServices.map(\.currentSet)
         self.assertionKeys = plan.assertionKeys?.current
         self.recorder = recorder
+        self.tracer = tracer
         self.random = FastRandom()
         self.sampler = plan.accessSampler
     }
@@ -172,10 +175,19 @@ final class LoopService {
     /// Counts and logs a request that has ended.
     func record(_ log: ExchangeLog, of request: InboundRequest, endedAt now: NIODeadline) {
         count(log, duration: log.duration(of: request, endedAt: now))
+        let isTraced = log.trace?.isSampled == true
+        guard recorder != nil || isTraced else { return }
+        let route = log.routeIndex.map { plan.gate.rules[$0].name }
+        let record = log.record(of: request, route: route, endedAt: now)
+        if isTraced, let trace = log.trace { end(trace, record, log, of: request) }
         guard let recorder else { return }
         if sampler?.leavesOut(route: log.routeIndex, target: request.head.path, status: log.status) == true { return }
-        let route = log.routeIndex.map { plan.gate.rules[$0].name }
-        recorder.record(log.record(of: request, route: route, endedAt: now))
+        recorder.record(record)
+    }
+
+    private func end(_ trace: ExchangeTrace, _ record: AccessRecord, _ log: ExchangeLog, of request: InboundRequest) {
+        let upstream = log.upstreamIndex.map { plan.upstreams[$0].settings.name }
+        tracer?.end(trace, record, log, receivedAt: request.receivedAt, upstream: upstream)
     }
 
     private func count(_ log: ExchangeLog, duration: Int64) {

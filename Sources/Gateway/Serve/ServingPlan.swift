@@ -38,6 +38,8 @@ struct ServingPlan: Sendable {
     var accessLog: AccessLog?
     /// Nil where every request is logged.
     var accessSampler: AccessSampler?
+    /// Nil where no spans are made.
+    var tracing: TraceService?
     var tokenRules: TokenRules
     /// How many requests may be in flight, and what counts them: the same in all plans of a process.
     var requestLimit: Int

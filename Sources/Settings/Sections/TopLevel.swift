@@ -26,6 +26,7 @@ extension GatewaySettings {
         drainTimeout = file.value("drain_timeout", .duration(.zero ... .seconds(3600)), default: .seconds(30))
         let routeNames = routes.map(\.name)
         logging = file.section("logging") { LoggingSettings(reading: $0, routes: routeNames) }
+        tracing = file.optional("tracing")?.section(TracingSettings.init(reading:)) ?? nil
     }
 
     private static func adminAddress(of file: SettingsMapping, listeners: [HostAndPort]) -> HostAndPort {

@@ -4,8 +4,8 @@ internal import Cryptography
 ///
 /// Keys: `time` (RFC 3339, UTC, milliseconds), `request_id`, `client_address`, `method`, `path` (with the names of the
 /// query's parameters and without their values), `status`, `bytes_sent`, `duration_us`, and where known
-/// `upstream_duration_us`, `route`, `subject_hash` (the first 16 hex digits of the subject's SHA-256) and
-/// `denial_reason`.
+/// `upstream_duration_us`, `route`, `subject_hash` (the first 16 hex digits of the subject's SHA-256), `denial_reason`,
+/// and `trace_id` and `span_id`.
 package struct AccessLogEncoder: Sendable {
     private let format: LogFormat
     private var clock = TimestampEncoder()
@@ -47,6 +47,7 @@ package struct AccessLogEncoder: Sendable {
         if let subject = record.subject { line.appendTextField("subject_hash", knownHash(ofSubject: subject)) }
         if let reason = record.denialReason { line.appendTextField("denial_reason", reason) }
         line.appendTextField("request_id", record.requestID)
+        if let trace = record.trace { line.appendFields(trace, format: .text) }
         line.append(UInt8(ascii: "\n"))
     }
 
@@ -71,6 +72,7 @@ package struct AccessLogEncoder: Sendable {
         if let route = record.route { line.appendField("route", route) }
         if let subject = record.subject { line.appendField("subject_hash", knownHash(ofSubject: subject)) }
         if let reason = record.denialReason { line.appendField("denial_reason", reason) }
+        if let trace = record.trace { line.appendFields(trace, format: .json) }
         line.append(contentsOf: "}\n".utf8)
     }
 

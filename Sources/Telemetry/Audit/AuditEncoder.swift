@@ -27,6 +27,7 @@ package struct AuditEncoder: LineEncoder {
         clock.append(milliseconds: event.time, to: &line)
         line.append(contentsOf: " audit \(event.kind.rawValue)".utf8)
         for (name, value) in fields(event) { line.appendTextField(name, value) }
+        if let trace = event.trace { line.appendFields(trace, format: .text) }
     }
 
     private mutating func encodeJSON(_ event: AuditEvent, into line: inout [UInt8]) {
@@ -36,6 +37,7 @@ package struct AuditEncoder: LineEncoder {
         clock.append(milliseconds: event.time, to: &line)
         line.append(UInt8(ascii: "\""))
         for (name, value) in fields(event) { line.appendField(name, value) }
+        if let trace = event.trace { line.appendFields(trace, format: .json) }
         line.append(UInt8(ascii: "}"))
     }
 

@@ -32,10 +32,13 @@ package struct AuditEvent: Sendable, Equatable {
     package var operation: String
     /// Why it did not succeed, from a closed list; nil when it did.
     package var reason: String?
+    /// The request's; nil where no spans are made.
+    package var trace: TraceIDs?
 
     package init(
         _ kind: AuditEventKind, time: Int64, requestID: String, subject: String? = nil, account: String? = nil,
-        device: Device? = nil, address: String, application: String, operation: String, reason: String? = nil
+        device: Device? = nil, address: String, application: String, operation: String, reason: String? = nil,
+        trace: TraceIDs? = nil
     ) {
         self.kind = kind
         self.time = time
@@ -47,5 +50,6 @@ package struct AuditEvent: Sendable, Equatable {
         self.application = application
         self.operation = operation
         self.reason = reason
+        self.trace = trace
     }
 }

@@ -71,6 +71,8 @@ package struct MetricsReadings: Sendable {
     package var reloads: Reloads?
     /// Lines that were not written, by log.
     package var linesLost: [(log: String, count: Int)]
+    /// What has become of spans.
+    package var spans: (exported: Int, lost: Int)
     /// Whether `/readyz` says yes.
     package var isReady: Bool
 
@@ -78,7 +80,8 @@ package struct MetricsReadings: Sendable {
         keySets: [KeySet] = [], revocations: Revocations? = nil, assertionKeyAge: Double? = nil,
         reloads: Reloads? = nil,
         directApplications: (entries: [ApplicationTally.Entry], others: Int64) = ([], 0),
-        conduct: Conduct? = nil, linesLost: [(log: String, count: Int)] = [], isReady: Bool = true
+        conduct: Conduct? = nil, linesLost: [(log: String, count: Int)] = [],
+        spans: (exported: Int, lost: Int) = (0, 0), isReady: Bool = true
     ) {
         self.keySets = keySets
         self.conduct = conduct
@@ -87,6 +90,7 @@ package struct MetricsReadings: Sendable {
         self.assertionKeyAge = assertionKeyAge
         self.reloads = reloads
         self.linesLost = linesLost
+        self.spans = spans
         self.isReady = isReady
     }
 }

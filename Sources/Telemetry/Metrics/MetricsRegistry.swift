@@ -72,6 +72,12 @@ package final class MetricsRegistry: Sendable {
         text.family(
             "gatehouse_log_lines_lost_total", "Lines that were not written, as on a full disk, by log.", label: "log",
             values: readings.linesLost.map(\.log), other: nil, readings.linesLost.map { Int64($0.count) })
+        text.single(
+            "gatehouse_spans_exported_total", .counter, "Spans that the collector took.",
+            Int64(readings.spans.exported))
+        text.single(
+            "gatehouse_spans_lost_total", .counter, "Spans that it did not take, or not in time.",
+            Int64(readings.spans.lost))
         text.single("gatehouse_ready", .gauge, "Whether the gateway takes traffic.", readings.isReady ? 1 : 0)
         return text.text
     }
