@@ -41,7 +41,7 @@ package struct GatewayService: Service {
     package func run() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: RestartSettings.loops(settings))
         do {
-            let gateway = try await RunningGateway.start(settings, on: group, logs: logs)
+            let gateway = try await RunningGateway.start(settings, on: group, logs: logs, reloads: requests)
             let addresses = await gateway.localAddresses
             onReady(addresses.listeners, addresses.admin)
             await serve(gateway)

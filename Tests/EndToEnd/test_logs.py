@@ -170,7 +170,7 @@ def test_successes_of_health_checks_are_sampled_and_failures_are_not(start_gatew
     assert found.count(("/recorded/public/live", 200)) == 4
     assert found.count(("/recorded/exact", 503)) == 3
     # What is not logged is counted all the same.
-    assert gateway.samples()['gatehouse_requests_total{route="exact",status="2xx"}'] == 20
+    assert gateway.samples()['gatehouse_requests_total{route="exact",method="safe",status="2xx"}'] == 20
 
 
 def test_at_a_terminal_it_is_text(start_gateway, tmp_path, own_recorder):

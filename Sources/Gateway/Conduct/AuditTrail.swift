@@ -18,9 +18,11 @@ final class AuditTrail: Sendable {
     /// Nil while it is switched off.
     private let log: AuditLog?
     private let webhook: Webhook?
+    private let recent: RecentEvents
 
-    init(log: AuditLog?, webhook: Webhook?) {
+    init(log: AuditLog?, recent: RecentEvents, webhook: Webhook?) {
         self.log = log
+        self.recent = recent
         self.webhook = webhook
     }
 
@@ -29,6 +31,7 @@ final class AuditTrail: Sendable {
         var event = event
         event.trace = event.trace ?? SpanScope.current?.ids
         log?.record(event)
+        recent.add(event)
         guard let webhook, webhook.events.contains(event.kind) else { return }
         _ = await webhook.outbox.add(webhook.message(event))
     }
@@ -36,6 +39,7 @@ final class AuditTrail: Sendable {
     /// For event loops, which wait for nothing.
     func recordWithoutWaiting(_ event: AuditEvent) {
         log?.record(event)
+        recent.add(event)
         guard let webhook, webhook.events.contains(event.kind) else { return }
         Task { await webhook.outbox.add(webhook.message(event)) }
     }

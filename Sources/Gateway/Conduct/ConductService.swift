@@ -16,9 +16,10 @@ struct ConductService: Sendable {
     let names: SignInNames
     let audit: AuditTrail
     let observer: AccountConduct
+    private let tally: AccountTally
     private let limitSettings: SignIn.AccountLimitSettings
     private let receivers: [NoticeReceiver]
-    private let hashes: AuditHashes
+    let hashes: AuditHashes
     private let place: LogPlace
 
     /// The settings take over.
@@ -31,7 +32,8 @@ struct ConductService: Sendable {
     var readings: MetricsReadings.Conduct {
         let outbox = outbox.status
         return MetricsReadings.Conduct(
-            refusals: limits.refusals, outboxWaiting: outbox.waiting, outboxDelivered: outbox.delivered,
+            refusals: limits.refusals, calls: tally.snapshot, outboxWaiting: outbox.waiting,
+            outboxDelivered: outbox.delivered,
             outboxFailures: outbox.failures, outboxLost: outbox.lost)
     }
 
@@ -52,6 +54,10 @@ extension ConductService {
         var auditPlace: LogPlace
         /// May fetch without TLS only where the flag says so.
         var fetcher: @Sendable (_ plain: Bool) async throws -> any Fetcher
+        /// Keeps the last events for whoever asks.
+        var recent: RecentEvents
+        /// Counts calls through all readings of the settings.
+        var tally: AccountTally
         var logger: Logger
     }
 
@@ -77,7 +83,7 @@ extension ConductService {
         }
         let makeKey: @Sendable () -> String = { Hexadecimal.encode(SecureRandom.bytes(16)) }
         audit = AuditTrail(
-            log: settings.audit.log == .off ? nil : auditLog,
+            log: settings.audit.log == .off ? nil : auditLog, recent: surroundings.recent,
             webhook: settings.audit.webhook.map { [outbox, hashes] webhook in
                 AuditTrail.Webhook(
                     destination: Self.webhookName,
@@ -85,7 +91,8 @@ extension ConductService {
                     hashes: hashes, makeKey: makeKey)
             })
         let sync = Self.userSync(settings.userSync, receivers, outbox, surroundings.logger, makeKey)
-        observer = AccountConduct(limits: limits, audit: audit, sync: sync)
+        tally = surroundings.tally
+        observer = AccountConduct(limits: limits, audit: audit, sync: sync, tally: tally)
     }
 
     private static func userSync(

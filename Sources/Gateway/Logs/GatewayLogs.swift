@@ -60,6 +60,12 @@ package final class GatewayLogs: Sendable {
             audit: try Self.place(audit, "audit.log", logging.format, in: outputs, isPrivate: true))
     }
 
+    /// The least level of its own lines; the next settings to take over set it again.
+    var leastLevel: Logger.Level {
+        get { level.value }
+        set { level.value = newValue }
+    }
+
     /// Settings take over.
     func adopt(_ settings: LoggingSettings, _ places: LogPlaces) {
         level.value = Logger.Level(settings.level)

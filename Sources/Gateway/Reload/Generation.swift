@@ -48,6 +48,9 @@ struct GenerationMaker: Sendable {
     let logs: GatewayLogs
     let tracing = CurrentTracing()
     let spanTally: SpanTally
+    let drainedServers: DrainedServers
+    let recent: RecentEvents
+    let accountTally = AccountTally(reasons: GatewayMetrics.reasons)
 
     private var logger: Logger { logs.logger }
 
@@ -79,6 +82,7 @@ struct GenerationMaker: Sendable {
             revocations: revocations,
             accessLog: settings.logging.accessLog ? accessLog : nil,
             accessSampler: Wiring.accessSampler(settings, routes: gate.rules.map(\.name)), tracing: tracing,
+            drainedServers: drainedServers, recent: recent,
             tokenRules: TokenRules(settings, issuers: issuers, gate: gate),
             requestLimit: settings.limits.requests,
             requestsInFlight: previous?.plan.requestsInFlight ?? RequestsInFlight())
@@ -208,7 +212,7 @@ struct GenerationMaker: Sendable {
             settings,
             ConductService.Surroundings(
                 assertionKeys: assertionKeys, auditPlace: places.audit, fetcher: { try await tracedFetcher(plain: $0) },
-                logger: logger),
+                recent: recent, tally: accountTally, logger: logger),
             after: previous?.conduct)
     }
 

@@ -33,7 +33,8 @@ actor RunningGateway {
 
     /// Binds every address and begins to serve. What was begun ends when that fails.
     static func start(
-        _ settings: GatewaySettings, on group: MultiThreadedEventLoopGroup, logs: GatewayLogs
+        _ settings: GatewaySettings, on group: MultiThreadedEventLoopGroup, logs: GatewayLogs,
+        reloads: ReloadRequests
     ) async throws -> RunningGateway {
         let curls = try await curlLoops(on: group)
         let directory = LoopDirectory()
@@ -41,16 +42,20 @@ actor RunningGateway {
         let metrics = GatewayMetrics.registry(status)
         for _ in curls { _ = metrics.makeLoopMetrics() }
         let maker = GenerationMaker(
-            curls: curls, directory: directory, metrics: metrics, logs: logs, spanTally: status.spanTally)
+            curls: curls, directory: directory, metrics: metrics, logs: logs, spanTally: status.spanTally,
+            drainedServers: status.drainedServers, recent: status.recent)
         do {
             let generation = try await maker.make(settings, after: nil)
             metrics.use(generation.metrics)
             status.follow(generation)
             maker.tracing.service = generation.plan.tracing
             directory.set(try await gateways(generation, curls))
+            let changes = AdminChanges(
+                reloads: reloads, status: status, directory: directory, drainedServers: status.drainedServers,
+                logs: logs)
             let addresses = ListenerAddresses(group: group, directory: directory)
-            let admin = try await addresses.bind(Wiring.adminListener(settings)) { _ in
-                AdminService(metrics: metrics, status: status)
+            let admin = try await addresses.bind(Wiring.adminListener(settings)) { eventLoop in
+                AdminService(eventLoop: eventLoop, metrics: metrics, status: status, changes: changes)
             }
             let gateway = RunningGateway(addresses, maker, status, generation, admin: admin, logs: logs)
             try await gateway.bindAll()
@@ -121,22 +126,25 @@ actor RunningGateway {
     /// Lets what `load` reads take over as a whole, or leaves everything as it is and logs why.
     ///
     /// Log files are opened anew whatever comes of it: whoever rotates them has moved them away.
-    func reload(_ load: @Sendable () throws -> GatewaySettings) async {
+    func reload(_ load: @Sendable () throws -> GatewaySettings) async -> ReloadOutcome {
         for fault in logs.reopen() { logger.error("log file not opened anew", metadata: ["fault": "\(fault)"]) }
-        guard !isDraining else { return }
+        guard !isDraining else { return .stopping }
         do {
             let settings = try load()
             let changes = try await takeOver(settings)
             logger.info("configuration reloaded", metadata: changes.metadata)
             status.reloaded(now: WallClock.seconds())
+            return .applied(changes.lines)
         } catch is Draining {
             logger.notice("configuration not reloaded: the gateway is stopping")
+            return .stopping
         } catch {
             let faults = ReloadFaults.lines(of: error)
             for fault in faults { logger.error("configuration fault", metadata: ["fault": "\(fault)"]) }
             logger.error(
                 "configuration not reloaded; the one in use stays", metadata: ["faults": "\(faults.count)"])
-            status.reloadFailed()
+            status.reloadFailed(faults)
+            return .refused(faults)
         }
     }
 

@@ -46,6 +46,11 @@ final class LoopGateway: RequestService {
         for each in earlier { each.service?.refreshKeySets() }
     }
 
+    func refreshDrainedServers() {
+        current.refreshDrainedServers()
+        for each in earlier { each.service?.refreshDrainedServers() }
+    }
+
     func refreshRevocations() {
         current.refreshRevocations()
         for each in earlier { each.service?.refreshRevocations() }

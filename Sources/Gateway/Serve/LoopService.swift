@@ -70,6 +70,10 @@ final class LoopService {
             }
         }
         for server in upstream.knownUnhealthy { pool.setHealthy(false, server: server) }
+        for (number, server) in upstream.settings.servers.enumerated()
+        where plan.drainedServers.contains(server.name, of: upstream.settings.name) {
+            pool.setDrained(true, server: number)
+        }
         return pool
     }
 
@@ -80,6 +84,16 @@ final class LoopService {
     /// What an upstream's number stands for is the same in all plans; one that is not in this plan has been replaced.
     func setHealthy(_ healthy: Bool, server: Int, ofUpstream number: UInt64) {
         pool(ofUpstream: number)?.setHealthy(healthy, server: server)
+    }
+
+    /// Looks for the servers that an operator has taken out.
+    func refreshDrainedServers() {
+        for (upstream, pool) in zip(plan.upstreams, pools) {
+            for (number, server) in upstream.settings.servers.enumerated() {
+                pool.setDrained(
+                    plan.drainedServers.contains(server.name, of: upstream.settings.name), server: number)
+            }
+        }
     }
 
     func refreshKeySets() {
@@ -121,7 +135,7 @@ final class LoopService {
         metrics.requestBegan()
         var log = ExchangeLog(requestID: requestID, clientAddress: peer, startedAt: now)
         (log.status, log.bytesSent, log.reason) = (head.status.code, body.readableBytes, refusal.reason)
-        count(log, duration: 0)
+        count(log, isSafe: true, duration: 0)
         recorder?.record(
             AccessRecord(
                 time: now, requestID: requestID, clientAddress: peer, method: "-", target: "-", status: log.status,
@@ -174,11 +188,12 @@ final class LoopService {
 
     /// Counts and logs a request that has ended.
     func record(_ log: ExchangeLog, of request: InboundRequest, endedAt now: NIODeadline) {
-        count(log, duration: log.duration(of: request, endedAt: now))
+        count(log, isSafe: request.head.method.isSafe, duration: log.duration(of: request, endedAt: now))
         let isTraced = log.trace?.isSampled == true
-        guard recorder != nil || isTraced else { return }
+        guard recorder != nil || isTraced || log.reason != nil else { return }
         let route = log.routeIndex.map { plan.gate.rules[$0].name }
         let record = log.record(of: request, route: route, endedAt: now)
+        if log.reason != nil { plan.recent.add(record) }
         if isTraced, let trace = log.trace { end(trace, record, log, of: request) }
         guard let recorder else { return }
         if sampler?.leavesOut(route: log.routeIndex, target: request.head.path, status: log.status) == true { return }
@@ -190,11 +205,17 @@ final class LoopService {
         tracer?.end(trace, record, log, receivedAt: request.receivedAt, upstream: upstream)
     }
 
-    private func count(_ log: ExchangeLog, duration: Int64) {
+    private func count(_ log: ExchangeLog, isSafe: Bool, duration: Int64) {
         plan.requestsInFlight.end()
         metrics.requestEnded(
-            route: log.routeIndex, status: log.status, duration: duration, upstreamDuration: log.upstreamMicroseconds)
+            route: log.routeIndex, isSafe: isSafe, status: log.status, duration: duration,
+            upstreamDuration: log.upstreamMicroseconds)
         metrics.sent(bytes: log.bytesSent)
         if let reason = log.reason { metrics.denied(reason) }
     }
+}
+
+extension HTTPRequest.Method {
+    /// RFC 9110 §9.2.1.
+    fileprivate var isSafe: Bool { self == .get || self == .head || self == .options || self == .trace }
 }

@@ -25,6 +25,13 @@ package struct AccessRecord: Sendable {
     /// Nil where no spans are made.
     package var trace: TraceIDs?
 
+    /// The target as it may be shown: the names of the query's parameters without their values.
+    package var loggedTarget: String {
+        var bytes = Array(target.utf8)
+        RedactedTarget.redact(&bytes, from: 0)
+        return String(decoding: bytes, as: UTF8.self)
+    }
+
     package init(
         time: Int64, requestID: String, clientAddress: String, method: String, target: String, status: Int,
         bytesSent: Int64, duration: Int64, upstreamDuration: Int64? = nil, route: String? = nil,

@@ -42,16 +42,20 @@ package struct MetricsReadings: Sendable {
     package struct Conduct: Sendable {
         /// Account calls that were not let through, by cause.
         package var refusals: [(cause: String, count: Int)]
+        /// What has become of them.
+        package var calls: [(key: AccountTally.Key, count: Int)]
         package var outboxWaiting: Int
         package var outboxDelivered: Int
         package var outboxFailures: Int
         package var outboxLost: Int
 
         package init(
-            refusals: [(cause: String, count: Int)], outboxWaiting: Int, outboxDelivered: Int, outboxFailures: Int,
+            refusals: [(cause: String, count: Int)], calls: [(key: AccountTally.Key, count: Int)] = [],
+            outboxWaiting: Int, outboxDelivered: Int, outboxFailures: Int,
             outboxLost: Int
         ) {
             self.refusals = refusals
+            self.calls = calls
             self.outboxWaiting = outboxWaiting
             self.outboxDelivered = outboxDelivered
             self.outboxFailures = outboxFailures

@@ -106,7 +106,7 @@ extension [UInt8] {
                     name.append(contentsOf: route.utf8)
                 }, .server, start: start, end: start + record.duration * 1000)
             bytes.appendAttribute(field: 9, "http.request.method", .text(record.method))
-            bytes.appendTarget(record.target)
+            bytes.appendTarget(record.loggedTarget)
             bytes.appendAttribute(field: 9, "http.response.status_code", .number(Int64(record.status)))
             bytes.appendAttribute(field: 9, "client.address", .text(record.clientAddress))
             bytes.appendAttribute(field: 9, "gatehouse.request_id", .text(record.requestID))
@@ -117,10 +117,7 @@ extension [UInt8] {
     }
 
     /// The path, and the names of the query's parameters, as the access log has them.
-    private mutating func appendTarget(_ target: String) {
-        var redacted = Array(target.utf8)
-        RedactedTarget.redact(&redacted, from: 0)
-        let text = String(decoding: redacted, as: UTF8.self)
+    private mutating func appendTarget(_ text: String) {
         guard let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) else {
             return appendAttribute(field: 9, "url.path", .text(text))
         }
