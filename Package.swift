@@ -92,7 +92,8 @@ let package = Package(
         .executableTarget(
             name: "gatehouse",
             dependencies: [
-                "Gateway", "LocalPool", "Settings", "Pipeline", "Cryptography", argumentParser, logging, lifecycle,
+                "Gateway", "LocalPool", "Settings", "SignIn", "Pipeline", "Cryptography", argumentParser, logging,
+                lifecycle,
             ],
             swiftSettings: safe),
 

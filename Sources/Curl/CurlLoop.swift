@@ -19,6 +19,9 @@ package final class CurlLoop {
     /// Receives of connected sockets, by descriptor.
     private var connections: [Int32: CurlConnection] = [:]
     private var transfers: [UnsafeMutableRawPointer: any CurlTransfer] = [:]
+    /// What is to be sent at the end of this tick, and an empty list for the next.
+    private var departing: [any CurlDeparture] = []
+    private var spareDepartures: [any CurlDeparture] = []
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
     /// Where every receive on this loop puts its bytes first; see ``CurlConnection/receive()``.
     private var scratch: ByteBuffer
@@ -196,9 +199,16 @@ package final class CurlLoop {
         eventLoop.execute { loop.value.scheduledDrain() }
     }
 
+    /// Has `departure` send at the end of this tick, together with all others of it.
+    package func sendLater(_ departure: any CurlDeparture) {
+        departing.append(departure)
+        scheduleDrain()
+    }
+
     private func scheduledDrain() {
         drainIsScheduled = false
         guard !isClosed else { return }
+        sendWhatWaits()
         // As long as looking finds something it looks again, and the monitor sleeps. SwiftNIO runs that before it
         // looks at its own sockets, so after some times it is left to the monitor.
         if drain() > 0, drainsInTurn < Self.mostDrainsInTurn {
@@ -208,6 +218,15 @@ package final class CurlLoop {
             drainsInTurn = 0
             arm()
         }
+    }
+
+    private func sendWhatWaits() {
+        guard !departing.isEmpty else { return }
+        var turn = spareDepartures
+        swap(&turn, &departing)
+        for departure in turn { departure.depart() }
+        turn.removeAll(keepingCapacity: true)
+        spareDepartures = turn
     }
 
     private func wokenByMonitor() {
@@ -260,6 +279,12 @@ package final class CurlLoop {
             transfers[easy]?.finished(result)
         }
     }
+}
+
+/// What has something to send that may wait until the end of the tick.
+package protocol CurlDeparture: AnyObject {
+    /// Called once for each ``CurlLoop/sendLater(_:)``, on the loop.
+    func depart()
 }
 
 /// What a multi handle works on: a connection being made, or a fetch.

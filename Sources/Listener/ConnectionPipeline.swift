@@ -41,7 +41,7 @@ struct ConnectionPipeline {
     private func addHTTP1(to pipeline: ChannelPipeline.SynchronousOperations, _ peer: String) throws {
         let codec = HTTP1ServerCodec(settings, scheme: scheme, connections: connections)
         try pipeline.addHandler(codec)
-        try pipeline.addHandler(ExchangeHandler(service, codec: codec, peer: peer))
+        try pipeline.addHandler(ExchangeHandler(service, codec: codec, flushes: connections.flushes, peer: peer))
     }
 
     private func addHTTP2(to context: ChannelHandlerContext, _ peer: String) throws {
@@ -70,6 +70,7 @@ struct ConnectionPipeline {
         let head = HTTP2RequestHeadReader(limits: settings.head, scheme: scheme)
         let codec = HTTP2StreamCodec(settings, head: head, connection: connection, connections: connections)
         try pipeline.addHandler(codec)
-        try pipeline.addHandler(ExchangeHandler(service, codec: codec, peer: peer, isStream: true))
+        try pipeline.addHandler(
+            ExchangeHandler(service, codec: codec, flushes: connections.flushes, peer: peer, isStream: true))
     }
 }

@@ -14,6 +14,7 @@ protocol TimedConnection: AnyObject {
 /// every request would have to move.
 final class ConnectionSet {
     private let eventLoop: any EventLoop
+    let flushes: EndOfTickFlushes
     private var connections: [any TimedConnection] = []
     private var sweep: RepeatedTask?
     private var isDraining = false
@@ -24,6 +25,7 @@ final class ConnectionSet {
 
     init(eventLoop: any EventLoop) {
         self.eventLoop = eventLoop
+        flushes = EndOfTickFlushes(eventLoop: eventLoop)
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         sweep = eventLoop.scheduleRepeatedTask(initialDelay: Self.interval, delay: Self.interval) { _ in
             bound.value.checkDeadlines()

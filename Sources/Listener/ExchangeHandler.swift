@@ -20,6 +20,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
 
     private let service: any RequestService
     private let codec: any MessageCodec
+    private let flushes: EndOfTickFlushes
     private let peer: String
     private let isStream: Bool
     private var context: ChannelHandlerContext?
@@ -33,11 +34,16 @@ final class ExchangeHandler: ChannelDuplexHandler {
 
     /// - Parameters:
     ///   - codec: the handler below this one.
+    ///   - flushes: those of the event loop.
     ///   - peer: the client's address.
     ///   - isStream: whether it serves one of several streams of a connection, which is counted elsewhere.
-    init(_ service: any RequestService, codec: any MessageCodec, peer: String, isStream: Bool = false) {
+    init(
+        _ service: any RequestService, codec: any MessageCodec, flushes: EndOfTickFlushes, peer: String,
+        isStream: Bool = false
+    ) {
         self.service = service
         self.codec = codec
+        self.flushes = flushes
         self.peer = peer
         self.isStream = isStream
         codec.exchanges = self
@@ -145,14 +151,17 @@ final class ExchangeHandler: ChannelDuplexHandler {
     }
 
     func end(_ exchange: UInt64, trailers: HTTPFields? = nil) {
-        guard exchange == self.exchange, responseIsOpen, let context else { return }
+        guard exchange == self.exchange, responseIsOpen, context != nil else { return }
         responseIsOpen = false
         state = .answered
         bodyIsPaused = false
         codec.write(.end(trailers))
-        context.flush()
+        flushes.add(self)
         releaseRead()
     }
+
+    /// Sends what was left for the end of the tick.
+    func flushChannel() { context?.flush() }
 
     func breakOff(_ exchange: UInt64) {
         guard exchange == self.exchange, responseIsOpen else { return }

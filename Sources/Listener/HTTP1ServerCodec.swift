@@ -249,6 +249,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     private func writeEnd(_ trailers: HTTPFields?, _ context: ChannelHandlerContext) {
         guard let current = outstanding else { return }
         guard output.writeEnd(trailers: trailers, context) else {
+            context.flush()
             context.close(promise: nil)
             return
         }

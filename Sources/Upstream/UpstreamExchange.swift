@@ -7,7 +7,7 @@ package import NIOCore
 ///
 /// Bytes go out as they come, and in as the client takes them: at most one receive and what is pending of one
 /// body part are held.
-package final class UpstreamExchange {
+package final class UpstreamExchange: CurlDeparture {
     let pool: UpstreamPool
     /// Let go when the exchange ends, which breaks the cycle with its owner.
     private(set) var receiver: (any UpstreamResponseReceiver)?
@@ -164,6 +164,17 @@ package final class UpstreamExchange {
         isUp = true
         flush()
         askForBody()
+    }
+
+    /// A connection that is up already. The request leaves at the end of the tick with the others of it, so that the
+    /// backend is woken once for all and not for each.
+    func takes(_ connection: UpstreamConnection) {
+        self.connection = connection
+        isUp = true
+    }
+
+    package func depart() {
+        flush()
     }
 
     func connectionIsWritable() {

@@ -178,7 +178,8 @@ package final class UpstreamPool {
         guard let server = exchange.server else { return }
         if !afresh, let connection = server.takeIdle(for: exchange) {
             observe(.reused)
-            exchange.connectionIsUp(connection)
+            exchange.takes(connection)
+            loop.sendLater(exchange)
             return
         }
         do {

@@ -10,7 +10,7 @@ struct KeysCommand: ParsableCommand {
             They are in state_directory, each purpose in a file of its own that only its owner may read:
 
             assertion  signs what backends are told of a caller (identity.assertion)
-            session    for the gateway's own sessions; nothing uses it yet
+            session    signs the gateway's own sessions (sign_in.apple.session)
             sealing    seals the refresh tokens that clients keep
             audit      hashes what stands for users in the audit log
 
@@ -36,7 +36,7 @@ struct KeysCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Let the next key take over.",
             discussion: """
-                A running gateway follows at SIGHUP, and in the case of assertions within a minute. The key before stays
+                A running gateway follows at SIGHUP, and where keys sign within a minute. The key before stays
                 known for as long as anything it signed or sealed is good.
 
                 Example: gatehouse keys rotate --config Config/gatehouse.yaml --purpose assertion

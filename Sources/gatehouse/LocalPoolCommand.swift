@@ -15,8 +15,18 @@ import UnixSignals
 struct LocalPoolCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "local-pool",
-        abstract: "Run a local Amazon Cognito user pool, for development and tests.",
-        discussion: "Stops at SIGTERM or SIGINT. Config/local-pool.yaml shows every key of the configuration.")
+        abstract: "Run a local Amazon Cognito user pool and a local Apple, for development and tests.",
+        discussion: """
+            Stops at SIGTERM or SIGINT. Config/local-pool.yaml shows every key of the configuration. With a section \
+            'apple' there is Sign in with Apple too, at the same address.
+
+            Examples:
+              gatehouse local-pool --config Config/local-pool.yaml
+              curl http://127.0.0.1:9229/auth/keys
+              curl http://127.0.0.1:9229/_local/apple/sign-in \\
+                -H 'Content-Type: application/json' \\
+                -d '{"user": "ada@icloud.example", "client_id": "com.example.app"}'
+            """)
 
     @Option(help: ArgumentHelp("The YAML file that describes the pool.", valueName: "file"))
     var config: String

@@ -9,6 +9,7 @@ from harness import raw
 from harness.account import Account
 from harness.gateway import REPOSITORY, LocalPool
 from harness.sanitizer import PATIENCE
+from harness.sessions import State, session_settings
 from harness.user import signed_in_user
 
 DESCRIPTION = REPOSITORY / "deploy" / "openapi.yaml"
@@ -29,7 +30,8 @@ def declared() -> dict[str, set[str]]:
     return {path: {method.upper() for method in METHODS if method in item} for path, item in paths.items()}
 
 
-def test_every_declared_call_is_there_and_each_path_has_no_other(gateway):
+def test_every_declared_call_is_there_and_each_path_has_no_other(start_gateway, pool, issuer):
+    gateway = start_gateway(session_settings(issuer.server.url), pool=pool)
     for path, methods in declared().items():
         if path.startswith("/.well-known"):
             continue
@@ -47,16 +49,20 @@ def quiet_pool(run_directory):
 
 
 @pytest.mark.timeout(300)
-@pytest.mark.parametrize("is_signed_in", [False, True], ids=["nobody", "signed-in"])
-def test_schemathesis_finds_no_other_answer(start_gateway, quiet_pool, ledger, tmp_path, is_signed_in):
-    changes = {"identity": {"assertion": {"issuer": "https://gateway.example"}}}
+@pytest.mark.parametrize("who", ["nobody", "account", "session"])
+def test_schemathesis_finds_no_other_answer(start_gateway, quiet_pool, issuer, ledger, tmp_path, who):
+    changes = {"identity": {"assertion": {"issuer": "https://gateway.example"}}, **session_settings(issuer.server.url)}
     gateway = start_gateway(changes, pool=quiet_pool)
     options = []
-    if is_signed_in:
+    if who == "account":
         _, tokens = signed_in_user(Account(gateway.port, ledger), quiet_pool)
         options += ["-H", f"Authorization: Bearer {tokens['access_token']}"]
         # After these there would be nobody left to be.
         for operation in ("deleteMe", "logout"):
+            options += ["--exclude-operation-id", operation]
+    if who == "session":
+        options += ["-H", f"Authorization: Bearer {State(gateway).begin().token}"]
+        for operation in ("deleteSessionUser", "endSession", "refreshSession"):
             options += ["--exclude-operation-id", operation]
     run = subprocess.run(
         [

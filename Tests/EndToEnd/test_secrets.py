@@ -11,6 +11,11 @@ from harness.keys import flip_signature
 from harness.user import signed_in_user
 
 
+def gateway_logs(run_directory: Path) -> list[Path]:
+    """What all gateways of the run have written, audit logs in files of their own as well."""
+    return sorted([*run_directory.rglob("gateway.log*"), *run_directory.rglob("audit-*.log*")])
+
+
 def test_row_89_no_secret_is_in_any_log(gateway, pool, account, issuer, ledger, run_directory):
     # The run's other tests have left their secrets in the ledger; these make it a test on its own.
     tokens = account.login(*ADA).json()
@@ -35,7 +40,7 @@ def test_row_89_no_secret_is_in_any_log(gateway, pool, account, issuer, ledger, 
     secrets = {secret for secret in ledger.secrets | signatures if len(secret) >= 8}
     assert len(secrets) >= 10
 
-    logs = sorted(run_directory.rglob("gateway.log*"))
+    logs = gateway_logs(run_directory)
     assert run_directory / "gateway" / "gateway.log.out" in logs
     for log in logs:
         text = log.read_text(errors="replace")
@@ -56,7 +61,7 @@ def test_row_89_no_code_is_in_any_log(gateway, pool, account, ledger, run_direct
     codes = {code for code in ledger.codes if len(code) >= 6}
     assert {code, "975318", "864209", "753197"} <= codes
 
-    for log in sorted(run_directory.rglob("gateway.log*")):
+    for log in gateway_logs(run_directory):
         for line in log.read_text(errors="replace").splitlines():
             # Of the access log only the texts: a duration may be any number.
             texts = [value for value in json.loads(line).values() if isinstance(value, str)] if line[:1] == "{" else [line]

@@ -66,6 +66,8 @@ struct AuditEventTests {
             Case(.refresh, refused: "other-device", "refresh_reused"),
             Case(.refresh, refused: "expired-refresh-token", "session_expired"),
             Case(.refresh, refused: "session-ended", "session_expired"),
+            Case(.refresh, refused: "session-too-old", "session_expired"),
+            Case(.refresh, refused: "session-idle", "session_expired"),
             Case(.refresh, refused: "token-revoked", "session_expired"),
             Case(.refresh, refused: "provider-unavailable"),
             Case(.refresh, refused: "invalid-refresh-token"),
@@ -77,6 +79,25 @@ struct AuditEventTests {
         ])
     func kinds(example: Case) {
         #expect(Self.events(example.operation, example.outcome).map(\.kind.rawValue) == example.events)
+    }
+
+    @Test(
+        "A call of sessions has the events of the account call that is nearest, under its own name",
+        arguments: [
+            (.refresh, .succeeded, ["refreshed session-refresh"]),
+            (.refresh, .refused(.tokenRefresh, reason: "refresh-token-reused"), ["refresh_reused session-refresh"]),
+            (.refresh, .refused(.tokenRefresh, reason: "token-revoked"), ["session_expired session-refresh"]),
+            (.logout, .succeeded, ["signed_out session-logout"]),
+            (.deleteMe, .succeeded, ["user_deleted session-delete-me"]),
+            (.export, .succeeded, ["user_exported session-export"]),
+            (.apple, .signedIn(user), ["signed_in apple-sign-in"]),
+            (.apple, .refused(.notAuthorized, reason: "nonce-mismatch"), ["sign_in_failed apple-sign-in"]),
+            (.nonce, .succeeded, []), (.validate, .succeeded, []), (.notifications, .succeeded, []),
+        ] as [(SessionOperation, AccountOutcome, [String])])
+    func sessions(operation: SessionOperation, outcome: AccountOutcome, expected: [String]) {
+        let request = SessionRequest(operation: operation, requestID: "r-1", clientAddress: "192.0.2.7")
+        let events = AuditEvent.events(of: AccountCall(request, issuer: "sessions"), outcome, locks: false)
+        #expect(events.map { "\($0.kind.rawValue) \($0.operation)" } == expected)
     }
 
     @Test("The failure that locks an account is told as well")
@@ -95,5 +116,15 @@ struct AuditEventTests {
         #expect(event?.application == "MyApp/1")
         #expect(event?.operation == "login")
         #expect(event?.requestID == "r-1")
+    }
+
+    @Test("Apple's guess about a user is told with the sign-in")
+    func realUserStatus() {
+        var call = AccountCall(
+            SessionRequest(operation: .apple, requestID: "r-1", clientAddress: "192.0.2.7"), issuer: "sessions")
+        call.realUserStatus = "likely_real"
+        let events = AuditEvent.events(of: call, .signedIn(Self.user), locks: false)
+        #expect(events.map(\.kind) == [.signedIn] && events.map(\.realUserStatus) == ["likely_real"])
+        #expect(events.map(\.operation) == ["apple-sign-in"])
     }
 }

@@ -29,14 +29,17 @@ struct OpenAPITests {
 
     @Test("It declares every call that the gateway answers itself, and no other")
     func complete() throws {
-        let settings = try StartTests.settings(
+        var settings = try StartTests.settings(
             routes: "  - {path: /a, upstream: api}\nidentity: {assertion: {issuer: gateway}}")
+        let apple = try SessionEndsTests.settings()
+        settings.issuers += apple.issuers
+        settings.signIn.apple = apple.signIn.apple
         let gate = try Wiring.gate(settings, issuers: Wiring.issuers(settings))
         let own = gate.routes.routes.filter { route in
             if case .endpoint = route.destination { true } else { false }
         }
         let served = own.flatMap { route in (route.methods ?? []).map { "\($0.rawValue) \(route.pattern)" } }
         #expect(Set(served) == (try Self.declared()))
-        #expect(served.count == AccountOperation.allCases.count + 1)
+        #expect(served.count == AccountOperation.allCases.count + SessionOperation.allCases.count + 1)
     }
 }

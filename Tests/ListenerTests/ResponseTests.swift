@@ -47,6 +47,19 @@ struct ResponseTests {
                 + "HTTP/1.1 200 OK\r\nContent-Length: \(count)\r\n\r\n\(text)")
     }
 
+    @Test("Whole responses leave at the end of the tick in which they were given, in their order")
+    func endOfTick() throws {
+        let wire = try Wire()
+        try wire.send(Self.get + Self.get)
+        wire.service.exchanges[0].answer(.ok, "one")
+        wire.service.exchanges[1].answer(.ok, "two")
+        #expect(try wire.takeFlushed() == "")
+        wire.run()
+        #expect(
+            try wire.takeFlushed()
+                == ["one", "two"].map { "HTTP/1.1 200 OK\r\nContent-Length: 3\r\n\r\n\($0)" }.joined())
+    }
+
     @Test("An HTTP/1.0 client gets no chunks but the end of the connection")
     func untilClose() throws {
         let wire = try Wire()

@@ -24,7 +24,8 @@ final class Wire {
         try channel.connect(to: SocketAddress(ipAddress: "203.0.113.8", port: 50_000)).wait()
         let codec = HTTP1ServerCodec(settings, scheme: "http", connections: connections)
         try channel.pipeline.syncOperations.addHandlers([
-            socket, codec, ExchangeHandler(service, codec: codec, peer: "203.0.113.7"),
+            socket, codec,
+            ExchangeHandler(service, codec: codec, flushes: connections.flushes, peer: "203.0.113.7"),
         ])
         channel.read()
     }
@@ -53,9 +54,15 @@ final class Wire {
     /// What has been sent and not been read.
     var unread: String { kernel.joined() }
 
-    /// Everything the client got since it was last asked.
+    /// Everything the client got since it was last asked, when the tick is over.
     func take() throws -> String {
         try deliver()
+        loop.run()
+        return try takeFlushed()
+    }
+
+    /// The same within the tick.
+    func takeFlushed() throws -> String {
         var text = ""
         while let bytes = try channel.readOutbound(as: ByteBuffer.self) { text += String(buffer: bytes) }
         return text

@@ -217,3 +217,76 @@ struct RevocationTests {
         ]
     }
 }
+
+@Suite("Superseded tokens")
+struct SupersededTokensTests {
+    static let issuer = RevocationTests.issuer
+
+    static func token(_ session: String, rotation: JSON?, subject: String = "ada") -> VerifiedToken {
+        var claims: JSONObject = ["sid": .string(session)]
+        claims[RevocationList.rotationClaim] = rotation
+        return VerifiedToken(
+            issuer: issuer, issuerName: "i", subject: subject, tokenUse: .session, clientID: "c", expires: 100,
+            claims: claims, keyID: "k")
+    }
+
+    static func superseded(_ session: String, _ rotation: Int64, endsAt: Int64 = 100) -> SupersededTokens {
+        SupersededTokens(issuer: issuer, sessionID: session, rotation: rotation, endsAt: endsAt)
+    }
+
+    @Test(
+        "Tokens before the newest one's number are meant, those of other sessions and without a number are not",
+        arguments: [
+            ("s", 0, true), ("s", 2, true), ("s", 3, false), ("s", 4, false), ("t", 0, false), ("s", nil, false),
+        ] as [(String, Int?, Bool)])
+    func meant(session: String, rotation: Int?, expected: Bool) {
+        let list = RevocationList.empty.superseding([Self.superseded("s", 3)], limit: 10)
+        let token = Self.token(session, rotation: rotation.map { .number(JSONNumber(Int64($0))) })
+        #expect(list.revokes(token) == expected)
+        #expect(!list.isRevoked(token), "who refreshes with it is judged elsewhere")
+        #expect(list.count == 0 && list.supersededCount == 1 && !list.isEmpty)
+    }
+
+    @Test("A session has one entry however often it is refreshed, and a step back changes nothing")
+    func oneEntry() {
+        var list = RevocationList.empty
+        for rotation in [1, 2, 5, 3] as [Int64] {
+            list = list.superseding([Self.superseded("s", rotation)], limit: 10)
+        }
+        #expect(list.supersededCount == 1)
+        #expect(list.revokes(Self.token("s", rotation: 4)))
+        #expect(!list.revokes(Self.token("s", rotation: 5)))
+    }
+
+    @Test("Beyond their share those that end soonest are forgotten, and no revocation is")
+    func share() {
+        var list = RevocationList.empty.adding(
+            (0..<50).map { Revocation(issuer: Self.issuer, .session("r\($0)"), endsAt: 1) })
+        list = list.superseding((0..<2000).map { Self.superseded("s\($0)", 1, endsAt: Int64($0)) }, limit: 800)
+        #expect(list.count == 50)
+        #expect(list.supersededCount == 700)
+        #expect(!list.revokes(Self.token("s1299", rotation: 0)))
+        #expect(list.revokes(Self.token("s1300", rotation: 0)))
+        for number in 0..<50 { #expect(list.revokes(Self.token("r\(number)", rotation: nil))) }
+        #expect(list.superseding([], limit: 0).supersededCount == 0)
+        #expect(list.superseding([], limit: 0).count == 50)
+    }
+
+    @Test("What has ended is forgotten, and both are counted rightly then")
+    func ends() {
+        let list = RevocationList.empty
+            .adding([Revocation(issuer: Self.issuer, .session("a"), endsAt: 20)])
+            .superseding([Self.superseded("s", 1, endsAt: 10), Self.superseded("t", 1, endsAt: 30)], limit: 10)
+        let left = list.removingEnded(now: 15)
+        #expect(left.count == 1 && left.supersededCount == 1)
+        #expect(left.revokes(Self.token("t", rotation: 0)))
+        let none = list.removingEnded(now: 40)
+        #expect(none.isEmpty)
+    }
+
+    @Test("A cached token ends at its next use once another has taken its place")
+    func generation() {
+        let list = RevocationList.empty
+        #expect(list.superseding([Self.superseded("s", 1)], limit: 10).generation != list.generation)
+    }
+}

@@ -181,7 +181,10 @@ struct IssuerTests {
                 "{profile: oidc, issuer: i, audiences: [a], jwks_url: 'https://h', token_use: session}",
                 "issuers.users.token_use: must be one of access, id"
             ),
-            ("{profile: gatehouse, issuer: i, audiences: [a]}", "issuers.users: needs jwks_url or jwks_file"),
+            (
+                "{profile: gatehouse, issuer: i, audiences: [a]}",
+                "issuers.users: needs own_keys: true, jwks_url or jwks_file"
+            ),
             (
                 "{profile: gatehouse, issuer: i, audiences: [a], jwks_url: 'https://h', jwks_file: keys.json}",
                 "issuers.users.jwks_file: must not be given beside jwks_url"

@@ -24,7 +24,11 @@ struct SealedTextTests {
         case .refreshToken: return try Fixture.sealedText()
         case .challenge: return try challenge().sealed(with: ring, poolID: Fixture.poolID)
         case .device: return try device.sealed(with: ring, poolID: Fixture.poolID)
-        case .answer: return try SealedText.seal([1], as: .answer, with: ring, poolID: Fixture.poolID)
+        case .answer, .session, .appleToken:
+            return try SealedText.seal([1], as: purpose, with: ring, poolID: Fixture.poolID)
+        case .nonce:
+            return try AppleNonce(expiresAt: 1, random: [UInt8](repeating: 1, count: 16))
+                .sealed(with: ring, issuer: Fixture.poolID)
         }
     }
 
@@ -53,7 +57,9 @@ struct SealedTextTests {
     @Test("What was sealed for one purpose opens for no other, though key and pool are the same")
     func purposes() throws {
         let ring = try Fixture.ring()
-        let all: [SealedText.Purpose] = [.refreshToken, .challenge, .device, .answer]
+        let all: [SealedText.Purpose] = [
+            .refreshToken, .challenge, .device, .answer, .nonce, .appleToken, .session,
+        ]
         for sealed in all {
             let text = try Self.seal(sealed)
             for opened in all {

@@ -27,6 +27,9 @@ actor RecordedFetcher: Fetcher {
         return try answers.removeFirst().get()
     }
 
+    /// Answers these when the others are used up.
+    func append(_ more: [FetchResponse]) { answers += more.map { .success($0) } }
+
     /// The bodies sent, in order.
     var bodies: [JSON] { requests.map { (try? JSON.parse($0.body ?? [])) ?? .null } }
 

@@ -42,6 +42,14 @@ struct AuditLogTests {
             ])
     }
 
+    @Test("Apple's guess about a user is in it where there is one")
+    func realUserStatus() {
+        var event = Self.event()
+        #expect(!Self.line(event).contains("real_user_status"))
+        event.realUserStatus = "likely_real"
+        #expect(Self.line(event).contains(#","real_user_status":"likely_real""#))
+    }
+
     /// Row 88.
     @Test(
         "What a client has chosen cannot begin another line, nor speak to a terminal",

@@ -137,7 +137,9 @@ final class GatewayStatus: Sendable {
         let state = state.withLock { $0 }
         return MetricsReadings(
             keySets: state.keyServices.map(GatewayMetrics.reading),
-            revocations: state.revocations.map { .init(held: $0.status.count, failures: $0.status.failures) },
+            revocations: state.revocations.map(\.status).map { status in
+                .init(held: status.count, failures: status.failures, superseded: status.superseded)
+            },
             assertionKeyAge: state.assertionKeys?.signingSince.map { Double(WallClock.seconds() - $0) },
             reloads: state.reloads, directApplications: state.directApplications?.snapshot ?? ([], 0),
             conduct: state.conduct.map(\.readings), linesLost: linesLost(state),

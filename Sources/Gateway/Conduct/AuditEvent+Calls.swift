@@ -14,7 +14,7 @@ extension AuditEvent {
                 device: call.device.map { Device(id: $0.deviceID, platform: $0.platform, appVersion: $0.appVersion) },
                 address: call.clientAddress,
                 application: DirectCognitoCall.application(fromUserAgent: call.userAgent),
-                operation: call.directOperation ?? call.operation.rawValue, reason: reason)
+                operation: call.name, realUserStatus: call.realUserStatus, reason: reason)
         }
         switch outcome {
         case .signedIn: return [event(.signedIn)]
@@ -67,7 +67,8 @@ extension AuditEvent {
 
     /// What a session that has come to its end is refused for.
     private static let ended: Set<String> = [
-        "expired-refresh-token", "session-ended", CognitoErrorKind.tokenExpired.rawValue,
+        "expired-refresh-token", "session-ended", "session-too-old", "session-idle",
+        CognitoErrorKind.tokenExpired.rawValue,
         CognitoErrorKind.tokenRevoked.rawValue,
         CognitoErrorKind.badCredentials.rawValue, CognitoErrorKind.userNotFound.rawValue,
     ]

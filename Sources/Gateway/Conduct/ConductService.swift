@@ -18,7 +18,7 @@ struct ConductService: Sendable {
     let observer: AccountConduct
     private let tally: AccountTally
     private let limitSettings: SignIn.AccountLimitSettings
-    private let receivers: [NoticeReceiver]
+    private let receivers: [any OutboxReceiver]
     let hashes: AuditHashes
     private let place: LogPlace
 
@@ -69,7 +69,8 @@ extension ConductService {
         let key = try Self.auditKey(settings.stateDirectory)
         hashes = AuditHashes(key: key)
         limitSettings = SignIn.AccountLimitSettings(settings.accountLimits)
-        receivers = try await Self.receivers(settings, surroundings)
+        let notified = try await Self.receivers(settings, surroundings)
+        receivers = notified + [try await Self.apple(settings, surroundings)].compactMap { $0 }
         place = surroundings.auditPlace
         if let previous {
             (limits, outbox, auditLog, names) = (previous.limits, previous.outbox, previous.auditLog, previous.names)
@@ -90,7 +91,7 @@ extension ConductService {
                     events: Set(webhook.events), outbox: outbox,
                     hashes: hashes, makeKey: makeKey)
             })
-        let sync = Self.userSync(settings.userSync, receivers, outbox, surroundings.logger, makeKey)
+        let sync = Self.userSync(settings.userSync, notified, outbox, surroundings.logger, makeKey)
         tally = surroundings.tally
         observer = AccountConduct(limits: limits, audit: audit, sync: sync, tally: tally)
     }
@@ -130,6 +131,20 @@ extension ConductService {
             throw WiringFault(description: "counted account calls cannot be read: \(error)")
         }
         return limits
+    }
+
+    /// Who hears that users take their consent back; nil where the gateway does not speak to Apple.
+    private static func apple(
+        _ settings: GatewaySettings, _ surroundings: Surroundings
+    ) async throws -> (any OutboxReceiver)? {
+        guard let server = settings.signIn.apple?.server else { return nil }
+        let fetcher = try await surroundings.fetcher(server.endpoint.isPlain)
+        return AppleRevocationReceiver(
+            timeout: server.timeout,
+            revoker: AppleRevoker(
+                client: try Wiring.appleClient(server, fetcher),
+                sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory),
+                logger: surroundings.logger))
     }
 
     private static func receivers(

@@ -63,6 +63,8 @@ package actor KeySetService {
     private let file: KeySetFile?
     /// The keys of an issuer that keeps them in the settings.
     private let configured: KeySet?
+    /// The gateway's own keys, where they are: others keep them fresh.
+    private nonisolated let own: (@Sendable () -> KeySet?)?
     private let publish: @Sendable (KeySet?) -> Void
     private let now: @Sendable () -> Int64
     private let logger: Logger
@@ -83,17 +85,18 @@ package actor KeySetService {
     package nonisolated var currentStatus: Status { mirrored.withLock { $0 } }
 
     /// The set to verify with, readable from anywhere. What `publish` gives is never newer.
-    package nonisolated var currentSet: KeySet? { mirroredSet.withLock { $0 } }
+    package nonisolated var currentSet: KeySet? { own.map { $0() } ?? mirroredSet.withLock { $0 } }
 
     /// - Parameters:
     ///   - file: where the last good set is kept for cold starts.
     ///   - configured: the keys, where they are not fetched: then nothing ever is.
+    ///   - own: the same where they are the gateway's own.
     ///   - counted: how often a service before this one, for an issuer of this name, has fetched and failed.
     ///   - publish: gives every event loop the set to verify with; nil when there is none any more.
     ///   - now: seconds since 1970.
     package init(
         issuer: Issuer, policy: Policy, fetcher: any Fetcher, file: KeySetFile?,
-        configured: KeySet? = nil, counted: Status = Status(), logger: Logger,
+        configured: KeySet? = nil, own: (@Sendable () -> KeySet?)? = nil, counted: Status = Status(), logger: Logger,
         now: @escaping @Sendable () -> Int64, publish: @escaping @Sendable (KeySet?) -> Void
     ) {
         self.issuer = issuer
@@ -101,6 +104,7 @@ package actor KeySetService {
         self.source = KeySetFetch(issuer: issuer, fetcher: fetcher)
         self.file = file
         self.configured = configured
+        self.own = own
         let status = Status(refreshes: counted.refreshes, failures: counted.failures)
         self.status = status
         self.mirrored = Mutex(status)
@@ -113,6 +117,7 @@ package actor KeySetService {
     /// Reads the kept set, then fetches and refreshes until cancelled.
     package func run() async {
         if let configured { return warn(of: configured.dropped) }
+        guard own == nil else { return }
         restore()
         while !Task.isCancelled {
             if (held?.freshUntil ?? 0) <= now() { _ = await refresh() }
@@ -127,7 +132,7 @@ package actor KeySetService {
 
     /// What is done before anyone asks: reads the kept set, or fetches one, once.
     package func prepare() async {
-        guard configured == nil else { return }
+        guard configured == nil, own == nil else { return }
         restore()
         if held == nil { _ = await refresh() }
     }
@@ -153,6 +158,7 @@ package actor KeySetService {
     /// one a second while there is none.
     package func lookUp(_ keyID: String) async -> KeyLookup {
         if let configured { return configured.holds(id: keyID) ? .refreshed : .unchanged }
+        if let own { return own().map { $0.holds(id: keyID) ? .refreshed : .unchanged } ?? .unavailable }
         if held?.set.holds(id: keyID) == true { return .refreshed }
         if flight == nil {
             let interval = held == nil ? 1 : policy.unknownKeyInterval

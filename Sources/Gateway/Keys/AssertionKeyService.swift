@@ -2,7 +2,7 @@ package import Logging
 package import Pipeline
 internal import Synchronization
 
-/// The keys that assertions are signed with: read from the state directory, rotated there, and given to every event
+/// The keys that assertions, or sessions, are signed with: read from the state directory, rotated there, and given to every event
 /// loop.
 ///
 /// Not an actor: it is asked for what it holds from anywhere, and what it does takes no longer than a small file.
@@ -54,7 +54,8 @@ package final class AssertionKeyService: Sendable {
             others: try ring.keys.filter { $0.state != .current }.map { try $0.signingKey() })
         state.withLock { ($0.ring, $0.keys) = (ring, keys) }
         if held?.current?.id != keys.signing.id {
-            logger.info("assertions are signed with another key", metadata: ["kid": "\(keys.signing.id)"])
+            logger.info(
+                "another key signs", metadata: ["purpose": "\(file.purpose.rawValue)", "kid": "\(keys.signing.id)"])
         }
         publish()
     }
@@ -68,15 +69,15 @@ package final class AssertionKeyService: Sendable {
     private static func ring(
         _ file: KeyRingFile, _ schedule: RotationSchedule, held: KeyRing?, now: Int64
     ) throws -> KeyRing {
-        let make = { try NewKey.make(for: .assertion) }
+        let make = { try NewKey.make(for: file.purpose) }
         if let ring = try file.read() {
             var advanced = ring
-            guard try advanced.advance(now: now, schedule, for: .assertion, make: make) else { return ring }
+            guard try advanced.advance(now: now, schedule, for: file.purpose, make: make) else { return ring }
         }
         return try file.update { ring in
             // Keys that verifiers know are not replaced because their file was taken away.
             if ring == nil { ring = try held ?? KeyRing(first: make(), now: now) }
-            _ = try ring?.advance(now: now, schedule, for: .assertion, make: make)
+            _ = try ring?.advance(now: now, schedule, for: file.purpose, make: make)
         }
     }
 
@@ -91,7 +92,9 @@ package final class AssertionKeyService: Sendable {
             do {
                 try follow()
             } catch {
-                logger.error("assertion keys stay as they are", metadata: ["error": "\(error)"])
+                logger.error(
+                    "signing keys stay as they are",
+                    metadata: ["purpose": "\(file.purpose.rawValue)", "error": "\(error)"])
             }
         }
     }

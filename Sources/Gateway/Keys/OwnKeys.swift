@@ -2,8 +2,8 @@ internal import FoundationEssentials
 internal import Pipeline
 package import Settings
 
-/// The gateway's own keys as an operator sees and changes them. A running gateway follows at SIGHUP; the keys of
-/// assertions it looks at once a minute by itself.
+/// The gateway's own keys as an operator sees and changes them. A running gateway follows at SIGHUP; the keys that it
+/// signs with it looks at once a minute by itself.
 package struct OwnKeys: Sendable {
     private let settings: GatewaySettings
     private let now: Int64
@@ -90,13 +90,15 @@ package struct OwnKeys: Sendable {
     private func schedule(_ purpose: KeyPurpose) -> RotationSchedule {
         switch purpose {
         case .assertion, .session:
-            return Wiring.rotationSchedule(settings)
-                ?? RotationSchedule(rotateEvery: nil, publishAhead: 3600, keepPrevious: 86_400)
+            let configured = purpose == .session ? Wiring.sessionSchedule(settings) : Wiring.rotationSchedule(settings)
+            return configured ?? RotationSchedule(rotateEvery: nil, publishAhead: 3600, keepPrevious: 86_400)
         case .audit:
             // Kept, so that what was logged can be searched for a user.
             return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: 366 * 86_400)
         case .sealing:
-            let lifetimes = settings.signIn.pools.map(\.refreshTokenLifetime)
+            var lifetimes = settings.signIn.pools.map(\.refreshTokenLifetime)
+            // Apple's tokens end with their users only.
+            if settings.signIn.apple?.server != nil { lifetimes.append(.seconds(3650 * 86_400)) }
             let lifetime = lifetimes.max() ?? .seconds(30 * 86_400)
             return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: lifetime.components.seconds)
         }

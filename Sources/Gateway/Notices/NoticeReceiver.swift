@@ -4,7 +4,7 @@ internal import Store
 internal import Upstream
 
 /// A service that is told what has happened: where it is, and how it knows that it is the gateway which tells.
-struct NoticeReceiver: Sendable {
+struct NoticeReceiver: OutboxReceiver {
     var name: String
     var url: String
     /// The `aud` of the assertion.
@@ -19,25 +19,10 @@ struct NoticeReceiver: Sendable {
     var keys: AssertionKeyService?
     var fetcher: any Fetcher
 
-    /// Why a message was not received, without anything that is in it.
-    enum Failure: Error, Equatable, CustomStringConvertible {
-        case status(Int)
-        case noAnswer(FetchError)
-        case notSigned
-
-        var description: String {
-            switch self {
-            case .status(let status): "status \(status)"
-            case .noAnswer(let error): "\(error)"
-            case .notSigned: "cannot be signed"
-            }
-        }
-    }
-
     /// Sends a message. It was received when this returns: any 2xx says so.
     ///
     /// - Parameter now: seconds since 1970.
-    func send(_ message: OutboxMessage, now: Int64) async throws(Failure) {
+    func send(_ message: OutboxMessage, now: Int64) async throws(DeliveryFailure) {
         let body = Array(message.body.utf8)
         var headers = [
             (name: "Content-Type", value: "application/json"), (name: "Idempotency-Key", value: message.key),
@@ -63,5 +48,23 @@ struct NoticeReceiver: Sendable {
             throw .noAnswer(error)
         }
         guard (200..<300).contains(response.status) else { throw .status(response.status) }
+    }
+}
+
+/// Why a message was not received, without anything that is in it.
+enum DeliveryFailure: Error, Equatable, CustomStringConvertible {
+    case status(Int)
+    case noAnswer(FetchError)
+    case notSigned
+    /// By the receiver's own name for it.
+    case refused(String)
+
+    var description: String {
+        switch self {
+        case .status(let status): "status \(status)"
+        case .noAnswer(let error): "\(error)"
+        case .notSigned: "cannot be signed"
+        case .refused(let name): name
+        }
     }
 }

@@ -2,6 +2,19 @@ internal import Logging
 internal import Store
 internal import Synchronization
 
+/// Who gets messages of the outbox.
+protocol OutboxReceiver: Sendable {
+    /// By which messages name it.
+    var name: String { get }
+    /// The most time that one attempt takes.
+    var timeout: Duration { get }
+
+    /// Sends a message, which was received when this returns.
+    ///
+    /// - Parameter now: seconds since 1970.
+    func send(_ message: OutboxMessage, now: Int64) async throws(DeliveryFailure)
+}
+
 /// Sends what other services are to be told, each at least once, from a table that outlasts the process.
 ///
 /// What is not received is sent again after a second, then after twice as long each time, up to an hour; and given up
@@ -36,7 +49,7 @@ actor Outbox {
     /// Messages that are being kept. A flood of them must not pile up before the store.
     private nonisolated let adding = Mutex(0)
     private static let addingLimit = 4096
-    private nonisolated let receivers = Mutex<[String: NoticeReceiver]>([:])
+    private nonisolated let receivers = Mutex<[String: any OutboxReceiver]>([:])
 
     nonisolated var status: Status { counted.withLock { $0 } }
 
@@ -52,7 +65,7 @@ actor Outbox {
     }
 
     /// From now on sends to these. What waits for a receiver that is gone waits on.
-    nonisolated func adopt(_ receivers: [NoticeReceiver]) {
+    nonisolated func adopt(_ receivers: [any OutboxReceiver]) {
         let byName = Dictionary(receivers.map { ($0.name, $0) }) { first, _ in first }
         self.receivers.withLock { $0 = byName }
     }
@@ -126,7 +139,7 @@ actor Outbox {
         guard let receiver = receivers.withLock({ $0[message.destination] }) else {
             return await postpone(message, by: Self.longestPause)
         }
-        do throws(NoticeReceiver.Failure) {
+        do throws(DeliveryFailure) {
             try await receiver.send(message, now: now() / 1000)
         } catch {
             counted.withLock { $0.failures += 1 }

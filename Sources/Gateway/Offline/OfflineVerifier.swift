@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import Curl
 package import Logging
 internal import NIOCore
@@ -77,12 +78,23 @@ package struct OfflineVerifier: Sendable {
                 issuer: issuers[index], policy: policy, fetcher: fetcher,
                 // What a gateway keeps is read and left as it is.
                 file: KeySetFile(directory: settings.stateDirectory, issuer: issuers[index], isReadOnly: true),
-                configured: try Wiring.configuredKeySet(issuers[index]), logger: logger,
+                configured: try Wiring.configuredKeySet(issuers[index]),
+                own: issuers[index].keySource == .own ? try ownKeys(settings) : nil, logger: logger,
                 now: { WallClock.seconds() }, publish: { _ in })
             await service.restore()
             services.append(service)
         }
         return services
+    }
+
+    /// The keys of sessions as they are kept now, read without changing anything.
+    private static func ownKeys(_ settings: GatewaySettings) throws -> @Sendable () -> KeySet? {
+        guard let ring = try KeyRingFile(.session, stateDirectory: settings.stateDirectory).read() else {
+            return { nil }
+        }
+        let document = AssertionKeys.document(of: try ring.keys.map { try $0.signingKey().publicJSONWebKey })
+        let set = try KeySet(jwks: document, algorithms: [.es256], generation: KeySetGeneration.next())
+        return { set }
     }
 
     /// How old a key set may be is always judged by the present.

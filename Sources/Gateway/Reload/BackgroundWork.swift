@@ -1,4 +1,5 @@
 internal import Settings
+internal import SignIn
 
 /// What goes on beside requests: key sets are kept fresh, keys are rotated, and servers are asked how they are.
 struct BackgroundWork {
@@ -7,6 +8,9 @@ struct BackgroundWork {
     private var checks: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var assertionKeys: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var revocations: [ObjectIdentifier: Task<Void, Never>] = [:]
+    private var sessionKeys: [ObjectIdentifier: Task<Void, Never>] = [:]
+    private var sessions: [ObjectIdentifier: Task<Void, Never>] = [:]
+    private var grants: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var conduct: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var tracing: [ObjectIdentifier: Task<Void, Never>] = [:]
     /// Ends when all that was cancelled has ended.
@@ -29,7 +33,10 @@ struct BackgroundWork {
                 await service.run()
             }
         }
-        follow(generation.plan.assertionKeys, Wiring.rotationSchedule(generation.settings))
+        follow(generation.plan.assertionKeys, Wiring.rotationSchedule(generation.settings), \.assertionKeys)
+        follow(generation.plan.sessionKeys?.keys, Wiring.sessionSchedule(generation.settings), \.sessionKeys)
+        follow(generation.userSessions)
+        follow(generation.grantValidation)
         if let service = generation.plan.revocations {
             let limit = generation.settings.limits.revocations
             if revocations.isEmpty { revocations[ObjectIdentifier(service)] = Task { await service.run() } }
@@ -48,12 +55,29 @@ struct BackgroundWork {
         }
     }
 
-    private mutating func follow(_ keys: AssertionKeyService?, _ schedule: RotationSchedule?) {
+    private mutating func follow(
+        _ keys: AssertionKeyService?, _ schedule: RotationSchedule?,
+        _ tasks: WritableKeyPath<Self, [ObjectIdentifier: Task<Void, Never>]>
+    ) {
         let wanted = keys.map { ObjectIdentifier($0) }
-        cancel(\.assertionKeys) { $0 != wanted }
+        cancel(tasks) { $0 != wanted }
         guard let keys, let schedule else { return }
         keys.adopt(schedule)
-        if assertionKeys.isEmpty { assertionKeys[ObjectIdentifier(keys)] = Task { await keys.run() } }
+        if self[keyPath: tasks].isEmpty { self[keyPath: tasks][ObjectIdentifier(keys)] = Task { await keys.run() } }
+    }
+
+    private mutating func follow(_ service: SessionService?) {
+        let wanted = service.map { ObjectIdentifier($0.ends) }
+        cancel(\.sessions) { $0 != wanted }
+        guard let service, sessions.isEmpty else { return }
+        sessions[ObjectIdentifier(service.ends)] = Task { await service.run() }
+    }
+
+    /// Each has its own settings: the one before ends.
+    private mutating func follow(_ validation: AppleGrantValidation?) {
+        cancel(\.grants)
+        guard let validation else { return }
+        grants[ObjectIdentifier(validation)] = Task { await validation.run() }
     }
 
     private mutating func cancel(
@@ -92,6 +116,9 @@ struct BackgroundWork {
     mutating func stop() -> Task<Void, Never>? {
         cancel(\.keySets)
         cancel(\.assertionKeys)
+        cancel(\.sessionKeys)
+        cancel(\.sessions)
+        cancel(\.grants)
         cancel(\.revocations)
         cancel(\.conduct)
         cancel(\.checks)

@@ -24,6 +24,10 @@ struct Generation: Sendable {
     let places: LogPlaces
     /// Nil where nobody has signed in here.
     let sessions: StoredSessions?
+    /// Nil where the gateway keeps no users and no sessions of its own.
+    let userSessions: SessionService?
+    /// Nil where the gateway does not speak to Apple.
+    let grantValidation: AppleGrantValidation?
     /// Nil where no tokens are taken.
     let conduct: ConductService?
 
@@ -65,20 +69,25 @@ struct GenerationMaker: Sendable {
         let revocations = try await revocations(settings, after: previous)
         let sessions = try sessions(settings, after: previous)
         let assertionKeys = try assertionKeys(settings, after: previous)
+        let sessionKeys = try sessionKeys(settings, after: previous)
         let conduct = try await conduct(settings, assertionKeys, places, after: previous)
         let tracing = try await traceService(settings, after: previous)
+        let userSessions = try await userSessions(settings, revocations, after: previous)
+        let keyServices = try await keyServices(settings, issuers, sessionKeys, after: previous)
+        let endpoints = try await sessionEndpoints(
+            settings, userSessions, sessionKeys, keyServices, conduct, after: previous)
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
             timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
             endpoints: Wiring.endpoints(settings),
             accounts: try await accounts(settings, sessions, revocations, conduct, after: previous),
-            keyServices: try await keyServices(settings, issuers, after: previous),
+            sessions: endpoints, keyServices: keyServices,
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
             directCalls: try await directCalls(settings, conduct, revocations),
             directApplications: previous?.plan.directApplications ?? ApplicationTally(),
             audit: conduct?.audit, trustedProxies: TrustedProxies(settings.trustedProxies),
-            assertionKeys: assertionKeys,
+            assertionKeys: assertionKeys, sessionKeys: sessionKeys,
             revocations: revocations,
             accessLog: settings.logging.accessLog ? accessLog : nil,
             accessSampler: Wiring.accessSampler(settings, routes: gate.rules.map(\.name)), tracing: tracing,
@@ -90,7 +99,8 @@ struct GenerationMaker: Sendable {
         return Generation(
             settings: settings, plan: plan, metrics: metrics.successors(labels), listeners: listeners,
             checks: try await checks(served, after: previous), accessLog: accessLog, places: places,
-            sessions: sessions, conduct: conduct)
+            sessions: sessions, userSessions: userSessions, grantValidation: endpoints?.grantValidation,
+            conduct: conduct)
     }
 
     private func fetcher(
@@ -173,6 +183,55 @@ struct GenerationMaker: Sendable {
         return service
     }
 
+    /// As ``assertionKeys(_:after:)``.
+    private func sessionKeys(_ settings: GatewaySettings, after previous: Generation?) throws -> SessionKeyService? {
+        guard let schedule = Wiring.sessionSchedule(settings) else { return nil }
+        let service =
+            previous?.plan.sessionKeys
+            ?? SessionKeyService(
+                AssertionKeyService(
+                    file: KeyRingFile(.session, stateDirectory: settings.stateDirectory), schedule: schedule,
+                    logger: logger, now: { WallClock.seconds() },
+                    publish: { [directory] in
+                        directory.refreshAssertionKeys()
+                        directory.refreshKeySets()
+                    }))
+        try service.keys.follow()
+        return service
+    }
+
+    // MARK: Sessions of the gateway's own
+
+    private func userSessions(
+        _ settings: GatewaySettings, _ revocations: RevocationService?, after previous: Generation?
+    ) async throws -> SessionService? {
+        guard settings.signIn.apple != nil, let revocations else { return previous?.userSessions }
+        return try await SessionService.make(settings, revocations, logger: logger, after: previous?.userSessions)
+    }
+
+    private func sessionEndpoints(
+        _ settings: GatewaySettings, _ service: SessionService?, _ keys: SessionKeyService?,
+        _ keyServices: [KeySetService], _ conduct: ConductService?, after previous: Generation?
+    ) async throws -> SessionEndpoints? {
+        guard let apple = settings.signIn.apple, let service,
+            let issuerKeys = keyServices.first(where: { $0.issuer.name == apple.issuer }),
+            let issuer = Wiring.issuers(settings).first(where: { $0.name == apple.issuer })
+        else { return nil }
+        let sessions = try keys.flatMap { keys in
+            try Wiring.userSessions(
+                settings, Wiring.SessionSurroundings(service: service, keys: keys, logger: logger),
+                after: previous?.plan.sessions?.sessions)
+        }
+        let signIn = try await Wiring.appleSignIn(
+            settings, apple, issuer,
+            Wiring.AppleSurroundings(
+                keys: issuerKeys, users: service.users, outbox: conduct?.outbox,
+                fetcher: { try await tracedFetcher(plain: $0) }, logger: logger))
+        return SessionEndpoints(
+            name: sessions?.settings.issuer.issuer ?? issuer.issuer, sessions: sessions, apple: signIn,
+            observers: [conduct?.observer].compactMap { $0 })
+    }
+
     // MARK: Accounts
 
     private func accounts(
@@ -245,7 +304,8 @@ struct GenerationMaker: Sendable {
     // MARK: Issuers
 
     private func keyServices(
-        _ settings: GatewaySettings, _ issuers: [Issuer], after previous: Generation?
+        _ settings: GatewaySettings, _ issuers: [Issuer], _ sessionKeys: SessionKeyService?,
+        after previous: Generation?
     ) async throws -> [KeySetService] {
         var services: [KeySetService] = []
         let policies = Wiring.keySetPolicies(settings)
@@ -269,10 +329,16 @@ struct GenerationMaker: Sendable {
                         name: "fetch key set", tracing: tracing),
                     file: KeySetFile(directory: settings.stateDirectory, issuer: issuer),
                     configured: try Wiring.configuredKeySet(issuer),
+                    own: ownKeys(of: issuer, sessionKeys),
                     counted: namesake?.currentStatus ?? KeySetService.Status(), logger: logger,
                     now: { WallClock.seconds() }, publish: { [directory] _ in directory.refreshKeySets() }))
         }
         return services
+    }
+
+    private func ownKeys(of issuer: Issuer, _ keys: SessionKeyService?) -> (@Sendable () -> KeySet?)? {
+        guard let keys, issuer.keySource == .own else { return nil }
+        return { keys.keySet }
     }
 }
 

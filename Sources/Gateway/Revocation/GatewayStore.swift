@@ -46,6 +46,23 @@ extension GatewayStore {
 }
 
 extension GatewayStore {
+    /// Users and their sessions. They outlast the process; what a loss of power takes of them is the last moments, and
+    /// not what was revoked in these.
+    ///
+    /// - Parameter isStart: whether the process begins to serve with it.
+    /// - Throws: ``WiringFault``
+    static func users(in stateDirectory: String, isStart: Bool) throws(WiringFault) -> StoredUsers {
+        let path = "\(stateDirectory)/users.sqlite"
+        do {
+            return try StoredUsers(
+                Store(path: path, migrations: StoredUsers.migrations, outlasts: .process), isStart: isStart)
+        } catch {
+            throw WiringFault(description: "\(path): cannot be opened: \(error)")
+        }
+    }
+}
+
+extension GatewayStore {
     /// What was counted of account calls, and messages that wait: it outlasts the process, and is written with each
     /// sign-in, which need not wait for the disk.
     ///

@@ -14,6 +14,8 @@ actor RevocationService {
     /// For metrics.
     struct Status: Sendable {
         var count = 0
+        /// Sessions with tokens that were replaced.
+        var superseded = 0
         /// Revocations that could not be taken or not be kept.
         var failures = 0
     }
@@ -24,16 +26,20 @@ actor RevocationService {
     private static let roundsOfKeeping = 300
 
     private let records: any RevocationRecords
-    private var maximumCount: Int
     private let publish: @Sendable () async -> Void
     private let now: @Sendable () -> Int64
     private let logger: Logger
     private var seenChanges: Int64?
+    private nonisolated let limit: Mutex<Int>
     private nonisolated let held = Mutex((list: RevocationList.empty, failures: 0))
 
     /// What is revoked now. Readable from anywhere.
     nonisolated var current: RevocationList { held.withLock { $0.list } }
-    nonisolated var status: Status { held.withLock { Status(count: $0.list.count, failures: $0.failures) } }
+    nonisolated var status: Status {
+        held.withLock { held in
+            Status(count: held.list.count, superseded: held.list.supersededCount, failures: held.failures)
+        }
+    }
 
     /// - Parameters:
     ///   - maximumCount: how many are held; more are refused.
@@ -44,13 +50,30 @@ actor RevocationService {
         publish: @escaping @Sendable () async -> Void
     ) {
         self.records = records
-        self.maximumCount = maximumCount
+        limit = Mutex(maximumCount)
         self.logger = logger
         self.now = now
         self.publish = publish
     }
 
-    func adopt(maximumCount: Int) { self.maximumCount = maximumCount }
+    /// How many are held at most.
+    private nonisolated var maximumCount: Int { limit.withLock { $0 } }
+
+    func adopt(maximumCount: Int) {
+        limit.withLock { $0 = maximumCount }
+    }
+
+    /// Of how many sessions it can be known at most that tokens were superseded: revocations never lack room for them.
+    nonisolated var room: Int {
+        max(0, min(maximumCount / 2, maximumCount - current.count))
+    }
+
+    /// Lets tokens count no more because others have taken their places. Nothing of it is kept.
+    func supersede(_ tokens: [SupersededTokens]) async {
+        let room = room
+        held.withLock { $0.list = $0.list.superseding(tokens, limit: room) }
+        await publish()
+    }
 
     /// Revokes. When this returns, that outlasts a loss of power, and the next request of every connection goes by it.
     ///
@@ -75,6 +98,7 @@ actor RevocationService {
 
     private func add(_ revocations: [Revocation]) async {
         held.withLock { $0.list = $0.list.adding(revocations) }
+        if current.count + current.supersededCount > maximumCount { return await supersede([]) }
         await publish()
     }
 

@@ -5,42 +5,55 @@ internal import SignIn
 
 /// A request to one of the gateway's own endpoints while its body is collected.
 final class EndpointCall {
+    /// Who answers it.
+    enum Target {
+        case account(AccountOperation, CognitoAccounts)
+        case session(SessionOperation, SessionEndpoints)
+    }
+
     var body: [UInt8] = []
-    let accounts: CognitoAccounts
-    private let operation: AccountOperation
+    private let target: Target
     private let token: VerifiedToken?
     private let head: HTTPRequest
     private let requestID: String
     private let peer: String
 
-    init(
-        _ operation: AccountOperation, of accounts: CognitoAccounts, _ token: VerifiedToken?, _ head: HTTPRequest,
-        requestID: String, peer: String
-    ) {
-        self.accounts = accounts
-        self.operation = operation
+    init(_ target: Target, _ token: VerifiedToken?, _ head: HTTPRequest, requestID: String, peer: String) {
+        self.target = target
         self.token = token
         self.head = head
         self.requestID = requestID
         self.peer = peer
     }
 
-    func accountRequest() -> AccountRequest {
-        AccountRequest(
+    /// What asks for the answer, wherever it is called.
+    func question() -> @Sendable () async -> AccountAnswer {
+        switch target {
+        case .account(let operation, let accounts):
+            let isEnded = operation.bearer == .orEnded && token == nil && sentBearer != nil
+            let request = request(operation, bearer: token == nil ? nil : sentBearer, isEnded: isEnded)
+            return { await accounts.answer(request) }
+        case .session(let operation, let sessions):
+            let mayBeUnverified = operation.bearer == .judged
+            let request = request(operation, bearer: token != nil || mayBeUnverified ? sentBearer : nil)
+            return { await sessions.answer(request) }
+        }
+    }
+
+    /// - Parameters:
+    ///   - bearer: only a token that was verified is handed on, or one that the endpoint verifies itself.
+    ///   - isEnded: whether the gate has let a token pass for none.
+    private func request<Operation>(
+        _ operation: Operation, bearer: Secret?, isEnded: Bool = false
+    ) -> EndpointRequest<Operation> {
+        EndpointRequest(
             operation: operation, body: body, contentType: head.headerFields[.contentType], bearer: bearer,
-            identity: token, bearerHasEnded: bearerHasEnded, requestID: requestID, clientAddress: peer,
+            identity: token, bearerHasEnded: isEnded, requestID: requestID, clientAddress: peer,
             userAgent: head.headerFields[.userAgent])
     }
 
-    /// Whether the gate has let a token pass for none.
-    private var bearerHasEnded: Bool {
-        guard operation.bearer == .orEnded, token == nil, case .value = BearerToken(of: head) else { return false }
-        return true
-    }
-
-    /// Only a token that was verified is handed on.
-    private var bearer: Secret? {
-        guard token != nil, case .value(let value, let prefix) = BearerToken(of: head) else { return nil }
+    private var sentBearer: Secret? {
+        guard case .value(let value, let prefix) = BearerToken(of: head) else { return nil }
         return Secret(Array(value.utf8.dropFirst(prefix)))
     }
 }

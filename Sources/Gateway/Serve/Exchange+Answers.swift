@@ -7,6 +7,8 @@ internal import Pipeline
 extension Exchange {
     func refuse(_ refusal: Refusal) {
         log.reason = refusal.reason
+        var refusal = refusal
+        refusal.deniesSuccess = rule?.deniesSuccess ?? false
         var (head, body) = refusal.answer(requestID: log.requestID)
         // Who sends what can be read two ways may have more of it: nothing further is read (RFC 9112 §11.2).
         if refusal.error == .badRequest { head.headerFields[.connection] = "close" }

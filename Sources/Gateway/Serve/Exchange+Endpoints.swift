@@ -4,15 +4,31 @@ internal import NIOCore
 internal import Pipeline
 internal import SignIn
 
-/// The gateway's own endpoints: account calls, whose bodies are collected first, and its key set.
+/// The gateway's own endpoints: account and session calls, whose bodies are collected first, and its key set.
 extension Exchange {
     func collect(_ operation: AccountOperation, _ group: Int, _ token: VerifiedToken?) {
         log.subject = token?.subject
         guard let accounts = service.plan.accounts[group].accounts(for: request.head.authority) else {
             return refuse(.notFound())
         }
-        let call = EndpointCall(
-            operation, of: accounts, token, request.head, requestID: log.requestID, peer: log.clientAddress)
+        collect(.account(operation, accounts), token)
+    }
+
+    func collect(_ operation: SessionOperation, _ token: VerifiedToken?) {
+        log.subject = token?.subject
+        guard let sessions = service.plan.sessions else {
+            return refuse(Refusal(.internalFailure, reason: "endpoint-without-service"))
+        }
+        // Nothing of it waits: the token says it all.
+        if operation == .validate, let token { return send(SessionEndpoints.validation(of: token)) }
+        if operation.bearer == .judged, case .repeated = BearerToken(of: request.head) {
+            return refuse(Refusal(.badRequest, reason: "repeated-authorization"))
+        }
+        collect(.session(operation, sessions), token)
+    }
+
+    private func collect(_ target: EndpointCall.Target, _ token: VerifiedToken?) {
+        let call = EndpointCall(target, token, request.head, requestID: log.requestID, peer: log.clientAddress)
         if case .length(let length) = request.body, length > Self.endpointBodyLimit { return refuseLargeBody() }
         state = .collecting(call)
         if request.body == .none { perform(call) }
@@ -23,18 +39,38 @@ extension Exchange {
     }
 
     func perform(_ call: EndpointCall) {
-        let accounts = call.accounts
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
-        let accountRequest = call.accountRequest()
+        let question = call.question()
         Task { [spanScope] in
-            let answer = await SpanScope.within(spanScope) { await accounts.answer(accountRequest) }
+            let answer = await SpanScope.within(spanScope) { await question() }
             eventLoop.execute { exchange.value.finish(answer) }
         }
     }
 
     private func finish(_ answer: AccountAnswer) {
-        guard case .collecting = state else { return }
+        guard case .collecting(let call) = state else { return }
+        if let forwarding = answer.forwarding { return forward(call, as: forwarding) }
+        send(answer)
+    }
+
+    /// A sign-in that the backend keeping the users decides about gets there as it came, with the identity that the
+    /// endpoint has verified.
+    private func forward(_ call: EndpointCall, as forwarding: SignInForwarding) {
+        guard let routeIndex = log.routeIndex else {
+            return refuse(Refusal(.internalFailure, reason: "route-without-upstream"))
+        }
+        var token: VerifiedToken?
+        if case .verified(let verified) = forwarding { token = verified }
+        do {
+            let permit = try service.plan.gate.permit(signIn: request.head, routeIndex: routeIndex, context(), token)
+            forward(permit, collected: ByteBuffer(bytes: call.body))
+        } catch {
+            refuse(error)
+        }
+    }
+
+    private func send(_ answer: AccountAnswer) {
         log.subject = answer.subject ?? log.subject
         log.reason = answer.reason
         var head = HTTPResponse(status: answer.status, headerFields: answer.headers)
@@ -44,10 +80,10 @@ extension Exchange {
     }
 
     func answerKeySet() {
-        guard let keys = service.assertionKeys else {
+        guard let document = service.ownKeySet else {
             return refuse(Refusal(.internalFailure, reason: "endpoint-without-service"))
         }
-        let (head, body) = keys.answer(requestID: log.requestID)
+        let (head, body) = GatewayEndpoint.answer(keySet: document, requestID: log.requestID)
         answer(head, body)
     }
 }

@@ -58,11 +58,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     func decide(keysWereLookedUp: Bool = false) {
         if let tracer = service.tracer, log.trace == nil { log.trace = tracer.begin(request.head) }
-        let context = RequestContext(
-            peer: log.clientAddress, scheme: request.head.scheme ?? "http", requestID: log.requestID,
-            trace: log.trace?.context ?? service.trace(of: request.head), now: log.startedAt / 1000,
-            keysWereLookedUp: keysWereLookedUp, hasBody: request.body != .none,
-            assertionKey: service.assertionKeys?.signing, beginsTrace: log.trace?.beginsHere == true)
+        let context = context(keysWereLookedUp: keysWereLookedUp)
         let decision = log.trace?.isSampled == true ? decideTraced(context) : service.decide(request.head, context)
         switch consume decision {
         case .forward(let permit):
@@ -71,7 +67,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
             log.routeIndex = routeIndex
             switch service.plan.endpoints[number] {
             case .account(let operation, let group): collect(operation, group, token)
-            case .assertionKeySet: answerKeySet()
+            case .session(let operation): collect(operation, token)
+            case .keySet: answerKeySet()
             }
         case .preflight(let fields, let routeIndex):
             log.routeIndex = routeIndex
@@ -84,6 +81,14 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         case .needsKeys(let issuerIndex, let keyID):
             lookUpKeys(issuerIndex, keyID)
         }
+    }
+
+    func context(keysWereLookedUp: Bool = false) -> RequestContext {
+        RequestContext(
+            peer: log.clientAddress, scheme: request.head.scheme ?? "http", requestID: log.requestID,
+            trace: log.trace?.context ?? service.trace(of: request.head), now: log.startedAt / 1000,
+            keysWereLookedUp: keysWereLookedUp, hasBody: request.body != .none,
+            assertionKey: service.assertionKeys?.signing, beginsTrace: log.trace?.beginsHere == true)
     }
 
     /// The gateway has as many requests as it takes at once. Whatever is asked for is not looked at.
@@ -130,7 +135,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     // MARK: Forwarding
 
-    private func forward(_ permit: consuming Permit) {
+    /// - Parameter collected: the whole body, where it is here already.
+    func forward(_ permit: consuming Permit, collected: ByteBuffer? = nil) {
         log.routeIndex = permit.routeIndex
         log.subject = permit.subject
         guard let index = service.plan.upstreamOfRoute[permit.routeIndex] else {
@@ -143,19 +149,26 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         }
         bodyLimit = treatment?.bodyLimit ?? .max
         if case .length(let length) = request.body, length > bodyLimit { return refuseLargeBody() }
-        let framing: BodyFraming =
-            switch request.body {
-            case .none: .none
-            case .length(let length): .length(length)
-            case .unknownLength: .chunked
-            }
+        let framing = collected.map { .length($0.readableBytes) } ?? framing
         let pool = service.pools[index]
         let forwarded = ForwardedRequest(permit, framing: framing, buffer: pool.takeBuffer())
         log.forwardedAt = .now()
-        state = .forwarding(
-            pool.send(
-                forwarded, subject: log.subject, timeouts: service.plan.timeoutsOfRoute[permit.routeIndex],
-                copiesLines: rule?.changesResponses == false && writer?.sendsLines == true, to: self))
+        let upstream = pool.send(
+            forwarded, subject: log.subject, timeouts: service.plan.timeoutsOfRoute[permit.routeIndex],
+            copiesLines: rule?.changesResponses == false && writer?.sendsLines == true, to: self)
+        state = .forwarding(upstream)
+        guard let collected else { return }
+        _ = upstream.send(body: collected)
+        upstream.finishBody()
+    }
+
+    /// As the client has it.
+    private var framing: BodyFraming {
+        switch request.body {
+        case .none: .none
+        case .length(let length): .length(length)
+        case .unknownLength: .chunked
+        }
     }
 
     var rule: RouteRule? {

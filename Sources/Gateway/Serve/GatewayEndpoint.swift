@@ -7,8 +7,9 @@ internal import SignIn
 enum GatewayEndpoint: Sendable {
     /// - Parameter group: the number of the group of pools that share the path.
     case account(AccountOperation, group: Int)
-    /// The keys that backends verify assertions with.
-    case assertionKeySet
+    case session(SessionOperation)
+    /// The keys that backends verify assertions with, and anyone the gateway's sessions.
+    case keySet
 
     /// The route of the key set, which is public as its keys are.
     static func keySetRoute(number: Int) throws(RouteFault) -> Route {
@@ -18,12 +19,12 @@ enum GatewayEndpoint: Sendable {
     }
 }
 
-extension AssertionKeys {
+extension GatewayEndpoint {
     /// For how many seconds the set may be kept: short beside the time for which a key is in it before it signs.
     static let maximumAge = 300
 
     /// The set as it is served.
-    func answer(requestID: String) -> (HTTPResponse, ByteBuffer) {
+    static func answer(keySet document: [UInt8], requestID: String) -> (HTTPResponse, ByteBuffer) {
         let head = HTTPResponse(
             status: .ok,
             headerFields: [

@@ -20,6 +20,8 @@ final class LoopService {
     private(set) var keySets: [KeySet?]
     /// Nil where backends get no assertions.
     private(set) var assertionKeys: AssertionKeys?
+    /// The keys that the gateway publishes of its own; nil where there are none.
+    private(set) var ownKeySet: [UInt8]?
     private var random: FastRandom
     /// Nil where every request is logged.
     private var sampler: AccessSampler?
@@ -44,6 +46,7 @@ final class LoopService {
         if let list = plan.revocations?.current { tokens.revocations = list }
         self.keySets = plan.keyServices.map(\.currentSet)
         self.assertionKeys = plan.assertionKeys?.current
+        self.ownKeySet = plan.ownKeySet
         self.recorder = recorder
         self.tracer = tracer
         self.random = FastRandom()
@@ -106,6 +109,7 @@ final class LoopService {
 
     func refreshAssertionKeys() {
         assertionKeys = plan.assertionKeys?.current
+        ownKeySet = plan.ownKeySet
     }
 
     /// Closes the pools that `successor` has not taken over. Requests in flight keep what they need.

@@ -20,6 +20,8 @@ struct ServingPlan: Sendable {
     var endpoints: [GatewayEndpoint]
     /// By the number that account endpoints name.
     var accounts: [AccountGroup]
+    /// Nil where nobody signs in with Apple here.
+    var sessions: SessionEndpoints?
     /// In the verifier's order.
     var keyServices: [KeySetService]
     var directCognito: DirectCognitoAnswer
@@ -32,6 +34,8 @@ struct ServingPlan: Sendable {
     var trustedProxies: TrustedProxies?
     /// Nil where backends get no assertions.
     var assertionKeys: AssertionKeyService?
+    /// Nil where the gateway has no sessions of its own.
+    var sessionKeys: SessionKeyService?
     /// Nil where no tokens are taken.
     var revocations: RevocationService?
     /// Nil while it is switched off.
@@ -48,6 +52,12 @@ struct ServingPlan: Sendable {
     /// How many requests may be in flight, and what counts them: the same in all plans of a process.
     var requestLimit: Int
     let requestsInFlight: RequestsInFlight
+
+    /// The keys of assertions and of sessions that are published now; nil where there are none.
+    var ownKeySet: [UInt8]? {
+        let keys = [assertionKeys?.current, sessionKeys?.keys.current].compactMap { $0 }
+        return keys.isEmpty ? nil : AssertionKeys.document(of: keys.flatMap(\.publicKeys))
+    }
 
     /// Where an upstream's servers begin among those of all, as metrics number them.
     func firstServer(of upstream: Int) -> Int {
@@ -144,7 +154,8 @@ enum Wiring {
 
     private static func endpointRoutes(_ settings: GatewaySettings) throws(RouteFault) -> [Route] {
         var routes = try accountRoutes(settings)
-        if settings.identity.assertion != nil { routes.append(try GatewayEndpoint.keySetRoute(number: routes.count)) }
+        routes += try sessionRoutes(settings, first: routes.count)
+        if publishesKeys(settings) { routes.append(try GatewayEndpoint.keySetRoute(number: routes.count)) }
         return routes
     }
 
@@ -153,13 +164,17 @@ enum Wiring {
         let accounts = AccountGroup.settings(settings).indices.flatMap { group in
             AccountOperation.allCases.map { GatewayEndpoint.account($0, group: group) }
         }
-        return accounts + (settings.identity.assertion == nil ? [] : [.assertionKeySet])
+        let sessions = sessionOperations(settings).map { GatewayEndpoint.session($0) }
+        return accounts + sessions + (publishesKeys(settings) ? [.keySet] : [])
+    }
+
+    private static func publishesKeys(_ settings: GatewaySettings) -> Bool {
+        settings.identity.assertion != nil || settings.issuers.contains { $0.keySource == .own }
     }
 
     static func upstreamOfRoute(_ gate: Gate, _ upstreams: [Upstream.UpstreamSettings]) -> [Int?] {
         gate.routes.routes.map { route in
-            guard case .upstream(let name) = route.destination else { return nil }
-            return upstreams.firstIndex { $0.name == name }
+            route.upstream.flatMap { name in upstreams.firstIndex { $0.name == name } }
         }
     }
 

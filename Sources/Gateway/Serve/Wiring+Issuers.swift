@@ -35,10 +35,10 @@ extension Wiring {
         }
     }
 
-    /// The keys that the settings hold themselves; nil for an issuer whose keys are fetched.
+    /// The keys that the settings hold themselves; nil for an issuer whose keys are fetched, or the gateway's own.
     static func configuredKeySet(_ issuer: Issuer) throws -> KeySet? {
         switch issuer.keySource {
-        case .url, .discovery:
+        case .url, .discovery, .own:
             return nil
         case .document(let document):
             return try KeySet(jwks: document, algorithms: issuer.algorithms, generation: KeySetGeneration.next())

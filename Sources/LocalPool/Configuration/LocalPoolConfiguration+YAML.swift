@@ -34,7 +34,7 @@ extension LocalPoolConfiguration {
     private static let topLevelKeys: Set<String> = [
         "listen", "endpoint", "region", "pool_id", "client", "more_clients", "administrator", "database", "lifetimes",
         "rotation", "password_policy", "mfa", "devices", "prevent_user_existence_errors",
-        "get_tokens_from_refresh_token", "lockout", "hourly_limits", "users",
+        "get_tokens_from_refresh_token", "lockout", "hourly_limits", "users", "apple",
     ]
 
     private static func read(_ root: ConfigurationSection) -> LocalPoolConfiguration {
@@ -59,6 +59,7 @@ extension LocalPoolConfiguration {
         result.hasLockout = root.flag("lockout", default: true)
         result.hasHourlyLimits = root.flag("hourly_limits", default: true)
         result.users = root.list("users").compactMap { readUser($0.node, at: $0.path, root.reader) }
+        result.apple = readApple(root)
         check(result, root)
         return result
     }

@@ -30,6 +30,8 @@ package struct LocalPoolConfiguration: Sendable {
     /// Whether codes and changes of the password are limited per user and hour.
     package var hasHourlyLimits = true
     package var users: [SeededUser] = []
+    /// The local Apple; nil for none.
+    package var apple: Apple?
 
     package init(poolID: String, clientID: String, clientSecret: Secret, databasePath: String) {
         self.poolID = poolID

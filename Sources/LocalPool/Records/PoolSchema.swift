@@ -49,5 +49,6 @@ enum PoolSchema {
                 CREATE INDEX refresh_tokens_by_sub ON refresh_tokens (sub);
                 """),
         Store.Migration(name: "2 the whole account life", sql: accountLife),
+        Store.Migration(name: "3 sign in with Apple", sql: apple),
     ]
 }

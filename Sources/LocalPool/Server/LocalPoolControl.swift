@@ -4,6 +4,7 @@ internal import Pipeline
 /// on this machine, and with a content type that a page in a browser can't send unasked.
 struct LocalPoolControl: Sendable {
     let pool: UserPool
+    var apple: LocalApple?
     let rehearsal: Rehearsal
 
     /// Nil if there is nothing at this path.
@@ -13,13 +14,13 @@ struct LocalPoolControl: Sendable {
             switch (request.method, request.path) {
             case ("GET", "/_local/clock"): return clock
             case ("POST", "/_local/clock"):
-                return try advanceClock(try body(request))
+                return try advanceClock(try request.controlBody())
             case ("POST", "/_local/keys/rotate"):
-                return try await rotateKeys(try body(request))
+                return try await rotateKeys(try request.controlBody())
             case ("GET", "/_local/faults"):
                 return faults
             case ("POST", "/_local/faults"):
-                return try addFaults(try body(request))
+                return try addFaults(try request.controlBody())
             case ("DELETE", "/_local/faults"):
                 rehearsal.faults = []
                 return faults
@@ -28,7 +29,9 @@ struct LocalPoolControl: Sendable {
             case ("DELETE", "/_local/calls"):
                 rehearsal.forgetCalls()
                 return .json(rehearsal.calls)
-            default: return nil
+            default:
+                guard let apple else { return nil }
+                return try await AppleControl(apple: apple).answer(request)
             }
         } catch {
             return LocalPoolResponse.refusal(error, requestID: pool.uuid())
@@ -65,12 +68,15 @@ struct LocalPoolControl: Sendable {
         rehearsal.add(new)
         return faults
     }
+}
 
-    private func body(_ request: LocalPoolRequest) throws(PoolError) -> JSON {
-        guard request.header("content-type")?.hasPrefix("application/json") == true else {
+extension LocalPoolRequest {
+    /// The JSON body of a control call.
+    func controlBody() throws(PoolError) -> JSON {
+        guard header("content-type")?.hasPrefix("application/json") == true else {
             throw .invalidParameter("The content type is application/json.")
         }
-        guard let body = try? JSON.parse(request.body) else { throw .serialization }
+        guard let body = try? JSON.parse(body) else { throw .serialization }
         return body
     }
 }

@@ -1,8 +1,10 @@
 internal import Pipeline
 
-/// From a whole request to a whole answer: Cognito's JSON protocol at `POST /`, the key set, and the local extras.
+/// From a whole request to a whole answer: Cognito's JSON protocol at `POST /`, the key set, Apple's endpoints, and the
+/// local extras.
 struct LocalPoolRouter: Sendable {
     let pool: UserPool
+    var apple: LocalApple?
     var rehearsal = Rehearsal()
 
     static let operationPrefix = "AWSCognitoIdentityProviderService."
@@ -18,7 +20,9 @@ struct LocalPoolRouter: Sendable {
         case ("GET", "/_local/inbox"):
             await answerInbox(request)
         case (_, let path) where path.hasPrefix("/_local/"):
-            await LocalPoolControl(pool: pool, rehearsal: rehearsal).answer(request) ?? nothing
+            await LocalPoolControl(pool: pool, apple: apple, rehearsal: rehearsal).answer(request) ?? nothing
+        case (_, let path) where path.hasPrefix("/auth/"):
+            await answerApple(request) ?? nothing
         default:
             nothing
         }
@@ -60,31 +64,19 @@ struct LocalPoolRouter: Sendable {
             headers: [.init(name: "x-amzn-requestid", value: pool.uuid())], body: result.encoded())
     }
 
-    /// `body`'s answer with the trouble that is on order for this call.
+    private func answerApple(_ request: LocalPoolRequest) async -> LocalPoolResponse? {
+        guard let apple else { return nil }
+        return await AppleRouter(apple: apple, rehearsal: rehearsal).answer(request)
+    }
+
     private func rehearsed(
         _ operation: String, _ body: () async -> LocalPoolResponse
     ) async -> LocalPoolResponse {
-        guard let fault = rehearsal.fault(for: operation) else { return await body() }
-        if fault.delay > 0 {
-            // A cancelled wait is a pool that stops: the answer doesn't matter any more.
-            try? await Task.sleep(for: .milliseconds(fault.delay))
+        await rehearsal.answer(operation) { error, status in
+            LocalPoolResponse.refusal(error, status: status, requestID: pool.uuid())
+        } otherwise: {
+            await body()
         }
-        if fault.drop == .before {
-            return LocalPoolResponse(status: 0, contentType: "", body: [], delivery: .none)
-        }
-        var response: LocalPoolResponse
-        if let error = fault.error {
-            rehearsal.record(Rehearsal.Call(operation: operation, error: error.type))
-            response = LocalPoolResponse.refusal(error, status: fault.status, requestID: pool.uuid())
-        } else {
-            response = await body()
-        }
-        switch fault.drop {
-        case .after: response.delivery = .none
-        case .midAnswer: response.delivery = .half
-        default: break
-        }
-        return response
     }
 
     private var keySet: LocalPoolResponse {

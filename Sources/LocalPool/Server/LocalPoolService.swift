@@ -3,12 +3,13 @@ internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
 
-/// The local pool on a socket.
+/// The local pool on a socket, and the local Apple with it where one is configured.
 ///
 /// Its log holds no passwords and no tokens. It does hold confirmation codes: the log is where this pool delivers them,
 /// as a mailbox would, beside the inbox at `GET /_local/inbox?email=…`. Therefore it is for development only.
 package struct LocalPoolService: Sendable {
     private let pool: UserPool
+    private let apple: LocalApple?
     private let configuration: LocalPoolConfiguration
     private let logger: Logger
     private let rehearsal = Rehearsal()
@@ -22,16 +23,21 @@ package struct LocalPoolService: Sendable {
         configuration: LocalPoolConfiguration, logger: Logger,
         onBound: @escaping @Sendable (Int) -> Void = { _ in }
     ) throws {
-        try self.init(
-            pool: UserPool(configuration: configuration, logger: logger), configuration: configuration, logger: logger,
-            onBound: onBound)
+        let pool = try UserPool(configuration: configuration, logger: logger)
+        let apple = try configuration.apple.map { apple in
+            try LocalApple(
+                configuration: apple, store: pool.store, keys: AppleKeys(store: pool.store, random: pool.random),
+                logger: logger, clock: pool.clock, random: pool.random)
+        }
+        self.init(pool: pool, apple: apple, configuration: configuration, logger: logger, onBound: onBound)
     }
 
     init(
-        pool: UserPool, configuration: LocalPoolConfiguration, logger: Logger,
+        pool: UserPool, apple: LocalApple? = nil, configuration: LocalPoolConfiguration, logger: Logger,
         onBound: @escaping @Sendable (Int) -> Void
     ) {
         self.pool = pool
+        self.apple = apple
         self.configuration = configuration
         self.logger = logger
         self.onBound = onBound
@@ -43,7 +49,7 @@ package struct LocalPoolService: Sendable {
     package func run() async throws {
         let server = try await bind()
         let port = server.channel.localAddress?.port ?? configuration.port
-        let router = LocalPoolRouter(pool: poolServing(at: port), rehearsal: rehearsal)
+        let router = LocalPoolRouter(pool: poolServing(at: port), apple: apple, rehearsal: rehearsal)
         let connection = LocalPoolConnection(router: router)
         logger.info(
             "local pool is listening", metadata: ["port": "\(port)", "issuer": "\(router.pool.issuer)"])

@@ -3,7 +3,7 @@ extension Assertion {
     func audiences(of routes: [Route]) -> [String] {
         var audiences: [String] = []
         for route in routes {
-            guard case .upstream(let name) = route.destination else { continue }
+            guard let name = route.upstream else { continue }
             let audience = audience(of: name)
             if !audiences.contains(where: { $0.hasSameBytes(as: audience) }) { audiences.append(audience) }
         }
@@ -12,9 +12,16 @@ extension Assertion {
 
     /// The audience of a route; nil for one that the gateway answers itself.
     func audience(of route: Route, among audiences: [String]) -> (number: Int, text: String)? {
-        guard case .upstream(let name) = route.destination else { return nil }
+        guard let name = route.upstream else { return nil }
         let text = audience(of: name)
         return audiences.firstIndex { $0.hasSameBytes(as: text) }.map { ($0, text) }
+    }
+
+    /// As ``line(for:_:_:)`` for a token that is not kept.
+    func line(for token: VerifiedToken, _ rule: RouteRule, _ context: RequestContext) -> [UInt8]? {
+        guard let audience = rule.audience, let key = context.assertionKey else { return nil }
+        var assertions = IssuedAssertions()
+        return try? assertions.line(for: audience, of: token, self, key: key, now: context.now)
     }
 
     /// The header line of a verified token's assertion for a route's backend, ended by CR LF; nil when it cannot be

@@ -27,7 +27,7 @@ package final class AssertionKey: Sendable {
     }
 
     /// The same with another `typ` than an assertion's.
-    func token(of claims: JSONObject, type: String) throws(CryptographyError) -> String {
+    package func token(of claims: JSONObject, type: String) throws(CryptographyError) -> String {
         try token(of: claims, header: Self.header(id, type: type))
     }
 
@@ -44,12 +44,20 @@ package final class AssertionKeys: Sendable {
     package let ids: [String]
     /// The JWK Set (RFC 7517, 5) with every key that verifiers need now or soon.
     package let document: [UInt8]
+    /// Its elements.
+    package let publicKeys: [JSONObject]
 
     /// - Parameter others: keys that are to sign next, or did so until lately.
     package init(signing: AssertionKey, others: [AssertionKey]) {
         self.signing = signing
         let all = [signing] + others
         ids = all.map(\.id)
-        document = JSONObject([("keys", .array(all.map { .object($0.publicJSONWebKey) }))]).encoded()
+        publicKeys = all.map(\.publicJSONWebKey)
+        document = Self.document(of: publicKeys)
+    }
+
+    /// A JWK Set of such keys.
+    package static func document(of keys: [JSONObject]) -> [UInt8] {
+        JSONObject([("keys", .array(keys.map(JSON.object)))]).encoded()
     }
 }

@@ -11,6 +11,15 @@ package enum JSON: Sendable {
         if case .bool(let value) = self { value } else { nil }
     }
 
+    /// A boolean, also one written as text, as some issuers do.
+    package var flagValue: Bool? {
+        switch self {
+        case true, "true": true
+        case false, "false": false
+        default: nil
+        }
+    }
+
     package var stringValue: String? {
         if case .string(let value) = self { value } else { nil }
     }

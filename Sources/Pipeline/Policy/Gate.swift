@@ -62,9 +62,9 @@ package struct Gate: Sendable {
     package let rules: [RouteRule]
     /// The different requirements of the routes, by the numbers under which cached tokens remember them.
     package let requirements: [Requirements]
-    private let identity: IdentityLines
+    let identity: IdentityLines
     /// What backends get besides; nil for nothing.
-    private let assertion: Assertion?
+    let assertion: Assertion?
     /// Whom assertions are for, by the numbers that cached tokens know them by.
     package let audiences: [String]
 
@@ -263,16 +263,24 @@ package struct Gate: Sendable {
         }
     }
 
-    /// Nil when the backend is to get an assertion and there is none.
-    private func lines(
-        _ request: HTTPRequest, _ rule: RouteRule, _ context: RequestContext, _ entry: TokenCache.Entry?
-    ) -> [UInt8]? {
+    /// The lines that every request gets.
+    ///
+    /// - Parameter room: for how many bytes more there will be.
+    func forwardedLines(_ request: HTTPRequest, _ context: RequestContext, reserving room: Int = 0) -> [UInt8] {
         var lines: [UInt8] = []
-        lines.reserveCapacity(320 + (entry?.extra.count ?? 0))
+        lines.reserveCapacity(320 + room)
         ForwardedLines(
             peer: context.peer, scheme: context.scheme, authority: request.authority,
             requestID: context.requestID, trace: context.trace
         ).append(to: &lines)
+        return lines
+    }
+
+    /// Nil when the backend is to get an assertion and there is none.
+    private func lines(
+        _ request: HTTPRequest, _ rule: RouteRule, _ context: RequestContext, _ entry: TokenCache.Entry?
+    ) -> [UInt8]? {
+        var lines = forwardedLines(request, context, reserving: entry?.extra.count ?? 0)
         if let entry {
             lines.append(contentsOf: entry.extra)
             if let assertion {

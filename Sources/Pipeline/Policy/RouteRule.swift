@@ -11,6 +11,8 @@ package final class RouteRule: Sendable {
     package let crossOrigin: CrossOrigin?
     /// Whether a response's fields may differ from the backend's by more than the gateway's own.
     package let changesResponses: Bool
+    /// Whether its refusals say `"success": false`.
+    package let deniesSuccess: Bool
     /// Whether its requests may become WebSockets; nil: they may not.
     let webSocket: WebSocketPolicy?
     let access: Access
@@ -37,6 +39,7 @@ package final class RouteRule: Sendable {
         treatment = route.treatment
         crossOrigin = route.crossOrigin
         changesResponses = route.crossOrigin != nil || route.treatment.map { !$0.responseHeaders.isEmpty } ?? false
+        deniesSuccess = route.deniesSuccess
         webSocket = route.webSocket
         access = route.access
         admitsEndedTokens = route.admitsEndedTokens

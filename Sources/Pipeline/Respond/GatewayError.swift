@@ -14,6 +14,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
     case accessDenied = "AccessDeniedException"
     case forbidden = "ForbiddenException"
     case usernameExists = "UsernameExistsException"
+    case roleConflict = "RoleConflictException"
     case notFound = "NotFoundException"
     case methodNotAllowed = "MethodNotAllowedException"
     case payloadTooLarge = "PayloadTooLargeException"
@@ -39,7 +40,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
         case .badRequest: .badRequest
         case .notAuthorized, .tokenExpired, .tokenRefresh: .unauthorized
         case .userNotConfirmed, .passwordResetRequired, .userDisabled, .accessDenied, .forbidden: .forbidden
-        case .usernameExists: .conflict
+        case .usernameExists, .roleConflict: .conflict
         case .notFound: .notFound
         case .methodNotAllowed: .methodNotAllowed
         case .requestTimeout: .requestTimeout
@@ -71,6 +72,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
         case .accessDenied: "You are not allowed to do this."
         case .forbidden: "This request is not allowed."
         case .usernameExists: "There is an account with this e-mail address already."
+        case .roleConflict: "This account is in use with another app."
         case .notFound: "There is nothing at this address."
         case .methodNotAllowed: "This method is not allowed here."
         case .payloadTooLarge: "The request body is too large."

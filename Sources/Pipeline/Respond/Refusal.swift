@@ -11,6 +11,8 @@ package struct Refusal: Error, Sendable {
     package var fields: [String: String]
     /// Why, for the log only; never sent.
     package var reason: String
+    /// Whether the answer also says `"success": false`, as clients of the sessions' endpoints expect it.
+    package var deniesSuccess = false
 
     /// - Parameter message: nil for the error's own message.
     package init(
@@ -51,6 +53,7 @@ package struct Refusal: Error, Sendable {
             "statusCode": .number(JSONNumber(error.status.code)),
             "requestId": .string(requestID),
         ]
+        if deniesSuccess { body["success"] = false }
         if !fields.isEmpty {
             let sorted = fields.sorted { $0.key < $1.key }
             body["fields"] = .object(JSONObject(sorted.map { ($0.key, .string($0.value)) }))

@@ -32,11 +32,13 @@ package struct Revocation: Sendable, Hashable {
 /// What a revocation is found by.
 struct RevocationKey: Hashable, Sendable {
     enum Kind: UInt8 {
-        case originID, tokenID, session, subject
+        case originID, tokenID, session, subject, superseded
     }
 
     /// Bytes, because Swift's text is the same as other text that is canonically equivalent.
     private let bytes: [UInt8]
+
+    var kind: Kind? { bytes.first.flatMap(Kind.init) }
 
     init(_ kind: Kind, _ value: String, issuer: String) {
         var bytes: [UInt8] = [kind.rawValue]

@@ -2,31 +2,37 @@
 /// own without a lock.
 package final class RevocationList: Sendable {
     private struct Extent: Sendable {
-        /// Tokens of sign-ins later than this are not meant; only of use for subjects.
+        /// Of a subject, tokens of sign-ins later than this are not meant; of a superseded token's session, those with
+        /// this number or a later one.
         var before: Int64
         var endsAt: Int64
     }
 
     /// Another one for each change: equal numbers mean the same list.
     package let generation: UInt64
-    /// How many there are.
+    /// How many there are, superseded tokens not counted.
     package let count: Int
+    /// How many sessions have superseded tokens.
+    package let supersededCount: Int
     /// Two parts, so that a change copies the smaller one only. What is in both is right in `recent`.
     private let settled: [RevocationKey: Extent]
     private let recent: [RevocationKey: Extent]
 
-    package static let empty = RevocationList(generation: 0, count: 0, settled: [:], recent: [:])
+    package static let empty = RevocationList(
+        generation: 0, count: 0, supersededCount: 0, settled: [:], recent: [:])
 
     private init(
-        generation: UInt64, count: Int, settled: [RevocationKey: Extent], recent: [RevocationKey: Extent]
+        generation: UInt64, count: Int, supersededCount: Int, settled: [RevocationKey: Extent],
+        recent: [RevocationKey: Extent]
     ) {
         self.generation = generation
         self.count = count
+        self.supersededCount = supersededCount
         self.settled = settled
         self.recent = recent
     }
 
-    package var isEmpty: Bool { count == 0 }
+    package var isEmpty: Bool { count == 0 && supersededCount == 0 }
 
     /// The list with more in it. Of two for the same tokens what either means is meant.
     package func adding(_ revocations: [Revocation]) -> RevocationList {
@@ -43,11 +49,43 @@ package final class RevocationList: Sendable {
             }
             recent[key] = extent
         }
-        if recent.count > 256 + settled.count / 16 {
+        Self.settle(&settled, &recent)
+        return RevocationList(
+            generation: generation + 1, count: count, supersededCount: supersededCount, settled: settled,
+            recent: recent)
+    }
+
+    private static func settle(_ settled: inout [RevocationKey: Extent], _ recent: inout [RevocationKey: Extent]) {
+        guard recent.count > 256 + settled.count / 16 else { return }
+        settled.merge(recent) { _, later in later }
+        recent = [:]
+    }
+
+    /// The list with superseded tokens: one entry for each session, however often it has been refreshed.
+    ///
+    /// - Parameter limit: of how many sessions this is known at most. Those whose tokens end soonest are forgotten first:
+    ///   that is all that is lost by it, and no revocation is.
+    package func superseding(_ tokens: [SupersededTokens], limit: Int) -> RevocationList {
+        var (settled, recent, count) = (settled, recent, supersededCount)
+        for token in tokens {
+            let key = RevocationKey(.superseded, token.sessionID, issuer: token.issuer)
+            let known = recent[key] ?? settled[key]
+            if known == nil { count += 1 }
+            recent[key] = Extent(
+                before: max(token.rotation, known?.before ?? 0), endsAt: max(token.endsAt, known?.endsAt ?? 0))
+        }
+        if count > limit {
             settled.merge(recent) { _, later in later }
             recent = [:]
+            // Some room is made at once, so that it is not for each of them that all are looked at.
+            let held = settled.filter { $0.key.kind == .superseded }.sorted { $0.value.endsAt < $1.value.endsAt }
+            let left = limit - limit / 8
+            for entry in held.prefix(max(0, held.count - left)) { settled[entry.key] = nil }
+            count = min(held.count, left)
         }
-        return RevocationList(generation: generation + 1, count: count, settled: settled, recent: recent)
+        Self.settle(&settled, &recent)
+        return RevocationList(
+            generation: generation + 1, count: self.count, supersededCount: count, settled: settled, recent: recent)
     }
 
     /// The list without those that mean no token any more; itself when there are none. Tokens that were let through by
@@ -56,13 +94,29 @@ package final class RevocationList: Sendable {
     /// - Parameter now: seconds since 1970.
     package func removingEnded(now: Int64) -> RevocationList {
         let left = settled.merging(recent) { _, later in later }.filter { $0.value.endsAt > now }
-        guard left.count < count else { return self }
-        return RevocationList(generation: generation, count: left.count, settled: left, recent: [:])
+        guard left.count < count + supersededCount else { return self }
+        let superseded = left.count { $0.key.kind == .superseded }
+        return RevocationList(
+            generation: generation, count: left.count - superseded, supersededCount: superseded, settled: left,
+            recent: [:])
     }
 
     /// Whether a token that is right in itself counts no more.
     package func revokes(_ token: VerifiedToken) -> Bool {
-        guard !isEmpty else { return false }
+        isRevoked(token) || isSuperseded(token)
+    }
+
+    /// Whether another token of its session has taken its place.
+    private func isSuperseded(_ token: VerifiedToken) -> Bool {
+        guard supersededCount > 0, let rotation = token.claims[Self.rotationClaim]?.integerValue,
+            let session = token.claims["sid"]?.stringValue
+        else { return false }
+        return extent(.superseded, session, token).map { rotation < $0.before } ?? false
+    }
+
+    /// As ``revokes(_:)``, whether or not another token has taken its place.
+    package func isRevoked(_ token: VerifiedToken) -> Bool {
+        guard count > 0 else { return false }
         if let subject = extent(.subject, token.subject, token) {
             let signedIn = token.claims["auth_time"]?.numberValue?.numericDate ?? token.issuedAt
             guard let signedIn, signedIn > subject.before else { return true }

@@ -44,6 +44,10 @@ package struct Route: Sendable, Equatable {
     package var crossOrigin: CrossOrigin?
     /// Whether its requests may become WebSockets, and how those end; nil: they may not.
     package var webSocket: WebSocketPolicy?
+    /// The upstream that some of an endpoint's requests go on to; nil for none.
+    package var forwardsTo: String?
+    /// Whether its refusals say `"success": false`.
+    package var deniesSuccess = false
 
     package init(
         name: String,
@@ -75,5 +79,15 @@ package struct Route: Sendable, Equatable {
         self.treatment = treatment
         self.crossOrigin = crossOrigin
         self.webSocket = webSocket
+    }
+}
+
+extension Route {
+    /// The upstream that its requests can go to; nil where none ever do.
+    package var upstream: String? {
+        switch destination {
+        case .upstream(let name): name
+        case .endpoint: forwardsTo
+        }
     }
 }

@@ -13,11 +13,11 @@ struct ClaimsCheck {
         let issuedAt = try requirePast(claims)
         let subject = try subject(claims)
         let (tokenUse, clientID) = try kind(of: claims)
-        guard now < expires + issuer.skew else { throw .expired }
+        guard now < expires + issuer.skew + issuer.grace else { throw .expired }
         return VerifiedToken(
             issuer: issuer.issuer, issuerName: issuer.name, subject: subject, tokenUse: tokenUse, clientID: clientID,
             username: username(claims, tokenUse), email: claims["email"]?.stringValue,
-            emailVerified: Self.flag(claims["email_verified"]), groups: groups(claims), scopes: scopes(claims),
+            emailVerified: claims["email_verified"]?.flagValue, groups: groups(claims), scopes: scopes(claims),
             expires: expires, issuedAt: issuedAt, claims: plain(claims), keyID: keyID)
     }
 
@@ -37,14 +37,5 @@ struct ClaimsCheck {
         guard let subject = claims["sub"]?.stringValue, (1...Self.maximumSubjectBytes).contains(subject.utf8.count)
         else { throw .subjectInvalid }
         return subject
-    }
-
-    /// A boolean, which some issuers write as a string.
-    static func flag(_ claim: JSON?) -> Bool? {
-        switch claim {
-        case true, "true": true
-        case false, "false": false
-        default: nil
-        }
     }
 }

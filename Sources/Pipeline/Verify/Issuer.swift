@@ -24,12 +24,15 @@ package struct Issuer: Sendable, Equatable {
         case document([UInt8])
         /// A secret for HMAC, and the `kid` that tokens must have; nil: they must have none.
         case secret(Secret, keyID: String?)
+        /// This gateway's own keys, which the one who makes them hands over.
+        case own
 
-        /// The URL, or `settings` where nothing is fetched.
+        /// The URL, or `settings` or `state_directory` where nothing is fetched.
         package var place: String {
             switch self {
             case .url(let url), .discovery(let url): url
             case .document, .secret: "settings"
+            case .own: "state_directory"
             }
         }
     }
@@ -43,6 +46,9 @@ package struct Issuer: Sendable, Equatable {
     package var algorithms: [SignatureAlgorithm]
     /// How far the issuer's clock may be off, in seconds.
     package var skew: Int64
+    /// For how many seconds after its end a token is still taken: for who may exchange it for another one, and for nobody
+    /// else.
+    package var grace: Int64 = 0
 
     package init(
         name: String, issuer: String, profile: Profile, keySource: KeySource,

@@ -35,7 +35,7 @@ extension ClaimsCheck {
         guard case .apple = issuer.profile else { return claims }
         var claims = claims
         for name in ["email_verified", "is_private_email"] {
-            if let flag = Self.flag(claims[name]) { claims[name] = .bool(flag) }
+            if let flag = claims[name]?.flagValue { claims[name] = .bool(flag) }
         }
         return claims
     }

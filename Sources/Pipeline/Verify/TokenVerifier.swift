@@ -71,7 +71,8 @@ package struct TokenVerifier: Sendable {
         var verified = try ClaimsCheck(issuer: issuer, accepting: accepting, now: now)
             .verified(claims, keyID: header.keyID)
         verified.proof = TokenProof(
-            issuerIndex: index, key: key, generation: keySet.generation, endsAt: verified.expires + issuer.skew)
+            issuerIndex: index, key: key, generation: keySet.generation,
+            endsAt: verified.expires + issuer.skew + issuer.grace)
         return .verified(verified)
     }
 

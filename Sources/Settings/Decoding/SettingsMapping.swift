@@ -149,6 +149,15 @@ extension SettingsNode {
         return entries
     }
 
+    /// Reads this node as a section of entries that others have named, as identifiers are.
+    func identifiedEntries() -> [(name: String, node: SettingsNode)] {
+        guard let entries = mapping()?.chosenEntries() else { return [] }
+        for (name, entry) in entries where (try? ScalarFormat.identifier.read(name)) == nil {
+            entry.fault("the name must be 1 to 256 visible ASCII characters without spaces")
+        }
+        return entries
+    }
+
     private static func isName(_ text: String) -> Bool {
         (1...64).contains(text.utf8.count)
             && text.allSatisfy { $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") }

@@ -137,7 +137,7 @@ struct IssuerParts {
         let issuer = keys.required("issuer", .identifier)
         let audiences = audiences(of: keys, "audiences")
         return IssuerParts(
-            .gatehouse(audiences: audiences), issuer: issuer, reading.givenKeySet(among: [.es256]), [.es256])
+            .gatehouse(audiences: audiences), issuer: issuer, reading.ownOrGivenKeys(), [.es256])
     }
 
     static func audiences(of keys: SettingsMapping, _ kind: String) -> [String] {

@@ -13,11 +13,14 @@ struct KeySourceReading {
         return allowed(derived, by: "issuer").map { .url($0.description) }
     }
 
-    /// `jwks_url` or `jwks_file`, where nothing follows from the issuer.
-    func givenKeySet(among algorithms: [SignatureAlgorithm]) -> Issuer.KeySource? {
-        if let given = given(algorithms) { return given }
-        if !isGiven { keys.node.fault("needs jwks_url or jwks_file") }
-        return nil
+    /// The keys that this gateway signs its own sessions with, or `jwks_url` or `jwks_file` with another one's.
+    func ownOrGivenKeys() -> Issuer.KeySource? {
+        guard keys.value("own_keys", .boolean, default: false) else {
+            if !isGiven { keys.node.fault("needs own_keys: true, jwks_url or jwks_file") }
+            return given([.es256])
+        }
+        if isGiven { keys.fault("own_keys", "must not be true beside jwks_url or jwks_file") }
+        return .own
     }
 
     /// Exactly one of what an OpenID Connect provider's keys can come from.

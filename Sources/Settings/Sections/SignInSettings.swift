@@ -7,6 +7,8 @@ package struct SignInSettings: Sendable {
     package var cognito: CognitoSignInSettings?
     /// Further pools, told from the first one by path or host.
     package var morePools: [CognitoSignInSettings]
+    /// Nil keeps Apple's family off, as ``cognito`` does Cognito's.
+    package var apple: AppleSignInSettings?
 
     /// All of them, the first one first.
     package var pools: [CognitoSignInSettings] { [cognito].compactMap { $0 } + morePools }
@@ -73,12 +75,18 @@ extension SignInSettings {
         cognito = first?.section { CognitoSignInSettings(reading: $0, known: known) } ?? nil
         let more = keys.optional("more_pools").flatMap { $0.elements(expected: "pools like sign_in.cognito") } ?? []
         morePools = []
+        apple = nil
         for element in more {
             guard let pool = element.section({ CognitoSignInSettings(reading: $0, known: known) }) ?? nil else {
                 continue
             }
             if let fault = Self.clash(of: pool, with: pools) { element.fault(fault) }
             morePools.append(pool)
+        }
+        let node = keys.optional("apple")
+        apple = node?.section { AppleSignInSettings(reading: $0, known: known) } ?? nil
+        if let apple, pools.contains(where: { $0.prefix == apple.prefix }) {
+            node?.fault("has the prefix \(apple.prefix) of a user pool")
         }
     }
 

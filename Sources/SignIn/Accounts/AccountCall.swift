@@ -8,7 +8,9 @@ package struct AccountCall: Sendable {
     package var operation: AccountOperation
     /// The operation of Cognito's that the app called for itself, where it did; ``operation`` is what comes nearest.
     package var directOperation: String?
-    /// The user pool's id.
+    /// The call of the sessions' that it is, where it is one; ``operation`` is what comes nearest.
+    package var sessionOperation: SessionOperation?
+    /// The user pool's id; the `iss` of the gateway's sessions.
     package var poolID: String
     /// Whom the client says the account belongs to, as it was typed: an e-mail address, as a rule. Nothing is proven by
     /// it. At `challenge` it is what the sign-in began with.
@@ -19,6 +21,8 @@ package struct AccountCall: Sendable {
     package var tokenDigest: String?
     /// What the app says of its device, and for `refresh` what the session was bound to.
     package var device: DeviceInfo?
+    /// Apple's guess whether there is a person behind a new account, where it makes one.
+    package var realUserStatus: String?
     /// Whether the client has shown a device token that this gateway gave to this account before.
     package var isKnownDevice: Bool
     /// As the gateway trusts it: an IPv4 or IPv6 literal.
@@ -26,12 +30,28 @@ package struct AccountCall: Sendable {
     package var userAgent: String?
     package var requestID: String
 
+    /// What it is called in logs.
+    package var name: String { directOperation ?? sessionOperation?.rawValue ?? operation.rawValue }
+
     private static let lastSerial = Atomic<UInt64>(0)
 
     init(_ request: AccountRequest, poolID: String) {
         serial = Self.lastSerial.add(1, ordering: .relaxed).newValue
         operation = request.operation
         self.poolID = poolID
+        subject = request.identity?.subject
+        isKnownDevice = false
+        clientAddress = request.clientAddress
+        userAgent = request.userAgent
+        requestID = request.requestID
+    }
+
+    /// A call of the gateway's own sessions.
+    init(_ request: SessionRequest, issuer: String) {
+        serial = Self.lastSerial.add(1, ordering: .relaxed).newValue
+        operation = request.operation.nearest
+        sessionOperation = request.operation
+        poolID = issuer
         subject = request.identity?.subject
         isKnownDevice = false
         clientAddress = request.clientAddress

@@ -2,9 +2,12 @@ package import Cryptography
 package import HTTPTypes
 package import Pipeline
 
-/// A request to an account endpoint, its body read in full.
-package struct AccountRequest: Sendable {
-    package var operation: AccountOperation
+/// A request to an account endpoint.
+package typealias AccountRequest = EndpointRequest<AccountOperation>
+
+/// A request to one of the gateway's own endpoints, its body read in full.
+package struct EndpointRequest<Operation: RawRepresentable<String> & Sendable>: Sendable {
+    package var operation: Operation
     package var body: [UInt8]
     package var contentType: String?
     /// The access token that the pipeline has verified; what it says is in `identity`.
@@ -18,7 +21,7 @@ package struct AccountRequest: Sendable {
     package var userAgent: String?
 
     package init(
-        operation: AccountOperation, body: [UInt8] = [], contentType: String? = nil, bearer: Secret? = nil,
+        operation: Operation, body: [UInt8] = [], contentType: String? = nil, bearer: Secret? = nil,
         identity: VerifiedToken? = nil, bearerHasEnded: Bool = false, requestID: String, clientAddress: String,
         userAgent: String? = nil
     ) {
@@ -46,12 +49,21 @@ package struct AccountAnswer: Sendable {
     package var subject: String?
     /// The same for those who watch over account calls.
     package var outcome: AccountOutcome
+    /// Set where this is no answer, and the request goes on to a backend.
+    package var forwarding: SignInForwarding?
+}
+
+/// As whose a sign-in goes on to the backend that keeps the users.
+package enum SignInForwarding: Sendable {
+    case verified(VerifiedToken)
+    /// As nobody's.
+    case unverified
 }
 
 // Bodies hold passwords and tokens, so neither type prints its own.
 
-extension AccountRequest: CustomStringConvertible, CustomReflectable {
-    package var description: String { "AccountRequest(\(operation.rawValue), \(requestID))" }
+extension EndpointRequest: CustomStringConvertible, CustomReflectable {
+    package var description: String { "EndpointRequest(\(operation.rawValue), \(requestID))" }
     package var customMirror: Mirror { Mirror(self, children: ["operation": operation, "requestID": requestID]) }
 }
 

@@ -1,8 +1,8 @@
 internal import Pipeline
 
-extension AccountRequest {
+extension EndpointRequest {
     /// The most bytes of a body that are looked at.
-    static let maximumBodyBytes = 64 << 10
+    static var maximumBodyBytes: Int { 64 << 10 }
 
     /// The body as a JSON object.
     ///

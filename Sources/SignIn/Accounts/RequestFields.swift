@@ -110,6 +110,8 @@ struct RequestFields {
 enum Grammar {
     /// No control characters, and none that change how others are read.
     case line
+    /// As ``line``, and nothing that a page could take for markup.
+    case name
     /// No control characters. Everything else may be part of a password.
     case password
     /// Visible ASCII: what names an account. Letters that only look like others would name another one.
@@ -128,6 +130,9 @@ enum Grammar {
         switch self {
         case .password: return nil
         case .line: return text.unicodeScalars.contains(where: Self.isInvisible) ? "must be plain text" : nil
+        case .name:
+            if text.utf8.contains(where: Self.isMarkup) { return "must not contain < or >" }
+            return text.unicodeScalars.contains(where: Self.isInvisible) ? "must be plain text" : nil
         case .address: return Self.addressFault(of: text)
         case .email: return Self.addressFault(of: text) ?? (Self.isEmail(text) ? nil : "must be an e-mail address")
         case .code: return text.utf8.allSatisfy(Self.isCodeByte) ? nil : "must be ASCII letters and digits"
@@ -145,6 +150,9 @@ enum Grammar {
         let parts = text.split(separator: "@", omittingEmptySubsequences: false)
         return parts.count == 2 && parts.allSatisfy { !$0.isEmpty }
     }
+
+    /// What begins and ends tags of HTML. The rest of what pages give a meaning to is in people's names.
+    static func isMarkup(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">") }
 
     private static func isCodeByte(_ byte: UInt8) -> Bool {
         byte.isASCIILetterOrDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")

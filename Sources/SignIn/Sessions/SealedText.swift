@@ -25,6 +25,12 @@ enum SealedText {
         case device = "device"
         /// The tokens of an answer that may have to be given once more.
         case answer = "answer"
+        /// A nonce of the gateway's for a sign-in.
+        case nonce = "nonce"
+        /// The newest token of a session of the gateway's own.
+        case session = "session"
+        /// Apple's refresh token of a user.
+        case appleToken = "apple token"
     }
 
     /// Sealed with the ring's first key.

@@ -3,8 +3,8 @@ internal import Pipeline
 /// Writes audit events as JSON, one object a line.
 ///
 /// Keys: `event`, `time` (RFC 3339, UTC, milliseconds), `request_id`, `operation`, `client_address`, `application`, and
-/// where known `subject_hash`, `account_hash` (see ``AuditHashes``), `device_id`, `device_platform`, `app_version` and
-/// `reason`. What a client has chosen is escaped: no line breaks, no control characters.
+/// where known `subject_hash`, `account_hash` (see ``AuditHashes``), `device_id`, `device_platform`, `app_version`,
+/// `real_user_status` and `reason`. What a client has chosen is escaped: no line breaks, no control characters.
 package struct AuditEncoder: LineEncoder {
     private let hashes: AuditHashes
     private let format: LogFormat
@@ -47,7 +47,7 @@ package struct AuditEncoder: LineEncoder {
             ("application", event.application), ("subject_hash", event.subject.map(hashes.hash(ofSubject:))),
             ("account_hash", event.account.map(hashes.hash(ofAccount:))), ("device_id", event.device?.id),
             ("device_platform", event.device?.platform), ("app_version", event.device?.appVersion),
-            ("reason", event.reason),
+            ("real_user_status", event.realUserStatus), ("reason", event.reason),
         ]
         return fields.compactMap { name, value in value.map { (name, $0) } }
     }

@@ -30,6 +30,8 @@ package struct AuditEvent: Sendable, Equatable {
     package var application: String
     /// Which call it was.
     package var operation: String
+    /// Apple's guess whether there is a person behind the account: `unsupported`, `unknown` or `likely_real`.
+    package var realUserStatus: String?
     /// Why it did not succeed, from a closed list; nil when it did.
     package var reason: String?
     /// The request's; nil where no spans are made.
@@ -37,8 +39,8 @@ package struct AuditEvent: Sendable, Equatable {
 
     package init(
         _ kind: AuditEventKind, time: Int64, requestID: String, subject: String? = nil, account: String? = nil,
-        device: Device? = nil, address: String, application: String, operation: String, reason: String? = nil,
-        trace: TraceIDs? = nil
+        device: Device? = nil, address: String, application: String, operation: String, realUserStatus: String? = nil,
+        reason: String? = nil, trace: TraceIDs? = nil
     ) {
         self.kind = kind
         self.time = time
@@ -49,6 +51,7 @@ package struct AuditEvent: Sendable, Equatable {
         self.address = address
         self.application = application
         self.operation = operation
+        self.realUserStatus = realUserStatus
         self.reason = reason
         self.trace = trace
     }

@@ -31,10 +31,13 @@ package struct MetricsReadings: Sendable {
     package struct Revocations: Sendable {
         package var held: Int
         package var failures: Int
+        /// Sessions with tokens that were replaced.
+        package var superseded: Int
 
-        package init(held: Int, failures: Int) {
+        package init(held: Int, failures: Int, superseded: Int = 0) {
             self.held = held
             self.failures = failures
+            self.superseded = superseded
         }
     }
 

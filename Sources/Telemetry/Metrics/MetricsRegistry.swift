@@ -252,6 +252,9 @@ extension PrometheusText {
         single(
             "gatehouse_revocation_failures_total", .counter, "Revocations that were refused, or not kept in the store.",
             Int64(revocations.failures))
+        single(
+            "gatehouse_superseded_sessions", .gauge, "Sessions whose replaced tokens are held to be refused.",
+            Int64(revocations.superseded))
     }
 
     fileprivate mutating func write(_ conduct: MetricsReadings.Conduct) {

@@ -1,0 +1,29 @@
+internal import SignIn
+internal import Store
+
+/// Apple, as it is told through the outbox that consents are taken back.
+struct AppleRevocationReceiver: OutboxReceiver {
+    static let destination = "apple"
+    /// What the message is about, for the log.
+    private static let kind = "revoke"
+
+    var name: String { Self.destination }
+    var timeout: Duration
+    var revoker: AppleRevoker
+
+    /// - Parameter now: milliseconds since 1970.
+    static func message(_ revocation: AppleRevocation, key: String, now: Int64) -> OutboxMessage {
+        OutboxMessage(
+            key: key, destination: destination, kind: kind, subject: revocation.userID, body: revocation.text,
+            createdAt: now)
+    }
+
+    func send(_ message: OutboxMessage, now: Int64) async throws(DeliveryFailure) {
+        guard let revocation = AppleRevocation(text: message.body) else { throw .refused("unreadable-message") }
+        do {
+            try await revoker.revoke(revocation)
+        } catch {
+            throw .refused(error.name)
+        }
+    }
+}

@@ -1,0 +1,41 @@
+internal import Cryptography
+package import Logging
+internal import Pipeline
+package import Settings
+package import SignIn
+internal import Store
+
+/// The users in the state directory, for an operator's commands beside a gateway that runs or does not.
+package enum OperatorUsers {
+    /// What is revoked goes into the state directory; a running gateway follows within two seconds.
+    private struct KeptRevocations: SessionRevocations {
+        let store: StoredRevocations
+        var current: RevocationList { .empty }
+
+        func revoke(_ revocations: [Revocation]) async throws {
+            try await store.keep(revocations.map(RevocationRecord.init))
+        }
+
+        func supersede(_ session: SupersededSession) {}
+    }
+
+    /// - Throws: ``WiringFault``, or what stands against the state directory.
+    package static func administration(_ settings: GatewaySettings, logger: Logger) throws -> UserAdministration {
+        guard let apple = settings.signIn.apple, let session = apple.session,
+            let issuer = Wiring.sessionIssuer(settings), let schedule = Wiring.sessionSchedule(settings)
+        else { throw WiringFault(description: "this gateway keeps no users: there is no sign_in.apple.session") }
+        let users = try GatewayStore.users(in: settings.stateDirectory, isStart: false)
+        let revocations = StoredRevocations(try GatewayStore.open(in: settings.stateDirectory))
+        // Nothing is signed here: the keys are not even read.
+        let keys = AssertionKeyService(
+            file: KeyRingFile(.session, stateDirectory: settings.stateDirectory), schedule: schedule, logger: logger,
+            now: { WallClock.seconds() }, publish: {})
+        let sessions = UserSessions(
+            settings: Wiring.sessionSettings(session, issuer), users: users, records: users,
+            keys: SessionKeyService(keys),
+            sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory),
+            revocations: KeptRevocations(store: revocations), now: { WallClock.seconds() },
+            random: { SecureRandom.bytes($0) }, logger: logger)
+        return UserAdministration(sessions, roles: Set(apple.roles.values))
+    }
+}

@@ -1,0 +1,36 @@
+internal import Logging
+internal import Pipeline
+internal import Settings
+internal import SignIn
+internal import Store
+
+/// What of the gateway's own sessions lasts through reloads.
+struct SessionService: Sendable {
+    let users: StoredUsers
+    let ends: SessionEnds
+    /// The `iss` of the sessions.
+    let issuer: String
+
+    /// What of it goes on by itself, until cancelled.
+    func run() async { await ends.run() }
+}
+
+extension SessionService {
+    /// Has read which tokens have been superseded, so that none is let in after a restart.
+    ///
+    /// - Parameter previous: what served until now.
+    static func make(
+        _ settings: GatewaySettings, _ revocations: RevocationService, logger: Logger, after previous: SessionService?
+    ) async throws -> SessionService {
+        let issuer = Wiring.sessionIssuer(settings)?.issuer ?? ""
+        if let previous, previous.issuer == issuer { return previous }
+        let users = try previous?.users ?? GatewayStore.users(in: settings.stateDirectory, isStart: true)
+        let ends = SessionEnds(users, revocations, issuer: issuer, logger: logger) { WallClock.seconds() }
+        do {
+            try await ends.follow()
+        } catch {
+            throw WiringFault(description: "sessions cannot be read: \(error)")
+        }
+        return SessionService(users: users, ends: ends, issuer: issuer)
+    }
+}

@@ -1,0 +1,86 @@
+internal import GRDB
+internal import Logging
+internal import Pipeline
+internal import Store
+
+extension LocalApple {
+    /// Something a user does at Apple, of which Apple tells the app's server.
+    struct Event: Sendable {
+        /// `consent-revoked`, `account-delete`, `email-disabled`, `email-enabled`; any other is told and does nothing.
+        var type: String
+        /// An e-mail address or a `sub`.
+        var user: String
+        /// The app that is told.
+        var clientID: String
+        /// Laid over the event.
+        var eventChanges: JSONObject = [:]
+        /// Laid over the notification's claims.
+        var changes: JSONObject = [:]
+        /// Whether `events` is an object, as Apple's page has it, and not its text, as Apple sends it.
+        var isObject = false
+        /// Whether the notification is posted; where nil, if it is known where to.
+        var isSent: Bool?
+    }
+
+    /// Carries out the event and makes its notification.
+    ///
+    /// - Returns: `{payload, delivery?}`: the signed notification and, if it was posted, the answer's `{status}` or the
+    ///   `{error}`.
+    func tell(_ event: Event) async throws -> JSONObject {
+        guard configuration.clientIDs.contains(event.clientID) else {
+            throw PoolError.invalidParameter("The team has no app \(event.clientID).")
+        }
+        if event.isSent == true, configuration.notificationURL == nil {
+            throw PoolError.invalidParameter("There is no notification_url.")
+        }
+        let payload = try await notification(of: event)
+        guard event.isSent != false, let url = configuration.notificationURL else {
+            return ["payload": .string(payload)]
+        }
+        let body: JSONObject = ["payload": .string(payload)]
+        return ["payload": .string(payload), "delivery": await deliver(body.encoded(), to: url)]
+    }
+
+    /// The compact JWS.
+    private func notification(of event: Event) async throws -> String {
+        let (account, consent) = try await store.write { database -> (AppleAccount, AppleConsent?) in
+            guard let account = try AppleAccount.find(event.user, in: database) else {
+                throw PoolError.invalidParameter("There is no account \(event.user).")
+            }
+            let consent = try AppleConsent.find(account.sub, event.clientID, in: database)
+            switch event.type {
+            case "consent-revoked": try AppleConsent.withdraw(account.sub, event.clientID, in: database)
+            case "account-delete", "account-deleted": try account.delete(in: database)
+            default: break
+            }
+            return (account, consent)
+        }
+        let now = clock()
+        var told: JSONObject = [
+            "type": .string(event.type), "sub": .string(account.sub),
+            "event_time": .number(JSONNumber(now * 1000)),
+        ]
+        if event.type.hasPrefix("email-") {
+            let isHidden = consent?.hidesEmail ?? account.hidesEmail
+            told["email"] = .string(account.email(hidden: isHidden))
+            told["is_private_email"] = .string(isHidden ? "true" : "false")
+        }
+        told = told.changed(by: event.eventChanges)
+        let claims: JSONObject = [
+            "iss": .string(configuration.issuer), "aud": .string(event.clientID),
+            "exp": .number(JSONNumber(now + configuration.lifetimes.identityToken)),
+            "iat": .number(JSONNumber(now)), "jti": .string(Base64URL.encode(random(16))),
+            "events": event.isObject ? .object(told) : .string(String(decoding: told.encoded(), as: UTF8.self)),
+        ]
+        return try keys.server.sign(claims.changed(by: event.changes))
+    }
+
+    private func deliver(_ body: [UInt8], to url: PlainURL) async -> JSON {
+        do {
+            return ["status": .number(JSONNumber(try await url.post(body)))]
+        } catch {
+            logger.warning("a notification was not delivered", metadata: ["error": "\(error)"])
+            return ["error": .string("\(error)")]
+        }
+    }
+}

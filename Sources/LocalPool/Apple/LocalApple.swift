@@ -1,0 +1,79 @@
+internal import Cryptography
+internal import GRDB
+internal import Logging
+internal import Pipeline
+internal import Store
+
+/// Sign in with Apple as its clients see it: the key set, tokens for apps and servers, revocation and notifications.
+///
+/// It plays the phone's part too: where a user would look into the camera, a test names the account.
+struct LocalApple: Sendable {
+    let configuration: LocalPoolConfiguration.Apple
+    let store: Store
+    let keys: AppleKeys
+    let logger: Logger
+    let clock: PoolClock
+    let random: @Sendable (Int) -> [UInt8]
+
+    /// Puts in the configured accounts. Blocks the calling thread.
+    ///
+    /// - Parameter store: With the schema of ``PoolSchema``.
+    init(
+        configuration: LocalPoolConfiguration.Apple, store: Store, keys: AppleKeys, logger: Logger, clock: PoolClock,
+        random: @escaping @Sendable (Int) -> [UInt8]
+    ) throws {
+        self.configuration = configuration
+        self.store = store
+        self.keys = keys
+        self.logger = logger
+        self.clock = clock
+        self.random = random
+        let now = clock()
+        try store.writeBlocking { database in
+            try AppleToken.removeExpired(in: database, now: now)
+            for account in configuration.accounts { try seed(account, in: database) }
+        }
+    }
+
+    private func seed(_ seeded: LocalPoolConfiguration.Apple.Account, in database: Database) throws {
+        var account = try AppleAccount.find(seeded.email, in: database) ?? newAccount(seeded.email, sub: seeded.sub)
+        if let sub = seeded.sub, account.sub != sub {
+            throw ConfigurationFaults(
+                faults: ["the database has \(seeded.email) with another sub; remove the database or the key"])
+        }
+        account.email = seeded.email
+        account.isEmailVerified = seeded.isEmailVerified
+        account.hidesEmail = seeded.hidesEmail
+        account.givenName = seeded.givenName
+        account.familyName = seeded.familyName
+        account.realUserStatus = seeded.realUserStatus
+        try account.save(in: database)
+    }
+
+    /// One that isn't stored yet.
+    func newAccount(_ email: String, sub: String? = nil) -> AppleAccount {
+        AppleAccount(
+            sub: sub ?? "000\(100 + Int(random(1)[0])).\(Hexadecimal.encode(random(16))).0417", email: email,
+            isEmailVerified: true, relayEmail: "\(Hexadecimal.encode(random(5)))@privaterelay.appleid.com",
+            hidesEmail: false, realUserStatus: 2)
+    }
+
+    /// A signed identity token.
+    ///
+    /// - Parameter changes: Laid over the claims, for tests of what a client refuses.
+    func identityToken(
+        _ claims: IdentityTokenClaims, by key: SigningKey, changes: JSONObject = [:]
+    ) throws(CryptographyError) -> String {
+        let object = claims.object(now: clock(), lifetime: configuration.lifetimes.identityToken)
+        return try key.sign(object.changed(by: changes))
+    }
+
+    func claims(
+        _ account: AppleAccount, _ token: AppleToken, hidesEmail: Bool, with companion: IdentityTokenClaims.Companion
+    ) -> IdentityTokenClaims {
+        IdentityTokenClaims(
+            issuer: configuration.issuer, clientID: token.clientID, account: account, hidesEmail: hidesEmail,
+            nonce: token.nonce, companion: companion, authTime: token.authTime,
+            writesBooleansAsText: configuration.writesBooleansAsText)
+    }
+}

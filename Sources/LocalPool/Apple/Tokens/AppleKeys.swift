@@ -1,0 +1,92 @@
+internal import Cryptography
+internal import GRDB
+internal import Pipeline
+internal import Store
+internal import Synchronization
+
+/// The local Apple's signing keys: three in the key set, of which two sign. Who takes the first one of the set, or the
+/// only one that ever signed, is found out.
+final class AppleKeys: Sendable {
+    private struct Keys {
+        /// For the phone, for the servers, and one that nobody uses.
+        var current: [SigningKey]
+        /// Of earlier rotations, still in the key set.
+        var retired: [SigningKey]
+    }
+
+    static let count = 3
+
+    private let keys: Mutex<Keys>
+    private let store: Store
+    private let random: @Sendable (Int) -> [UInt8]
+
+    /// The keys kept in the store; made, with 2048 bits each, at the first start.
+    convenience init(store: Store, random: @escaping @Sendable (Int) -> [UInt8]) throws {
+        let rows = try store.writeBlocking { database in
+            try Row.fetchAll(database, sql: "SELECT * FROM apple_keys ORDER BY rowid")
+        }
+        let stored = try rows.map { row in
+            try SigningKey(RSASigningKey(pem: Secret(row["pem"] as String)), keyID: row["key_id"])
+        }
+        let isCurrent = rows.map { $0["is_current"] as Bool }
+        let keys = Keys(
+            current: zip(stored, isCurrent).filter(\.1).map(\.0),
+            retired: zip(stored, isCurrent).filter { !$1 }.map(\.0))
+        guard keys.current.count == Self.count else {
+            let made = try Self.make(random)
+            self.init(current: made, store: store, random: random)
+            try store.writeBlocking { try Self.save(Keys(current: made, retired: []), in: $0) }
+            return
+        }
+        self.init(keys, store: store, random: random)
+    }
+
+    /// - Parameter current: ``count`` keys.
+    convenience init(current: [SigningKey], store: Store, random: @escaping @Sendable (Int) -> [UInt8]) {
+        self.init(Keys(current: current, retired: []), store: store, random: random)
+    }
+
+    private init(_ keys: Keys, store: Store, random: @escaping @Sendable (Int) -> [UInt8]) {
+        self.keys = Mutex(keys)
+        self.store = store
+        self.random = random
+    }
+
+    /// Signs what the phone gives to an app.
+    var phone: SigningKey { keys.withLock { $0.current[1] } }
+
+    /// Signs what Apple's servers give to an app's servers.
+    var server: SigningKey { keys.withLock { $0.current[2] } }
+
+    /// The JWK set (RFC 7517, 5).
+    var keySet: JSONObject { keys.withLock { ["keys": .array(($0.current + $0.retired).map(\.publicKey))] } }
+
+    /// Signs with new keys, with new ids, from now on.
+    ///
+    /// - Parameter keepingOld: Whether the old ones stay in the key set.
+    func rotate(keepingOld: Bool) async throws {
+        let old = keys.withLock { $0 }
+        let new = Keys(
+            current: try Self.make(random), retired: keepingOld ? old.current + old.retired : [])
+        try await store.write { try Self.save(new, in: $0) }
+        keys.withLock { $0 = new }
+    }
+
+    static func make(_ random: (Int) -> [UInt8]) throws -> [SigningKey] {
+        try (0..<count).map { _ in
+            // Ten characters, as Apple's newer ones.
+            try SigningKey(
+                RSASigningKey.generate(bits: 2048), keyID: String(Base64URL.encode(random(8)).prefix(10)))
+        }
+    }
+
+    private static func save(_ keys: Keys, in database: Database) throws {
+        try database.execute(sql: "DELETE FROM apple_keys")
+        let rows = keys.current.map { ($0, true) } + keys.retired.map { ($0, false) }
+        for (key, isCurrent) in rows {
+            try database.execute(
+                sql: "INSERT INTO apple_keys (key_id, pem, is_current) VALUES (?, ?, ?)",
+                arguments: [key.keyID, try key.key.privateKeyPEM().exposeText(), isCurrent])
+        }
+    }
+}

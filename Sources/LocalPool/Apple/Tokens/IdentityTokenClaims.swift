@@ -1,0 +1,62 @@
+internal import Cryptography
+internal import Pipeline
+
+/// What an identity token says.
+struct IdentityTokenClaims {
+    /// What else was handed out with the token, and is bound to it by half of its hash (OpenID Connect Core, 3.1.3.6
+    /// and 3.3.2.11).
+    enum Companion {
+        case code(String)
+        case accessToken(String)
+    }
+
+    let issuer: String
+    let clientID: String
+    let account: AppleAccount
+    let hidesEmail: Bool
+    /// As the app gave it: Apple doesn't hash it.
+    let nonce: String?
+    let companion: Companion
+    /// When the user signed in; refreshing doesn't change it.
+    let authTime: Int64
+    let writesBooleansAsText: Bool
+
+    func object(now: Int64, lifetime: Int64) -> JSONObject {
+        var claims: JSONObject = [
+            "iss": .string(issuer), "aud": .string(clientID), "exp": .number(JSONNumber(now + lifetime)),
+            "iat": .number(JSONNumber(now)), "sub": .string(account.sub),
+        ]
+        if let nonce { claims["nonce"] = .string(nonce) }
+        switch companion {
+        case .code(let code): claims["c_hash"] = .string(Self.halfHash(code))
+        case .accessToken(let token): claims["at_hash"] = .string(Self.halfHash(token))
+        }
+        claims["email"] = .string(account.email(hidden: hidesEmail))
+        claims["email_verified"] = flag(account.isEmailVerified || hidesEmail)
+        // Apple leaves the claim out for an address that is the user's own.
+        if hidesEmail { claims["is_private_email"] = flag(true) }
+        claims["auth_time"] = .number(JSONNumber(authTime))
+        claims["nonce_supported"] = .bool(true)
+        if case .code = companion { claims["real_user_status"] = .number(JSONNumber(account.realUserStatus)) }
+        return claims
+    }
+
+    private func flag(_ value: Bool) -> JSON {
+        writesBooleansAsText ? .string(value ? "true" : "false") : .bool(value)
+    }
+
+    private static func halfHash(_ text: String) -> String {
+        Base64URL.encode(Array(SHA256.hash(Array(text.utf8)).prefix(16)))
+    }
+}
+
+extension JSONObject {
+    /// With `changes` laid over it; null takes a member away.
+    func changed(by changes: JSONObject) -> JSONObject {
+        var result = self
+        for (name, value) in changes {
+            if case .null = value { result[name] = nil } else { result[name] = value }
+        }
+        return result
+    }
+}

@@ -1,0 +1,84 @@
+internal import Logging
+internal import Pipeline
+internal import Store
+
+/// Asks Apple about once a day of each consent whether the user has taken it back meanwhile: then their sessions end.
+///
+/// So many are asked for in a round that all can be in a day; a stock that is older is caught up with in the same steps.
+package final class AppleGrantValidation: Sendable {
+    /// A day, a little less: rounds are not to drift.
+    private static let interval: Int64 = 86_400
+    private static let roundLength: Duration = .seconds(60)
+    static let perRound = 120
+    private static let atOnce = 4
+
+    private let grants: AppleGrants
+    private let sessions: UserSessions
+
+    package init(_ grants: AppleGrants, _ sessions: UserSessions) {
+        self.grants = grants
+        self.sessions = sessions
+    }
+
+    /// Until cancelled.
+    package func run() async {
+        while !Task.isCancelled {
+            do {
+                try await Task.sleep(for: Self.roundLength)
+            } catch {
+                return
+            }
+            await round()
+        }
+    }
+
+    /// Asks for those that it is time for.
+    func round() async {
+        do {
+            let now = grants.now()
+            let due = try await grants.records.claimAppleTokens(
+                validatedBefore: now - Self.interval, now: now, limit: Self.perRound)
+            for start in stride(from: 0, to: due.count, by: Self.atOnce) {
+                await withTaskGroup(of: Void.self) { tasks in
+                    for record in due[start..<min(start + Self.atOnce, due.count)] {
+                        tasks.addTask { await self.validate(record) }
+                    }
+                }
+            }
+        } catch {
+            grants.logger.error("Apple's refresh tokens cannot be read", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Whatever fails is asked again a day later, but for the end of a consent, which has to have its effect.
+    private func validate(_ record: AppleTokenRecord) async {
+        let opened = try? SealedAppleToken.open(
+            record.token, userID: record.userID, clientID: record.clientID, with: grants.sealingKeys)
+        guard let token = opened else {
+            return grants.logger.error("a refresh token of Apple's does not open any more and can't be validated")
+        }
+        do {
+            try await grants.client.validate(refreshToken: token, clientID: record.clientID)
+        } catch {
+            guard error.kind == .invalidGrant else {
+                return grants.report(error, "a refresh token of Apple's could not be validated")
+            }
+            await endConsent(record)
+        }
+    }
+
+    /// First the sessions: while the token is there, it is asked again.
+    private func endConsent(_ record: AppleTokenRecord) async {
+        do throws(Refusal) {
+            let count = try await sessions.endAll(of: record.userID, requestID: "apple-validation")
+            grants.logger.info(
+                "a user has taken back the consent to Sign in with Apple", metadata: ["sessions": "\(count)"])
+            try await sessions.kept("apple-validation") {
+                try await grants.records.removeAppleToken(of: record.userID, clientID: record.clientID)
+            }
+        } catch {
+            grants.logger.error(
+                "sessions without consent go on until tomorrow", metadata: ["reason": "\(error.reason)"])
+        }
+    }
+}

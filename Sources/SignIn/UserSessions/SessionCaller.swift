@@ -1,0 +1,65 @@
+internal import Cryptography
+internal import Pipeline
+
+/// Who calls with a session of the gateway's.
+struct SessionCaller: Sendable {
+    var userID: String
+    /// The `sid`.
+    var sessionID: String
+    /// The number of the token in its session.
+    var rotation: Int64
+    /// Seconds since 1970.
+    var expiresAt: Int64
+
+    /// - Throws: 401 for a token of another gateway's session, which lacks what this one writes.
+    init(_ token: VerifiedToken) throws(Refusal) {
+        guard let sessionID = token.claims["sid"]?.stringValue,
+            let rotation = token.claims[RevocationList.rotationClaim]?.integerValue
+        else { throw .tokenInvalid(reason: "not-a-session") }
+        userID = token.subject
+        self.sessionID = sessionID
+        self.rotation = rotation
+        expiresAt = token.expires
+    }
+}
+
+extension UserSessions {
+    /// Judges a token that may have expired, and nothing else about it may be wrong: not by more than it can still be
+    /// refreshed. Whether another one has taken its place is not looked at.
+    func judge(_ bearer: Secret?) throws(Refusal) -> SessionCaller {
+        guard let bearer else { throw .tokenMissing() }
+        let token: VerifiedToken
+        switch verdict(bearer) {
+        case .verified(let verified): token = verified
+        case .rejected(.expired): throw .tokenInvalid(.tokenRefresh, reason: "expired-refresh-token")
+        case .rejected(let reason): throw .tokenInvalid(reason: reason.rawValue)
+        case .needsKeys:
+            guard keys.keySet != nil else {
+                throw .retryLater(.serviceUnavailable, after: 5, reason: "session-keys-unavailable")
+            }
+            throw .tokenInvalid(reason: RejectReason.unknownKey.rawValue)
+        }
+        guard !revocations.current.isRevoked(token) else {
+            throw .tokenInvalid(.tokenRefresh, reason: RejectReason.revoked.rawValue)
+        }
+        return try SessionCaller(token)
+    }
+
+    /// As ``judge(_:)`` for who wants to be signed out: nil for one who is already.
+    func judgeLeaving(_ bearer: Secret?) throws(Refusal) -> SessionCaller? {
+        do throws(Refusal) {
+            return try judge(bearer)
+        } catch {
+            guard error.error == .tokenRefresh else { throw error }
+            return nil
+        }
+    }
+
+    private func verdict(_ bearer: Secret) -> Verdict {
+        var issuer = settings.issuer
+        issuer.grace = settings.refreshWithin
+        let set = keys.keySet
+        return TokenVerifier(issuers: [issuer]).verify(
+            bearer.expose(), accepting: TokenAcceptance(tokenUses: [.session]), keys: { _ in set }, now: now())
+    }
+}

@@ -1,0 +1,153 @@
+internal import HTTPTypes
+package import Pipeline
+package import Store
+
+/// What else holds something of a user's, besides the users' records.
+package protocol UserCompanion: Sendable {
+    /// Called before a user is deleted, with all of theirs still there. What has to be told to others must outlast the
+    /// process when this returns.
+    ///
+    /// - Throws: what keeps the user from being deleted.
+    func willDelete(_ user: UserRecord) async throws
+
+    /// What it holds, for `GET me/export`: members to add to the answer.
+    func held(of user: UserRecord) async throws -> JSONObject
+}
+
+/// The endpoints of sign-in with Apple and of the gateway's own sessions.
+package struct SessionEndpoints: Sendable {
+    /// What audit, limits and backends know these users' realm by: the `iss` of the sessions, or Apple's where none are
+    /// kept.
+    let name: String
+    /// Nil where a backend keeps users and sessions.
+    package let sessions: UserSessions?
+    /// Apple's part.
+    let apple: AppleSignIn
+    let companions: [any UserCompanion]
+    let observers: [any AccountObserver]
+
+    package init(
+        name: String, sessions: UserSessions?, apple: AppleSignIn, companions: [any UserCompanion] = [],
+        observers: [any AccountObserver] = []
+    ) {
+        self.name = name
+        self.sessions = sessions
+        self.apple = apple
+        self.companions = [apple.grants].compactMap { $0 } + companions
+        self.observers = observers
+    }
+
+    /// What asks Apple about consents; nil where nothing does.
+    package var grantValidation: AppleGrantValidation? {
+        guard let grants = apple.grants, let sessions else { return nil }
+        return AppleGrantValidation(grants, sessions)
+    }
+
+    /// Answers a request. Never fails: every failure is an answer with the API's error body.
+    package func answer(_ request: SessionRequest) async -> AccountAnswer {
+        do {
+            return try await carryOut(request)
+        } catch {
+            var refusal = error
+            refusal.deniesSuccess = true
+            return AccountAnswer(refusal: refusal, requestID: request.requestID)
+        }
+    }
+
+    /// The one way of every call: read, admitted, done, told.
+    private func carryOut(_ request: SessionRequest) async throws(Refusal) -> AccountAnswer {
+        var call = AccountCall(request, issuer: name)
+        let answer: AccountAnswer
+        do throws(Refusal) {
+            let task = try prepare(request, &call)
+            for observer in observers { try await observer.admit(call) }
+            answer = try await perform(task, request, &call)
+        } catch {
+            for observer in observers {
+                // What is refused is refused, whatever an observer says to it.
+                try? await observer.ended(call, .refused(error.error, reason: error.reason))
+            }
+            throw error
+        }
+        call.subject = answer.subject ?? call.subject
+        for observer in observers { try await observer.ended(call, answer.outcome) }
+        return answer
+    }
+
+    /// A call whose body was read and whose session was judged.
+    private enum Task {
+        case apple(AppleSignIn.Task)
+        case validate(VerifiedToken)
+        case refresh(SessionCaller)
+        case logout(SessionCaller?, everywhere: Bool)
+        case deleteMe(SessionCaller)
+        case export(SessionCaller)
+    }
+
+    private func prepare(_ request: SessionRequest, _ call: inout AccountCall) throws(Refusal) -> Task {
+        switch request.operation {
+        case .nonce, .apple, .notifications:
+            return .apple(try apple.prepare(request, &call))
+        case .validate:
+            return .validate(try verified(request))
+        case .refresh:
+            let caller = try kept().judge(request.bearer)
+            call.subject = caller.userID
+            return .refresh(caller)
+        case .logout:
+            let body = try SessionLogoutBody(request.body.isEmpty ? [:] : request.jsonObject())
+            let caller = try kept().judgeLeaving(request.bearer)
+            call.subject = caller?.userID
+            return .logout(caller, everywhere: body.allDevices)
+        case .deleteMe: return .deleteMe(try SessionCaller(try verified(request)))
+        case .export: return .export(try SessionCaller(try verified(request)))
+        }
+    }
+
+    private func perform(
+        _ task: Task, _ request: SessionRequest, _ call: inout AccountCall
+    ) async throws(Refusal) -> AccountAnswer {
+        switch task {
+        case .apple(let task): return try await apple.perform(task, self, request, &call)
+        case .validate(let token): return Self.validation(of: token)
+        case .refresh(let caller): return try await refresh(caller, request)
+        case .logout(let caller, let everywhere): return try await logout(caller, everywhere: everywhere, request)
+        case .deleteMe(let caller): return try await deleteMe(caller, request)
+        case .export(let caller): return try await export(caller, request)
+        }
+    }
+
+    /// The sessions. No route leads here where there are none.
+    func kept() throws(Refusal) -> UserSessions {
+        guard let sessions else { throw .notFound() }
+        return sessions
+    }
+
+    /// The session that the pipeline has verified. The route's rules let no other issuer's token come here.
+    private func verified(_ request: SessionRequest) throws(Refusal) -> VerifiedToken {
+        guard let token = request.identity else { throw .tokenMissing() }
+        guard token.issuer == (try kept()).settings.issuer.issuer, token.tokenUse == .session else {
+            throw .tokenInvalid(reason: "not-a-session")
+        }
+        return token
+    }
+
+    /// `POST validate`: what a token that was verified says. It asks nobody, so that it can be answered at once: who has
+    /// been revoked has not come as far as here.
+    package static func validation(of token: VerifiedToken) -> AccountAnswer {
+        AccountAnswer(
+            .ok, ["success": true, "user": .object(SessionUser.object(of: token))], subject: token.subject)
+    }
+}
+
+/// The body of `POST logout`.
+struct SessionLogoutBody: Sendable {
+    var allDevices: Bool
+
+    /// - Throws: a 422 naming every faulty field.
+    init(_ object: JSONObject) throws(Refusal) {
+        var fields = RequestFields(object)
+        allDevices = fields.flag("all_devices", default: false)
+        try fields.check()
+    }
+}

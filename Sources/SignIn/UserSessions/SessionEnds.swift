@@ -1,0 +1,135 @@
+internal import Cryptography
+internal import HTTPTypes
+internal import Logging
+package import Pipeline
+package import Store
+
+extension SessionEndpoints {
+    /// `POST logout`: this session, or all of the user's.
+    func logout(
+        _ caller: SessionCaller?, everywhere: Bool, _ request: SessionRequest
+    ) async throws(Refusal) -> AccountAnswer {
+        // Nobody is signed out who is already.
+        guard let caller else { return .done() }
+        let sessions = try kept()
+        if everywhere {
+            _ = try await sessions.endAll(of: caller.userID, also: caller.sessionID, requestID: request.requestID)
+        } else {
+            try await sessions.end(caller.sessionID, requestID: request.requestID)
+        }
+        return .done(subject: caller.userID)
+    }
+
+    /// `DELETE me`: first those hear of it who must, while what they need is still there; then every token ends; then
+    /// nothing is left of the user here.
+    func deleteMe(_ caller: SessionCaller, _ request: SessionRequest) async throws(Refusal) -> AccountAnswer {
+        try await delete(caller.userID, requestID: request.requestID)
+        return .done(subject: caller.userID)
+    }
+
+    /// Deletes a user, whoever asks for it. One who is gone already is fine.
+    package func delete(_ userID: String, requestID: String) async throws(Refusal) {
+        let sessions = try kept()
+        let user = try await sessions.kept(requestID) { try await sessions.users.user(userID) }
+        if let user {
+            for companion in companions {
+                try await sessions.kept(requestID) { try await companion.willDelete(user) }
+            }
+        }
+        // For ever: who signs in again is another user.
+        let held = try await sessions.kept(requestID) { try await sessions.records.sessions(of: userID) }
+        try await sessions.revoke([.subject(userID, before: .max)], meaning: held, requestID)
+        _ = try await sessions.kept(requestID) { try await sessions.users.delete(userID) }
+    }
+
+    /// `GET me/export`: everything that is held about the user.
+    func export(_ caller: SessionCaller, _ request: SessionRequest) async throws(Refusal) -> AccountAnswer {
+        let sessions = try kept()
+        let known = try await sessions.kept(request.requestID) {
+            (try await sessions.users.user(caller.userID), try await sessions.records.sessions(of: caller.userID))
+        }
+        guard let user = known.0 else { throw .tokenInvalid(reason: "session-ended") }
+        var export: JSONObject = [
+            "success": true, "exported_at": .string(Timestamp.text(sessions.now())), "user": .object(user.exported),
+            "sessions": .array(known.1.map { .object($0.exported) }),
+        ]
+        for companion in companions {
+            let held = try await sessions.kept(request.requestID) { try await companion.held(of: user) }
+            for (name, value) in held { export[name] = value }
+        }
+        for observer in observers {
+            for (member, value) in try await observer.held(about: user.id, poolID: name) { export[member] = value }
+        }
+        return AccountAnswer(.ok, export, subject: user.id)
+    }
+}
+
+extension UserSessions {
+    /// Ends a session. It is revoked first, which outlasts everything: whatever stops what follows, it counts no more.
+    func end(_ sessionID: String, requestID: String) async throws(Refusal) {
+        let held = try await kept(requestID) { try await records.session(sessionID) }
+        try await revoke([.session(sessionID)], meaning: [held?.session].compactMap { $0 }, requestID)
+        _ = try await kept(requestID) { try await records.end(sessionID, at: now()) }
+    }
+
+    /// Ends all of a user's sessions.
+    ///
+    /// - Parameter also: one that ends whether it is kept here or not.
+    /// - Returns: how many there were.
+    package func endAll(of userID: String, also: String? = nil, requestID: String) async throws(Refusal) -> Int {
+        let held = try await kept(requestID) { try await records.sessions(of: userID) }
+        let known = Set(held.filter { $0.endedAt == nil }.map(\.id) + [also].compactMap { $0 })
+        try await revoke(known.sorted().map(Revocation.Target.session), meaning: held, requestID)
+        let ended = try await kept(requestID) { try await records.endAll(of: userID, at: now()) }
+        // One may have begun in between.
+        try await revoke(
+            ended.map(\.id).filter { !known.contains($0) }.map(Revocation.Target.session), meaning: ended, requestID)
+        return known.union(ended.map(\.id)).count
+    }
+
+    /// Puts sessions on the revocation list for as long as any of their tokens is good for anything: also those that
+    /// were made when the settings gave them a longer life.
+    func revoke(
+        _ targets: [Revocation.Target], meaning held: [UserSessionRecord], _ requestID: String
+    ) async throws(Refusal) {
+        guard !targets.isEmpty else { return }
+        let latest = held.map { max($0.expiresAt, $0.previousExpiresAt) }.max() ?? 0
+        let endsAt = max(now(), latest - settings.lifetime) + settings.revocationLifetime
+        do {
+            try await revocations.revoke(
+                targets.map { Revocation(issuer: settings.issuer.issuer, $0, endsAt: endsAt) })
+        } catch {
+            logger.error(
+                "sessions could not be put on the revocation list",
+                metadata: ["request_id": "\(requestID)", "error": "\(error)"])
+            throw .retryLater(.serviceUnavailable, after: 5, reason: "not-revoked")
+        }
+    }
+}
+
+extension UserRecord {
+    /// As `GET me/export` shows it.
+    var exported: JSONObject {
+        var object = object
+        object["email_verified"] = .bool(emailVerified)
+        object["is_private_email"] = .bool(isPrivateEmail)
+        object["issuer"] = .string(issuer)
+        object["subject"] = .string(subject)
+        object["created_at"] = .string(Timestamp.text(createdAt))
+        object["disabled_at"] = disabledAt.map { .string(Timestamp.text($0)) } ?? .null
+        return object
+    }
+}
+
+extension UserSessionRecord {
+    /// As `GET me/export` shows it.
+    package var exported: JSONObject {
+        [
+            "id": .string(id), "signed_in_at": .string(Timestamp.text(authTime)),
+            "created_at": .string(Timestamp.text(createdAt)), "refreshed_at": .string(Timestamp.text(refreshedAt)),
+            "expires_at": .string(Timestamp.text(expiresAt)),
+            "ended_at": endedAt.map { .string(Timestamp.text($0)) } ?? .null,
+            "device_id": deviceID.map(JSON.string) ?? .null, "platform": platform.map(JSON.string) ?? .null,
+        ]
+    }
+}

@@ -1,0 +1,156 @@
+package import Cryptography
+package import Logging
+package import Pipeline
+package import Store
+
+/// The gateway's own sessions: begun by a sign-in, refreshed, and ended.
+package struct UserSessions: Sendable {
+    package let settings: UserSessionSettings
+    let users: any UserRecords
+    let records: any UserSessionRecords
+    let keys: any SessionKeys
+    let sealingKeys: SealingKeyRing
+    let revocations: any SessionRevocations
+    let flights: RefreshFlights<Result<Secret, Refusal>>
+    let now: @Sendable () -> Int64
+    let random: @Sendable (Int) -> [UInt8]
+    let logger: Logger
+
+    /// - Parameters:
+    ///   - previous: what served until now. A refresh that is under way there is joined.
+    ///   - now: seconds since 1970.
+    ///   - random: gives as many random bytes as asked for, from a cryptographic source.
+    package init(
+        settings: UserSessionSettings, users: any UserRecords, records: any UserSessionRecords, keys: any SessionKeys,
+        sealingKeys: SealingKeyRing, revocations: any SessionRevocations, after previous: UserSessions? = nil,
+        now: @escaping @Sendable () -> Int64, random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
+    ) {
+        self.settings = settings
+        self.users = users
+        self.records = records
+        self.keys = keys
+        self.sealingKeys = sealingKeys
+        self.revocations = revocations
+        self.now = now
+        self.random = random
+        self.logger = logger
+        flights = previous?.flights ?? RefreshFlights()
+    }
+}
+
+/// The keys that sessions are signed and verified with.
+package protocol SessionKeys: Sendable {
+    /// What signs now; nil while there is none.
+    var signing: AssertionKey? { get }
+    /// What verifies: keys that have signed included.
+    var keySet: KeySet? { get }
+}
+
+/// What makes sessions count no more everywhere.
+package protocol SessionRevocations: Sendable {
+    /// What is revoked now.
+    var current: RevocationList { get }
+    /// Returns when none of these tokens is accepted any more.
+    func revoke(_ revocations: [Revocation]) async throws
+    /// A session has a newer token: those before it count no more when they can't be asked for again.
+    func supersede(_ session: SupersededSession)
+}
+
+/// What a sign-in gives.
+package struct BegunSession: Sendable {
+    package var token: Secret
+    package var user: UserRecord
+    package var isNew: Bool
+}
+
+extension UserSessions {
+    /// Who signs in, when the identity provider's word for it was verified.
+    package struct Arrival: Sendable {
+        /// What is used up; nil where nothing is.
+        package var proof: UserArrival.Proof?
+        /// The user by issuer and subject, and as whom they are made if they are not known yet; `id` and `createdAt` are
+        /// filled in.
+        package var user: UserRecord
+        package var device: DeviceInfo?
+        /// When the user proved who they are, in seconds since 1970; nil: now.
+        package var authTime: Int64?
+        /// What the client is told whose app is not the one for the user's role.
+        package var roleConflictMessage: String?
+
+        package init(
+            proof: UserArrival.Proof? = nil, user: UserRecord, device: DeviceInfo? = nil, authTime: Int64? = nil,
+            roleConflictMessage: String? = nil
+        ) {
+            self.proof = proof
+            self.user = user
+            self.device = device
+            self.authTime = authTime
+            self.roleConflictMessage = roleConflictMessage
+        }
+    }
+
+    /// A sign-in: uses up what it is proven by, finds or makes the user, and begins a session, all in one step. What is
+    /// returned outlasts the process.
+    package func begin(_ arrival: Arrival, requestID: String) async throws(Refusal) -> BegunSession {
+        // Before anything is used up.
+        guard let key = keys.signing else { throw unavailable("session-keys-unavailable", requestID) }
+        let now = now()
+        var user = arrival.user
+        (user.id, user.createdAt) = (identifier(), now)
+        var session = UserSessionRecord(
+            id: identifier(), userID: user.id, authTime: min(arrival.authTime ?? now, now),
+            deviceID: arrival.device?.deviceID, platform: arrival.device?.platform, createdAt: now, refreshedAt: now,
+            expiresAt: 0, endsAt: 0)
+        bringTimes(of: &session)
+        guard session.expiresAt > now else { throw .tokenInvalid(reason: "session-too-old") }
+        let step = try await kept(requestID) { [user, session] in
+            try await records.arrive(UserArrival(proof: arrival.proof, user: user, session: session))
+        }
+        switch step {
+        case .arrived(let user, let isNew):
+            session.userID = user.id
+            return BegunSession(token: try sign(session, user, key, requestID), user: user, isNew: isNew)
+        case .replayed: throw AppleFault.identityTokenReused.refusal
+        case .nonceReused: throw AppleFault.nonceReused.refusal
+        case .otherRole: throw Refusal(.roleConflict, message: arrival.roleConflictMessage, reason: "role-conflict")
+        case .disabled: throw Refusal(.userDisabled, reason: "user-disabled")
+        }
+    }
+
+    // MARK: Parts
+
+    /// 128 random bits.
+    private func identifier() -> String { Hexadecimal.encode(random(16)) }
+
+    func bringTimes(of session: inout UserSessionRecord) {
+        session.expiresAt = settings.expiry(authTime: session.authTime, now: session.refreshedAt)
+        session.endsAt = settings.end(
+            authTime: session.authTime, refreshedAt: session.refreshedAt, expiresAt: session.expiresAt)
+    }
+
+    func sign(
+        _ session: UserSessionRecord, _ user: UserRecord, _ key: AssertionKey, _ requestID: String
+    ) throws(Refusal) -> Secret {
+        do {
+            return try SessionToken.text(of: session, user, settings, signedWith: key)
+        } catch {
+            throw unavailable("session-not-signed", requestID)
+        }
+    }
+
+    /// Does something with the records.
+    func kept<Value>(_ requestID: String, _ work: () async throws -> Value) async throws(Refusal) -> Value {
+        do {
+            return try await work()
+        } catch {
+            logger.error(
+                "the session records cannot be used", metadata: ["request_id": "\(requestID)", "error": "\(error)"])
+            throw .retryLater(.serviceUnavailable, after: 5, reason: "session-records-unavailable")
+        }
+    }
+
+    func unavailable(_ reason: String, _ requestID: String) -> Refusal {
+        logger.error("sessions cannot be signed", metadata: ["request_id": "\(requestID)", "reason": "\(reason)"])
+        return .retryLater(.serviceUnavailable, after: 5, reason: reason)
+    }
+}

@@ -1,0 +1,116 @@
+internal import FoundationEssentials
+internal import GRDB
+
+extension StoredUsers: SpentRecords {
+    /// What has ended is removed so many at a time with each new one.
+    private static let removedAtOnce = 16
+
+    package func spend(_ digest: [UInt8], until endsAt: Int64, now: Int64) async throws -> Bool {
+        try await store.write { try Self.spend(digest, until: endsAt, now: now, in: $0) }
+    }
+
+    package func spend(_ proof: UserArrival.Proof, now: Int64) async throws -> SpendingStep {
+        try await store.write { try Self.spend(proof, now: now, in: $0) }
+    }
+
+    package func isSpent(_ digest: [UInt8]) async throws -> Bool {
+        try await store.read { try !Self.isUnspent(digest, in: $0) }
+    }
+
+    // MARK: Statements
+
+    static func isUnspent(_ digest: [UInt8], in database: Database) throws -> Bool {
+        try
+            !(Bool.fetchOne(
+                database, sql: "SELECT TRUE FROM spent WHERE digest = ?", arguments: [Data(digest)]) ?? false)
+    }
+
+    static func spend(_ digest: [UInt8], until endsAt: Int64, now: Int64, in database: Database) throws -> Bool {
+        try removeEnded(now: now, in: database)
+        try database.execute(
+            sql: "INSERT INTO spent (digest, ends_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
+            arguments: [Data(digest), endsAt])
+        return database.changesCount > 0
+    }
+
+    /// Nothing of it is used up where any of it was used before.
+    static func spend(_ proof: UserArrival.Proof, now: Int64, in database: Database) throws -> SpendingStep {
+        guard try isUnspent(proof.digest, in: database) else { return .replayed }
+        if let nonce = proof.nonce {
+            guard try spend(nonce.digest, until: nonce.endsAt, now: now, in: database) else { return .nonceReused }
+        }
+        _ = try spend(proof.digest, until: proof.endsAt, now: now, in: database)
+        return .spent
+    }
+
+    private static func removeEnded(now: Int64, in database: Database) throws {
+        try database.cachedStatement(
+            sql: "DELETE FROM spent WHERE digest IN (SELECT digest FROM spent WHERE ends_at <= ? LIMIT ?)"
+        ).execute(arguments: [now, removedAtOnce])
+    }
+}
+
+extension StoredUsers: AppleTokenRecords {
+    package func keep(_ record: AppleTokenRecord) async throws {
+        try await store.write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO apple_tokens (user_id, client_id, token, kept_at, validated_at)
+                    SELECT ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM users WHERE id = ?)
+                    ON CONFLICT DO UPDATE SET token = excluded.token, kept_at = excluded.kept_at,
+                        validated_at = excluded.validated_at
+                    """,
+                arguments: [
+                    record.userID, record.clientID, Data(record.token), record.keptAt, record.validatedAt,
+                    record.userID,
+                ])
+        }
+    }
+
+    package func appleTokens(of userID: String) async throws -> [AppleTokenRecord] {
+        try await store.read { database in
+            try Row.fetchAll(
+                database, sql: "SELECT * FROM apple_tokens WHERE user_id = ? ORDER BY client_id", arguments: [userID]
+            ).map(AppleTokenRecord.init)
+        }
+    }
+
+    package func claimAppleTokens(
+        validatedBefore time: Int64, now: Int64, limit: Int
+    ) async throws -> [AppleTokenRecord] {
+        try await store.write { database in
+            let due = try Row.fetchAll(
+                database, sql: "SELECT * FROM apple_tokens WHERE validated_at < ? ORDER BY validated_at LIMIT ?",
+                arguments: [time, limit]
+            ).map(AppleTokenRecord.init)
+            for record in due {
+                try database.execute(
+                    sql: "UPDATE apple_tokens SET validated_at = ? WHERE user_id = ? AND client_id = ?",
+                    arguments: [now, record.userID, record.clientID])
+            }
+            return due
+        }
+    }
+
+    package func removeAppleToken(of userID: String, clientID: String) async throws {
+        try await store.write { database in
+            try database.execute(
+                sql: "DELETE FROM apple_tokens WHERE user_id = ? AND client_id = ?", arguments: [userID, clientID])
+        }
+    }
+
+    package func removeAppleTokens(of userID: String) async throws {
+        try await store.write { database in
+            try database.execute(sql: "DELETE FROM apple_tokens WHERE user_id = ?", arguments: [userID])
+        }
+    }
+}
+
+extension AppleTokenRecord {
+    fileprivate init(_ row: Row) {
+        let token: Data = row["token"]
+        self.init(
+            userID: row["user_id"], clientID: row["client_id"], token: [UInt8](token), keptAt: row["kept_at"],
+            validatedAt: row["validated_at"])
+    }
+}

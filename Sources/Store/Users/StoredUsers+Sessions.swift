@@ -1,0 +1,197 @@
+internal import FoundationEssentials
+internal import GRDB
+
+extension StoredUsers: UserSessionRecords {
+    /// For how many seconds after a refresh the same one may be asked for once more.
+    package static let retryWindow: Int64 = 60
+    /// What is done at most of each kind of tidying with one write, so that no write takes long.
+    private static let tidiedAtOnce = 8
+
+    package func arrive(_ arrival: UserArrival) async throws -> UserArrivalStep {
+        try await store.write { database in
+            let now = arrival.session.createdAt
+            if let proof = arrival.proof {
+                // From here on the identity token is used up, whoever its user turns out to be.
+                switch try Self.spend(proof, now: now, in: database) {
+                case .spent: break
+                case .replayed: return .replayed
+                case .nonceReused: return .nonceReused
+                }
+            }
+            let known = try Self.user(issuer: arrival.user.issuer, subject: arrival.user.subject, in: database)
+            if let known {
+                guard known.disabledAt == nil else { return .disabled(known) }
+                guard known.role == arrival.user.role else { return .otherRole(known) }
+            }
+            let user = try known.map { try Self.brought(upToDate: $0, by: arrival.user, in: database) } ?? arrival.user
+            if known == nil { try Self.insert(user, in: database) }
+            try Self.tidy(database, now: now)
+            var session = arrival.session
+            session.userID = user.id
+            try Self.insert(session, in: database)
+            return .arrived(user, isNew: known == nil)
+        }
+    }
+
+    package func session(_ id: String) async throws -> (session: UserSessionRecord, user: UserRecord)? {
+        try await store.read { database in
+            guard let session = try Self.session(id, in: database),
+                let user = try Self.user(session.userID, in: database)
+            else { return nil }
+            return (session, user)
+        }
+    }
+
+    package func advance(to record: UserSessionRecord) async throws -> UserSessionStep {
+        try await store.write { database in
+            try Self.tidy(database, now: record.refreshedAt)
+            let statement = try database.cachedStatement(
+                sql: """
+                    UPDATE user_sessions SET rotation = ?, successor = ?, answer_may_be_lost = 0, refreshed_at = ?,
+                        expires_at = ?, previous_expires_at = max(previous_expires_at, expires_at), ends_at = ?
+                    WHERE id = ? AND rotation < ? AND ended_at IS NULL
+                        AND EXISTS (SELECT 1 FROM users WHERE id = user_id AND disabled_at IS NULL)
+                    """)
+            try statement.execute(arguments: [
+                record.rotation, record.successor.map { Data($0) }, record.refreshedAt, record.expiresAt,
+                record.endsAt, record.id, record.rotation,
+            ])
+            guard database.changesCount == 0 else { return .taken }
+            return .overtaken(try Self.session(record.id, in: database))
+        }
+    }
+
+    package func end(_ id: String, at now: Int64) async throws -> Bool {
+        try await store.write { try !Self.end($0, "id = ?", id, at: now).isEmpty }
+    }
+
+    package func endAll(of userID: String, at now: Int64) async throws -> [UserSessionRecord] {
+        try await store.write { try Self.end($0, "user_id = ?", userID, at: now) }
+    }
+
+    package func sessions(of userID: String) async throws -> [UserSessionRecord] {
+        try await store.read { database in
+            try Row.fetchAll(
+                database, sql: "SELECT * FROM user_sessions WHERE user_id = ? ORDER BY created_at, id",
+                arguments: [userID]
+            ).map(UserSessionRecord.init)
+        }
+    }
+
+    package func superseded(now: Int64, limit: Int) async throws -> [SupersededSession] {
+        try await store.read { database in
+            try Row.fetchAll(
+                database,
+                sql: """
+                    SELECT id, rotation, refreshed_at, previous_expires_at FROM user_sessions
+                    WHERE rotation > 0 AND previous_expires_at > ? AND ended_at IS NULL
+                    ORDER BY previous_expires_at DESC LIMIT ?
+                    """,
+                arguments: [now, limit]
+            ).map(SupersededSession.init)
+        }
+    }
+
+    package func refreshed(since time: Int64, limit: Int) async throws -> [SupersededSession] {
+        try await store.read { database in
+            try Row.fetchAll(
+                database,
+                // What has no successor any more was refreshed longer ago.
+                sql: """
+                    SELECT id, rotation, refreshed_at, previous_expires_at FROM user_sessions
+                    WHERE successor IS NOT NULL AND refreshed_at >= ? ORDER BY refreshed_at LIMIT ?
+                    """,
+                arguments: [time, limit]
+            ).map(SupersededSession.init)
+        }
+    }
+
+    package func foreignChanges() async throws -> Int64 {
+        try await store.foreignChanges()
+    }
+
+    // MARK: Statements
+
+    private static func brought(
+        upToDate known: UserRecord, by user: UserRecord, in database: Database
+    ) throws -> UserRecord {
+        guard let address = user.email,
+            address != known.email || user.emailVerified != known.emailVerified
+                || user.isPrivateEmail != known.isPrivateEmail
+        else { return known }
+        let email = VouchedEmail(address: address, isVerified: user.emailVerified, isPrivate: user.isPrivateEmail)
+        try setEmail(email, of: known.id, in: database)
+        var updated = known
+        updated.email = address
+        updated.emailVerified = email.isVerified
+        updated.isPrivateEmail = email.isPrivate
+        return updated
+    }
+
+    private static func session(_ id: String, in database: Database) throws -> UserSessionRecord? {
+        try Row.fetchOne(database.cachedStatement(sql: "SELECT * FROM user_sessions WHERE id = ?"), arguments: [id])
+            .map(UserSessionRecord.init)
+    }
+
+    private static func insert(_ record: UserSessionRecord, in database: Database) throws {
+        try database.cachedStatement(
+            sql: """
+                INSERT INTO user_sessions (id, user_id, rotation, successor, answer_may_be_lost, auth_time, device_id,
+                    platform, created_at, refreshed_at, expires_at, previous_expires_at, ends_at, ended_at)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """
+        ).execute(arguments: [
+            record.id, record.userID, record.rotation, record.successor.map { Data($0) }, record.answerMayBeLost,
+            record.authTime, record.deviceID, record.platform, record.createdAt, record.refreshedAt,
+            record.expiresAt, record.previousExpiresAt, record.endsAt, record.endedAt,
+        ])
+    }
+
+    /// The token goes with the session: what is left says when there was one.
+    private static func end(
+        _ database: Database, _ condition: String, _ value: String, at now: Int64
+    ) throws -> [UserSessionRecord] {
+        let ended = try Row.fetchAll(
+            database, sql: "SELECT * FROM user_sessions WHERE ended_at IS NULL AND \(condition)", arguments: [value]
+        ).map(UserSessionRecord.init)
+        try database.execute(
+            sql: "UPDATE user_sessions SET ended_at = ?, successor = NULL WHERE ended_at IS NULL AND \(condition)",
+            arguments: [now, value])
+        return ended
+    }
+
+    /// Forgets sessions that nobody can have a token of, tokens that nobody may ask for any more, and what was used up
+    /// and counts no more anyway.
+    private static func tidy(_ database: Database, now: Int64) throws {
+        try database.cachedStatement(
+            sql: "DELETE FROM user_sessions WHERE id IN (SELECT id FROM user_sessions WHERE ends_at <= ? LIMIT ?)"
+        ).execute(arguments: [now, tidiedAtOnce])
+        try database.cachedStatement(
+            sql: """
+                UPDATE user_sessions SET successor = NULL WHERE id IN (
+                    SELECT id FROM user_sessions
+                    WHERE successor IS NOT NULL AND refreshed_at < ? AND answer_may_be_lost = 0 LIMIT ?)
+                """
+        ).execute(arguments: [now - retryWindow, tidiedAtOnce])
+    }
+}
+
+extension SupersededSession {
+    fileprivate init(_ row: Row) {
+        self.init(
+            id: row["id"], rotation: row["rotation"], refreshedAt: row["refreshed_at"],
+            expiresAt: row["previous_expires_at"])
+    }
+}
+
+extension UserSessionRecord {
+    fileprivate init(_ row: Row) {
+        let successor: Data? = row["successor"]
+        self.init(
+            id: row["id"], userID: row["user_id"], rotation: row["rotation"], successor: successor.map { [UInt8]($0) },
+            answerMayBeLost: row["answer_may_be_lost"], authTime: row["auth_time"], deviceID: row["device_id"],
+            platform: row["platform"], createdAt: row["created_at"], refreshedAt: row["refreshed_at"],
+            expiresAt: row["expires_at"], previousExpiresAt: row["previous_expires_at"], endsAt: row["ends_at"],
+            endedAt: row["ended_at"])
+    }
+}

@@ -1,0 +1,161 @@
+/// A session of a user's as it is kept: a chain of tokens, of which the newest counts.
+package struct UserSessionRecord: Sendable, Equatable {
+    /// The tokens' `sid`.
+    package var id: String
+    package var userID: String
+    /// The number of the newest token; the first one's is 0.
+    package var rotation: Int64
+    /// The newest token, sealed, for whoever asks once more with the one before it.
+    package var successor: [UInt8]?
+    /// Whether the process may have ended before it gave the newest token.
+    package var answerMayBeLost: Bool
+    /// When the user proved who they are. Seconds since 1970, as all times here.
+    package var authTime: Int64
+    package var deviceID: String?
+    package var platform: String?
+    package var createdAt: Int64
+    /// When the newest token was made.
+    package var refreshedAt: Int64
+    /// When the newest token expires, and the one before it.
+    package var expiresAt: Int64
+    package var previousExpiresAt: Int64
+    /// When the newest token can be refreshed no more.
+    package var endsAt: Int64
+    /// When the session was ended; nil while it goes on.
+    package var endedAt: Int64?
+
+    package init(
+        id: String, userID: String, rotation: Int64 = 0, successor: [UInt8]? = nil, answerMayBeLost: Bool = false,
+        authTime: Int64, deviceID: String? = nil, platform: String? = nil, createdAt: Int64, refreshedAt: Int64,
+        expiresAt: Int64, previousExpiresAt: Int64 = 0, endsAt: Int64, endedAt: Int64? = nil
+    ) {
+        self.id = id
+        self.userID = userID
+        self.rotation = rotation
+        self.successor = successor
+        self.answerMayBeLost = answerMayBeLost
+        self.authTime = authTime
+        self.deviceID = deviceID
+        self.platform = platform
+        self.createdAt = createdAt
+        self.refreshedAt = refreshedAt
+        self.expiresAt = expiresAt
+        self.previousExpiresAt = previousExpiresAt
+        self.endsAt = endsAt
+        self.endedAt = endedAt
+    }
+}
+
+/// What a sign-in does in one step: either all of it happens, or nothing.
+package struct UserArrival: Sendable {
+    /// Something that is used once.
+    package struct Spent: Sendable {
+        /// SHA-256 of it.
+        package var digest: [UInt8]
+        /// When it counts no more anyway.
+        package var endsAt: Int64
+
+        package init(digest: [UInt8], endsAt: Int64) {
+            self.digest = digest
+            self.endsAt = endsAt
+        }
+    }
+
+    /// What is used up by it: the identity token, and a nonce that was given out.
+    package struct Proof: Sendable {
+        /// SHA-256 of the identity token.
+        package var digest: [UInt8]
+        /// When the identity token counts no more anyway.
+        package var endsAt: Int64
+        /// A nonce of the gateway's; nil where there is none.
+        package var nonce: Spent?
+
+        package init(digest: [UInt8], endsAt: Int64, nonce: Spent? = nil) {
+            self.digest = digest
+            self.endsAt = endsAt
+            self.nonce = nonce
+        }
+    }
+
+    /// Nil where nothing is used up.
+    package var proof: Proof?
+    /// As whom a user who is not known yet is made: found by issuer and subject. Of one who is known the role must be the
+    /// same, and an e-mail address that is given takes the place of the one before.
+    package var user: UserRecord
+    /// Its `userID` is the user's that is found.
+    package var session: UserSessionRecord
+
+    package init(proof: Proof?, user: UserRecord, session: UserSessionRecord) {
+        self.proof = proof
+        self.user = user
+        self.session = session
+    }
+}
+
+/// What became of an arrival.
+package enum UserArrivalStep: Sendable, Equatable {
+    case arrived(UserRecord, isNew: Bool)
+    /// The identity token was used before.
+    case replayed
+    /// The nonce has come back before.
+    case nonceReused
+    /// The user has another role.
+    case otherRole(UserRecord)
+    case disabled(UserRecord)
+}
+
+/// What became of taking a session one step on.
+package enum UserSessionStep: Sendable, Equatable {
+    /// The record is the session's now.
+    case taken
+    /// Somebody else took that step before, or the session has ended: as it is; nil where there is none any more.
+    case overtaken(UserSessionRecord?)
+}
+
+/// A session whose newest token has taken another one's place.
+package struct SupersededSession: Sendable, Equatable {
+    package var id: String
+    /// Tokens before this one count no more.
+    package var rotation: Int64
+    package var refreshedAt: Int64
+    /// When the last of them expires.
+    package var expiresAt: Int64
+
+    package init(id: String, rotation: Int64, refreshedAt: Int64, expiresAt: Int64) {
+        self.id = id
+        self.rotation = rotation
+        self.refreshedAt = refreshedAt
+        self.expiresAt = expiresAt
+    }
+}
+
+/// Where users' sessions outlast the process. Each operation is one atomic step.
+package protocol UserSessionRecords: Sendable {
+    /// A sign-in.
+    func arrive(_ arrival: UserArrival) async throws -> UserArrivalStep
+
+    func session(_ id: String) async throws -> (session: UserSessionRecord, user: UserRecord)?
+
+    /// Takes a session on to this token, if it goes on and has the token before this one.
+    func advance(to record: UserSessionRecord) async throws -> UserSessionStep
+
+    /// - Returns: whether it went on until now.
+    func end(_ id: String, at now: Int64) async throws -> Bool
+
+    /// Ends all of a user's sessions.
+    ///
+    /// - Returns: those that went on until now, as they were.
+    func endAll(of userID: String, at now: Int64) async throws -> [UserSessionRecord]
+
+    /// All that are kept of a user, oldest first.
+    func sessions(of userID: String) async throws -> [UserSessionRecord]
+
+    /// Sessions with tokens that have been replaced and have not expired, the longest-lived first.
+    func superseded(now: Int64, limit: Int) async throws -> [SupersededSession]
+
+    /// Sessions that were refreshed at this second or later, a minute ago at most, by anyone; oldest first.
+    func refreshed(since time: Int64, limit: Int) async throws -> [SupersededSession]
+
+    /// Another value each time when what is kept was changed by anyone but this process.
+    func foreignChanges() async throws -> Int64
+}

@@ -1,0 +1,165 @@
+import ArgumentParser
+import Gateway
+import Logging
+import Pipeline
+import SignIn
+
+/// `gatehouse users`: the users who sign in with Apple.
+struct UsersCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "users",
+        abstract: "Look at the users who sign in with Apple, set roles, end sessions.",
+        discussion: """
+            The users are in state_directory; a gateway may run beside it and follows within two seconds. No token is
+            ever shown.
+            """,
+        subcommands: [
+            List.self, Show.self, SetRole.self, Disable.self, Enable.self, Sessions.self, EndSessions.self,
+        ])
+
+    struct List: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "A line of JSON for each user, by id.",
+            discussion: "Example: gatehouse users list --config Config/gatehouse.yaml --matching ada@example.com")
+
+        @OptionGroup var options: SettingsOptions
+
+        @Option(help: "Whose id or Apple's subject it is, or what the e-mail address or name begins with.")
+        var matching: String?
+
+        @Option(help: "Only users behind this id, for further pages.")
+        var after = ""
+
+        @Option(help: "At most so many.")
+        var limit = 100
+
+        func validate() throws {
+            guard (1...100_000).contains(limit) else { throw ValidationError("--limit must be 1 to 100000.") }
+        }
+
+        func run() async throws {
+            try await administering(options) { users in
+                for user in try await users.users(matching: matching, after: after, limit: limit) { printLine(user) }
+            }
+        }
+    }
+
+    struct Show: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "What is held about a user, and the number of open sessions.",
+            discussion: "Example: gatehouse users show --config Config/gatehouse.yaml 5f0c…")
+
+        @OptionGroup var user: UserArgument
+
+        func run() async throws {
+            try await administering(user.options) { printLine(try await $0.user(user.id)) }
+        }
+    }
+
+    struct SetRole: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "set-role",
+            abstract: "Give a user another role. Their sessions end, since tokens say the role.",
+            discussion: "Example: gatehouse users set-role --config Config/gatehouse.yaml 5f0c… driver")
+
+        @OptionGroup var user: UserArgument
+        @Argument(help: "One of the roles under sign_in.apple.roles.") var role: String
+
+        func run() async throws {
+            try await administering(user.options) { users in
+                let ended = try await users.setRole(role, of: user.id, requestID: "gatehouse users set-role")
+                print("the role is \(role); \(ended) sessions ended, a running gateway follows within two seconds")
+            }
+        }
+    }
+
+    struct Disable: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Lock a user out: all sessions end, and there are no new ones.",
+            discussion: "Example: gatehouse users disable --config Config/gatehouse.yaml 5f0c…")
+
+        @OptionGroup var user: UserArgument
+
+        func run() async throws {
+            try await administering(user.options) { users in
+                let ended = try await users.setDisabled(true, of: user.id, requestID: "gatehouse users disable")
+                print("the user is locked out; \(ended) sessions ended, a running gateway follows within two seconds")
+            }
+        }
+    }
+
+    struct Enable: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Let a user who was locked out sign in again.",
+            discussion: "Example: gatehouse users enable --config Config/gatehouse.yaml 5f0c…")
+
+        @OptionGroup var user: UserArgument
+
+        func run() async throws {
+            try await administering(user.options) { users in
+                _ = try await users.setDisabled(false, of: user.id, requestID: "gatehouse users enable")
+                print("the user may sign in again")
+            }
+        }
+    }
+
+    struct Sessions: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "A line of JSON for each open session of a user.",
+            discussion: "Example: gatehouse users sessions --config Config/gatehouse.yaml 5f0c…")
+
+        @OptionGroup var user: UserArgument
+
+        func run() async throws {
+            try await administering(user.options) { users in
+                for session in try await users.sessions(of: user.id) { printLine(session) }
+            }
+        }
+    }
+
+    struct EndSessions: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "end-sessions",
+            abstract: "End all sessions of a user, who may sign in again.",
+            discussion: "Example: gatehouse users end-sessions --config Config/gatehouse.yaml 5f0c…")
+
+        @OptionGroup var user: UserArgument
+
+        func run() async throws {
+            try await administering(user.options) { users in
+                let ended = try await users.endSessions(of: user.id, requestID: "gatehouse users end-sessions")
+                print("\(ended) sessions ended; a running gateway follows within two seconds")
+            }
+        }
+    }
+}
+
+/// The user that a command is about.
+struct UserArgument: ParsableArguments {
+    @OptionGroup var options: SettingsOptions
+    @Argument(help: "The user's id.") var id: String
+}
+
+private func printLine(_ object: JSONObject) {
+    print(String(decoding: object.encoded(), as: UTF8.self))
+}
+
+/// - Throws: exit status 1 after the fault was printed.
+private func administering(
+    _ options: SettingsOptions, _ body: (UserAdministration) async throws -> Void
+) async throws {
+    let settings = try options.load()
+    do {
+        let logger = Logger(label: "gatehouse") { StreamLogHandler.standardError(label: $0) }
+        try await body(try OperatorUsers.administration(settings, logger: logger))
+    } catch let fault as WiringFault {
+        StandardError.write("\(fault)\n")
+        throw ExitCode.failure
+    } catch let fault as UserAdministration.Fault {
+        StandardError.write("\(fault)\n")
+        throw ExitCode.failure
+    } catch let refusal as Refusal {
+        StandardError.write("the state directory cannot be used now: \(refusal.reason)\n")
+        throw ExitCode.failure
+    }
+}

@@ -1,0 +1,403 @@
+"""Sign in with Apple against the local Apple: what a sign-in gives, what is refused, and what Apple is told and tells."""
+
+import hashlib
+import json
+import time
+from concurrent.futures import ThreadPoolExecutor
+
+import jwt
+import pytest
+from harness import raw
+from harness.account import assert_refusal
+from harness.apple_app import APP, CONFLICT, SIBLING_APP, AppleApp, apple_settings, kept_addresses, sha256hex, stored
+from harness.keys import SigningKey
+from harness.local_apple import APPLE_ISSUER, LocalApple
+from harness.local_pool_control import control
+from harness.process import wait_until
+
+UNPROVEN = "The sign-in with Apple could not be verified."
+
+
+@pytest.fixture(scope="module")
+def apple(run_directory):
+    account = {"email": "ada@icloud.example", "given_name": "Ada", "family_name": "Lovelace"}
+    apple = LocalApple(run_directory, "sign-in-apple", apple={"accounts": [account]})
+    yield apple
+    apple.stop()
+
+
+@pytest.fixture
+def start(start_gateway, apple):
+    return lambda sign_in=None, **more: start_gateway({**apple_settings(apple, sign_in), **more})
+
+
+@pytest.fixture
+def gateway(start):
+    return start()
+
+
+@pytest.fixture
+def app(gateway, apple, ledger):
+    return AppleApp(gateway.port, apple, ledger)
+
+
+@pytest.fixture
+def user() -> str:
+    return f"user-{time.time_ns()}@example.com"
+
+
+def assert_unproven(answer: raw.Response, gateway=None, reason: str | None = None) -> None:
+    """401, of which a client learns nothing, and the log why."""
+    body = assert_refusal(answer, 401, "NotAuthorizedException")
+    assert (body["message"], body["success"]) == (UNPROVEN, False)
+    if reason:
+        assert gateway.access_line(answer.header("x-request-id"))["denial_reason"] == reason
+
+
+# What a sign-in gives
+
+
+def test_a_sign_in_makes_the_user_once_and_begins_a_session(gateway, app, apple, user):
+    first = app.signed_in(user, name="Ada Lovelace", email="somebody@else.example")
+    assert first["success"] is True
+    assert first["user"] == {
+        "id": first["user"]["id"], "name": "Ada Lovelace", "email": user, "phoneNumber": None, "role": "customer"
+    }
+    subject = apple.account(user)["user"]
+    assert first["user"]["id"] != subject
+    assert app.post("validate", token=first["token"]).json() == {"success": True, "user": first["user"]}
+    again = app.signed_in(user, name="Mallory")
+    assert again["user"] == first["user"] and again["token"] != first["token"]
+    assert apple.account(user)["clients"] == [{"client_id": APP, "refresh_tokens": 2}]
+    events = wait_until(lambda: len(gateway.audit_log("signed_in")) == 2 and gateway.audit_log("signed_in"), "audit")
+    assert {event["real_user_status"] for event in events} == {"likely_real"}
+    assert events[0]["operation"] == "apple-sign-in"
+
+
+def test_only_an_address_that_apple_has_verified_is_kept(app, apple, user):
+    body = app.body(user, claims={"email_verified": False})
+    assert app.post("apple", {**body, "email": user}).json()["user"]["email"] is None
+    relayed = app.post("apple", app.body(user, claims={"email_verified": "true", "is_private_email": "true"})).json()
+    assert relayed["user"]["email"] == user
+    export = app.send("GET", "me/export", token=relayed["token"]).json()
+    assert export["user"]["is_private_email"] is True and export["user"]["email_verified"] is True
+    assert [token["client_id"] for token in export["apple_tokens"]] == [APP]
+
+
+def test_a_user_with_the_address_of_another_is_another_user(app, user):
+    one = app.signed_in(user)["user"]
+    other = app.post("apple", app.body(f"other-{user}", claims={"email": user})).json()["user"]
+    assert other["email"] == one["email"] == user and other["id"] != one["id"]
+
+
+def test_the_app_of_another_role(gateway, app, apple, ledger, user):
+    app.signed_in(user)
+    driver = AppleApp(gateway.port, apple, ledger, SIBLING_APP)
+    body = assert_refusal(driver.sign_in(user), 409, "RoleConflictException")
+    assert (body["message"], body["success"]) == (CONFLICT, False)
+    assert driver.signed_in(f"driver-{user}")["user"]["role"] == "driver"
+
+
+# What is refused
+
+
+def with_claims(**claims):
+    return lambda app, user: app.body(user, claims=claims)
+
+
+def changed(**fields):
+    return lambda app, user: {**app.body(user), **fields}
+
+
+def tampered(app, user):
+    body = app.body(user)
+    head, payload, signature = body["identity_token"].split(".")
+    return {**body, "identity_token": f"{head}.{payload}.{signature[:-8]}AAAAAAAA"}
+
+
+def by_another_key(app, user):
+    body = app.body(user)
+    claims = jwt.decode(body["identity_token"], options={"verify_signature": False})
+    header = {"kid": jwt.get_unverified_header(body["identity_token"])["kid"]}
+    return {**body, "identity_token": jwt.encode(claims, SigningKey("x").private, "RS256", header)}
+
+
+def with_the_claim_as_nonce(app, user):
+    body = app.body(user)
+    return {**body, "nonce": sha256hex(body["nonce"])}
+
+
+def with_another_code(app, user):
+    return {**app.body(user), "authorization_code": app.body(user)["authorization_code"]}
+
+
+NOW = int(time.time())
+UNPROVEN_SIGN_INS = {
+    "wrong nonce": (changed(nonce="another"), "nonce-mismatch"),
+    "the claim as nonce": (with_the_claim_as_nonce, "nonce-mismatch"),
+    "no nonce claim": (with_claims(nonce=None), "nonce-missing"),
+    "raw nonce claim": (lambda app, user: app.body(user, "raw", claims={"nonce": "raw"}), "nonce-mismatch"),
+    "unlisted sibling app": (with_claims(aud="com.example.sibling"), "audience-not-allowed"),
+    "another issuer": (with_claims(iss="https://account.apple.com"), "unknown-issuer"),
+    "issuer with a slash": (with_claims(iss=APPLE_ISSUER + "/"), "unknown-issuer"),
+    "expired": (with_claims(exp=NOW - 120), "expired"),
+    "issued long ago": (with_claims(iat=NOW - 700), "identity-token-too-old"),
+    "issued in the future": (with_claims(iat=NOW + 3600), "issued-in-future"),
+    "tampered": (tampered, "bad-signature"),
+    "another key": (by_another_key, "bad-signature"),
+    "no token": (changed(identity_token="a.b.c"), "malformed-token"),
+    "another user": (changed(userIdentifier="001999.someone.0001"), "user-identifier-mismatch"),
+    "another code": (with_another_code, "authorization-code-mismatch"),
+    "a notification": (with_claims(events='{"type":"x","sub":"y"}'), "type-not-allowed"),
+}
+
+
+@pytest.mark.parametrize("case", UNPROVEN_SIGN_INS)
+def test_what_proves_nothing(gateway, app, apple, user, case):
+    make, reason = UNPROVEN_SIGN_INS[case]
+    app.signed_in(user)
+    before = apple.account(user)["clients"]
+    assert_unproven(app.post("apple", make(app, f"user-{case.replace(' ', '-')}@example.com")), gateway, reason)
+    assert apple.account(user)["clients"] == before
+    assert case.replace(" ", "-").encode() not in stored(gateway)
+
+
+def test_an_identity_token_is_good_for_one_sign_in(gateway, app, user):
+    body = app.body(user)
+    with ThreadPoolExecutor(8) as threads:
+        answers = list(threads.map(lambda _: app.post("apple", body), range(8)))
+    assert sorted(answer.status for answer in answers) == [200] + [401] * 7
+    for answer in answers:
+        if answer.status == 401:
+            assert_unproven(answer, gateway, "identity-token-replayed")
+    gateway.stop()
+
+
+FAULTY = {
+    "identity_token": ["", None, 5, ["a"], {"a": 1}, "a" * 8193, "a b"],
+    "nonce": ["", None, 5, "n" * 513],
+    "name": ["<b>Ada</b>", "<script>alert(1)</script>", "Ada\u0000", "Ada\r\nX-Admin: 1", "Ada\u001b[31m", "A" * 10_000, 5,
+             "Ada\u202eadA"],
+    "email": [5, "e" * 400],
+    "userIdentifier": [5, "u" * 256],
+    "authorization_code": [5, "c" * 2049],
+    "device_info": ["x"],
+}
+
+
+def test_a_body_that_no_app_sends(gateway, app, user):
+    marker = "marker-of-a-refused-body"
+    for field, values in FAULTY.items():
+        for value in values:
+            value = value.replace("Ada", marker) if isinstance(value, str) else value
+            answer = app.post("apple", {**app.body(user), field: value})
+            body = assert_refusal(answer, 422, "InvalidParameterException")
+            assert list(body["fields"]) == [field] and body["success"] is False
+            assert marker not in answer.body.decode()
+    assert_refusal(app.post("apple", b"{"), 400, "BadRequestException")
+    assert_refusal(app.post("apple", b"[]"), 422, "InvalidParameterException")
+    assert_refusal(app.post("apple", b'{"identity_token": "' + b"a" * 70_000 + b'"}'), 413, "PayloadTooLargeException")
+    assert_refusal(app.post("apple", {"userIdentifier": "001"}), 422, "InvalidParameterException")
+    assert marker.encode() not in stored(gateway) and user.encode() not in stored(gateway)
+    assert marker not in gateway.log() and marker not in gateway.process.output()
+
+
+def test_nothing_of_a_sign_in_is_in_the_logs(gateway, app, user):
+    body = app.body(user)
+    token = app.post("apple", {**body, "name": "Quite Unmistakable"}).json()["token"]
+    app.post("apple", body)
+    text = gateway.log() + gateway.process.output()
+    for secret in (body["identity_token"], body["authorization_code"], body["nonce"], token, user, "Quite Unmistakable"):
+        assert secret not in text
+
+
+def test_without_keys_nobody_is_blamed(start_gateway, apple, ledger, user):
+    settings = apple_settings(apple)
+    settings["issuers"]["apple"]["jwks_url"] = "http://127.0.0.1:9/keys"
+    gateway = start_gateway(settings)
+    app = AppleApp(gateway.port, apple, ledger)
+    answer = app.sign_in(user)
+    assert assert_refusal(answer, 503, "IdentityProviderUnavailableException")["success"] is False
+    assert gateway.access_line(answer.header("x-request-id"))["denial_reason"] == "keys-unavailable"
+
+
+# Nonces of the gateway's
+
+
+def test_a_nonce_of_the_gateways_counts_once(gateway, app, user):
+    given = app.post("apple/nonce")
+    assert given.status == 200 and set(given.json()) == {"nonce", "expires_in"} and given.json()["expires_in"] == 300
+    assert given.header("cache-control") == "no-store"
+    nonce = given.json()["nonce"]
+    assert app.post("apple", app.body(user, nonce)).status == 200
+    # A new token, made with the same nonce.
+    assert_unproven(app.post("apple", app.body(user, nonce)), gateway, "nonce-reused")
+
+
+def test_a_nonce_can_be_required_and_ends(start, apple, ledger, user):
+    gateway = start({"server_nonce": "required", "server_nonce_lifetime": "30s"})
+    app = AppleApp(gateway.port, apple, ledger)
+    assert_unproven(app.sign_in(user), gateway, "nonce-unknown")
+    nonce = app.post("apple/nonce").json()["nonce"]
+    turned = nonce[:-4] + ("AAAA" if not nonce.endswith("AAAA") else "BBBB")
+    assert_unproven(app.post("apple", app.body(user, turned)), gateway, "nonce-unknown")
+    assert app.post("apple", app.body(user, nonce)).status == 200
+    off = start({"server_nonce": "off"})
+    assert AppleApp(off.port, apple, ledger).post("apple/nonce").status == 404
+
+
+# What Apple is told
+
+
+def test_a_code_that_cannot_be_exchanged_loses_no_sign_in(gateway, app, apple, user):
+    body = app.body(user)
+    apple.exchange(body["authorization_code"])
+    before = apple.account(user)["clients"]
+    assert app.post("apple", body).status == 200
+    assert apple.account(user)["clients"] == before
+    control(apple, "POST", "faults", [{"operation": "AppleToken", "times": 1, "error": "server_error", "status": 503}])
+    assert app.sign_in(user).status == 200
+    assert "apple-invalid-grant" in gateway.log() and "apple-unavailable" in gateway.log()
+
+
+def test_a_wrong_key_of_the_gateways_is_not_the_users_fault(start, apple, ledger, user):
+    gateway = start({"server": {"key_id": "WRONGKEY00"}})
+    app = AppleApp(gateway.port, apple, ledger)
+    body = app.body(user)
+    answer = app.post("apple", body)
+    assert_refusal(answer, 503, "IdentityProviderUnavailableException")
+    assert gateway.access_line(answer.header("x-request-id"))["denial_reason"] == "apple-client-refused"
+    assert "sign_in.apple.server" in gateway.log()
+    gateway.reload({"sign_in": {"apple": {"server": {"key_id": apple.config["apple"]["keys"][0]["id"]}}}})
+    assert app.post("apple", body).status == 200, "nothing was used up"
+
+
+def test_who_is_deleted_has_the_consent_taken_back(gateway, app, apple, user):
+    token = app.signed_in(user)["token"]
+    assert [client["refresh_tokens"] for client in apple.account(user)["clients"]] == [1]
+    # Apple is away at first.
+    control(apple, "POST", "faults", [{"operation": "AppleRevoke", "times": 2, "error": "server_error", "status": 503}])
+    assert app.send("DELETE", "me", token=token).status == 204
+    assert not app.validates(token)
+    wait_until(lambda: apple.account(user)["clients"] == [], "the revocation at Apple", 15)
+    assert user not in kept_addresses(gateway)
+
+
+# What Apple tells
+
+
+def notified(app, payload: str) -> raw.Response:
+    return app.post("apple/notifications", {"payload": payload})
+
+
+def test_a_consent_that_is_withdrawn_ends_the_sessions(gateway, app, apple, user):
+    first, second = app.signed_in(user), app.signed_in(user)
+    payload = apple.event("consent-revoked", user, send=False)["payload"]
+    answer = notified(app, payload)
+    assert (answer.status, answer.json()) == (200, {"success": True})
+    assert not app.validates(first["token"]) and not app.validates(second["token"])
+    (event,) = wait_until(lambda: gateway.audit_log("signed_out"), "the audit log")
+    assert event["operation"] == "apple-notifications"
+    again = app.signed_in(user)
+    assert again["user"]["id"] == first["user"]["id"]
+    assert notified(app, payload).status == 200
+    assert app.validates(again["token"]), "one that comes again does nothing"
+
+
+@pytest.mark.parametrize("kind", ["account-delete", "account-deleted"])
+def test_an_account_that_is_gone_is_gone_here(gateway, app, apple, user, kind):
+    token = app.signed_in(user)["token"]
+    assert notified(app, apple.event(kind, user, send=False, as_object=True)["payload"]).status == 200
+    assert not app.validates(token)
+    assert user not in kept_addresses(gateway)
+    assert len(wait_until(lambda: gateway.audit_log("user_deleted"), "the audit log")) == 1
+
+
+def test_an_address_that_mail_does_not_reach(app, apple, user):
+    token = app.signed_in(user)["token"]
+
+    def email() -> tuple:
+        kept = app.send("GET", "me/export", token=token).json()["user"]
+        return kept["email"], kept["email_verified"]
+
+    assert email() == (user, True)
+    assert notified(app, apple.event("email-disabled", user, send=False)["payload"]).status == 200
+    assert email()[1] is False
+    assert notified(app, apple.event("email-enabled", user, send=False)["payload"]).status == 200
+    assert email()[1] is True
+
+
+def test_notifications_that_are_none_do_nothing(gateway, app, apple, user):
+    token = app.signed_in(user)["token"]
+
+    def event(**more) -> str:
+        return apple.event("email-disabled", user, send=False, **more)["payload"]
+
+    good = event()
+    head, payload, signature = good.split(".")
+    claims = {
+        **jwt.decode(good, options={"verify_signature": False}),
+        "events": json.dumps({"type": "account-delete", "sub": apple.account(user)["user"], "event_time": 0}),
+    }
+    kid = {"kid": jwt.get_unverified_header(good)["kid"]}
+    forged = {
+        "bad-signature": jwt.encode(claims, SigningKey("x").private, "RS256", kid),
+        "algorithm-not-allowed": jwt.encode(claims, "s" * 32, "HS256", kid),
+        "malformed-token": "not.a.jws",
+        "notification-invalid": app.body(user)["identity_token"],
+    }
+    for reason, text in forged.items():
+        assert_unproven(notified(app, text), gateway, reason)
+    for changes in ({"aud": "com.example.other"}, {"iss": "https://evil.example"}, {"iat": NOW - 90_000}, {"jti": None}):
+        assert_unproven(notified(app, event(claims=changes)), gateway, "notification-invalid")
+    for body in ({}, {"payload": 5}, {"payload": ""}, {"payload": "a" * 20_000}):
+        assert_refusal(app.post("apple/notifications", body), 422, "InvalidParameterException")
+    # Of a kind that there was not yet, or about nobody here.
+    assert notified(app, apple.event("something-new", user, send=False)["payload"]).status == 200
+    nobody = f"nobody-{user}"
+    apple.apple_sign_in(nobody)
+    assert notified(app, apple.event("account-delete", nobody, send=False)["payload"]).status == 200
+    assert app.validates(token)
+
+
+# Backends that keep their own users
+
+
+def forwarding(**sign_in) -> dict:
+    return {"mode": "forward", "upstream": "recorder", "session": ..., "server": ..., **sign_in}
+
+
+def test_a_verified_sign_in_goes_on_to_the_backend(start, own_recorder, apple, ledger, user):
+    gateway = start(forwarding())
+    app = AppleApp(gateway.port, apple, ledger)
+    body = {**app.body(user), "extra": "kept as it is"}
+    data = json.dumps(body).encode()
+    headers = {"Content-Type": "application/json", "X-Auth-Subject": "forged", "X_Auth_Groups": "admin"}
+    answer = raw.exchange(gateway.port, "POST", "/api/auth/apple?x=1", headers, data)
+    assert answer.status == 200
+    (request,) = own_recorder.requests
+    assert (request.method, request.target, request.body) == ("POST", "/api/auth/apple?x=1", data)
+    assert request.header("x-auth-subject") == apple.account(user)["user"]
+    assert request.header("x-auth-issuer") == APPLE_ISSUER and request.header("x-auth-client") == APP
+    assert request.header("x-auth-groups") == "customer" and request.header("x-auth-email") == user
+    assert "x_auth_groups" not in request.names
+    assert_unproven(app.post("apple", body), gateway, "identity-token-replayed")
+    assert_unproven(app.post("apple", {**app.body(user), "nonce": "another"}), gateway, "nonce-mismatch")
+    assert_refusal(app.post("apple", {"userIdentifier": "001"}), 422, "InvalidParameterException")
+    assert len(own_recorder.requests) == 1
+    assert app.post("validate", token="x").status == 404
+
+
+def test_a_sign_in_of_old_goes_on_as_nobodys(start, own_recorder, apple, ledger, user):
+    gateway = start({"legacy_user_identifier": "forward", "upstream": "recorder"})
+    assert "unverified" in gateway.log() and "legacy_user_identifier" in gateway.log()
+    data = b'{"userIdentifier": "001999.someone.0001", "email": "a@b.c"}'
+    headers = {"Content-Type": "application/json", "X-Auth-Subject": "forged"}
+    assert raw.exchange(gateway.port, "POST", "/api/auth/apple", headers, data).status == 200
+    (request,) = own_recorder.requests
+    assert request.body == data
+    assert not [name for name in request.names if name.startswith("x-auth")]
+    app = AppleApp(gateway.port, apple, ledger)
+    assert app.sign_in(user).status == 200
+    assert_unproven(app.post("apple", {**app.body(user), "nonce": "another"}))
+    assert len(own_recorder.requests) == 1

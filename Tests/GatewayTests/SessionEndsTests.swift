@@ -1,0 +1,232 @@
+import Cryptography
+import Foundation
+import Logging
+import Pipeline
+import SignIn
+import Store
+import Testing
+
+@testable import Gateway
+@testable import Settings
+
+@Suite("What ends sessions at the proxy")
+struct SessionEndsTests {
+    static let issuer = "https://api.example.com"
+    let clock = ManualClock()
+    let revoking = RevocationServiceTests()
+
+    func parts(
+        _ path: String, maximumCount: Int = 100, _ users: StoredUsers? = nil
+    ) throws -> (RevocationService, SessionEnds) {
+        let store = StoredRevocations(try GatewayStore.open(in: path))
+        let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        let service = RevocationService(
+            records: store, maximumCount: maximumCount, logger: logger, now: { [clock] in clock.read() }, publish: {})
+        let users = try users ?? GatewayStore.users(in: path, isStart: false)
+        let ends = SessionEnds(users, service, issuer: Self.issuer, logger: logger) { [clock] in clock.read() }
+        return (service, ends)
+    }
+
+    static func token(_ session: String, rotation: Int64) -> VerifiedToken {
+        VerifiedToken(
+            issuer: issuer, issuerName: "s", subject: "ada", tokenUse: .session, clientID: "c", expires: .max,
+            claims: ["sid": .string(session), RevocationList.rotationClaim: .number(JSONNumber(rotation))], keyID: "k")
+    }
+
+    func superseded(_ session: String, at refreshedAt: Int64, rotation: Int64 = 1) -> SupersededSession {
+        SupersededSession(
+            id: session, rotation: rotation, refreshedAt: refreshedAt, expiresAt: ManualClock.start + 1000)
+    }
+
+    @Test("A token that was replaced ends when nobody may ask for its successor with it any more, and no sooner")
+    func afterTheWindow() async throws {
+        try await KeySetServiceTests.withDirectory { path in
+            let (service, ends) = try parts(path)
+            ends.supersede(superseded("one", at: ManualClock.start))
+            ends.supersede(superseded("two", at: ManualClock.start + 1))
+            clock.advance(60)
+            await ends.endDue()
+            #expect(!service.current.revokes(Self.token("one", rotation: 0)))
+            clock.advance(1)
+            await ends.endDue()
+            #expect(service.current.revokes(Self.token("one", rotation: 0)))
+            #expect(!service.current.revokes(Self.token("one", rotation: 1)))
+            #expect(!service.current.revokes(Self.token("two", rotation: 0)))
+            clock.advance(1)
+            await ends.endDue()
+            #expect(service.current.revokes(Self.token("two", rotation: 0)))
+        }
+    }
+
+    @Test("A flood of refreshes takes at most its share, and revocations have room all the same")
+    func share() async throws {
+        try await KeySetServiceTests.withDirectory { path in
+            let (service, ends) = try parts(path, maximumCount: 100)
+            for number in 0..<500 { ends.supersede(superseded("s\(number)", at: ManualClock.start)) }
+            clock.advance(61)
+            await ends.endDue()
+            #expect(service.current.supersededCount <= 50)
+            let revocations = (0..<100).map { number in
+                Revocation(issuer: Self.issuer, .session("r\(number)"), endsAt: ManualClock.start + 1000)
+            }
+            try await ends.revoke(revocations)
+            #expect(service.current.count == 100)
+            #expect(service.current.supersededCount == 0, "together they never take more than the limit")
+        }
+    }
+
+    @Test("After a restart the records say which tokens were replaced")
+    func restart() async throws {
+        try await KeySetServiceTests.withDirectory { path in
+            let users = try GatewayStore.users(in: path, isStart: true)
+            let now = ManualClock.start
+            let user = UserRecord(id: "ada", issuer: "apple", subject: "a", createdAt: now)
+            for (id, refreshedAt) in [("old", now - 100), ("new", now - 10)] {
+                let session = UserSessionRecord(
+                    id: id, userID: "ada", authTime: now - 200, createdAt: now - 200, refreshedAt: now - 200,
+                    expiresAt: now + 500, endsAt: now + 900)
+                _ = try await users.arrive(UserArrival(proof: nil, user: user, session: session))
+                var next = session
+                (next.rotation, next.refreshedAt, next.expiresAt) = (1, refreshedAt, now + 600)
+                #expect(try await users.advance(to: next) == .taken)
+            }
+            let (service, ends) = try parts(path, users)
+            try await ends.follow()
+            #expect(service.current.revokes(Self.token("old", rotation: 0)))
+            #expect(!service.current.revokes(Self.token("old", rotation: 1)))
+            #expect(!service.current.revokes(Self.token("new", rotation: 0)))
+            clock.advance(51)
+            await ends.endDue()
+            #expect(service.current.revokes(Self.token("new", rotation: 0)))
+        }
+    }
+
+    @Test("What another process on the same records has refreshed is followed")
+    func others() async throws {
+        try await KeySetServiceTests.withDirectory { path in
+            let now = ManualClock.start
+            let (service, ends) = try parts(path)
+            let other = try GatewayStore.users(in: path, isStart: false)
+            let session = UserSessionRecord(
+                id: "s", userID: "ada", authTime: now, createdAt: now, refreshedAt: now, expiresAt: now + 500,
+                endsAt: now + 900)
+            let user = UserRecord(id: "ada", issuer: "apple", subject: "a", createdAt: now)
+            _ = try await other.arrive(UserArrival(proof: nil, user: user, session: session))
+            try await ends.follow()
+            clock.advance(5)
+            var next = session
+            (next.rotation, next.refreshedAt, next.expiresAt, next.successor) = (1, now + 5, now + 600, [1])
+            #expect(try await other.advance(to: next) == .taken)
+            try await ends.follow()
+            clock.advance(60)
+            await ends.endDue()
+            #expect(!service.current.revokes(Self.token("s", rotation: 0)))
+            clock.advance(1)
+            await ends.endDue()
+            #expect(service.current.revokes(Self.token("s", rotation: 0)))
+            #expect(!service.current.revokes(Self.token("s", rotation: 1)))
+        }
+    }
+
+    // MARK: Wiring
+
+    static func settings(_ apple: String = "session: {issuer: sessions}", directory: String = "/none") throws
+        -> GatewaySettings
+    {
+        let yaml = """
+            listeners: [{address: '127.0.0.1:8080'}]
+            state_directory: \(directory)
+            upstreams: {api: {url: 'http://127.0.0.1:8000'}}
+            issuers:
+              apple: {profile: apple, audiences: [app]}
+              sessions: {profile: gatehouse, issuer: '\(issuer)', audiences: [api], own_keys: true}
+            sign_in: {apple: {issuer: apple, \(apple)}}
+            routes: [{path: /api/**, upstream: api, issuers: [sessions]}]
+            """
+        return try GatewaySettings.load(path: "/settings.yaml", environment: [:]) { (path) throws(FileReadFailure) in
+            guard path == "/settings.yaml" else { throw .notFound }
+            return Array(yaml.utf8)
+        }
+    }
+
+    @Test("Endpoints and routes go together, and what the settings leave out has no path")
+    func routes() throws {
+        for (apple, count) in [
+            ("session: {issuer: sessions}", 8), ("session: {issuer: sessions}, server_nonce: off", 7),
+            ("session: {issuer: sessions}, notifications: false", 7), ("mode: forward, upstream: api", 2),
+        ] {
+            let settings = try Self.settings(apple)
+            let gate = try Wiring.gate(settings, issuers: Wiring.issuers(settings))
+            let endpoints = Wiring.endpoints(settings)
+            #expect(endpoints.count == count + 1, "the key set is published beside them")
+            for (number, endpoint) in endpoints.enumerated() {
+                guard case .session(let operation) = endpoint else { continue }
+                let route = try #require(gate.routes.routes.first { $0.destination == .endpoint(number) })
+                #expect(route.pattern.description == "/api/auth/\(operation.path)")
+                #expect(route.deniesSuccess)
+                #expect((route.access == .required) == (operation.bearer == .required))
+                if route.access == .required { #expect(route.issuers == ["sessions"] && route.tokenUses == [.session]) }
+            }
+        }
+    }
+
+    @Test("Keys of sessions stay for as long as any token that they signed can be refreshed")
+    func schedule() throws {
+        let schedule = try #require(
+            Wiring.sessionSchedule(try Self.settings("session: {issuer: sessions, lifetime: 10d, refresh_within: 2d}")))
+        #expect(schedule.keepPrevious == 13 * 86_400)
+        #expect(schedule.rotateEvery == 30 * 86_400 && schedule.publishAhead == 3600)
+    }
+
+    @Test("What sealed Apple's tokens of users stays, because these end with their users only")
+    func sealingKeys() async throws {
+        for keepsTokens in [false, true] {
+            try await KeySetServiceTests.withDirectory { path in
+                var settings = try Self.settings(directory: path)
+                if keepsTokens {
+                    settings.signIn.apple?.server = AppleServerSettings(
+                        teamID: "T", keyID: "K", privateKey: Secret("unread"),
+                        endpoint: ServiceURL(scheme: .https, host: "apple.example", port: 443, path: ""),
+                        timeout: .seconds(1))
+                }
+                _ = try OwnKeys(settings, now: 0).generate(.sealing)
+                for year in 1...3 as ClosedRange<Int64> {
+                    _ = try OwnKeys(settings, now: year * 366 * 86_400).rotate(.sealing)
+                }
+                #expect(try OwnKeys(settings).list(.sealing).count == (keepsTokens ? 4 : 2))
+            }
+        }
+    }
+
+    @Test("Without a gateway a session is verified with the keys in the state directory")
+    func offline() async throws {
+        try await KeySetServiceTests.withDirectory { path in
+            let settings = try Self.settings(directory: path)
+            let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+            let keys = SessionKeyService(
+                AssertionKeyService(
+                    file: KeyRingFile(.session, stateDirectory: path),
+                    schedule: try #require(Wiring.sessionSchedule(settings)), logger: logger,
+                    now: { WallClock.seconds() }, publish: {}))
+            #expect(keys.signing == nil && keys.keySet == nil)
+            try keys.keys.follow()
+            let now = WallClock.seconds()
+            let claims: JSONObject = [
+                "iss": .string(Self.issuer), "aud": "api", "sub": "ada", "sid": "s", "jti": "s.0", "rotation": 0,
+                "iat": .number(JSONNumber(now)), "exp": .number(JSONNumber(now + 60)),
+                "auth_time": .number(JSONNumber(now)), "groups": ["driver"],
+            ]
+            let key = try #require(keys.signing)
+            let token = Array(try key.token(of: claims, type: "session+jwt").utf8)
+            let question = OfflineQuestion(
+                route: nil, path: "/api/x", method: "GET", now: nil, looksAtRevocations: true)
+            try await OfflineVerifier.with(settings, question, logger: logger) { verifier in
+                guard case .accepted(let issuer, let use, let headers) = await verifier.examine(token) else {
+                    return #expect(Bool(false))
+                }
+                #expect(issuer == "sessions" && use == "session")
+                #expect(headers.contains { $0.name == "X-Auth-Groups" && $0.value == "driver" })
+            }
+        }
+    }
+}

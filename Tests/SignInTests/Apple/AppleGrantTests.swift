@@ -1,0 +1,135 @@
+import Cryptography
+import HTTPTypes
+import Pipeline
+import Store
+import Synchronization
+import Testing
+import Upstream
+
+@testable import SignIn
+
+@Suite("Consents that Apple gave")
+struct AppleGrantTests {
+    typealias Apple = AppleFixture
+    typealias World = AppleSignInTests.World
+
+    static let valid = FetchResponse(status: 200, body: Array(#"{"access_token":"a"}"#.utf8))
+
+    /// A user who has signed in with both a session and Apple's refresh token.
+    static func world(_ answers: FetchResponse...) async throws -> (World, UserRecord, token: Secret) {
+        let world = try World()
+        await world.fetcher.append([AppleSignInTests.granted()] + answers)
+        let answer = try await world.signIn(Apple.identityToken(), code: Apple.code)
+        return (world, try #require(try await world.user()), try #require(answer.token))
+    }
+
+    static func round(_ world: World) async throws {
+        try await AppleGrantValidation(world.grants, world.fixture.sessions()).round()
+    }
+
+    @Test("A consent is asked after once a day, and what is good stays")
+    func validation() async throws {
+        let (world, user, token) = try await Self.world(Self.valid)
+        world.fixture.pass(86_400)
+        try await Self.round(world)
+        #expect(await world.fetcher.requests.count == 1, "it is not time yet")
+        world.fixture.pass(1)
+        try await Self.round(world)
+        try await Self.round(world)
+        let requests = await world.fetcher.requests
+        #expect(requests.count == 2)
+        let form = AppleClientTests.form(requests[1])
+        #expect(form["refresh_token"] == "apple-refresh-token" && form["client_id"] == Apple.app)
+        #expect(world.fixture.verify(token) != nil)
+        #expect(try await world.fixture.users.appleTokens(of: user.id).map(\.validatedAt) == [world.fixture.now])
+    }
+
+    @Test("A consent that was withdrawn ends the user's sessions and is asked after no more")
+    func withdrawn() async throws {
+        let (world, user, token) = try await Self.world(AppleSignInTests.failure("invalid_grant"))
+        world.fixture.pass(86_401)
+        #expect(world.fixture.verify(token) != nil)
+        try await Self.round(world)
+        #expect(world.fixture.verify(token) == nil)
+        #expect(try await world.fixture.users.appleTokens(of: user.id).isEmpty)
+        #expect(try await world.user() != nil, "who consents again is the same user")
+    }
+
+    @Test(
+        "Nobody loses a session by a fault of Apple's or the gateway's",
+        arguments: [
+            AppleSignInTests.failure("server_error", status: 503), AppleSignInTests.failure("invalid_client"),
+            FetchResponse(status: 200, body: []),
+        ])
+    func faults(_ answer: FetchResponse) async throws {
+        let (world, user, token) = try await Self.world(answer)
+        world.fixture.pass(86_401)
+        try await Self.round(world)
+        #expect(world.fixture.verify(token) != nil)
+        #expect(try await world.fixture.users.appleTokens(of: user.id).count == 1)
+        #expect(world.fixture.log.lines.contains { $0.contains("could not be validated") })
+    }
+
+    @Test("What could not be revoked is still there to be asked after")
+    func notRevoked() async throws {
+        let (world, user, _) = try await Self.world(AppleSignInTests.failure("invalid_grant"))
+        world.fixture.pass(86_401)
+        world.fixture.revocations.isFull.withLock { $0 = true }
+        try await Self.round(world)
+        #expect(try await world.fixture.users.appleTokens(of: user.id).count == 1)
+    }
+
+    @Test("Who is deleted has every consent taken back, or is not deleted")
+    func deletion() async throws {
+        let (world, user, token) = try await Self.world()
+        let endpoints = try world.endpoints()
+        world.revocations.isFull.withLock { $0 = true }
+        let refused = await endpoints.answer(world.fixture.request(.deleteMe, token))
+        #expect(refused.status.code == 503)
+        #expect(try await world.user() != nil && world.fixture.verify(token) != nil)
+        world.revocations.isFull.withLock { $0 = false }
+        #expect(await endpoints.answer(world.fixture.request(.deleteMe, token)).status == .noContent)
+        #expect(try await world.user() == nil)
+        let revocation = try #require(world.revocations.all.first)
+        #expect(revocation.userID == user.id && revocation.clientID == Apple.app)
+        #expect(AppleRevocation(text: revocation.text) == revocation)
+        #expect(!revocation.text.contains("apple-refresh-token"))
+    }
+
+    static let revocations: [(answer: FetchResponse, kind: AppleClientError.Kind?)] = [
+        (FetchResponse(status: 200), nil), (AppleSignInTests.failure("invalid_grant"), nil),
+        (AppleSignInTests.failure("invalid_request"), nil),
+        (AppleSignInTests.failure("invalid_client"), .misconfigured),
+        (AppleSignInTests.failure("server_error", status: 500), .unavailable),
+    ]
+
+    @Test("A revocation is tried again until Apple has it", arguments: revocations)
+    func revocation(_ test: (answer: FetchResponse, kind: AppleClientError.Kind?)) async throws {
+        let ring = try Fixture.ring()
+        let sealed = try SealedAppleToken.seal(Secret("r"), userID: "u", clientID: Apple.app, with: ring)
+        let fetcher = RecordedFetcher(test.answer)
+        let revoker = AppleRevoker(client: try Apple.client(fetcher), sealingKeys: ring, logger: CapturedLog().logger)
+        var kind: AppleClientError.Kind?
+        do {
+            try await revoker.revoke(AppleRevocation(userID: "u", clientID: Apple.app, sealed: sealed))
+        } catch {
+            kind = error.kind
+        }
+        #expect(kind == test.kind)
+        #expect(AppleClientTests.form(await fetcher.requests.first)["token"] == "r")
+    }
+
+    @Test("A token that opens no more is given up, with a word in the log")
+    func unopenable() async throws {
+        let log = CapturedLog()
+        let revoker = AppleRevoker(
+            client: try Apple.client(RecordedFetcher()), sealingKeys: try Fixture.ring(), logger: log.logger)
+        try await revoker.revoke(AppleRevocation(userID: "u", clientID: Apple.app, sealed: [1]))
+        #expect(log.lines.contains { $0.hasPrefix("error") })
+    }
+
+    @Test("A text that is no revocation is none", arguments: ["", "{}", "[]", #"{"user_id":"u","client_id":"c"}"#])
+    func noRevocation(_ text: String) {
+        #expect(AppleRevocation(text: text) == nil)
+    }
+}

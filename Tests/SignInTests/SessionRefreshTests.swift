@@ -1,0 +1,239 @@
+import Cryptography
+import Foundation
+import HTTPTypes
+import Pipeline
+import Store
+import Synchronization
+import Testing
+
+@testable import SignIn
+
+@Suite("Refreshing sessions of the gateway's own")
+struct SessionRefreshTests {
+    private static let day: Int64 = 86_400
+
+    @Test("A token is exchanged for one that lives on, of the same session and sign-in")
+    func exchange() async throws {
+        let fixture = try SessionFixture()
+        let first = try await fixture.begin()
+        fixture.pass(100)
+        let answer = try await fixture.refresh(first.token)
+        #expect(answer.status == .ok && answer.json["success"] == true)
+        let (old, new) = (try #require(fixture.verify(first.token)), try #require(answer.token.flatMap(fixture.verify)))
+        #expect(new.claims["sid"] == old.claims["sid"] && new.subject == old.subject)
+        #expect(new.claims["auth_time"] == old.claims["auth_time"])
+        #expect(new.claims["jti"] != old.claims["jti"])
+        #expect(new.expires == old.expires + 100)
+        #expect(
+            fixture.revocations.superseded == [
+                SupersededSession(
+                    id: try #require(old.claims["sid"]?.stringValue), rotation: 1, refreshedAt: fixture.now,
+                    expiresAt: old.expires + 60)
+            ])
+        #expect(fixture.observer.entries.last?.call.sessionOperation == .refresh)
+        #expect(fixture.observer.entries.last?.call.subject == first.user.id)
+    }
+
+    @Test("Within a minute the token before brings the same successor; after that it ends the session for all")
+    func reuse() async throws {
+        let fixture = try SessionFixture()
+        let first = try await fixture.begin().token
+        let second = try #require(try await fixture.refresh(first).token)
+        fixture.pass(60)
+        #expect(try await fixture.refresh(first).token?.exposeText() == second.exposeText())
+        fixture.pass(1)
+        let reused = try await fixture.refresh(first)
+        #expect(reused.status == .unauthorized && reused.reason == "refresh-token-reused")
+        #expect(reused.json["error"] == "TokenRefreshException" && reused.json["success"] == false)
+        #expect(fixture.verify(second) == nil, "the thief's or the user's: it ends for both")
+        let after = try await fixture.refresh(second)
+        #expect(after.status == .unauthorized && after.reason == "token-revoked")
+    }
+
+    @Test("A token of two steps ago is reuse, however lately the last step was")
+    func olderToken() async throws {
+        let fixture = try SessionFixture()
+        let first = try await fixture.begin().token
+        let second = try #require(try await fixture.refresh(first).token)
+        _ = try await fixture.refresh(second)
+        #expect(try await fixture.refresh(first).reason == "refresh-token-reused")
+    }
+
+    @Test("Many who come with one token at a time get one successor, also from several processes")
+    func concurrent() async throws {
+        let fixture = try SessionFixture()
+        let first = try await fixture.begin().token
+        let processes = try (0..<4).map { _ in try fixture.endpoints() }
+        let tokens = try await withThrowingTaskGroup(of: String?.self) { tasks in
+            for number in 0..<60 {
+                tasks.addTask { try await fixture.refresh(first, processes[number % 4]).token?.exposeText() }
+            }
+            return try await tasks.reduce(into: Set<String?>()) { $0.insert($1) }
+        }
+        #expect(tokens.count == 1 && !tokens.contains(nil))
+    }
+
+    @Test(
+        "Only the end is relaxed, only by so much",
+        arguments: [(0, true), (30 * 86_400, true), (37 * 86_400 - 1, true), (37 * 86_400 + 60, false)]
+            as [(Int64, Bool)])
+    func window(age: Int64, isTaken: Bool) async throws {
+        let fixture = try SessionFixture()
+        let first = try await fixture.begin().token
+        fixture.pass(age)
+        let answer = try await fixture.refresh(first)
+        #expect((answer.status == .ok) == isTaken)
+        if !isTaken { #expect(answer.reason == "expired-refresh-token") }
+    }
+
+    @Test("A token that was changed, is another gateway's, or is none, is not looked at further")
+    func tampered() async throws {
+        let (fixture, other) = (try SessionFixture(), try SessionFixture())
+        let text = try await fixture.begin().token.exposeText()
+        let parts = text.split(separator: ".").map(String.init)
+        let claims = try #require(UnverifiedToken(Array(text.utf8))?.payload?.objectValue)
+        var longer = claims
+        longer["exp"] = .number(JSONNumber(fixture.now + 400 * Self.day))
+        let cases: [(String, String)] = [
+            ("\(parts[0]).\(Base64URL.encode(longer.encoded())).\(parts[2])", "bad-signature"),
+            ("\(parts[0]).\(parts[1]).", "bad-signature"),
+            (try await other.begin().token.exposeText(), "unknown-key"),
+            ("garbage", "malformed-token"),
+            (String(repeating: "a", count: 9000), "token-too-large"),
+        ]
+        for (token, reason) in cases {
+            let answer = try await fixture.refresh(Secret(token))
+            #expect(answer.status == .unauthorized && answer.reason == reason, "\(reason): \(answer.reason ?? "")")
+            #expect(answer.json["success"] == false)
+        }
+        let missing = try await fixture.endpoints().answer(fixture.request(.refresh, nil))
+        #expect(missing.status == .unauthorized && missing.reason == "token-missing")
+    }
+
+    @Test("A session ends for good after its absolute lifetime, however it is used, and its last token with it")
+    func absoluteLifetime() async throws {
+        let fixture = try SessionFixture { $0.absoluteLifetime = 40 * Self.day }
+        var token = try await fixture.begin().token
+        fixture.pass(20 * Self.day)
+        token = try #require(try await fixture.refresh(token).token)
+        #expect(fixture.verify(token)?.expires == SessionFixture.start + 40 * Self.day)
+        fixture.pass(20 * Self.day)
+        let answer = try await fixture.refresh(token)
+        #expect(answer.status == .unauthorized && answer.reason == "session-too-old")
+    }
+
+    @Test("A session that was not refreshed for its idle lifetime ends")
+    func idleLifetime() async throws {
+        let fixture = try SessionFixture { $0.idleLifetime = 31 * Self.day }
+        var token = try await fixture.begin().token
+        fixture.pass(31 * Self.day - 1)
+        token = try #require(try await fixture.refresh(token).token)
+        fixture.pass(31 * Self.day)
+        let answer = try await fixture.refresh(token)
+        #expect(answer.status == .unauthorized && answer.reason == "session-idle")
+    }
+
+    @Test("A refreshed token says what is known of the user now")
+    func freshClaims() async throws {
+        let fixture = try SessionFixture()
+        let begun = try await fixture.begin()
+        let email = VouchedEmail(address: "new@example.com", isVerified: true, isPrivate: false)
+        #expect(try await fixture.users.setEmail(email, of: begun.user.id)?.email == "new@example.com")
+        let token = try #require(try await fixture.refresh(begun.token).token)
+        #expect(fixture.verify(token)?.email == "new@example.com")
+    }
+
+    @Test("While the records cannot be used it is 503, nothing is given, and afterwards all is as before")
+    func recordsFail() async throws {
+        let fixture = try SessionFixture()
+        let first = try await fixture.begin().token
+        let failing = FailingRecords(fixture.users)
+        let endpoints = try fixture.endpoints(records: failing)
+        for step in [FailingRecords.Step.reading, .writing] {
+            failing.failing.withLock { $0 = step }
+            let answer = try await fixture.refresh(first, endpoints)
+            #expect(answer.status == .serviceUnavailable && answer.reason == "session-records-unavailable")
+            #expect(answer.headers[.retryAfter] == "5")
+            #expect(answer.token == nil)
+        }
+        failing.failing.withLock { $0 = nil }
+        #expect(try await fixture.refresh(first, endpoints).status == .ok)
+    }
+
+    @Test("When the process ends between keeping and answering, the client asks again at any time, until it goes on")
+    func lostAnswer() async throws {
+        let directory = FileManager.default.temporaryDirectory.appending(path: "gatehouse-\(UUID().uuidString)")
+        defer { try? FileManager.default.removeItem(at: directory) }
+        let path = directory.appending(path: "users.sqlite").path
+        let fixture = try SessionFixture(Store(path: path, migrations: StoredUsers.migrations))
+        let first = try await fixture.begin().token
+        let lost = try #require(try await fixture.refresh(first).token)
+        // The next process begins.
+        let after = try StoredUsers(Store(path: path, migrations: StoredUsers.migrations), isStart: true)
+        let endpoints = try fixture.endpoints(records: after)
+        fixture.pass(3 * Self.day)
+        let again = try #require(try await fixture.refresh(first, endpoints).token)
+        #expect(again.exposeText() == lost.exposeText())
+        let third = try #require(try await fixture.refresh(again, endpoints).token)
+        fixture.pass(61)
+        #expect(try await fixture.refresh(again, endpoints).reason == "refresh-token-reused")
+        #expect(fixture.verify(third) == nil)
+    }
+}
+
+/// Records that fail where they are told to.
+final class FailingRecords: UserSessionRecords {
+    enum Step { case reading, writing }
+    struct DiskFull: Error {}
+
+    let failing = Mutex<Step?>(nil)
+    private let records: StoredUsers
+
+    init(_ records: StoredUsers) {
+        self.records = records
+    }
+
+    private func fail(at step: Step) throws {
+        if failing.withLock({ $0 }) == step { throw DiskFull() }
+    }
+
+    func arrive(_ arrival: UserArrival) async throws -> UserArrivalStep {
+        try fail(at: .writing)
+        return try await records.arrive(arrival)
+    }
+
+    func session(_ id: String) async throws -> (session: UserSessionRecord, user: UserRecord)? {
+        try fail(at: .reading)
+        return try await records.session(id)
+    }
+
+    func advance(to record: UserSessionRecord) async throws -> UserSessionStep {
+        try fail(at: .writing)
+        return try await records.advance(to: record)
+    }
+
+    func end(_ id: String, at now: Int64) async throws -> Bool {
+        try fail(at: .writing)
+        return try await records.end(id, at: now)
+    }
+
+    func endAll(of userID: String, at now: Int64) async throws -> [UserSessionRecord] {
+        try fail(at: .writing)
+        return try await records.endAll(of: userID, at: now)
+    }
+
+    func sessions(of userID: String) async throws -> [UserSessionRecord] {
+        try fail(at: .reading)
+        return try await records.sessions(of: userID)
+    }
+
+    func superseded(now: Int64, limit: Int) async throws -> [SupersededSession] {
+        try await records.superseded(now: now, limit: limit)
+    }
+
+    func refreshed(since time: Int64, limit: Int) async throws -> [SupersededSession] {
+        try await records.refreshed(since: time, limit: limit)
+    }
+
+    func foreignChanges() async throws -> Int64 { try await records.foreignChanges() }
+}
