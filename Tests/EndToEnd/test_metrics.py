@@ -11,7 +11,7 @@ from harness.process import wait_until
 
 def listed() -> dict[str, tuple[str, set[str]]]:
     """Type and labels of each metric in the README's table."""
-    rows = re.findall(r"^\| `(gatehouse_\w+)` \| (\w+) \| ([^|]*) \|", (REPOSITORY / "README.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| `(gatehouse_\w+)` \| (\w+) \|([^|]*)\|", (REPOSITORY / "README.md").read_text(), re.MULTILINE)
     return {name: (kind, set(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
 
 
