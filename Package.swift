@@ -133,7 +133,8 @@ let package = Package(
             dependencies: ["SignIn", "Pipeline", "Store", "Cryptography", "Upstream", httpTypes, logging],
             swiftSettings: strict),
         .testTarget(
-            name: "TelemetryTests", dependencies: ["Telemetry", "Pipeline", "Cryptography"], swiftSettings: strict),
+            name: "TelemetryTests", dependencies: ["Telemetry", "Pipeline", "Cryptography", logging],
+            swiftSettings: strict),
         .testTarget(
             name: "LocalPoolTests",
             dependencies: [

@@ -1,4 +1,4 @@
-package import Logging
+internal import Logging
 package import NIOCore
 internal import NIOPosix
 internal import ServiceLifecycle
@@ -9,9 +9,8 @@ package import Settings
 package struct GatewayService: Service {
     private let settings: GatewaySettings
     private let load: @Sendable () throws -> GatewaySettings
-    private let logger: Logger
+    private let logs: GatewayLogs
     private let onReady: @Sendable (_ listeners: [SocketAddress], _ admin: SocketAddress?) -> Void
-    private let onReload: @Sendable (GatewaySettings) -> Void
     private let whileReloading: @Sendable (_ isReloading: Bool) -> Void
     private let requests = ReloadRequests()
 
@@ -19,19 +18,16 @@ package struct GatewayService: Service {
     ///   - settings: what it starts with.
     ///   - load: reads them again for a ``reload()``; throws ``SettingsFaults`` for faulty ones.
     ///   - onReady: called once when all addresses are bound.
-    ///   - onReload: called with settings that have taken over.
     ///   - whileReloading: called when a reload begins, and when it has ended, however it did.
     package init(
-        settings: GatewaySettings, load: @escaping @Sendable () throws -> GatewaySettings, logger: Logger,
+        settings: GatewaySettings, load: @escaping @Sendable () throws -> GatewaySettings, logs: GatewayLogs,
         onReady: @escaping @Sendable (_ listeners: [SocketAddress], _ admin: SocketAddress?) -> Void,
-        onReload: @escaping @Sendable (GatewaySettings) -> Void = { _ in },
         whileReloading: @escaping @Sendable (_ isReloading: Bool) -> Void = { _ in }
     ) {
         self.settings = settings
         self.load = load
-        self.logger = logger
+        self.logs = logs
         self.onReady = onReady
-        self.onReload = onReload
         self.whileReloading = whileReloading
     }
 
@@ -49,7 +45,7 @@ package struct GatewayService: Service {
     package func run() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: RestartSettings.loops(settings))
         do {
-            let gateway = try await RunningGateway.start(settings, on: group, logger: logger)
+            let gateway = try await RunningGateway.start(settings, on: group, logs: logs, reloads: requests)
             let addresses = await gateway.localAddresses
             onReady(addresses.listeners, addresses.admin)
             await serve(gateway)
@@ -58,7 +54,7 @@ package struct GatewayService: Service {
             throw error
         }
         try await group.shutdownGracefully()
-        logger.info("stopped")
+        logs.logger.info("stopped")
     }
 
     /// Serves until a graceful shutdown begins, then lets what is in flight finish.
@@ -67,8 +63,9 @@ package struct GatewayService: Service {
             tasks.addTask {
                 await requests.serve {
                     whileReloading(true)
-                    await gateway.reload(load, applied: onReload)
+                    let outcome = await gateway.reload(load)
                     whileReloading(false)
+                    return outcome
                 }
             }
             // Ends by throwing when the task is cancelled instead, which means the same here.

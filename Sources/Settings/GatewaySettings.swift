@@ -6,8 +6,8 @@ package struct GatewaySettings: Sendable {
     package var listeners: [ListenSettings]
     /// Event loops; 0: one per core.
     package var threads: Int
-    /// Where `/healthz`, `/readyz` and `/metrics` are served.
-    package var adminAddress: HostAndPort
+    package var admin: AdminSettings
+    package var adminAddress: HostAndPort { admin.address }
     /// In the file's order, at least one.
     package var upstreams: [UpstreamSettings]
     /// In the file's order; may be empty when every route is public.
@@ -31,6 +31,10 @@ package struct GatewaySettings: Sendable {
     /// How long requests in flight may take to end after a SIGTERM.
     package var drainTimeout: Duration
     package var logging: LoggingSettings
+    /// Nil: no spans are made.
+    package var tracing: TracingSettings?
+    /// The first 16 hex digits of the SHA-256 of the file they are from, environment and named files aside.
+    package var digest = ""
 
     /// Reads the settings file at `path`, or tells everything that is wrong with it.
     ///

@@ -76,7 +76,7 @@ package final class Store: Sendable {
 
     /// What `body` reads, in one consistent snapshot.
     package func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
-        try await database.read(body)
+        try await StoreObserver.observing("read") { [database] in try await database.read(body) }
     }
 
     /// Runs `body` as one transaction; writers run one after another, in the order they came. An error thrown by `body`
@@ -89,9 +89,11 @@ package final class Store: Sendable {
         outlasting durability: Durability = .process, _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws -> Value {
         let came = ContinuousClock.now
-        return try await database.writeWithoutTransaction { [longestQueueing] database in
-            guard ContinuousClock.now - came < longestQueueing else { throw StoreError.waitedTooLong }
-            return try Self.transaction(database, durability, body)
+        return try await StoreObserver.observing("write") { [database, longestQueueing] in
+            try await database.writeWithoutTransaction { database in
+                guard ContinuousClock.now - came < longestQueueing else { throw StoreError.waitedTooLong }
+                return try Self.transaction(database, durability, body)
+            }
         }
     }
 

@@ -238,6 +238,13 @@ package final class UpstreamPool {
         if states[server].setHealthy(healthy, at: now) { refreshShares(at: now) }
     }
 
+    /// Sends a server nothing new, or does so again. What it has goes on.
+    ///
+    /// - Parameter server: its position in the settings.
+    package func setDrained(_ drained: Bool, server: Int) {
+        if states[server].setDrained(drained) { refreshShares(at: .now()) }
+    }
+
     private func refreshShares(at now: NIODeadline) {
         isInTransition = false
         for index in states.indices {

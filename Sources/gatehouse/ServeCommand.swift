@@ -1,6 +1,7 @@
 import ArgumentParser
 import FoundationEssentials
 import Gateway
+import Glibc
 import Logging
 import ServiceLifecycle
 import Settings
@@ -31,21 +32,19 @@ struct ServeCommand: AsyncParsableCommand {
         let origin = options.origin
         let settings = try options.load(origin)
         let notification = SystemdNotification(environment: ProcessInfo.processInfo.environment)
-        let level = SharedLogLevel(Logger.Level(settings.logging.level))
-        let logger = Logger(label: "gatehouse") { SharedLevelLogHandler(label: $0, level: level) }
+        let logs = try logs(settings, origin)
+        // Whatever ends it, what was said is written.
+        defer { logs.close() }
+        let logger = logs.logger
         let load = { @Sendable in try origin.read(environment: ProcessInfo.processInfo.environment) }
-        let gateway = GatewayService(settings: settings, load: load, logger: logger) { listeners, admin in
+        let gateway = GatewayService(settings: settings, load: load, logs: logs) { listeners, admin in
             for address in listeners { logger.info("listening", metadata: ["address": "\(address)"]) }
             if let admin { logger.info("admin listening", metadata: ["address": "\(admin)"]) }
             notification.ready("serving")
-        } onReload: { settings in
-            level.value = Logger.Level(settings.logging.level)
         } whileReloading: { isReloading in
             if isReloading { notification.reloading() } else { notification.ready("serving") }
         }
-        let lifecycle = Logger(label: "gatehouse") { label in
-            SharedLevelLogHandler(label: label, level: SharedLogLevel(.error))
-        }
+        let lifecycle = logs.logger(of: .error)
         do {
             try await ServiceGroup(
                 configuration: ServiceGroupConfiguration(
@@ -65,6 +64,16 @@ struct ServeCommand: AsyncParsableCommand {
             throw ExitCode.cannotRun
         }
     }
+
+    /// - Throws: exit status 78 (EX_CONFIG of sysexits) after saying which file cannot be written to.
+    private func logs(_ settings: GatewaySettings, _ origin: SettingsOrigin) throws -> GatewayLogs {
+        do {
+            return try GatewayLogs(settings)
+        } catch {
+            StandardError.write("\(origin.name): \(error)\n")
+            throw ExitCode.faultyConfiguration
+        }
+    }
 }
 
 /// Has the gateway reload at each SIGHUP.
@@ -74,20 +83,5 @@ private struct ReloadAtHangUp: Service {
 
     func run() async {
         for await _ in hangUps.cancelOnGracefulShutdown() { gateway.reload() }
-    }
-}
-
-extension Logger.Level {
-    init(_ level: LogLevelSetting) {
-        self =
-            switch level {
-            case .trace: .trace
-            case .debug: .debug
-            case .info: .info
-            case .notice: .notice
-            case .warning: .warning
-            case .error: .error
-            case .critical: .critical
-            }
     }
 }

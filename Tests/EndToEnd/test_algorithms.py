@@ -187,7 +187,7 @@ def test_a_private_address_is_not_fetched_from_unless_it_is_allowed(start_gatewa
     gateway = start_gateway(changes, jwks_url=key_server.url)
     assert status(gateway, token) == 503
     assert key_server.fetches == 0
-    assert "allow_private_addresses" in gateway.log()
+    wait_until(lambda: "allow_private_addresses" in gateway.log(), "the log to say why")
     assert gateway.metric("gatehouse_key_set_failures_total") >= 1
     gateway.reload({"issuers": {"own": {"allow_private_addresses": True}}})
     assert status(gateway, token) == 200

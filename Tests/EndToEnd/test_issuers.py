@@ -10,6 +10,7 @@ import pytest
 from cryptography.hazmat.primitives.asymmetric import ec
 from harness import raw
 from harness.keys import SigningKey, base64url
+from harness.process import wait_until
 
 SECRET = "0123456789abcdef0123456789abcdef"
 
@@ -144,4 +145,4 @@ def test_metadata_of_another_issuer_give_no_keys(start_gateway, provider, signer
     headers = {"Authorization": f"Bearer {token}"}
     assert raw.exchange(gateway.port, "GET", "/recorded/required/x", headers).status == 503
     assert "/keys" not in provider.fetched
-    assert "the provider's metadata name another issuer" in gateway.log()
+    wait_until(lambda: "the provider's metadata name another issuer" in gateway.log(), "the log to say why")

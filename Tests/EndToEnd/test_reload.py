@@ -512,9 +512,9 @@ def test_counters_go_on(start_gateway, own_recorder):
         for name, value in before.items():
             if name.endswith("_total") or "_total{" in name or "_bucket" in name:
                 assert after.get(name, value) >= value, name
-        assert after['gatehouse_requests_total{route="public",status="2xx"}'] == 3
-        assert after['gatehouse_requests_total{route="none",status="4xx"}'] == 1
-        assert after['gatehouse_requests_total{route="first",status="2xx"}'] == 0
+        assert after['gatehouse_requests_total{route="public",method="safe",status="2xx"}'] == 3
+        assert after['gatehouse_requests_total{route="none",method="safe",status="4xx"}'] == 1
+        assert after['gatehouse_requests_total{route="first",method="safe",status="2xx"}'] == 0
         assert not any('"down"' in name for name in after)
         assert after["gatehouse_requests_in_flight"] == 1
         assert after[f"gatehouse_upstream_server_requests_in_flight{server}"] == 1
@@ -524,7 +524,7 @@ def test_counters_go_on(start_gateway, own_recorder):
         # What began before is counted where it belongs.
         stream.end()
         assert connection.response().body == b"one"
-    wait_until(lambda: gateway.samples()['gatehouse_requests_total{route="public",status="2xx"}'] == 4, "the end counted")
+    wait_until(lambda: gateway.samples()['gatehouse_requests_total{route="public",method="safe",status="2xx"}'] == 4, "the end counted")
     assert gateway.samples()["gatehouse_requests_in_flight"] == 0
     assert gateway.samples()[f"gatehouse_upstream_server_requests_in_flight{server}"] == 0
 

@@ -10,6 +10,7 @@ from harness.cognito_client import cognito_client
 from harness.cognito_front import CognitoFront
 from harness.gateway import ADA, POOL_CLIENT_ID, POOL_CLIENT_SECRET
 from harness.h2raw import H2Connection, request
+from harness.process import wait_until
 
 AMZ_JSON = {"Content-Type": "application/x-amz-json-1.1"}
 FORMER = "9former0client000000000000"
@@ -177,7 +178,7 @@ def test_the_gateways_own_fault_is_a_503_and_an_error_in_the_log(translating, fr
     assert answer.status == 503
     assert answer.header("retry-after") == "5"
     assert "secret" not in answer.body.decode()
-    assert "sign_in.cognito.client_secret" in translating.log()
+    wait_until(lambda: "sign_in.cognito.client_secret" in translating.log(), "the log to name the setting")
 
 
 def test_another_client_id_is_refused_and_a_former_one_served(translating, front, ledger):

@@ -73,8 +73,27 @@ struct ReloadTests {
             reloads += 1
             if reloads == 1 { for _ in 0..<100 { requests.ask() } }
             if reloads == 2 { requests.finish() }
+            return .applied([])
         }
         #expect(reloads == 2)
+    }
+
+    @Test("Who waits for a reload hears what came of one that began later, or that there will be none")
+    func waiting() async {
+        let requests = ReloadRequests()
+        let serving = Task {
+            await requests.serve { .refused(["a fault"]) }
+        }
+        guard case .refused(["a fault"]) = await requests.askAndWait() else {
+            Issue.record("the outcome is not the reload's")
+            return
+        }
+        requests.finish()
+        await serving.value
+        guard case .stopping = await requests.askAndWait() else {
+            Issue.record("there is an outcome without a reload")
+            return
+        }
     }
 
     @Test("Upstreams differ by what they say and by what the files they name hold, not by where they stand")

@@ -28,6 +28,57 @@ struct LoadTests {
         #expect(settings.stateDirectory == "/var/lib/gatehouse")
         #expect(settings.logging.level == .info)
         #expect(settings.logging.accessLog)
+        #expect(settings.logging.format == .auto)
+        #expect(settings.logging.destination == .standardError)
+        #expect(settings.logging.accessDestination == .standardOutput)
+        #expect(settings.logging.accessSampling.isEmpty)
+    }
+
+    @Test(
+        "The admin listener may be reached from outside with a token, or when that is said; from this machine anyway",
+        arguments: [
+            "{address: '0.0.0.0:9901', token: 0123456789abcdef}",
+            "{address: '0.0.0.0:9901', allow_public_without_token: true}",
+            "{address: '[::1]:9901'}", "{address: '127.0.0.2:9901'}", "{token: 0123456789abcdef}",
+        ])
+    func admin(yaml: String) throws {
+        var sample = Sample()
+        sample.more = "admin: \(yaml)"
+        let admin = try load(sample.yaml).admin
+        #expect((admin.token == nil) == !yaml.contains("token: 0"))
+    }
+
+    @Test("Settings have a digest of their file")
+    func digest() throws {
+        var sample = Sample()
+        let first = try load(sample.yaml).digest
+        #expect(first.count == 16)
+        #expect(try load(sample.yaml).digest == first)
+        sample.more = "# another"
+        #expect(try load(sample.yaml).digest != first)
+    }
+
+    @Test("Logs go where the settings say; a relative path is relative to their file")
+    func logs() throws {
+        var sample = Sample()
+        sample.more = """
+            logging:
+              format: text
+              file: stdout
+              access_log_file: /var/log/gatehouse/access.log
+              access_log_sampling:
+                - {route: "/api/**", every: 10}
+                - {path: /health, every: 100}
+            """
+        let logging = try load(sample.yaml).logging
+        #expect(logging.format == .text)
+        #expect(logging.destination == .standardOutput)
+        #expect(logging.accessDestination == .file("/var/log/gatehouse/access.log"))
+        #expect(
+            logging.accessSampling == [
+                AccessSamplingSetting(requests: .route("/api/**"), every: 10),
+                AccessSamplingSetting(requests: .path("/health"), every: 100),
+            ])
     }
 
     @Test(

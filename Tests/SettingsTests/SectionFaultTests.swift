@@ -37,10 +37,39 @@ struct SectionFaultTests {
             Case("admin: 127.0.0.1:1", "admin: must be a section of keys, not a single value"),
             Case("admin: {address: '127.0.0.1:8080'}", "admin.address: another listener has this address"),
             Case("admin: {address: 127.0.0.1}", "admin.address: must be an address like"),
+            Case("admin: {address: '0.0.0.0:9901'}", "admin.address: can be reached from outside: set admin.token"),
+            Case("admin: {address: '[::]:9901'}", "admin.address: can be reached from outside"),
+            Case("admin: {address: '10.0.0.1:9901'}", "admin.address: can be reached from outside"),
+            Case("admin: {token: short}", "admin.token: must be at least 16 visible ASCII characters"),
+            Case("admin: {allow_public_without_token: 1}", "admin.allow_public_without_token: must be true or false"),
             Case("drain_timeout: 2h", "drain_timeout: must be a duration from 0s to 1h"),
             Case("drain_timeout: 99999999999s", "drain_timeout: must be a duration like"),
             Case("logging: {level: warn}", "logging.level: must be one of trace, debug"),
             Case("logging: {access_log: yes}", "logging.access_log: must be true or false (got \"yes\")"),
+            Case("logging: {format: xml}", "logging.format: must be one of auto, json, text"),
+            Case(
+                "logging: {access_log_sampling: [{route: nowhere, every: 2}]}",
+                "logging.access_log_sampling[0].route: names no route"),
+            Case(
+                "logging: {access_log_sampling: [{every: 2}]}",
+                "logging.access_log_sampling[0]: must have either route or path"),
+            Case(
+                "logging: {access_log_sampling: [{path: /health, every: 1}]}",
+                "logging.access_log_sampling[0].every: must be a whole number from 2"),
+            Case(
+                "logging: {access_log_sampling: [{path: /health}]}",
+                "logging.access_log_sampling[0].every: is missing"),
+            Case("tracing: {sampling: 1}", "tracing.endpoint: is missing"),
+            Case("tracing: {endpoint: 'http://c.test/v1/traces'}", "tracing.endpoint: what is sent tells of requests"),
+            Case(
+                "tracing: {endpoint: 'https://c.test/v1/traces', sampling: 1.5}",
+                "tracing.sampling: must be a number from 0 to 1"),
+            Case(
+                "tracing: {endpoint: 'https://c.test/v1/traces', sampling: 1e-1}",
+                "tracing.sampling: must be a number from 0 to 1"),
+            Case(
+                "tracing: {endpoint: 'https://c.test/v1/traces', attributes: [{name: a}]}",
+                "tracing.attributes[0].value: is missing"),
             Case("identity: {namespace: X-}", "identity.namespace: must be 3 to 32"),
             Case("identity: {claims: [a]}", "identity.claims: must be a section of keys, not a list"),
             Case("identity: {claims: {'X:Y': a}}", "identity.claims.X:Y: the name must be"),

@@ -42,6 +42,21 @@ struct AccessLogEncoderTests {
                 """)
     }
 
+    @Test("For people it is the time, the request, its answer, and the rest by name")
+    func text() {
+        var encoder = AccessLogEncoder(.text)
+        var record = record(target: "/a b\u{1b}?code=1", route: "an api", subject: "abc", denialReason: "expired")
+        record.upstreamDuration = 2_345_678
+        var bytes: [UInt8] = []
+        encoder.encode(record, into: &bytes)
+        #expect(
+            String(decoding: bytes, as: UTF8.self) == """
+                2026-01-31T23:59:59.123Z GET /a b\\u001b?code= 200 1.2ms client_address=192.0.2.1 bytes_sent=275 \
+                upstream=2.3s route="an api" subject_hash=ba7816bf8f01cfea denial_reason=expired request_id=r1
+
+                """)
+    }
+
     @Test("Subjects that are canonically equivalent are told apart")
     func equivalentSubjects() {
         var encoder = AccessLogEncoder()

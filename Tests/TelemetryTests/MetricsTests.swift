@@ -25,7 +25,8 @@ struct MetricsTests {
         let samples = samples(registry)
         for expected in [
             "gatehouse_websockets_total 3", "gatehouse_websockets_open 2", "gatehouse_requests_in_flight 2",
-            #"gatehouse_requests_total{route="api",status="1xx"} 1"#, "gatehouse_request_duration_seconds_count 0",
+            #"gatehouse_requests_total{route="api",method="safe",status="1xx"} 1"#,
+            "gatehouse_request_duration_seconds_count 0",
             "gatehouse_upstream_duration_seconds_count 0",
         ] {
             #expect(samples.contains(Substring(expected)), "\(expected)")
@@ -61,9 +62,9 @@ struct MetricsTests {
         for expected in [
             "gatehouse_client_connections_total 4", "gatehouse_client_connections_open 2",
             "gatehouse_requests_in_flight 2",
-            #"gatehouse_requests_total{route="api",status="2xx"} 2"#,
-            #"gatehouse_requests_total{route="none",status="4xx"} 2"#,
-            #"gatehouse_requests_total{route="he\"al\\th\n",status="2xx"} 0"#,
+            #"gatehouse_requests_total{route="api",method="safe",status="2xx"} 2"#,
+            #"gatehouse_requests_total{route="none",method="safe",status="4xx"} 2"#,
+            #"gatehouse_requests_total{route="he\"al\\th\n",method="safe",status="2xx"} 0"#,
             #"gatehouse_denials_total{reason="expired"} 2"#, #"gatehouse_denials_total{reason="no-token"} 0"#,
             #"gatehouse_denials_total{reason="other"} 2"#,
             #"gatehouse_direct_cognito_calls_total{operation="InitiateAuth"} 2"#,
@@ -103,7 +104,7 @@ struct MetricsTests {
         loop.requestEnded(route: index, status: 200, duration: 1, upstreamDuration: nil)
         loop.upstreamFailed(index)
         let samples = samples(registry)
-        #expect(samples.contains(#"gatehouse_requests_total{route="none",status="2xx"} 1"#))
+        #expect(samples.contains(#"gatehouse_requests_total{route="none",method="safe",status="2xx"} 1"#))
         #expect(samples.contains(#"gatehouse_upstream_failures_total{upstream="main"} 0"#))
         #expect(samples.contains(#"gatehouse_upstream_failures_total{upstream="files"} 0"#))
     }
@@ -115,14 +116,14 @@ struct MetricsTests {
                 keySets: [
                     .init(issuer: "users", refreshes: 3, failures: 1, ageSeconds: 12.5),
                     .init(issuer: "staff", refreshes: 0, failures: 4, ageSeconds: nil),
-                ], accessLogDropped: 7, isReady: false)
+                ], linesLost: [("access", 7)], isReady: false)
         }
         let samples = samples(registry)
         #expect(samples.contains(#"gatehouse_key_set_refreshes_total{issuer="users"} 3"#))
         #expect(samples.contains(#"gatehouse_key_set_failures_total{issuer="staff"} 4"#))
         #expect(samples.contains(#"gatehouse_key_set_age_seconds{issuer="users"} 12.5"#))
         #expect(!samples.contains { $0.hasPrefix(#"gatehouse_key_set_age_seconds{issuer="staff"}"#) })
-        #expect(samples.contains("gatehouse_access_log_dropped_total 7"))
+        #expect(samples.contains("gatehouse_log_lines_lost_total{log=\"access\"} 7"))
         #expect(samples.contains("gatehouse_ready 0"))
     }
 
@@ -161,9 +162,9 @@ struct MetricsTests {
         registry.use(new)
         let samples = samples(registry)
         for expected in [
-            #"gatehouse_requests_total{route="b",status="2xx"} 4"#,
-            #"gatehouse_requests_total{route="new",status="2xx"} 2"#,
-            #"gatehouse_requests_total{route="none",status="4xx"} 4"#,
+            #"gatehouse_requests_total{route="b",method="safe",status="2xx"} 4"#,
+            #"gatehouse_requests_total{route="new",method="safe",status="2xx"} 2"#,
+            #"gatehouse_requests_total{route="none",method="safe",status="4xx"} 4"#,
             #"gatehouse_upstream_failures_total{upstream="u"} 4"#,
             #"gatehouse_upstream_failures_total{upstream="v"} 0"#,
             #"gatehouse_upstream_server_requests_total{upstream="u",server="2"} 4"#,

@@ -1,42 +1,74 @@
+internal import Cryptography
 internal import HTTPTypes
 internal import Listener
 internal import NIOCore
 internal import Pipeline
 internal import Telemetry
 
-/// The admin listener: liveness, readiness, metrics and status.
+/// The admin listener: liveness, readiness, metrics and status, and changes for who has the token.
 final class AdminService: RequestService {
+    private let eventLoop: any EventLoop
     private let metrics: MetricsRegistry
     private let status: GatewayStatus
+    private let changes: AdminChanges
 
-    init(metrics: MetricsRegistry, status: GatewayStatus) {
+    init(eventLoop: any EventLoop, metrics: MetricsRegistry, status: GatewayStatus, changes: AdminChanges) {
+        self.eventLoop = eventLoop
         self.metrics = metrics
         self.status = status
+        self.changes = changes
     }
 
     func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
-        let (head, body) = answer(request.head)
-        writer.answer(head, body)
-        return IgnoringSink()
+        let call = AdminCall(request.head.method, path: request.head.path ?? "")
+        if let (head, body) = refusal(of: call, request.head) {
+            writer.answer(head, body)
+            return IgnoringSink()
+        }
+        switch call {
+        case .page(let page):
+            let (head, body) = show(page)
+            writer.answer(head, body)
+            return IgnoringSink()
+        case .change(let change):
+            let exchange = AdminExchange(change, writer, changes: changes, eventLoop: eventLoop)
+            if request.body == .none { exchange.receiveEnd() }
+            return exchange
+        case .notFound, .methodNotAllowed:
+            preconditionFailure("these are refused")
+        }
     }
 
-    private func answer(_ request: HTTPRequest) -> (HTTPResponse, ByteBuffer) {
-        let path = request.path?.prefix { $0 != "?" } ?? ""
-        guard ["/healthz", "/readyz", "/metrics", "/status"].contains(path) else { return Self.refusal(.notFound()) }
-        guard request.method == .get || request.method == .head else {
-            return Self.refusal(.methodNotAllowed([.get, .head]))
+    /// Nil for what may go on.
+    private func refusal(of call: AdminCall, _ head: HTTPRequest) -> (HTTPResponse, ByteBuffer)? {
+        switch call {
+        case .notFound: return Self.refusal(.notFound())
+        case .methodNotAllowed(let allow): return Self.refusal(.methodNotAllowed(allow))
+        case .page(let page) where page.isOpen: return nil
+        case .page, .change: break
         }
-        switch path {
-        case "/healthz": return Self.text(.ok, "ok\n")
-        case "/status": return Self.text(.ok, StatusPage.text(metrics, status), type: "application/json")
-        case "/metrics": return Self.text(.ok, metrics.render(), type: MetricsRegistry.contentType)
-        default:
+        guard let token = status.adminToken else {
+            if case .page = call { return nil }
+            return Self.refusal(Refusal(.accessDenied, message: "Changes take admin.token.", reason: "token-missing"))
+        }
+        guard case .value(let value, let prefix) = BearerToken(of: head),
+            Secret(Array(value.utf8.dropFirst(prefix))) == token
+        else { return Self.refusal(.tokenMissing()) }
+        return nil
+    }
+
+    private func show(_ page: AdminCall.Page) -> (HTTPResponse, ByteBuffer) {
+        switch page {
+        case .alive: return Self.text(.ok, "ok\n")
+        case .status: return Self.text(.ok, StatusPage.text(metrics, status), type: "application/json")
+        case .metrics: return Self.text(.ok, metrics.render(), type: MetricsRegistry.contentType)
+        case .ready:
             let report = status.readiness
             return Self.text(report.isReady ? .ok : .serviceUnavailable, report.text)
         }
     }
 
-    private static func text(
+    fileprivate static func text(
         _ status: HTTPResponse.Status, _ text: String, type: String = "text/plain; charset=utf-8"
     ) -> (HTTPResponse, ByteBuffer) {
         let head = HTTPResponse(
@@ -45,7 +77,7 @@ final class AdminService: RequestService {
         return (head, ByteBuffer(string: text))
     }
 
-    private static func refusal(_ refusal: Refusal) -> (HTTPResponse, ByteBuffer) {
+    fileprivate static func refusal(_ refusal: Refusal) -> (HTTPResponse, ByteBuffer) {
         refusal.answer(requestID: "admin")
     }
 
@@ -65,4 +97,55 @@ private final class IgnoringSink: ExchangeSink {
     func clientIsWritable(_ isWritable: Bool) {}
     func requestFailed(_ fault: ListenerFault) {}
     func clientDisconnected() {}
+}
+
+/// A change from its body to its answer.
+private final class AdminExchange: ExchangeSink {
+    private let change: AdminChange
+    private let changes: AdminChanges
+    private let eventLoop: any EventLoop
+    private var writer: ResponseWriter?
+    private var body: [UInt8] = []
+    private var hasBegun = false
+
+    private static let bodyLimit = 4096
+
+    init(_ change: AdminChange, _ writer: consuming ResponseWriter, changes: AdminChanges, eventLoop: any EventLoop) {
+        self.change = change
+        self.changes = changes
+        self.eventLoop = eventLoop
+        self.writer = consume writer
+    }
+
+    func receive(_ body: ByteBuffer) -> Bool {
+        self.body.append(contentsOf: body.readableBytesView.prefix(Self.bodyLimit - self.body.count))
+        return true
+    }
+
+    func receiveEnd() {
+        guard !hasBegun else { return }
+        hasBegun = true
+        let exchange = NIOLoopBound(self, eventLoop: eventLoop)
+        Task { [changes, change, body, eventLoop] in
+            let answer = await changes.perform(change, body: body)
+            eventLoop.execute { exchange.value.finish(answer) }
+        }
+    }
+
+    private func finish(_ answer: AdminAnswer) {
+        let text = String(decoding: answer.body.encoded(), as: UTF8.self) + "\n"
+        let (head, body) = AdminService.text(answer.status, text, type: "application/json")
+        writer.take()?.answer(head, body)
+    }
+
+    func clientIsWritable(_ isWritable: Bool) {}
+
+    func requestFailed(_ fault: ListenerFault) {
+        let (head, body) = AdminService.refusal(Refusal(fault))
+        hasBegun = true
+        writer.take()?.answer(head, body)
+    }
+
+    /// What was begun goes on to its end.
+    func clientDisconnected() { _ = writer.take() }
 }

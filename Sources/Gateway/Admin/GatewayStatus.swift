@@ -1,3 +1,5 @@
+internal import Cryptography
+internal import Pipeline
 internal import Settings
 internal import Synchronization
 internal import Telemetry
@@ -17,12 +19,28 @@ final class GatewayStatus: Sendable {
         var directMode = DirectCognitoMode.block
         var reloads: MetricsReadings.Reloads
         var isDraining = false
+        /// An operator wants load balancers to leave.
+        var isSetAside = false
+        var settings: GatewaySettings?
+        var issuers: [Issuer] = []
+        /// Of the last reading of the settings, where it did not take over.
+        var faults: [String] = []
     }
 
     private let state: Mutex<State>
 
+    private let logs: GatewayLogs
+    /// What has become of spans.
+    let spanTally = SpanTally()
+
+    let recent = RecentEvents()
+    let drainedServers = DrainedServers()
+    private let startedAt: Int64
+
     /// - Parameter now: seconds since 1970.
-    init(now: Int64) {
+    init(now: Int64, logs: GatewayLogs) {
+        startedAt = now
+        self.logs = logs
         state = Mutex(State(reloads: MetricsReadings.Reloads(lastSuccess: now)))
     }
 
@@ -38,6 +56,8 @@ final class GatewayStatus: Sendable {
             $0.directMode = generation.settings.directCognito.mode
             $0.upstreams = generation.plan.upstreams
             $0.checks = generation.checks
+            $0.settings = generation.settings
+            $0.issuers = generation.plan.gate.verifier.issuers
         }
     }
 
@@ -46,10 +66,48 @@ final class GatewayStatus: Sendable {
         state.withLock {
             $0.reloads.succeeded += 1
             $0.reloads.lastSuccess = now
+            $0.faults = []
         }
     }
 
-    func reloadFailed() { state.withLock { $0.reloads.failed += 1 } }
+    func reloadFailed(_ faults: [String]) {
+        state.withLock {
+            $0.reloads.failed += 1
+            $0.faults = faults
+        }
+    }
+
+    /// Whether load balancers are to leave the gateway, which goes on serving.
+    func setAside(_ isSetAside: Bool) { state.withLock { $0.isSetAside = isSetAside } }
+
+    /// What changes and most pages ask for; nil: nothing is asked for, and nothing can be changed.
+    var adminToken: Secret? { state.withLock { $0.settings?.admin.token } }
+
+    var auditHashes: AuditHashes? { state.withLock { $0.conduct?.hashes } }
+
+    func hasServer(_ server: String, of upstream: String) -> Bool {
+        state.withLock { $0.upstreams }.contains { served in
+            served.settings.name == upstream && served.settings.servers.contains { $0.name == server }
+        }
+    }
+
+    var overview: GatewayOverview {
+        let state = state.withLock { $0 }
+        let upstreams = state.upstreams.map { upstream in
+            GatewayOverview.Upstream(
+                name: upstream.settings.name,
+                servers: upstream.settings.servers.map { server in
+                    let check = state.checks.first {
+                        $0.upstreamName == upstream.settings.name && $0.serverName == server.name
+                    }
+                    return GatewayOverview.Server(name: server.name, isHealthy: check?.isHealthy)
+                })
+        }
+        return GatewayOverview(
+            startedAt: startedAt, isDraining: state.isDraining || state.isSetAside,
+            digest: state.settings?.digest ?? "", faults: state.faults, listeners: state.settings?.listeners ?? [],
+            upstreams: upstreams, issuers: state.issuers, limits: state.settings?.limits)
+    }
 
     func beginDraining() { state.withLock { $0.isDraining = true } }
 
@@ -60,11 +118,19 @@ final class GatewayStatus: Sendable {
     private static func readiness(_ state: State) -> ReadinessReport {
         let checked = state.upstreams.filter { $0.settings.healthCheck != nil }
         return ReadinessReport(
-            isDraining: state.isDraining, keySetsHeld: state.keyServices.map { $0.currentSet != nil },
+            isDraining: state.isDraining || state.isSetAside,
+            keySetsHeld: state.keyServices.map { $0.currentSet != nil },
             upstreams: checked.map { upstream in
                 let checks = state.checks.filter { $0.upstreamName == upstream.settings.name }
                 return .init(name: upstream.settings.name, healthy: checks.map(\.isHealthy))
             }, others: checked.count < state.upstreams.count)
+    }
+
+    private func linesLost(_ state: State) -> [(log: String, count: Int)] {
+        [
+            ("access", state.accessLog?.lost ?? 0), ("audit", state.conduct?.auditLog.lost ?? 0),
+            ("application", logs.lost),
+        ]
     }
 
     var readings: MetricsReadings {
@@ -76,7 +142,8 @@ final class GatewayStatus: Sendable {
             },
             assertionKeyAge: state.assertionKeys?.signingSince.map { Double(WallClock.seconds() - $0) },
             reloads: state.reloads, directApplications: state.directApplications?.snapshot ?? ([], 0),
-            conduct: state.conduct.map(\.readings), accessLogDropped: state.accessLog?.dropped ?? 0,
+            conduct: state.conduct.map(\.readings), linesLost: linesLost(state),
+            spans: (exported: spanTally.exported, lost: spanTally.lost),
             isReady: Self.readiness(state).isReady)
     }
 }

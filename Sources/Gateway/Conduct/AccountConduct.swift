@@ -10,9 +10,11 @@ final class AccountConduct: AccountObserver {
     private let audit: AuditTrail
     /// Nil where no backend is told.
     private let sync: UserSync?
+    private let tally: AccountTally
     private let admitted = Mutex<[UInt64: AdmittedCall]>([:])
 
-    init(limits: AccountLimits, audit: AuditTrail, sync: UserSync?) {
+    init(limits: AccountLimits, audit: AuditTrail, sync: UserSync?, tally: AccountTally) {
+        self.tally = tally
         self.limits = limits
         self.audit = audit
         self.sync = sync
@@ -36,6 +38,7 @@ final class AccountConduct: AccountObserver {
             refusal = error
             told = .refused(error.error, reason: error.reason)
         }
+        tally.count(AccountTally.Key(call.operation, told))
         let locks = await settle(call, outcome)
         for event in AuditEvent.events(of: call, told, locks: locks) { await audit.record(event) }
         if let refusal { throw refusal }
@@ -64,6 +67,17 @@ final class AccountConduct: AccountObserver {
     private static let guesses = Set(
         [CognitoErrorKind.badCredentials, .userNotFound, .userDisabled, .rejectedByTrigger, .codeMismatch]
             .map(\.rawValue))
+}
+
+extension AccountTally.Key {
+    init(_ operation: AccountOperation, _ outcome: AccountOutcome) {
+        switch outcome {
+        case .succeeded, .signedIn: self.init(operation: operation.rawValue, result: "success")
+        case .challenged: self.init(operation: operation.rawValue, result: "challenge")
+        case .refused(_, let reason):
+            self.init(operation: operation.rawValue, result: "refused", reason: reason)
+        }
+    }
 }
 
 extension LimitedCall {

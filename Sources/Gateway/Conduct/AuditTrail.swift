@@ -18,15 +18,20 @@ final class AuditTrail: Sendable {
     /// Nil while it is switched off.
     private let log: AuditLog?
     private let webhook: Webhook?
+    private let recent: RecentEvents
 
-    init(log: AuditLog?, webhook: Webhook?) {
+    init(log: AuditLog?, recent: RecentEvents, webhook: Webhook?) {
         self.log = log
+        self.recent = recent
         self.webhook = webhook
     }
 
     /// When this returns, the event is in the outbox where it is to be sent; the log follows.
     func record(_ event: AuditEvent) async {
+        var event = event
+        event.trace = event.trace ?? SpanScope.current?.ids
         log?.record(event)
+        recent.add(event)
         guard let webhook, webhook.events.contains(event.kind) else { return }
         _ = await webhook.outbox.add(webhook.message(event))
     }
@@ -34,6 +39,7 @@ final class AuditTrail: Sendable {
     /// For event loops, which wait for nothing.
     func recordWithoutWaiting(_ event: AuditEvent) {
         log?.record(event)
+        recent.add(event)
         guard let webhook, webhook.events.contains(event.kind) else { return }
         Task { await webhook.outbox.add(webhook.message(event)) }
     }

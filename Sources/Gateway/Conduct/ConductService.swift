@@ -16,23 +16,25 @@ struct ConductService: Sendable {
     let names: SignInNames
     let audit: AuditTrail
     let observer: AccountConduct
+    private let tally: AccountTally
     private let limitSettings: SignIn.AccountLimitSettings
     private let receivers: [any OutboxReceiver]
-    private let hashes: AuditHashes
-    private let write: @Sendable ([UInt8]) -> Void
+    let hashes: AuditHashes
+    private let place: LogPlace
 
     /// The settings take over.
     func adopt() {
         limits.adopt(limitSettings)
         outbox.adopt(receivers)
-        auditLog.use(hashes, write: write)
+        auditLog.use(AuditEncoder(hashes, place.format), write: place.write)
     }
 
     var readings: MetricsReadings.Conduct {
         let outbox = outbox.status
         return MetricsReadings.Conduct(
-            refusals: limits.refusals, outboxWaiting: outbox.waiting, outboxDelivered: outbox.delivered,
-            outboxFailures: outbox.failures, outboxLost: outbox.lost, auditDropped: auditLog.dropped)
+            refusals: limits.refusals, calls: tally.snapshot, outboxWaiting: outbox.waiting,
+            outboxDelivered: outbox.delivered,
+            outboxFailures: outbox.failures, outboxLost: outbox.lost)
     }
 
     /// What of it goes on by itself, until cancelled.
@@ -49,8 +51,14 @@ extension ConductService {
     struct Surroundings: Sendable {
         var assertionKeys: AssertionKeyService?
         var store: Store
+        /// Where audit lines go.
+        var auditPlace: LogPlace
         /// May fetch without TLS only where the flag says so.
         var fetcher: @Sendable (_ plain: Bool) async throws -> any Fetcher
+        /// Keeps the last events for whoever asks.
+        var recent: RecentEvents
+        /// Counts calls through all readings of the settings.
+        var tally: AccountTally
         var logger: Logger
     }
 
@@ -64,7 +72,7 @@ extension ConductService {
         limitSettings = SignIn.AccountLimitSettings(settings.accountLimits)
         let notified = try await Self.receivers(settings, surroundings)
         receivers = notified + [try await Self.apple(settings, surroundings)].compactMap { $0 }
-        write = try Self.writing(settings.audit.log)
+        place = surroundings.auditPlace
         if let previous {
             (limits, outbox, auditLog, names) = (previous.limits, previous.outbox, previous.auditLog, previous.names)
         } else {
@@ -72,12 +80,12 @@ extension ConductService {
             limits = try await Self.limits(limitSettings, key, store, surroundings.logger)
             outbox = Outbox(
                 records: StoredOutbox(store), logger: surroundings.logger, now: { WallClock.milliseconds() })
-            auditLog = AuditLog(hashes, write: write)
+            auditLog = AuditLog(AuditEncoder(hashes, place.format), write: place.write)
             names = SignInNames { WallClock.seconds() }
         }
         let makeKey: @Sendable () -> String = { Hexadecimal.encode(SecureRandom.bytes(16)) }
         audit = AuditTrail(
-            log: settings.audit.log == .off ? nil : auditLog,
+            log: settings.audit.log == .off ? nil : auditLog, recent: surroundings.recent,
             webhook: settings.audit.webhook.map { [outbox, hashes] webhook in
                 AuditTrail.Webhook(
                     destination: Self.webhookName,
@@ -85,7 +93,8 @@ extension ConductService {
                     hashes: hashes, makeKey: makeKey)
             })
         let sync = Self.userSync(settings.userSync, notified, outbox, surroundings.logger, makeKey)
-        observer = AccountConduct(limits: limits, audit: audit, sync: sync)
+        tally = surroundings.tally
+        observer = AccountConduct(limits: limits, audit: audit, sync: sync, tally: tally)
     }
 
     private static func userSync(
@@ -123,17 +132,6 @@ extension ConductService {
             throw WiringFault(description: "counted account calls cannot be read: \(error)")
         }
         return limits
-    }
-
-    private static func writing(_ log: AuditSettings.Log) throws(WiringFault) -> @Sendable ([UInt8]) -> Void {
-        guard case .file(let path) = log else { return StandardOutput.write }
-        do throws(AuditFileFault) {
-            // Opened anew each time: it may have been moved away.
-            let file = try AuditFile(path: path)
-            return { file.write($0) }
-        } catch {
-            throw WiringFault(description: "audit.log: \(error)")
-        }
     }
 
     /// Who hears that users take their consent back; nil where the gateway does not speak to Apple.

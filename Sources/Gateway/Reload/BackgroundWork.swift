@@ -12,6 +12,7 @@ struct BackgroundWork {
     private var sessions: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var grants: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var conduct: [ObjectIdentifier: Task<Void, Never>] = [:]
+    private var tracing: [ObjectIdentifier: Task<Void, Never>] = [:]
     /// Ends when all that was cancelled has ended.
     private var ending: Task<Void, Never>?
 
@@ -44,6 +45,9 @@ struct BackgroundWork {
         if let service = generation.conduct {
             service.adopt()
             if conduct.isEmpty { conduct[ObjectIdentifier(service.limits)] = Task { await service.run() } }
+        }
+        if let service = generation.plan.tracing, tracing[ObjectIdentifier(service)] == nil {
+            tracing[ObjectIdentifier(service)] = Task { await service.run() }
         }
         cancel(\.checks) { id in !generation.checks.contains { ObjectIdentifier($0) == id } }
         for check in generation.checks where checks[ObjectIdentifier(check)] == nil {
@@ -88,6 +92,22 @@ struct BackgroundWork {
                 await ending?.value
             }
         }
+    }
+
+    /// Has what was traced sent for the last time, unless it is by `service`. Before that, loops have handed it over.
+    mutating func endTracing(except service: TraceService?) {
+        let wanted = service.map { ObjectIdentifier($0) }
+        cancel(\.tracing) { $0 != wanted }
+    }
+
+    /// Has what was traced sent for the last time.
+    ///
+    /// - Returns: what ends when it is sent, or given up.
+    mutating func stopTracing() -> [Task<Void, Never>] {
+        let last = Array(tracing.values)
+        tracing = [:]
+        for task in last { task.cancel() }
+        return last
     }
 
     /// Cancels all of it.

@@ -22,6 +22,8 @@ struct Generation: Sendable {
     let accessLog: AccessLog?
     /// Nil where no tokens are taken.
     let store: Store?
+    /// Where its logs go.
+    let places: LogPlaces
     /// Nil where nobody has signed in here.
     let sessions: StoredSessions?
     /// Nil where the gateway keeps no users and no sessions of its own.
@@ -49,7 +51,14 @@ struct GenerationMaker: Sendable {
     let curls: [NIOLoopBound<CurlLoop>]
     let directory: LoopDirectory
     let metrics: MetricsRegistry
-    let logger: Logger
+    let logs: GatewayLogs
+    let tracing = CurrentTracing()
+    let spanTally: SpanTally
+    let drainedServers: DrainedServers
+    let recent: RecentEvents
+    let accountTally = AccountTally(reasons: GatewayMetrics.reasons)
+
+    private var logger: Logger { logs.logger }
 
     /// - Throws: ``SettingsFaults``, or what else stands against these settings.
     func make(_ settings: GatewaySettings, after previous: Generation?) async throws -> Generation {
@@ -57,13 +66,15 @@ struct GenerationMaker: Sendable {
         let (gate, listeners) = try Wiring.fitted(settings, issuers: issuers, knownTLS: previous?.knownTLS ?? [])
         let upstreams = Wiring.upstreams(settings)
         let served = upstreams.map { Self.served($0, after: previous) }
-        let accessLog = accessLog(settings, after: previous)
+        let places = try logs.places(settings)
+        let accessLog = Self.accessLog(settings, places, after: previous)
         let store = try await store(settings, after: previous)
         let revocations = try await revocations(settings, store, after: previous)
         let sessions = try sessions(settings, store, after: previous)
         let assertionKeys = try assertionKeys(settings, after: previous)
         let sessionKeys = try sessionKeys(settings, after: previous)
-        let conduct = try await conduct(settings, store, assertionKeys, after: previous)
+        let conduct = try await conduct(settings, store, assertionKeys, places, after: previous)
+        let tracing = try await traceService(settings, after: previous)
         let userSessions = try await userSessions(settings, store, revocations, after: previous)
         let keyServices = try await keyServices(settings, issuers, sessionKeys, after: previous)
         let endpoints = try await sessionEndpoints(
@@ -82,29 +93,48 @@ struct GenerationMaker: Sendable {
             assertionKeys: assertionKeys, sessionKeys: sessionKeys,
             revocations: revocations,
             accessLog: settings.logging.accessLog ? accessLog : nil,
+            accessSampler: Wiring.accessSampler(settings, routes: gate.rules.map(\.name)), tracing: tracing,
+            drainedServers: drainedServers, recent: recent,
             tokenRules: TokenRules(settings, issuers: issuers, gate: gate),
             requestLimit: settings.limits.requests,
             requestsInFlight: previous?.plan.requestsInFlight ?? RequestsInFlight())
         let labels = GatewayMetrics.labels(routes: gate.routes.routes.map(\.name), upstreams: upstreams)
         return Generation(
             settings: settings, plan: plan, metrics: metrics.successors(labels), listeners: listeners,
-            checks: try await checks(served, after: previous), accessLog: accessLog, store: store, sessions: sessions,
-            userSessions: userSessions, grantValidation: endpoints?.grantValidation, conduct: conduct)
+            checks: try await checks(served, after: previous), accessLog: accessLog, store: store, places: places,
+            sessions: sessions, userSessions: userSessions, grantValidation: endpoints?.grantValidation,
+            conduct: conduct)
     }
 
     private func fetcher(
         plain: Bool, privately: Bool = true, access: CurlAccess = CurlAccess(),
         on curl: NIOLoopBound<CurlLoop>? = nil
-    ) async throws -> CurlFetcher {
+    ) async throws -> any Fetcher {
         let curl = curl ?? curls[0]
         return try await curl.eventLoop.submit {
             CurlFetcher(loop: curl.value, allowsPlainText: plain, allowsPrivateAddresses: privately, access: access)
         }.get()
     }
 
-    private func accessLog(_ settings: GatewaySettings, after previous: Generation?) -> AccessLog? {
+    /// For what requests ask for.
+    private func tracedFetcher(plain: Bool) async throws -> any Fetcher {
+        TracedFetcher(try await fetcher(plain: plain))
+    }
+
+    private func traceService(
+        _ settings: GatewaySettings, after previous: Generation?
+    ) async throws -> TraceService? {
+        guard let tracing = settings.tracing else { return nil }
+        if let known = previous?.plan.tracing, known.settings == tracing { return known }
+        return TraceService(
+            tracing, fetcher: try await fetcher(plain: tracing.endpoint.isPlain), tally: spanTally, logger: logger)
+    }
+
+    private static func accessLog(
+        _ settings: GatewaySettings, _ places: LogPlaces, after previous: Generation?
+    ) -> AccessLog? {
         if let known = previous?.accessLog { return known }
-        return settings.logging.accessLog ? AccessLog(write: StandardOutput.write) : nil
+        return settings.logging.accessLog ? AccessLog(places.access.format, write: places.access.write) : nil
     }
 
     // MARK: Upstreams
@@ -200,7 +230,7 @@ struct GenerationMaker: Sendable {
             settings, apple, issuer,
             Wiring.AppleSurroundings(
                 keys: issuerKeys, users: service.users, outbox: conduct?.outbox,
-                fetcher: { try await fetcher(plain: $0) }, logger: logger))
+                fetcher: { try await tracedFetcher(plain: $0) }, logger: logger))
         return SessionEndpoints(
             name: sessions?.settings.issuer.issuer ?? issuer.issuer, sessions: sessions, apple: signIn,
             observers: [conduct?.observer].compactMap { $0 })
@@ -216,7 +246,7 @@ struct GenerationMaker: Sendable {
         return try await Wiring.accounts(
             settings,
             Wiring.AccountSurroundings(
-                fetcher: { try await fetcher(plain: $0) }, sessions: sessions,
+                fetcher: { try await tracedFetcher(plain: $0) }, sessions: sessions,
                 observers: [conduct?.observer].compactMap { $0 },
                 revoke: { try await revocations.revoke($0) }, logger: logger),
             after: previous?.plan.accounts ?? [])
@@ -230,22 +260,22 @@ struct GenerationMaker: Sendable {
     {
         guard settings.directCognito.mode == .translate, let conduct, let revocations else { return nil }
         return DirectCognitoCalls(
-            pools: try await Wiring.directPools(settings) { try await fetcher(plain: $0) },
+            pools: try await Wiring.directPools(settings) { try await tracedFetcher(plain: $0) },
             observers: [conduct.observer], names: conduct.names, revoke: { try await revocations.revoke($0) },
             now: { WallClock.seconds() }, logger: logger)
     }
 
     /// What limits and tells of account calls.
     private func conduct(
-        _ settings: GatewaySettings, _ store: Store?, _ assertionKeys: AssertionKeyService?,
+        _ settings: GatewaySettings, _ store: Store?, _ assertionKeys: AssertionKeyService?, _ places: LogPlaces,
         after previous: Generation?
     ) async throws -> ConductService? {
         guard let store else { return nil }
         return try await ConductService(
             settings,
             ConductService.Surroundings(
-                assertionKeys: assertionKeys, store: store, fetcher: { try await fetcher(plain: $0) },
-                logger: logger),
+                assertionKeys: assertionKeys, store: store, auditPlace: places.audit,
+                fetcher: { try await tracedFetcher(plain: $0) }, recent: recent, tally: accountTally, logger: logger),
             after: previous?.conduct)
     }
 
@@ -308,8 +338,10 @@ struct GenerationMaker: Sendable {
             services.append(
                 KeySetService(
                     issuer: issuer, policy: policies[index],
-                    fetcher: try await fetcher(
-                        plain: configured.allowsPlainText, privately: configured.allowsPrivateAddresses),
+                    fetcher: TracedFetcher(
+                        try await fetcher(
+                            plain: configured.allowsPlainText, privately: configured.allowsPrivateAddresses),
+                        name: "fetch key set", tracing: tracing),
                     file: KeySetFile(directory: settings.stateDirectory, issuer: issuer),
                     configured: try Wiring.configuredKeySet(issuer),
                     own: ownKeys(of: issuer, sessionKeys),

@@ -1,8 +1,16 @@
+internal import Synchronization
+
 /// Who asks for a reload, and who does it: one after the other, and what is asked for while one is under way is one
 /// more, however often it is asked for.
-struct ReloadRequests: Sendable {
+final class ReloadRequests: Sendable {
+    private struct Waiting {
+        var askers: [CheckedContinuation<ReloadOutcome, Never>] = []
+        var isFinished = false
+    }
+
     private let requests: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
+    private let waiting = Mutex(Waiting())
 
     init() {
         (requests, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
@@ -10,11 +18,37 @@ struct ReloadRequests: Sendable {
 
     func ask() { continuation.yield() }
 
+    /// Returns when one has been done that began after the call.
+    func askAndWait() async -> ReloadOutcome {
+        await withCheckedContinuation { asker in
+            let isFinished = waiting.withLock { waiting in
+                if !waiting.isFinished { waiting.askers.append(asker) }
+                return waiting.isFinished
+            }
+            if isFinished { asker.resume(returning: .stopping) } else { ask() }
+        }
+    }
+
     /// Takes no more of them.
-    func finish() { continuation.finish() }
+    func finish() {
+        continuation.finish()
+        let left = waiting.withLock { waiting in
+            waiting.isFinished = true
+            defer { waiting.askers = [] }
+            return waiting.askers
+        }
+        for asker in left { asker.resume(returning: .stopping) }
+    }
 
     /// Calls `reload` for what is asked, until ``finish()``.
-    func serve(_ reload: () async -> Void) async {
-        for await _ in requests { await reload() }
+    func serve(_ reload: () async -> ReloadOutcome) async {
+        for await _ in requests {
+            let askers = waiting.withLock { waiting in
+                defer { waiting.askers = [] }
+                return waiting.askers
+            }
+            let outcome = await reload()
+            for asker in askers { asker.resume(returning: outcome) }
+        }
     }
 }

@@ -30,19 +30,40 @@ struct ReloadSummary: Equatable {
     var issuers: Part
     var upstreams: Part
     var routes: Part
+    /// Whole sections of which anything has changed.
+    var settings: Part
 
     init(from old: Generation, to new: Generation) {
         listeners = Part(from: Self.listeners(old), to: Self.listeners(new))
         issuers = Part(from: Self.issuers(old), to: Self.issuers(new))
         upstreams = Part(from: Self.upstreams(old), to: Self.upstreams(new))
         routes = Part(from: Self.routes(old), to: Self.routes(new))
+        settings = Part(from: Self.sections(old.settings), to: Self.sections(new.settings))
     }
 
     /// Only what there is to say.
+    var lines: [(name: String, change: String)] {
+        let parts = [
+            ("listeners", listeners), ("issuers", issuers), ("upstreams", upstreams), ("routes", routes),
+            ("settings", settings),
+        ]
+        return parts.map { ($0.0, $0.1.description) }.filter { !$0.1.isEmpty }
+    }
+
     var metadata: Logger.Metadata {
-        let parts = [("listeners", listeners), ("issuers", issuers), ("upstreams", upstreams), ("routes", routes)]
-        return Logger.Metadata(
-            uniqueKeysWithValues: parts.filter { !$0.1.description.isEmpty }.map { ($0.0, "\($0.1.description)") })
+        Logger.Metadata(uniqueKeysWithValues: lines.map { ($0.name, "\($0.change)") })
+    }
+
+    /// By what they say of themselves, in which secrets are all alike: that one has changed is not told.
+    private static func sections(_ settings: GatewaySettings) -> [(name: String, value: String)] {
+        [
+            ("key_sets", "\(settings.keySets)"), ("sign_in", "\(settings.signIn)"),
+            ("direct_cognito", "\(settings.directCognito)"), ("account_limits", "\(settings.accountLimits)"),
+            ("trusted_proxies", "\(settings.trustedProxies)"), ("identity", "\(settings.identity)"),
+            ("audit", "\(settings.audit)"), ("user_sync", "\(String(describing: settings.userSync))"),
+            ("limits", "\(settings.limits)"), ("drain_timeout", "\(settings.drainTimeout)"),
+            ("logging", "\(settings.logging)"), ("tracing", "\(String(describing: settings.tracing))"),
+        ]
     }
 
     private struct ListenerValue: Equatable {

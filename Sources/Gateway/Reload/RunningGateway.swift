@@ -12,7 +12,7 @@ actor RunningGateway {
     private let addresses: ListenerAddresses
     private let maker: GenerationMaker
     private let status: GatewayStatus
-    private let logger: Logger
+    private let logs: GatewayLogs
     private var generation: Generation
     /// In the order of the generation's settings.
     private var listeners: [HTTPListener]
@@ -21,6 +21,8 @@ actor RunningGateway {
     /// Ends when the listeners that were taken out have no connection any more.
     private var leaving: Task<Void, Never>?
     private var isDraining = false
+
+    private var logger: Logger { logs.logger }
 
     /// Where clients and the admin listener are bound.
     var localAddresses: (listeners: [SocketAddress], admin: SocketAddress?) {
@@ -31,24 +33,31 @@ actor RunningGateway {
 
     /// Binds every address and begins to serve. What was begun ends when that fails.
     static func start(
-        _ settings: GatewaySettings, on group: MultiThreadedEventLoopGroup, logger: Logger
+        _ settings: GatewaySettings, on group: MultiThreadedEventLoopGroup, logs: GatewayLogs,
+        reloads: ReloadRequests
     ) async throws -> RunningGateway {
         let curls = try await curlLoops(on: group)
         let directory = LoopDirectory()
-        let status = GatewayStatus(now: WallClock.seconds())
+        let status = GatewayStatus(now: WallClock.seconds(), logs: logs)
         let metrics = GatewayMetrics.registry(status)
         for _ in curls { _ = metrics.makeLoopMetrics() }
-        let maker = GenerationMaker(curls: curls, directory: directory, metrics: metrics, logger: logger)
+        let maker = GenerationMaker(
+            curls: curls, directory: directory, metrics: metrics, logs: logs, spanTally: status.spanTally,
+            drainedServers: status.drainedServers, recent: status.recent)
         do {
             let generation = try await maker.make(settings, after: nil)
             metrics.use(generation.metrics)
             status.follow(generation)
+            maker.tracing.service = generation.plan.tracing
             directory.set(try await gateways(generation, curls))
+            let changes = AdminChanges(
+                reloads: reloads, status: status, directory: directory, drainedServers: status.drainedServers,
+                logs: logs)
             let addresses = ListenerAddresses(group: group, directory: directory)
-            let admin = try await addresses.bind(Wiring.adminListener(settings)) { _ in
-                AdminService(metrics: metrics, status: status)
+            let admin = try await addresses.bind(Wiring.adminListener(settings)) { eventLoop in
+                AdminService(eventLoop: eventLoop, metrics: metrics, status: status, changes: changes)
             }
-            let gateway = RunningGateway(addresses, maker, status, generation, admin: admin, logger: logger)
+            let gateway = RunningGateway(addresses, maker, status, generation, admin: admin, logs: logs)
             try await gateway.bindAll()
             return gateway
         } catch {
@@ -59,12 +68,12 @@ actor RunningGateway {
 
     private init(
         _ addresses: ListenerAddresses, _ maker: GenerationMaker, _ status: GatewayStatus, _ generation: Generation,
-        admin: HTTPListener, logger: Logger
+        admin: HTTPListener, logs: GatewayLogs
     ) {
         self.addresses = addresses
         self.maker = maker
         self.status = status
-        self.logger = logger
+        self.logs = logs
         self.generation = generation
         self.admin = admin
         listeners = []
@@ -116,25 +125,26 @@ actor RunningGateway {
 
     /// Lets what `load` reads take over as a whole, or leaves everything as it is and logs why.
     ///
-    /// - Parameter applied: called with the settings that have taken over.
-    func reload(
-        _ load: @Sendable () throws -> GatewaySettings, applied: @Sendable (GatewaySettings) -> Void
-    ) async {
-        guard !isDraining else { return }
+    /// Log files are opened anew whatever comes of it: whoever rotates them has moved them away.
+    func reload(_ load: @Sendable () throws -> GatewaySettings) async -> ReloadOutcome {
+        for fault in logs.reopen() { logger.error("log file not opened anew", metadata: ["fault": "\(fault)"]) }
+        guard !isDraining else { return .stopping }
         do {
             let settings = try load()
             let changes = try await takeOver(settings)
-            applied(settings)
             logger.info("configuration reloaded", metadata: changes.metadata)
             status.reloaded(now: WallClock.seconds())
+            return .applied(changes.lines)
         } catch is Draining {
             logger.notice("configuration not reloaded: the gateway is stopping")
+            return .stopping
         } catch {
             let faults = ReloadFaults.lines(of: error)
             for fault in faults { logger.error("configuration fault", metadata: ["fault": "\(fault)"]) }
             logger.error(
                 "configuration not reloaded; the one in use stays", metadata: ["faults": "\(faults.count)"])
-            status.reloadFailed()
+            status.reloadFailed(faults)
+            return .refused(faults)
         }
     }
 
@@ -159,6 +169,7 @@ actor RunningGateway {
         }
         let summary = ReloadSummary(from: generation, to: next)
         for installed in commit(next, changes, bound) { try await installed.get() }
+        background.endTracing(except: next.plan.tracing)
         return summary
     }
 
@@ -184,6 +195,9 @@ actor RunningGateway {
         let installed = maker.directory.install(next.plan, next.metrics)
         maker.metrics.use(next.metrics)
         status.follow(next)
+        maker.tracing.service = next.plan.tracing
+        logs.adopt(next.settings.logging, next.places)
+        next.accessLog?.use(next.places.access.format, write: next.places.access.write)
         var current: [HTTPListener] = []
         for (index, settings) in next.listeners.enumerated() {
             if let kept = changes.kept[index] {
@@ -226,6 +240,8 @@ actor RunningGateway {
 
     /// Ends what is left after ``drain()``, a reload that is under way included.
     func close() async {
+        await maker.directory.handOverSpans()
+        for last in background.stopTracing() { await last.value }
         let ended = background.stop()
         await maker.directory.close()
         await ended?.value

@@ -61,8 +61,8 @@ extension Exchange {
             userAgent: self.request.head.headerFields[.userAgent])
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
-        Task {
-            let reply = await calls.answer(request)
+        Task { [spanScope] in
+            let reply = await SpanScope.within(spanScope) { await calls.answer(request) }
             eventLoop.execute { exchange.value.finish(reply, of: request.call) }
         }
     }
@@ -85,6 +85,6 @@ extension Exchange {
             AuditEvent(
                 .directCognito, time: log.startedAt, requestID: log.requestID, subject: subject, account: account,
                 address: log.clientAddress, application: call.application, operation: call.operation ?? "none",
-                reason: reason))
+                reason: reason, trace: log.trace?.ids))
     }
 }

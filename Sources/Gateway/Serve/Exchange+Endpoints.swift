@@ -42,8 +42,8 @@ extension Exchange {
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
         let question = call.question()
-        Task {
-            let answer = await question()
+        Task { [spanScope] in
+            let answer = await SpanScope.within(spanScope) { await question() }
             eventLoop.execute { exchange.value.finish(answer) }
         }
     }

@@ -57,7 +57,9 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     // MARK: Deciding
 
     func decide(keysWereLookedUp: Bool = false) {
-        let decision = service.decide(request.head, context(keysWereLookedUp: keysWereLookedUp))
+        if let tracer = service.tracer, log.trace == nil { log.trace = tracer.begin(request.head) }
+        let context = context(keysWereLookedUp: keysWereLookedUp)
+        let decision = log.trace?.isSampled == true ? decideTraced(context) : service.decide(request.head, context)
         switch consume decision {
         case .forward(let permit):
             forward(permit)
@@ -84,8 +86,9 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     func context(keysWereLookedUp: Bool = false) -> RequestContext {
         RequestContext(
             peer: log.clientAddress, scheme: request.head.scheme ?? "http", requestID: log.requestID,
-            trace: service.trace(of: request.head), now: log.startedAt / 1000, keysWereLookedUp: keysWereLookedUp,
-            hasBody: request.body != .none, assertionKey: service.assertionKeys?.signing)
+            trace: log.trace?.context ?? service.trace(of: request.head), now: log.startedAt / 1000,
+            keysWereLookedUp: keysWereLookedUp, hasBody: request.body != .none,
+            assertionKey: service.assertionKeys?.signing, beginsTrace: log.trace?.beginsHere == true)
     }
 
     /// The gateway has as many requests as it takes at once. Whatever is asked for is not looked at.
@@ -93,13 +96,27 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         refuse(.retryLater(.serviceUnavailable, after: 1, reason: "overloaded"))
     }
 
+    /// Notes when a token was verified that was not known.
+    private func decideTraced(_ context: RequestContext) -> Decision {
+        let (misses, began) = (service.tokens.missCount, NIODeadline.now())
+        let decision = service.decide(request.head, context)
+        if service.tokens.missCount != misses { log.trace?.verification = (began, .now()) }
+        return decision
+    }
+
+    /// What tasks for this request work under; nil where no spans are made.
+    var spanScope: SpanScope? {
+        guard let trace = log.trace, let tracer = service.tracer else { return nil }
+        return SpanScope(ids: trace.ids, isSampled: trace.isSampled, service: tracer.service)
+    }
+
     private func lookUpKeys(_ issuerIndex: Int, _ keyID: String) {
         let keys = service.plan.keyServices[issuerIndex]
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
-        Task {
+        Task { [spanScope] in
             // Whatever came of it, the loop has the sets by now, or has none.
-            _ = await keys.lookUp(keyID)
+            _ = await SpanScope.within(spanScope) { await keys.lookUp(keyID) }
             eventLoop.execute { exchange.value.keysWereLookedUp() }
         }
     }

@@ -18,6 +18,8 @@ struct ExchangeLog {
     /// Why it was refused or broken off.
     var reason: String?
     var forwardedAt: NIODeadline?
+    /// Nil where no spans are made.
+    var trace: ExchangeTrace?
     private var upstreamDuration: TimeAmount?
 
     init(requestID: String, clientAddress: String, startedAt: Int64) {
@@ -47,6 +49,6 @@ struct ExchangeLog {
             method: request.head.method.rawValue, target: request.head.path ?? "", status: status,
             bytesSent: Int64(bytesSent), duration: duration(of: request, endedAt: endedAt),
             upstreamDuration: upstreamMicroseconds, route: route, subject: subject,
-            denialReason: reason)
+            denialReason: reason, trace: trace?.ids)
     }
 }

@@ -31,6 +31,17 @@ final class LoopDirectory: Sendable {
         }
     }
 
+    /// Returns when every loop goes by the servers that are taken out now.
+    func refreshDrainedServers() async {
+        let told = gateways.withLock { $0 }.map { gateway in
+            gateway.eventLoop.submit { gateway.value.refreshDrainedServers() }
+        }
+        for loop in told {
+            // Fails only when the loop is gone, and the gateway with it.
+            try? await loop.get()
+        }
+    }
+
     /// Returns when every loop goes by the revocations of now.
     func refreshRevocations() async {
         let told = gateways.withLock { $0 }.map { gateway in
@@ -46,6 +57,14 @@ final class LoopDirectory: Sendable {
     func refreshAssertionKeys() {
         for gateway in gateways.withLock({ $0 }) {
             gateway.eventLoop.execute { gateway.value.refreshAssertionKeys() }
+        }
+    }
+
+    /// Returns when every loop has handed over what it has traced until now.
+    func handOverSpans() async {
+        for gateway in gateways.withLock({ $0 }) {
+            // Fails only when the loop is gone, and the gateway with it.
+            try? await gateway.eventLoop.submit { gateway.value.handOverSpans() }.get()
         }
     }
 

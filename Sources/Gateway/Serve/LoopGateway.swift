@@ -12,6 +12,7 @@ final class LoopGateway: RequestService {
     /// Those that may still have requests in flight.
     private var earlier: [Earlier] = []
     private var recorder: AccessRecorder?
+    private var tracer: LoopTracer?
 
     private struct Earlier { weak var service: LoopService? }
 
@@ -19,7 +20,8 @@ final class LoopGateway: RequestService {
     init(_ plan: ServingPlan, curl: CurlLoop, metrics: LoopMetrics) {
         self.curl = curl
         recorder = plan.accessLog?.makeRecorder()
-        current = LoopService(plan: plan, curl: curl, metrics: metrics, recorder: recorder)
+        tracer = plan.tracing.map { LoopTracer($0, eventLoop: curl.eventLoop) }
+        current = LoopService(plan: plan, curl: curl, metrics: metrics, recorder: recorder, tracer: tracer)
     }
 
     /// Serves by `plan` from the next request on. Requests in flight end by the plan that they began with.
@@ -27,8 +29,13 @@ final class LoopGateway: RequestService {
         let previous = current
         // Kept while the log is off: the log knows each of its recorders for ever.
         if recorder == nil { recorder = plan.accessLog?.makeRecorder() }
+        if tracer?.service !== plan.tracing {
+            tracer?.handOver()
+            tracer = plan.tracing.map { LoopTracer($0, eventLoop: curl.eventLoop) }
+        }
         current = LoopService(
-            plan: plan, curl: curl, metrics: metrics, recorder: plan.accessLog == nil ? nil : recorder, after: previous)
+            plan: plan, curl: curl, metrics: metrics, recorder: plan.accessLog == nil ? nil : recorder,
+            tracer: tracer, after: previous)
         previous.letGo(inFavourOf: current)
         earlier.removeAll { $0.service == nil }
         earlier.append(Earlier(service: previous))
@@ -37,6 +44,11 @@ final class LoopGateway: RequestService {
     func refreshKeySets() {
         current.refreshKeySets()
         for each in earlier { each.service?.refreshKeySets() }
+    }
+
+    func refreshDrainedServers() {
+        current.refreshDrainedServers()
+        for each in earlier { each.service?.refreshDrainedServers() }
     }
 
     func refreshRevocations() {
@@ -48,6 +60,9 @@ final class LoopGateway: RequestService {
         current.refreshAssertionKeys()
         for each in earlier { each.service?.refreshAssertionKeys() }
     }
+
+    /// Hands over what was traced until now.
+    func handOverSpans() { tracer?.handOver() }
 
     func close() {
         current.close()

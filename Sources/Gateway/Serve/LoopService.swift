@@ -15,18 +15,22 @@ final class LoopService {
     let tokens: TokenCache
     let metrics: LoopMetrics
     let recorder: AccessRecorder?
+    /// Nil where no spans are made.
+    let tracer: LoopTracer?
     private(set) var keySets: [KeySet?]
     /// Nil where backends get no assertions.
     private(set) var assertionKeys: AssertionKeys?
     /// The keys that the gateway publishes of its own; nil where there are none.
     private(set) var ownKeySet: [UInt8]?
     private var random: FastRandom
+    /// Nil where every request is logged.
+    private var sampler: AccessSampler?
 
     /// - Parameter previous: what served until now: what the two plans have in common is taken over from it.
     /// - Precondition: on `curl`'s event loop.
     init(
         plan: ServingPlan, curl: CurlLoop, metrics: LoopMetrics, recorder: AccessRecorder?,
-        after previous: LoopService? = nil
+        tracer: LoopTracer? = nil, after previous: LoopService? = nil
     ) {
         self.eventLoop = curl.eventLoop
         self.plan = plan
@@ -44,7 +48,9 @@ final class LoopService {
         self.assertionKeys = plan.assertionKeys?.current
         self.ownKeySet = plan.ownKeySet
         self.recorder = recorder
+        self.tracer = tracer
         self.random = FastRandom()
+        self.sampler = plan.accessSampler
     }
 
     private static func pool(
@@ -67,6 +73,10 @@ final class LoopService {
             }
         }
         for server in upstream.knownUnhealthy { pool.setHealthy(false, server: server) }
+        for (number, server) in upstream.settings.servers.enumerated()
+        where plan.drainedServers.contains(server.name, of: upstream.settings.name) {
+            pool.setDrained(true, server: number)
+        }
         return pool
     }
 
@@ -77,6 +87,16 @@ final class LoopService {
     /// What an upstream's number stands for is the same in all plans; one that is not in this plan has been replaced.
     func setHealthy(_ healthy: Bool, server: Int, ofUpstream number: UInt64) {
         pool(ofUpstream: number)?.setHealthy(healthy, server: server)
+    }
+
+    /// Looks for the servers that an operator has taken out.
+    func refreshDrainedServers() {
+        for (upstream, pool) in zip(plan.upstreams, pools) {
+            for (number, server) in upstream.settings.servers.enumerated() {
+                pool.setDrained(
+                    plan.drainedServers.contains(server.name, of: upstream.settings.name), server: number)
+            }
+        }
     }
 
     func refreshKeySets() {
@@ -119,7 +139,7 @@ final class LoopService {
         metrics.requestBegan()
         var log = ExchangeLog(requestID: requestID, clientAddress: peer, startedAt: now)
         (log.status, log.bytesSent, log.reason) = (head.status.code, body.readableBytes, refusal.reason)
-        count(log, duration: 0)
+        count(log, isSafe: true, duration: 0)
         recorder?.record(
             AccessRecord(
                 time: now, requestID: requestID, clientAddress: peer, method: "-", target: "-", status: log.status,
@@ -172,17 +192,34 @@ final class LoopService {
 
     /// Counts and logs a request that has ended.
     func record(_ log: ExchangeLog, of request: InboundRequest, endedAt now: NIODeadline) {
-        count(log, duration: log.duration(of: request, endedAt: now))
-        guard let recorder else { return }
+        count(log, isSafe: request.head.method.isSafe, duration: log.duration(of: request, endedAt: now))
+        let isTraced = log.trace?.isSampled == true
+        guard recorder != nil || isTraced || log.reason != nil else { return }
         let route = log.routeIndex.map { plan.gate.rules[$0].name }
-        recorder.record(log.record(of: request, route: route, endedAt: now))
+        let record = log.record(of: request, route: route, endedAt: now)
+        if log.reason != nil { plan.recent.add(record) }
+        if isTraced, let trace = log.trace { end(trace, record, log, of: request) }
+        guard let recorder else { return }
+        if sampler?.leavesOut(route: log.routeIndex, target: request.head.path, status: log.status) == true { return }
+        recorder.record(record)
     }
 
-    private func count(_ log: ExchangeLog, duration: Int64) {
+    private func end(_ trace: ExchangeTrace, _ record: AccessRecord, _ log: ExchangeLog, of request: InboundRequest) {
+        let upstream = log.upstreamIndex.map { plan.upstreams[$0].settings.name }
+        tracer?.end(trace, record, log, receivedAt: request.receivedAt, upstream: upstream)
+    }
+
+    private func count(_ log: ExchangeLog, isSafe: Bool, duration: Int64) {
         plan.requestsInFlight.end()
         metrics.requestEnded(
-            route: log.routeIndex, status: log.status, duration: duration, upstreamDuration: log.upstreamMicroseconds)
+            route: log.routeIndex, isSafe: isSafe, status: log.status, duration: duration,
+            upstreamDuration: log.upstreamMicroseconds)
         metrics.sent(bytes: log.bytesSent)
         if let reason = log.reason { metrics.denied(reason) }
     }
+}
+
+extension HTTPRequest.Method {
+    /// RFC 9110 §9.2.1.
+    fileprivate var isSafe: Bool { self == .get || self == .head || self == .options || self == .trace }
 }

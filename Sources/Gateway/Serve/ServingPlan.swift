@@ -40,6 +40,14 @@ struct ServingPlan: Sendable {
     var revocations: RevocationService?
     /// Nil while it is switched off.
     var accessLog: AccessLog?
+    /// Nil where every request is logged.
+    var accessSampler: AccessSampler?
+    /// Nil where no spans are made.
+    var tracing: TraceService?
+    /// The same in all plans of a process.
+    let drainedServers: DrainedServers
+    /// The same in all plans of a process.
+    let recent: RecentEvents
     var tokenRules: TokenRules
     /// How many requests may be in flight, and what counts them: the same in all plans of a process.
     var requestLimit: Int

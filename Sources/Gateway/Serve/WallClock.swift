@@ -10,6 +10,13 @@ enum WallClock {
         return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
     }
 
+    /// Nanoseconds since 1970.
+    static func nanoseconds() -> Int64 {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
     /// Seconds since 1970.
     static func seconds() -> Int64 { milliseconds() / 1000 }
 }

@@ -14,6 +14,15 @@ package struct TraceContext: Sendable, Equatable {
         self.flags = 0
     }
 
+    /// A trace that goes on with `parentID` as what the next ones come under.
+    package init(traceID: UInt128, parentID: UInt64, isSampled: Bool) {
+        self.traceID = traceID
+        self.parentID = parentID
+        self.flags = isSampled ? 1 : 0
+    }
+
+    package var isSampled: Bool { flags & 1 != 0 }
+
     /// Reads a `traceparent` value; nil where the specification wants it ignored.
     ///
     /// Version 00 is exact. Of a later version the known part is read, if it ends there or goes on with `-`, and only

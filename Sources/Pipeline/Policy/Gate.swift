@@ -22,6 +22,8 @@ package struct RequestContext {
     package var scheme: String
     package var requestID: String
     package var trace: TraceContext
+    /// Whether the trace begins here, so that the client's `tracestate` says nothing about it (Trace Context, §3.3).
+    package var beginsTrace: Bool
     /// Seconds since 1970.
     package var now: Int64
     /// Whether missing keys have been looked for already, so that what is still missing is unknown.
@@ -33,12 +35,14 @@ package struct RequestContext {
 
     package init(
         peer: String, scheme: String, requestID: String, trace: TraceContext, now: Int64,
-        keysWereLookedUp: Bool = false, hasBody: Bool = false, assertionKey: AssertionKey? = nil
+        keysWereLookedUp: Bool = false, hasBody: Bool = false, assertionKey: AssertionKey? = nil,
+        beginsTrace: Bool = false
     ) {
         self.peer = peer
         self.scheme = scheme
         self.requestID = requestID
         self.trace = trace
+        self.beginsTrace = beginsTrace
         self.now = now
         self.keysWereLookedUp = keysWereLookedUp
         self.hasBody = hasBody
@@ -244,11 +248,11 @@ package struct Gate: Sendable {
             } catch {
                 return .refuse(.path(error), routeIndex: index)
             }
-            var replaced: [HTTPField.Name] = []
+            var replaced: [HTTPField.Name] = context.beginsTrace ? [.tracestate] : []
             if let sources = rule.tokenSources {
                 let replacement = sources.replacement(
                     in: request, keepsCookie: rule.forwardToken && source == .cookie, inbound: rule.inbound)
-                replaced = replacement.names
+                replaced += replacement.names
                 lines.append(contentsOf: replacement.lines)
             }
             return .forward(

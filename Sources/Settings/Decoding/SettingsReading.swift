@@ -1,8 +1,10 @@
+internal import Cryptography
 internal import Yams
 
 /// One reading of a settings file: its text as a tree, then the tree as settings.
 struct SettingsReading {
     let context: SettingsContext
+    private let digest: String
     private let root: SettingsNode
 
     init(
@@ -20,6 +22,7 @@ struct SettingsReading {
         } catch {
             throw failure("the settings can't be read: \(error)")
         }
+        digest = Hexadecimal.encode(Array(SHA256.hash(bytes).prefix(8)))
         do {
             let source = try SettingsSource(bytes)
             context = SettingsContext(
@@ -32,8 +35,9 @@ struct SettingsReading {
     }
 
     func settings() throws(SettingsFaults) -> GatewaySettings {
-        let settings = root.section(GatewaySettings.init(reading:))
-        guard let settings, context.faults.isEmpty else { throw SettingsFaults(faults: context.sortedFaults) }
+        let read = root.section(GatewaySettings.init(reading:))
+        guard var settings = read, context.faults.isEmpty else { throw SettingsFaults(faults: context.sortedFaults) }
+        settings.digest = digest
         return settings
     }
 }

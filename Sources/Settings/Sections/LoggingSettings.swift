@@ -3,17 +3,80 @@ package enum LogLevelSetting: String, Sendable, CaseIterable {
     case trace, debug, info, notice, warning, error, critical
 }
 
-/// What is written to the standard streams.
+/// How lines of all logs are written.
+package enum LogFormatSetting: String, Sendable, CaseIterable {
+    /// As text to a terminal, else as JSON.
+    case auto
+    case json
+    case text
+}
+
+/// Where the lines of a log go.
+package enum LogDestinationSetting: Sendable, Equatable {
+    case standardOutput
+    case standardError
+    case file(String)
+}
+
+/// Of the requests of a route, or for a path, that succeed, one in so many is logged.
+package struct AccessSamplingSetting: Sendable, Equatable {
+    package enum Requests: Sendable, Equatable {
+        case route(String)
+        case path(String)
+    }
+
+    package var requests: Requests
+    package var every: Int
+}
+
+/// What is written of what goes on, and where to.
 package struct LoggingSettings: Sendable {
     /// The least level of the gateway's own log.
     package var level: LogLevelSetting
-    /// One JSON line for each request.
+    package var format: LogFormatSetting
+    /// Where the gateway's own log goes.
+    package var destination: LogDestinationSetting
+    /// One line for each request.
     package var accessLog: Bool
+    package var accessDestination: LogDestinationSetting
+    package var accessSampling: [AccessSamplingSetting]
 }
 
 extension LoggingSettings {
-    init(reading keys: SettingsMapping) {
+    /// - Parameter routes: the names of the routes.
+    init(reading keys: SettingsMapping, routes: [String]) {
         level = keys.value("level", .oneOf, default: .info)
+        format = keys.value("format", .oneOf, default: .auto)
+        destination = keys.logDestination("file", default: .standardError)
         accessLog = keys.value("access_log", .boolean, default: true)
+        accessDestination = keys.logDestination("access_log_file", default: .standardOutput)
+        accessSampling =
+            keys.optional("access_log_sampling")?.elements(expected: "sections")?.compactMap { element in
+                element.section { AccessSamplingSetting(reading: $0, routes: routes) } ?? nil
+            } ?? []
+    }
+}
+
+extension AccessSamplingSetting {
+    fileprivate init?(reading keys: SettingsMapping, routes: [String]) {
+        let route = keys.value("route", .reference(to: "route", among: routes))
+        let path = keys.value("path", .pathPrefix)
+        if keys.has("route") == keys.has("path") { keys.node.fault("must have either route or path") }
+        let every = keys.required("every", .integer(2...1_000_000))
+        guard let requests = route.map(Requests.route) ?? path.map(Requests.path), let every else { return nil }
+        self.init(requests: requests, every: every)
+    }
+}
+
+extension SettingsMapping {
+    fileprivate func logDestination(
+        _ name: String, default standard: LogDestinationSetting
+    ) -> LogDestinationSetting {
+        guard let text = value(name, .text) else { return standard }
+        switch text {
+        case "stdout": return .standardOutput
+        case "stderr": return .standardError
+        default: return .file(node.context.resolve(path: text))
+        }
     }
 }

@@ -3,7 +3,8 @@ extension GatewaySettings {
     init(reading file: SettingsMapping) {
         listeners = ListenSettings.all(of: file)
         threads = file.value("threads", .integer(0...1024), default: 0)
-        adminAddress = Self.adminAddress(of: file, listeners: listeners.map(\.address))
+        let addresses = listeners.map(\.address)
+        admin = file.section("admin") { AdminSettings(reading: $0, listeners: addresses) }
         let upstreamEntries = file.required("upstreams")?.entries(atLeastOne: "upstream") ?? []
         upstreams = upstreamEntries.compactMap(UpstreamSettings.init(name:node:))
         let issuerEntries = file.optional("issuers")?.entries() ?? []
@@ -24,16 +25,9 @@ extension GatewaySettings {
         routes = RouteSettings.all(of: file, known: known, identity: identity)
         limits = file.section("limits", LimitSettings.init(reading:))
         drainTimeout = file.value("drain_timeout", .duration(.zero ... .seconds(3600)), default: .seconds(30))
-        logging = file.section("logging", LoggingSettings.init(reading:))
-    }
-
-    private static func adminAddress(of file: SettingsMapping, listeners: [HostAndPort]) -> HostAndPort {
-        file.section("admin") { admin in
-            let node = admin.optional("address")
-            let address = node?.read(.listenAddress) ?? HostAndPort(host: "127.0.0.1", port: 9901)
-            (node ?? admin.node).refuse(address, usedIn: listeners)
-            return address
-        }
+        let routeNames = routes.map(\.name)
+        logging = file.section("logging") { LoggingSettings(reading: $0, routes: routeNames) }
+        tracing = file.optional("tracing")?.section(TracingSettings.init(reading:)) ?? nil
     }
 }
 

@@ -6,7 +6,8 @@ internal import Synchronization
 package final class AccessLog: Sendable {
     /// What one writing needs; whoever holds the lock writes.
     private struct Writing {
-        var encoder = AccessLogEncoder()
+        var encoder: AccessLogEncoder
+        var write: @Sendable ([UInt8]) -> Int
         var records: [AccessRecord] = []
         var lines: [UInt8] = []
     }
@@ -14,17 +15,19 @@ package final class AccessLog: Sendable {
     /// Lines are handed over in pieces of about this size, so that a burst doesn't hold all of its text at once.
     private static let pieceBytes = 64 << 10
 
-    private let write: @Sendable ([UInt8]) -> Void
     private let capacity: Int
+    private let failed = Atomic(0)
     private let recorders = Mutex<[AccessRecorder]>([])
-    private let writing = Mutex(Writing())
-    private let writer = WriterThread()
+    private let writing: Mutex<Writing>
+    private let writer = WriterThread(name: "access-log")
 
-    /// `write` gets whole lines, one call at a time; it may block. Each recorder keeps at most `capacity` records that
-    /// are not written yet and drops further ones.
-    package init(capacity: Int = 16_384, write: @escaping @Sendable ([UInt8]) -> Void) {
+    /// `write` gets whole lines, one call at a time, and returns how many of them were lost; it may block. Each recorder
+    /// keeps at most `capacity` records that are not written yet and drops further ones.
+    package init(
+        _ format: LogFormat = .json, capacity: Int = 16_384, write: @escaping @Sendable ([UInt8]) -> Int
+    ) {
         self.capacity = max(1, capacity)
-        self.write = write
+        writing = Mutex(Writing(encoder: AccessLogEncoder(format), write: write))
         writer.start(everyMilliseconds: 100) { [weak self] in self?.flush() }
     }
 
@@ -39,9 +42,15 @@ package final class AccessLog: Sendable {
         return recorder
     }
 
-    /// Records that were dropped because the writer had fallen behind.
-    package var dropped: Int {
-        recorders.withLock { $0 }.reduce(0) { $0 + $1.dropped }
+    /// Records that were not written, because writing had fallen behind or failed.
+    package var lost: Int {
+        recorders.withLock { $0 }.reduce(failed.load(ordering: .relaxed)) { $0 + $1.dropped }
+    }
+
+    /// From now on writes elsewhere, or otherwise. What has been recorded until now is written as it was to be.
+    package func use(_ format: LogFormat, write: @escaping @Sendable ([UInt8]) -> Int) {
+        flush()
+        writing.withLock { ($0.encoder, $0.write) = (AccessLogEncoder(format), write) }
     }
 
     /// Writes what has been recorded until now. It may block: not for event loops.
@@ -52,11 +61,11 @@ package final class AccessLog: Sendable {
                 recorder.exchange(&writing.records)
                 for record in writing.records {
                     writing.encoder.encode(record, into: &writing.lines)
-                    if writing.lines.count >= Self.pieceBytes { writeOut(&writing.lines) }
+                    if writing.lines.count >= Self.pieceBytes { writeOut(&writing) }
                 }
                 writing.records.removeAll(keepingCapacity: true)
             }
-            writeOut(&writing.lines)
+            writeOut(&writing)
         }
     }
 
@@ -66,9 +75,10 @@ package final class AccessLog: Sendable {
         flush()
     }
 
-    private func writeOut(_ lines: inout [UInt8]) {
-        guard !lines.isEmpty else { return }
-        write(lines)
-        lines.removeAll(keepingCapacity: true)
+    private func writeOut(_ writing: inout Writing) {
+        guard !writing.lines.isEmpty else { return }
+        let lost = writing.write(writing.lines)
+        if lost > 0 { failed.add(lost, ordering: .relaxed) }
+        writing.lines.removeAll(keepingCapacity: true)
     }
 }

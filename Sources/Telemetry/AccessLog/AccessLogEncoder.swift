@@ -4,18 +4,54 @@ internal import Cryptography
 ///
 /// Keys: `time` (RFC 3339, UTC, milliseconds), `request_id`, `client_address`, `method`, `path` (with the names of the
 /// query's parameters and without their values), `status`, `bytes_sent`, `duration_us`, and where known
-/// `upstream_duration_us`, `route`, `subject_hash` (the first 16 hex digits of the subject's SHA-256) and
-/// `denial_reason`.
+/// `upstream_duration_us`, `route`, `subject_hash` (the first 16 hex digits of the subject's SHA-256), `denial_reason`,
+/// and `trace_id` and `span_id`.
 package struct AccessLogEncoder: Sendable {
+    private let format: LogFormat
     private var clock = TimestampEncoder()
     /// Callers come with many requests; a hash costs as much as half a line.
     private var subjectHashes: [String: String] = [:]
     private static let maximumSubjectHashes = 4096
 
-    package init() {}
+    package init(_ format: LogFormat = .json) {
+        self.format = format
+    }
 
     /// Appends the line of `record` to `line`, with the newline that ends it.
     package mutating func encode(_ record: AccessRecord, into line: inout [UInt8]) {
+        switch format {
+        case .json: encodeJSON(record, into: &line)
+        case .text: encodeText(record, into: &line)
+        }
+    }
+
+    /// `2026-01-31T23:59:59.123Z GET /path 200 12.3ms client_address=…`
+    private mutating func encodeText(_ record: AccessRecord, into line: inout [UInt8]) {
+        clock.append(milliseconds: record.time, to: &line)
+        line.append(UInt8(ascii: " "))
+        line.appendEscaped(record.method)
+        line.append(UInt8(ascii: " "))
+        let start = line.count
+        line.append(contentsOf: record.target.utf8)
+        RedactedTarget.redact(&line, from: start)
+        line.escape(from: start)
+        line.append(contentsOf: " \(record.status) ".utf8)
+        line.appendDuration(microseconds: record.duration)
+        line.appendTextField("client_address", record.clientAddress)
+        line.appendTextField("bytes_sent", record.bytesSent)
+        if let duration = record.upstreamDuration {
+            line.append(contentsOf: " upstream=".utf8)
+            line.appendDuration(microseconds: duration)
+        }
+        if let route = record.route { line.appendTextField("route", route) }
+        if let subject = record.subject { line.appendTextField("subject_hash", knownHash(ofSubject: subject)) }
+        if let reason = record.denialReason { line.appendTextField("denial_reason", reason) }
+        line.appendTextField("request_id", record.requestID)
+        if let trace = record.trace { line.appendFields(trace, format: .text) }
+        line.append(UInt8(ascii: "\n"))
+    }
+
+    private mutating func encodeJSON(_ record: AccessRecord, into line: inout [UInt8]) {
         line.append(contentsOf: #"{"time":""#.utf8)
         clock.append(milliseconds: record.time, to: &line)
         line.append(UInt8(ascii: "\""))
@@ -36,6 +72,7 @@ package struct AccessLogEncoder: Sendable {
         if let route = record.route { line.appendField("route", route) }
         if let subject = record.subject { line.appendField("subject_hash", knownHash(ofSubject: subject)) }
         if let reason = record.denialReason { line.appendField("denial_reason", reason) }
+        if let trace = record.trace { line.appendFields(trace, format: .json) }
         line.append(contentsOf: "}\n".utf8)
     }
 

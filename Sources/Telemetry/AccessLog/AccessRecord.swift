@@ -22,11 +22,21 @@ package struct AccessRecord: Sendable {
     package var subject: String?
     /// Why the request was refused, from a closed list such as `expired`; nil when it wasn't.
     package var denialReason: String?
+    /// Nil where no spans are made.
+    package var trace: TraceIDs?
+
+    /// The target as it may be shown: the names of the query's parameters without their values.
+    package var loggedTarget: String {
+        var bytes = Array(target.utf8)
+        RedactedTarget.redact(&bytes, from: 0)
+        return String(decoding: bytes, as: UTF8.self)
+    }
 
     package init(
         time: Int64, requestID: String, clientAddress: String, method: String, target: String, status: Int,
         bytesSent: Int64, duration: Int64, upstreamDuration: Int64? = nil, route: String? = nil,
-        subject: String? = nil, denialReason: String? = nil
+        subject: String? = nil, denialReason: String? = nil,
+        trace: TraceIDs? = nil
     ) {
         self.time = time
         self.requestID = requestID
@@ -40,5 +50,6 @@ package struct AccessRecord: Sendable {
         self.route = route
         self.subject = subject
         self.denialReason = denialReason
+        self.trace = trace
     }
 }

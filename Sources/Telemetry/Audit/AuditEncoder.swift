@@ -5,34 +5,50 @@ internal import Pipeline
 /// Keys: `event`, `time` (RFC 3339, UTC, milliseconds), `request_id`, `operation`, `client_address`, `application`, and
 /// where known `subject_hash`, `account_hash` (see ``AuditHashes``), `device_id`, `device_platform`, `app_version`,
 /// `real_user_status` and `reason`. What a client has chosen is escaped: no line breaks, no control characters.
-package struct AuditEncoder: Sendable {
+package struct AuditEncoder: LineEncoder {
     private let hashes: AuditHashes
+    private let format: LogFormat
     private var clock = TimestampEncoder()
 
-    package init(_ hashes: AuditHashes) {
+    package init(_ hashes: AuditHashes, _ format: LogFormat = .json) {
         self.hashes = hashes
+        self.format = format
     }
 
-    /// Appends the event as one JSON object, without a newline behind it.
+    /// Appends the event as one JSON object or text, without a newline behind it.
     package mutating func encode(_ event: AuditEvent, into line: inout [UInt8]) {
+        switch format {
+        case .json: encodeJSON(event, into: &line)
+        case .text: encodeText(event, into: &line)
+        }
+    }
+
+    private mutating func encodeText(_ event: AuditEvent, into line: inout [UInt8]) {
+        clock.append(milliseconds: event.time, to: &line)
+        line.append(contentsOf: " audit \(event.kind.rawValue)".utf8)
+        for (name, value) in fields(event) { line.appendTextField(name, value) }
+        if let trace = event.trace { line.appendFields(trace, format: .text) }
+    }
+
+    private mutating func encodeJSON(_ event: AuditEvent, into line: inout [UInt8]) {
         line.append(contentsOf: #"{"event":""#.utf8)
         line.append(contentsOf: event.kind.rawValue.utf8)
         line.append(contentsOf: #"","time":""#.utf8)
         clock.append(milliseconds: event.time, to: &line)
         line.append(UInt8(ascii: "\""))
-        line.appendField("request_id", event.requestID)
-        line.appendField("operation", event.operation)
-        line.appendField("client_address", event.address)
-        line.appendField("application", event.application)
-        if let subject = event.subject { line.appendField("subject_hash", hashes.hash(ofSubject: subject)) }
-        if let account = event.account { line.appendField("account_hash", hashes.hash(ofAccount: account)) }
-        if let device = event.device {
-            line.appendField("device_id", device.id)
-            line.appendField("device_platform", device.platform)
-            if let version = device.appVersion { line.appendField("app_version", version) }
-        }
-        if let status = event.realUserStatus { line.appendField("real_user_status", status) }
-        if let reason = event.reason { line.appendField("reason", reason) }
+        for (name, value) in fields(event) { line.appendField(name, value) }
+        if let trace = event.trace { line.appendFields(trace, format: .json) }
         line.append(UInt8(ascii: "}"))
+    }
+
+    private func fields(_ event: AuditEvent) -> [(String, String)] {
+        let fields: [(String, String?)] = [
+            ("request_id", event.requestID), ("operation", event.operation), ("client_address", event.address),
+            ("application", event.application), ("subject_hash", event.subject.map(hashes.hash(ofSubject:))),
+            ("account_hash", event.account.map(hashes.hash(ofAccount:))), ("device_id", event.device?.id),
+            ("device_platform", event.device?.platform), ("app_version", event.device?.appVersion),
+            ("real_user_status", event.realUserStatus), ("reason", event.reason),
+        ]
+        return fields.compactMap { name, value in value.map { (name, $0) } }
     }
 }

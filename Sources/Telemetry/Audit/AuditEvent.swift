@@ -34,11 +34,13 @@ package struct AuditEvent: Sendable, Equatable {
     package var realUserStatus: String?
     /// Why it did not succeed, from a closed list; nil when it did.
     package var reason: String?
+    /// The request's; nil where no spans are made.
+    package var trace: TraceIDs?
 
     package init(
         _ kind: AuditEventKind, time: Int64, requestID: String, subject: String? = nil, account: String? = nil,
         device: Device? = nil, address: String, application: String, operation: String, realUserStatus: String? = nil,
-        reason: String? = nil
+        reason: String? = nil, trace: TraceIDs? = nil
     ) {
         self.kind = kind
         self.time = time
@@ -51,5 +53,6 @@ package struct AuditEvent: Sendable, Equatable {
         self.operation = operation
         self.realUserStatus = realUserStatus
         self.reason = reason
+        self.trace = trace
     }
 }

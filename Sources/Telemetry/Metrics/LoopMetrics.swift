@@ -18,6 +18,8 @@ package final class LoopMetrics: Sendable {
     let serverAbsent: CounterFamily
     let requestDuration: DurationHistogram
     let upstreamDuration: DurationHistogram
+    /// Of requests that went to an upstream, what is left without it.
+    let gatewayDuration: DurationHistogram
     let requestsInFlight: Counter
     let bytesReceived: Counter
     let bytesSent: Counter
@@ -44,7 +46,7 @@ package final class LoopMetrics: Sendable {
         }
         self.labels = labels
         noRoute = labels.routes.count
-        requests = family(\.requests, of: \.routes, width: StatusClass.labels.count)
+        requests = family(\.requests, of: \.routes, width: StatusClass.labels.count * MethodClass.labels.count)
         denials = family(\.denials, of: \.denialReasons)
         directCognito = family(\.directCognito, of: \.directCognitoOperations)
         upstreamOpened = family(\.upstreamOpened, of: \.upstreams)
@@ -58,6 +60,7 @@ package final class LoopMetrics: Sendable {
         serverAbsent = family(\.serverAbsent, of: \.serverKeys)
         requestDuration = earlier?.requestDuration ?? DurationHistogram()
         upstreamDuration = earlier?.upstreamDuration ?? DurationHistogram()
+        gatewayDuration = earlier?.gatewayDuration ?? DurationHistogram()
         requestsInFlight = earlier?.requestsInFlight ?? Counter()
         bytesReceived = earlier?.bytesReceived ?? Counter()
         bytesSent = earlier?.bytesSent ?? Counter()
@@ -84,14 +87,21 @@ package final class LoopMetrics: Sendable {
 
     /// A response has ended, or its client has gone. `route` is the route's index in ``MetricsLabels``, nil for none;
     /// durations are in microseconds.
-    package func requestEnded(route: Int?, status: Int, duration: Int64, upstreamDuration: Int64?) {
+    ///
+    /// - Parameter isSafe: whether the method only asks (RFC 9110 §9.2.1).
+    package func requestEnded(
+        route: Int?, isSafe: Bool = true, status: Int, duration: Int64, upstreamDuration: Int64?
+    ) {
         let route = route.map { (0..<noRoute).contains($0) ? $0 : noRoute } ?? noRoute
-        requests.add(at: route * StatusClass.labels.count + StatusClass.index(of: status))
+        let row = route * MethodClass.labels.count + (isSafe ? 0 : 1)
+        requests.add(at: row * StatusClass.labels.count + StatusClass.index(of: status))
         requestsInFlight.add(-1)
         // How long a WebSocket was open says nothing about how long answers take.
         guard status != 101 else { return }
         requestDuration.observe(microseconds: duration)
-        if let upstreamDuration { self.upstreamDuration.observe(microseconds: upstreamDuration) }
+        guard let upstreamDuration else { return }
+        self.upstreamDuration.observe(microseconds: upstreamDuration)
+        gatewayDuration.observe(microseconds: max(0, duration - upstreamDuration))
     }
 
     /// A request was refused for a reason of the closed list.

@@ -42,6 +42,11 @@ package struct MetricsLabels: Sendable {
     ]
 }
 
+/// Whether a method only asks (RFC 9110 §9.2.1), as a label.
+enum MethodClass {
+    static let labels = ["safe", "unsafe"]
+}
+
 /// The first digit of a status, as a label.
 enum StatusClass {
     static let labels = ["1xx", "2xx", "3xx", "4xx", "5xx", "other"]

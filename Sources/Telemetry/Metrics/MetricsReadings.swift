@@ -45,22 +45,24 @@ package struct MetricsReadings: Sendable {
     package struct Conduct: Sendable {
         /// Account calls that were not let through, by cause.
         package var refusals: [(cause: String, count: Int)]
+        /// What has become of them.
+        package var calls: [(key: AccountTally.Key, count: Int)]
         package var outboxWaiting: Int
         package var outboxDelivered: Int
         package var outboxFailures: Int
         package var outboxLost: Int
-        package var auditDropped: Int
 
         package init(
-            refusals: [(cause: String, count: Int)], outboxWaiting: Int, outboxDelivered: Int, outboxFailures: Int,
-            outboxLost: Int, auditDropped: Int
+            refusals: [(cause: String, count: Int)], calls: [(key: AccountTally.Key, count: Int)] = [],
+            outboxWaiting: Int, outboxDelivered: Int, outboxFailures: Int,
+            outboxLost: Int
         ) {
             self.refusals = refusals
+            self.calls = calls
             self.outboxWaiting = outboxWaiting
             self.outboxDelivered = outboxDelivered
             self.outboxFailures = outboxFailures
             self.outboxLost = outboxLost
-            self.auditDropped = auditDropped
         }
     }
 
@@ -74,7 +76,10 @@ package struct MetricsReadings: Sendable {
     /// Seconds since the key of assertions began to sign; nil where there are none.
     package var assertionKeyAge: Double?
     package var reloads: Reloads?
-    package var accessLogDropped: Int
+    /// Lines that were not written, by log.
+    package var linesLost: [(log: String, count: Int)]
+    /// What has become of spans.
+    package var spans: (exported: Int, lost: Int)
     /// Whether `/readyz` says yes.
     package var isReady: Bool
 
@@ -82,7 +87,8 @@ package struct MetricsReadings: Sendable {
         keySets: [KeySet] = [], revocations: Revocations? = nil, assertionKeyAge: Double? = nil,
         reloads: Reloads? = nil,
         directApplications: (entries: [ApplicationTally.Entry], others: Int64) = ([], 0),
-        conduct: Conduct? = nil, accessLogDropped: Int = 0, isReady: Bool = true
+        conduct: Conduct? = nil, linesLost: [(log: String, count: Int)] = [],
+        spans: (exported: Int, lost: Int) = (0, 0), isReady: Bool = true
     ) {
         self.keySets = keySets
         self.conduct = conduct
@@ -90,7 +96,8 @@ package struct MetricsReadings: Sendable {
         self.revocations = revocations
         self.assertionKeyAge = assertionKeyAge
         self.reloads = reloads
-        self.accessLogDropped = accessLogDropped
+        self.linesLost = linesLost
+        self.spans = spans
         self.isReady = isReady
     }
 }

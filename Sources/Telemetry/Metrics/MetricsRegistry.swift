@@ -44,6 +44,37 @@ package final class MetricsRegistry: Sendable {
             .filter { $0.1 > 0 }.map { ($0.0, $0.1) }
     }
 
+    /// What has become of the requests to a server.
+    package struct ServerReading: Sendable {
+        package var upstream: String
+        package var server: String
+        package var requests: Int64
+        package var failures: Int64
+        package var ejections: Int64
+        package var inFlight: Int64
+        /// Whether it gets requests from every event loop.
+        package var isUp: Bool
+    }
+
+    package var servers: [ServerReading] {
+        let (labels, loops) = counted.withLock { ($0.labels, $0.loops) }
+        let names = zip(labels.upstreams, labels.servers).flatMap { upstream, servers in
+            servers.map { (upstream, $0) }
+        }
+        let requests = sum(loops, labels, \.serverRequests)
+        let failures = sum(loops, labels, \.serverFailures)
+        let ejections = sum(loops, labels, \.serverEjections)
+        let (inFlight, absent) = (sum(loops, labels, \.serverInFlight), sum(loops, labels, \.serverAbsent))
+        return names.enumerated().map { index, name in
+            ServerReading(
+                upstream: name.0, server: name.1, requests: requests[index], failures: failures[index],
+                ejections: ejections[index], inFlight: inFlight[index], isUp: absent[index] == 0)
+        }
+    }
+
+    package var requestsInFlight: Int64 { sum(counted.withLock { $0.loops }, \.requestsInFlight) }
+    package var connectionsOpen: Int64 { sum(counted.withLock { $0.loops }, \.connectionsOpen) }
+
     /// What the `Content-Type` of ``render()``'s text is.
     package static var contentType: String { PrometheusText.contentType }
 
@@ -69,9 +100,15 @@ package final class MetricsRegistry: Sendable {
             text.sample("gatehouse_assertion_key_age_seconds", [], String(age))
         }
         if let reloads = readings.reloads { text.write(reloads) }
+        text.family(
+            "gatehouse_log_lines_lost_total", "Lines that were not written, as on a full disk, by log.", label: "log",
+            values: readings.linesLost.map(\.log), other: nil, readings.linesLost.map { Int64($0.count) })
         text.single(
-            "gatehouse_access_log_dropped_total", .counter, "Access records dropped because writing fell behind.",
-            Int64(readings.accessLogDropped))
+            "gatehouse_spans_exported_total", .counter, "Spans that the collector took.",
+            Int64(readings.spans.exported))
+        text.single(
+            "gatehouse_spans_lost_total", .counter, "Spans that it did not take, or not in time.",
+            Int64(readings.spans.lost))
         text.single("gatehouse_ready", .gauge, "Whether the gateway takes traffic.", readings.isReady ? 1 : 0)
         return text.text
     }
@@ -79,13 +116,18 @@ package final class MetricsRegistry: Sendable {
     private func writeRequests(_ loops: [LoopMetrics], _ labels: MetricsLabels, to text: inout PrometheusText) {
         let counts = sum(loops, labels, \.requests)
         let classes = StatusClass.labels
-        text.metric("gatehouse_requests_total", .counter, "Requests by route and class of their status.")
+        text.metric("gatehouse_requests_total", .counter, "Requests by route and classes of method and status.")
         for (routeIndex, route) in (labels.routes + ["none"]).enumerated() {
-            for (classIndex, status) in classes.enumerated() {
-                let count = counts[routeIndex * classes.count + classIndex]
-                // Five of six classes of most routes never occur; the successes are always there to be watched for.
-                guard count > 0 || status == "2xx" else { continue }
-                text.sample("gatehouse_requests_total", [("route", route), ("status", status)], String(count))
+            for (methodIndex, method) in MethodClass.labels.enumerated() {
+                for (classIndex, status) in classes.enumerated() {
+                    let row = routeIndex * MethodClass.labels.count + methodIndex
+                    let count = counts[row * classes.count + classIndex]
+                    // Most never occur; the successes of asking are always there to be watched for.
+                    guard count > 0 || (status == "2xx" && methodIndex == 0) else { continue }
+                    text.sample(
+                        "gatehouse_requests_total", [("route", route), ("method", method), ("status", status)],
+                        String(count))
+                }
             }
         }
         text.single(
@@ -142,6 +184,10 @@ package final class MetricsRegistry: Sendable {
             "gatehouse_upstream_duration_seconds",
             "From a request's start at its upstream to the response's last byte.",
             DurationHistogram.sum(loops.lazy.map(\.upstreamDuration)))
+        text.histogram(
+            "gatehouse_gateway_duration_seconds",
+            "What requests that went to an upstream took without it.",
+            DurationHistogram.sum(loops.lazy.map(\.gatewayDuration)))
     }
 
     private func writeServers(_ loops: [LoopMetrics], _ labels: MetricsLabels, to text: inout PrometheusText) {
@@ -212,6 +258,12 @@ extension PrometheusText {
     }
 
     fileprivate mutating func write(_ conduct: MetricsReadings.Conduct) {
+        metric("gatehouse_account_calls_total", .counter, "Account calls by operation and what became of them.")
+        for (key, count) in conduct.calls {
+            sample(
+                "gatehouse_account_calls_total",
+                [("operation", key.operation), ("result", key.result), ("reason", key.reason)], String(count))
+        }
         family(
             "gatehouse_account_limits_total", "Account calls that were not let through, by cause.", label: "cause",
             values: conduct.refusals.map(\.cause), other: nil, conduct.refusals.map { Int64($0.count) })
@@ -222,9 +274,6 @@ extension PrometheusText {
             ("lost_total", .counter, "Messages that were given up, or not taken.", conduct.outboxLost),
         ]
         for (name, kind, help, value) in outbox { single("gatehouse_outbox_\(name)", kind, help, Int64(value)) }
-        single(
-            "gatehouse_audit_dropped_total", .counter, "Audit events dropped because writing fell behind.",
-            Int64(conduct.auditDropped))
     }
 
     fileprivate mutating func write(_ reloads: MetricsReadings.Reloads) {

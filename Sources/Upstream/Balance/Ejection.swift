@@ -36,13 +36,15 @@ struct ServerState: Sendable {
     private var isOnProbation = false
     /// What health checks say.
     private(set) var isHealthy = true
+    /// Whether an operator has taken it out.
+    private(set) var isDrained = false
 
     init(_ policy: EjectionPolicy) {
         self.policy = policy
     }
 
     var isEjected: Bool { ejectedUntil != nil }
-    var takesRequests: Bool { isHealthy && ejectedUntil == nil }
+    var takesRequests: Bool { isHealthy && !isDrained && ejectedUntil == nil }
     /// Whether time alone will change its share.
     var isInTransition: Bool { ejectedUntil != nil || returnedAt != nil }
     /// Whether a success would change anything: seldom, and asked for every response.
@@ -82,6 +84,13 @@ struct ServerState: Sendable {
             failures = 0
             returnedAt = now
         }
+        return true
+    }
+
+    /// - Returns: whether this has changed anything.
+    mutating func setDrained(_ drained: Bool) -> Bool {
+        guard drained != isDrained else { return false }
+        isDrained = drained
         return true
     }
 

@@ -87,6 +87,21 @@ class Gateway(Served):
         except OSError:
             return 0, ""
 
+    def log(self) -> str:
+        """Standard output, and what it says of itself: each line as its time, level, message and `name=value`."""
+        return self.process.output() + "".join(f"{self._text(line)}\n" for line in self.process.errors().splitlines())
+
+    def _reloads_told(self) -> int:
+        return len(re.findall("configuration (?:not )?reloaded", self.process.errors()))
+
+    @staticmethod
+    def _text(line: str) -> str:
+        if not line.startswith("{"):
+            return line
+        fields = json.loads(line)
+        begin = [fields.pop(name) for name in ("time", "level", "message")]
+        return " ".join([*begin, *(f"{name}={value}" for name, value in fields.items())])
+
     def access_log(self) -> list[dict]:
         """The access log so far: every line of standard output but the audit log's."""
         return [line for line in self._lines() if "event" not in line]
@@ -135,10 +150,14 @@ class Gateway(Served):
         """Has the process read its changed configuration again, and waits for what came of it."""
         self.write_config(changes)
         counter = f'gatehouse_config_reloads_total{{result="{result}"}}'
-        before = self.samples()[counter]
+        before, lines = self.samples()[counter], self._reloads_told()
         self.process.signal(signal.SIGHUP)
         try:
             wait_until(lambda: self.samples()[counter] == before + 1, f"a reload with {result}")
+            # Its lines are written a moment later, unless they go elsewhere or nowhere.
+            logging = self.config.get("logging", {})
+            if "file" not in logging and logging.get("level", "info") in ("trace", "debug", "info"):
+                wait_until(lambda: self._reloads_told() > lines, "the log to tell of the reload")
         except AssertionError as error:
             raise AssertionError(f"{error}\n{self.log()[-2000:]}") from None
 

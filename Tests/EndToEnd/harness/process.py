@@ -78,7 +78,10 @@ class Process:
 
     def log(self) -> str:
         """Everything written so far, standard output first."""
-        return self.output() + self.log_path.read_text(errors="replace")
+        return self.output() + self.errors()
+
+    def errors(self) -> str:
+        return self.log_path.read_text(errors="replace")
 
     def output(self) -> str:
         return self.output_path.read_text(errors="replace")

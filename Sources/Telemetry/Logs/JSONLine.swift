@@ -10,11 +10,22 @@ extension [UInt8] {
 
     mutating func appendField(_ key: String, _ value: String) {
         appendKey(key)
+        appendQuoted(value)
+    }
+
+    mutating func appendQuoted(_ value: String) {
         append(UInt8(ascii: "\""))
         let start = count
         append(contentsOf: value.utf8)
         escape(from: start)
         append(UInt8(ascii: "\""))
+    }
+
+    /// Appends text without quotes around it, in which quotes stay as they are.
+    mutating func appendEscaped(_ value: String) {
+        for scalar in value.unicodeScalars {
+            if scalar == "\"" { append(UInt8(ascii: "\"")) } else { appendEscaped(scalar) }
+        }
     }
 
     mutating func appendField(_ key: String, _ value: Int64) {
@@ -53,7 +64,7 @@ extension [UInt8] {
 
 extension UInt8 {
     /// Visible ASCII and space, except what JSON escapes.
-    fileprivate var isPlainJSON: Bool {
+    var isPlainJSON: Bool {
         (0x20...0x7E).contains(self) && self != UInt8(ascii: "\"") && self != UInt8(ascii: "\\")
     }
 }

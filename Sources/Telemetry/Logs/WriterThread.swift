@@ -8,6 +8,9 @@ final class WriterThread: Sendable {
     private let isStopped = Atomic(false)
     /// Its time limit is monotonic: a clock that is set back must not hold up the log.
     private let woken = DispatchSemaphore(value: 0)
+    private let name: String
+
+    init(name: String) { self.name = name }
 
     func start(everyMilliseconds interval: Int, _ work: @escaping @Sendable () -> Void) {
         let thread = Thread { [self] in
@@ -17,7 +20,7 @@ final class WriterThread: Sendable {
                 work()
             }
         }
-        thread.name = "access-log"
+        thread.name = name
         thread.start()
     }
 

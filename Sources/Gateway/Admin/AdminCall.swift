@@ -1,0 +1,81 @@
+internal import HTTPTypes
+internal import Pipeline
+
+/// What is asked of the admin listener.
+enum AdminCall: Equatable {
+    /// What is shown.
+    enum Page: Equatable {
+        case alive, ready, metrics, status
+
+        /// Whether probes must be able to ask, which have no token.
+        var isOpen: Bool { self == .alive || self == .ready }
+    }
+
+    case page(Page)
+    case change(AdminChange)
+    case notFound
+    case methodNotAllowed([HTTPRequest.Method])
+
+    /// - Parameter path: with its query, which says nothing.
+    init(_ method: HTTPRequest.Method, path: String) {
+        let segments = path.prefix { $0 != "?" }.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
+        let text = segments.map { Self.decoded($0) }
+        switch text.count {
+        case 1: self = Self.single(method, text.first ?? "")
+        case 4 where text.first == "upstreams" && text.last == "drain":
+            let names = Array(text.dropFirst().prefix(2))
+            self = Self.switched(method) { .server($0, upstream: names[0], server: names[1]) }
+        default: self = .notFound
+        }
+    }
+
+    private static func single(_ method: HTTPRequest.Method, _ name: String) -> AdminCall {
+        let pages: [String: Page] = ["healthz": .alive, "readyz": .ready, "metrics": .metrics, "status": .status]
+        if let page = pages[name] {
+            return method == .get || method == .head ? .page(page) : .methodNotAllowed([.get, .head])
+        }
+        switch name {
+        case "reload": return method == .post ? .change(.reload) : .methodNotAllowed([.post])
+        case "log-level": return method == .post ? .change(.logLevel) : .methodNotAllowed([.post])
+        case "drain": return switched(method) { .drain($0) }
+        default: return .notFound
+        }
+    }
+
+    /// What `POST` begins and `DELETE` ends.
+    private static func switched(_ method: HTTPRequest.Method, _ change: (Bool) -> AdminChange) -> AdminCall {
+        switch method {
+        case .post: .change(change(true))
+        case .delete: .change(change(false))
+        default: .methodNotAllowed([.post, .delete])
+        }
+    }
+
+    /// Without its percent-encoding (RFC 3986 §2.1); as it is where that is malformed.
+    private static func decoded(_ segment: Substring) -> String {
+        var bytes: [UInt8] = []
+        var rest = segment.utf8[...]
+        while let byte = rest.popFirst() {
+            guard byte == UInt8(ascii: "%") else {
+                bytes.append(byte)
+                continue
+            }
+            guard let value = UInt8(String(decoding: Array(rest.prefix(2)), as: UTF8.self), radix: 16), rest.count >= 2
+            else { return String(segment) }
+            bytes.append(value)
+            rest = rest.dropFirst(2)
+        }
+        return String(decoding: bytes, as: UTF8.self)
+    }
+}
+
+/// What is changed while the gateway runs.
+enum AdminChange: Equatable {
+    case reload
+    /// What the body says.
+    case logLevel
+    /// Whether load balancers are to leave the gateway.
+    case drain(Bool)
+    /// Whether a server gets nothing new.
+    case server(Bool, upstream: String, server: String)
+}

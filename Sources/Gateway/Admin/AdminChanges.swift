@@ -1,0 +1,73 @@
+internal import HTTPTypes
+internal import Logging
+internal import Pipeline
+
+/// What a change is answered with.
+struct AdminAnswer: Sendable {
+    var status: HTTPResponse.Status
+    var body: JSON
+}
+
+/// Carries out what is asked of the admin listener, and says so in the log.
+struct AdminChanges: Sendable {
+    let reloads: ReloadRequests
+    let status: GatewayStatus
+    let directory: LoopDirectory
+    let drainedServers: DrainedServers
+    let logs: GatewayLogs
+
+    func perform(_ change: AdminChange, body: [UInt8]) async -> AdminAnswer {
+        switch change {
+        case .reload: await reload()
+        case .logLevel: setLogLevel(body)
+        case .drain(let begins): drain(begins)
+        case .server(let begins, let upstream, let server): await drain(begins, server, of: upstream)
+        }
+    }
+
+    private func reload() async -> AdminAnswer {
+        let outcome = await reloads.askAndWait()
+        let code: HTTPResponse.Status =
+            switch outcome {
+            case .applied: .ok
+            case .refused: .unprocessableContent
+            case .stopping: .conflict
+            }
+        return AdminAnswer(status: code, body: outcome.json)
+    }
+
+    private func setLogLevel(_ body: [UInt8]) -> AdminAnswer {
+        let levels = Logger.Level.allCases.map(\.rawValue)
+        let text = (try? JSON.parse(body))?["level"]?.stringValue
+        guard let level = text.flatMap(Logger.Level.init(rawValue:)) else {
+            return AdminAnswer(
+                status: .badRequest,
+                body: ["message": .string("send {\"level\": …} with one of \(levels.joined(separator: ", "))")])
+        }
+        let before = logs.leastLevel
+        logs.leastLevel = level
+        logs.logger.notice("log level changed", metadata: ["level": "\(level)", "was": "\(before)"])
+        return AdminAnswer(
+            status: .ok, body: ["level": .string(level.rawValue), "was": .string(before.rawValue)])
+    }
+
+    private func drain(_ begins: Bool) -> AdminAnswer {
+        status.setAside(begins)
+        logs.logger.notice(begins ? "set aside: not ready" : "no longer set aside")
+        return AdminAnswer(status: .ok, body: ["draining": .bool(begins), "ready": .bool(status.readiness.isReady)])
+    }
+
+    private func drain(_ begins: Bool, _ server: String, of upstream: String) async -> AdminAnswer {
+        guard status.hasServer(server, of: upstream) else {
+            return AdminAnswer(status: .notFound, body: ["message": "there is no such server"])
+        }
+        drainedServers.set(begins, server, of: upstream)
+        await directory.refreshDrainedServers()
+        logs.logger.notice(
+            begins ? "server drained" : "server no longer drained",
+            metadata: ["upstream": "\(upstream)", "server": "\(server)"])
+        return AdminAnswer(
+            status: .ok,
+            body: ["upstream": .string(upstream), "server": .string(server), "drained": .bool(begins)])
+    }
+}

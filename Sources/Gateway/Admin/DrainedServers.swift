@@ -1,0 +1,22 @@
+internal import Synchronization
+
+/// The servers of upstreams that an operator has taken out, by their names: they stay so through reloads.
+final class DrainedServers: Sendable {
+    struct Key: Hashable {
+        let upstream: String
+        let server: String
+    }
+
+    private let keys = Mutex<Set<Key>>([])
+
+    func contains(_ server: String, of upstream: String) -> Bool {
+        keys.withLock { $0.contains(Key(upstream: upstream, server: server)) }
+    }
+
+    func set(_ isDrained: Bool, _ server: String, of upstream: String) {
+        let key = Key(upstream: upstream, server: server)
+        keys.withLock { keys in
+            if isDrained { keys.insert(key) } else { keys.remove(key) }
+        }
+    }
+}

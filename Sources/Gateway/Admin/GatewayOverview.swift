@@ -1,0 +1,26 @@
+internal import Pipeline
+internal import Settings
+
+/// What `/status` tells besides numbers that are counted.
+struct GatewayOverview: Sendable {
+    struct Server: Sendable {
+        var name: String
+        /// Nil where it is not checked.
+        var isHealthy: Bool?
+    }
+
+    struct Upstream: Sendable {
+        var name: String
+        var servers: [Server]
+    }
+
+    /// Seconds since 1970.
+    var startedAt: Int64
+    var isDraining: Bool
+    var digest: String
+    var faults: [String]
+    var listeners: [ListenSettings]
+    var upstreams: [Upstream]
+    var issuers: [Issuer]
+    var limits: LimitSettings?
+}

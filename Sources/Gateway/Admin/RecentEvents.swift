@@ -1,0 +1,41 @@
+internal import Synchronization
+internal import Telemetry
+
+/// The last requests that were refused and the last audit events, for whoever asks what is going on.
+final class RecentEvents: Sendable {
+    private let denials = Mutex(Ring<AccessRecord>())
+    private let audit = Mutex(Ring<AuditEvent>())
+
+    func add(_ record: AccessRecord) {
+        // That a client has gone is no refusal.
+        guard record.denialReason != "client-disconnected" else { return }
+        denials.withLock { $0.add(record) }
+    }
+
+    func add(_ event: AuditEvent) { audit.withLock { $0.add(event) } }
+
+    /// The newest first.
+    var lastDenials: [AccessRecord] { denials.withLock { $0.newestFirst } }
+    var lastAuditEvents: [AuditEvent] { audit.withLock { $0.newestFirst } }
+}
+
+/// The last so many of what is added.
+struct Ring<Element> {
+    private let capacity: Int
+    private var elements: [Element] = []
+    private var next = 0
+
+    init(capacity: Int = 50) {
+        self.capacity = capacity
+    }
+
+    mutating func add(_ element: Element) {
+        if elements.count < capacity { elements.append(element) } else { elements[next] = element }
+        next = (next + 1) % capacity
+    }
+
+    var newestFirst: [Element] {
+        let split = elements.count < capacity ? 0 : next
+        return (elements[split...] + elements[..<split]).reversed()
+    }
+}

@@ -1,0 +1,138 @@
+package import Logging
+package import Settings
+internal import Telemetry
+
+/// Where a log goes, and in which form.
+struct LogPlace: Sendable {
+    let output: LogOutput
+    let format: LogFormat
+
+    var write: @Sendable ([UInt8]) -> Int { { [output] in output.write($0) } }
+}
+
+/// Where the logs of one reading of the settings go.
+struct LogPlaces: Sendable {
+    let application: LogPlace
+    let access: LogPlace
+    let audit: LogPlace
+}
+
+/// The logs of a gateway: its own lines, and the files that all of its logs are written to.
+package final class GatewayLogs: Sendable {
+    private let level: SharedLogLevel
+    private let outputs: LogOutputs
+    private let application: ApplicationLog
+
+    /// - Throws: ``WiringFault`` that names the file which cannot be written to.
+    package init(_ settings: GatewaySettings) throws(WiringFault) {
+        level = SharedLogLevel(Logger.Level(settings.logging.level))
+        outputs = LogOutputs()
+        let place = try Self.place(settings.logging.destination, "logging.file", settings.logging.format, in: outputs)
+        application = ApplicationLog(place.format, write: place.write)
+    }
+
+    package var logger: Logger {
+        Logger(label: "gatehouse") { [application, level] _ in
+            ApplicationLogHandler(application, level: level, provider: SpanScope.metadata)
+        }
+    }
+
+    /// A logger with a least level of its own.
+    package func logger(of level: Logger.Level) -> Logger {
+        Logger(label: "gatehouse") { [application] _ in
+            ApplicationLogHandler(application, level: SharedLogLevel(level))
+        }
+    }
+
+    /// Lines of its own that were not written.
+    var lost: Int { application.lost }
+
+    /// Opens what `settings` name, without writing to it.
+    ///
+    /// - Throws: ``WiringFault`` that names the file which cannot be written to.
+    func places(_ settings: GatewaySettings) throws(WiringFault) -> LogPlaces {
+        let logging = settings.logging
+        let audit: LogDestinationSetting =
+            if case .file(let path) = settings.audit.log { .file(path) } else { .standardOutput }
+        return LogPlaces(
+            application: try Self.place(logging.destination, "logging.file", logging.format, in: outputs),
+            access: try Self.place(logging.accessDestination, "logging.access_log_file", logging.format, in: outputs),
+            audit: try Self.place(audit, "audit.log", logging.format, in: outputs, isPrivate: true))
+    }
+
+    /// The least level of its own lines; the next settings to take over set it again.
+    var leastLevel: Logger.Level {
+        get { level.value }
+        set { level.value = newValue }
+    }
+
+    /// Settings take over.
+    func adopt(_ settings: LoggingSettings, _ places: LogPlaces) {
+        level.value = Logger.Level(settings.level)
+        application.use(ApplicationEncoder(places.application.format), write: places.application.write)
+    }
+
+    /// Opens all files anew.
+    ///
+    /// - Returns: what stands against it; these files are written on as they are.
+    func reopen() -> [LogFault] { outputs.reopen() }
+
+    /// Writes what is left to write.
+    package func close() { application.shutdown() }
+
+    private static func place(
+        _ destination: LogDestinationSetting, _ key: String, _ format: LogFormatSetting, in outputs: LogOutputs,
+        isPrivate: Bool = false
+    ) throws(WiringFault) -> LogPlace {
+        do throws(LogFault) {
+            let output = try outputs.output(for: LogDestination(destination), isPrivate: isPrivate)
+            let isText = format == .text || (format == .auto && output.isTerminal)
+            return LogPlace(output: output, format: isText ? .text : .json)
+        } catch {
+            throw WiringFault(description: "\(key): \(error)")
+        }
+    }
+}
+
+extension LogDestination {
+    fileprivate init(_ setting: LogDestinationSetting) {
+        self =
+            switch setting {
+            case .standardOutput: .standardOutput
+            case .standardError: .standardError
+            case .file(let path): .file(path)
+            }
+    }
+}
+
+extension Logger.Level {
+    init(_ level: LogLevelSetting) {
+        self =
+            switch level {
+            case .trace: .trace
+            case .debug: .debug
+            case .info: .info
+            case .notice: .notice
+            case .warning: .warning
+            case .error: .error
+            case .critical: .critical
+            }
+    }
+}
+
+extension Wiring {
+    /// Nil where every request is logged.
+    static func accessSampler(_ settings: GatewaySettings, routes: [String]) -> AccessSampler? {
+        var everyOfRoute = [Int](repeating: 1, count: routes.count)
+        var everyOfPath: [String: Int] = [:]
+        for sampling in settings.logging.accessSampling {
+            switch sampling.requests {
+            case .path(let path): everyOfPath[path] = sampling.every
+            case .route(let name):
+                if let index = routes.firstIndex(of: name) { everyOfRoute[index] = sampling.every }
+            }
+        }
+        guard !settings.logging.accessSampling.isEmpty else { return nil }
+        return AccessSampler(everyOfRoute: everyOfRoute, everyOfPath: everyOfPath)
+    }
+}

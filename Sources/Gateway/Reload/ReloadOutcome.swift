@@ -1,0 +1,20 @@
+internal import Pipeline
+
+/// What came of a reload.
+enum ReloadOutcome: Sendable {
+    /// What has changed, by kind.
+    case applied([(name: String, change: String)])
+    /// Why the settings in use stay, one line a reason.
+    case refused([String])
+    /// The gateway is stopping.
+    case stopping
+
+    var json: JSON {
+        switch self {
+        case .applied(let changes):
+            ["reloaded": true, "changes": .object(JSONObject(changes.map { ($0.name, .string($0.change)) }))]
+        case .refused(let faults): ["reloaded": false, "faults": .array(faults.map { .string($0) })]
+        case .stopping: ["reloaded": false, "faults": ["the gateway is stopping"]]
+        }
+    }
+}

@@ -1,0 +1,38 @@
+package import Cryptography
+internal import Pipeline
+
+/// Where `/healthz`, `/readyz`, `/metrics` and `/status` are served, and what it takes to see and change more.
+package struct AdminSettings: Sendable {
+    package var address: HostAndPort
+    /// What the rest asks for; nil: it is for whoever can connect, and nothing can be changed.
+    package var token: Secret?
+}
+
+extension AdminSettings {
+    /// - Parameter listeners: the addresses for clients.
+    init(reading keys: SettingsMapping, listeners: [HostAndPort]) {
+        let node = keys.optional("address")
+        address = node?.read(.listenAddress) ?? HostAndPort(host: "127.0.0.1", port: 9901)
+        (node ?? keys.node).refuse(address, usedIn: listeners)
+        let tokenNode = keys.optional("token")
+        token = tokenNode?.readSecret()
+        if let token, token.expose().count < 16 || !token.expose().allSatisfy({ (0x21...0x7E).contains($0) }) {
+            tokenNode?.fault("must be at least 16 visible ASCII characters")
+        }
+        let isPublic = keys.value("allow_public_without_token", .boolean, default: false)
+        if !address.isLoopback, tokenNode == nil, !isPublic {
+            (node ?? keys.node).refuse(
+                "can be reached from outside: set admin.token, or admin.allow_public_without_token to true")
+        }
+    }
+}
+
+extension HostAndPort {
+    /// Whether only this machine can connect to it.
+    fileprivate var isLoopback: Bool {
+        guard let address = IPAddress(host) else { return host == "localhost" }
+        return Self.loopbacks.contains { $0.contains(address) }
+    }
+
+    private static let loopbacks = ["127.0.0.0/8", "::1"].compactMap { try? IPNetwork($0) }
+}

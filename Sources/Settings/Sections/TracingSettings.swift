@@ -1,0 +1,86 @@
+package import Cryptography
+
+/// Where spans are sent, and of which requests.
+package struct TracingSettings: Sendable, Equatable {
+    /// What takes `POST` of OTLP over HTTP.
+    package var endpoint: ServiceURL
+    package var headers: [TracingHeaderSetting]
+    /// Of the traces that begin here this share is sampled, 0 to 1.
+    package var sampling: Double
+    /// Whether a client's trace is sampled where the client has it so, and only there.
+    package var followsClient: Bool
+    package var serviceName: String
+    /// Of the resource, besides the service's name.
+    package var attributes: [TracingAttributeSetting]
+    /// Of one delivery.
+    package var timeout: Duration
+    /// How many requests and calls may wait to be sent.
+    package var queue: Int
+}
+
+package struct TracingHeaderSetting: Sendable, Equatable {
+    package var name: String
+    package var value: Secret
+}
+
+package struct TracingAttributeSetting: Sendable, Equatable {
+    package var name: String
+    package var value: String
+}
+
+extension TracingSettings {
+    init?(reading keys: SettingsMapping) {
+        let insecure = keys.value("allow_insecure_http", .boolean, default: false)
+        let node = keys.required("endpoint")
+        let endpoint = node?.read(.url)
+        if endpoint?.isPlain == true, !insecure {
+            node?.fault("what is sent tells of requests: https only, unless allow_insecure_http is true")
+        }
+        headers = keys.optional("headers").map(Self.headers) ?? []
+        sampling = keys.value("sampling", .share, default: 1)
+        followsClient = keys.value("follow_client", .boolean, default: true)
+        serviceName = keys.value("service_name", .text, default: "gatehouse")
+        attributes =
+            keys.optional("attributes")?.elements(expected: "attributes")?.compactMap { element in
+                element.section(TracingAttributeSetting.init(reading:)) ?? nil
+            } ?? []
+        timeout = keys.value("timeout", .duration(.milliseconds(100) ... .seconds(60)), default: .seconds(5))
+        queue = keys.value("queue", .integer(64...1_000_000), default: 8192)
+        guard let endpoint else { return nil }
+        self.endpoint = endpoint
+    }
+}
+
+extension TracingSettings {
+    private static func headers(_ node: SettingsNode) -> [TracingHeaderSetting] {
+        node.entries().compactMap { name, entry in
+            guard let value = entry.readSecret() else { return nil }
+            guard value.expose().allSatisfy({ (0x20...0x7E).contains($0) }) else {
+                entry.fault("must hold only visible ASCII characters and spaces")
+                return nil
+            }
+            return TracingHeaderSetting(name: name, value: value)
+        }
+    }
+}
+
+extension TracingAttributeSetting {
+    fileprivate init?(reading keys: SettingsMapping) {
+        let name = keys.required("name", .identifier)
+        guard let value = keys.required("value", .text), let name else { return nil }
+        self.init(name: name, value: value)
+    }
+}
+
+extension ScalarFormat where Value == Double {
+    /// A decimal fraction from 0 to 1.
+    fileprivate static var share: Self {
+        Self { (text) throws(ScalarRefusal) in
+            let isDecimal = text.utf8.allSatisfy { (0x30...0x39).contains($0) || $0 == UInt8(ascii: ".") }
+            guard isDecimal, let value = Double(text), (0...1).contains(value) else {
+                throw ScalarRefusal("must be a number from 0 to 1, such as 0.05")
+            }
+            return value
+        }
+    }
+}

@@ -1,0 +1,36 @@
+/// Which of the requests that succeed are logged where many of them say nothing, such as health checks: the first of
+/// each so many. Those that fail all are.
+package struct AccessSampler: Sendable {
+    private var routes: [Sample]
+    private var paths: [String: Sample]
+
+    private struct Sample {
+        let every: Int
+        var left = 0
+
+        /// Whether the next one is left out.
+        mutating func leavesOut() -> Bool {
+            defer { left = left == 0 ? every - 1 : left - 1 }
+            return left > 0
+        }
+    }
+
+    /// - Parameters:
+    ///   - everyOfRoute: by the route's index one in how many is logged.
+    ///   - everyOfPath: the same by path, without its query; it goes before the route's.
+    package init(everyOfRoute: [Int], everyOfPath: [String: Int]) {
+        routes = everyOfRoute.map { Sample(every: $0) }
+        paths = everyOfPath.mapValues { Sample(every: $0) }
+    }
+
+    /// - Parameter target: path and query as they came.
+    package mutating func leavesOut(route: Int?, target: String?, status: Int) -> Bool {
+        guard status < 400 else { return false }
+        if !paths.isEmpty, let target {
+            let path = String(target.prefix { $0 != "?" })
+            if paths[path] != nil { return paths[path]?.leavesOut() == true }
+        }
+        guard let route, routes.indices.contains(route), routes[route].every > 1 else { return false }
+        return routes[route].leavesOut()
+    }
+}

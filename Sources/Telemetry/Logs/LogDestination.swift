@@ -1,0 +1,20 @@
+/// Where lines of a log go.
+package enum LogDestination: Hashable, Sendable {
+    case standardOutput
+    case standardError
+    /// A file that lines are appended to.
+    case file(String)
+}
+
+/// How lines of a log are written.
+package enum LogFormat: Sendable, Equatable {
+    /// One JSON object a line.
+    case json
+    /// For people: the time, what happened, and `name=value` for the rest.
+    case text
+}
+
+/// Why a file cannot be written to, in an operator's words.
+package struct LogFault: Error, Equatable, CustomStringConvertible {
+    package let description: String
+}

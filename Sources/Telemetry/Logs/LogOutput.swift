@@ -1,0 +1,135 @@
+internal import Glibc
+internal import Synchronization
+
+/// A file or standard stream that several logs write whole lines to.
+///
+/// A file that was moved away or deleted is made anew, at ``reopen()`` and at the latest a second after it is written to
+/// again: whoever rotates it need not tell.
+package final class LogOutput: Sendable {
+    private struct State {
+        var descriptor: CInt
+        /// What was written last did not end a line.
+        var endsWithinLine = false
+        /// Seconds of a monotonic clock when the path was looked at last.
+        var lookedAt: Int
+    }
+
+    /// Nil for a standard stream.
+    private let path: String?
+    private let mode: mode_t
+    private let state: Mutex<State>
+
+    package static let standardOutput = LogOutput(stream: STDOUT_FILENO)
+    package static let standardError = LogOutput(stream: STDERR_FILENO)
+
+    private init(stream: CInt) {
+        Self.ignoreSignals
+        (path, mode) = (nil, 0)
+        state = Mutex(State(descriptor: stream, lookedAt: 0))
+    }
+
+    /// Opens a file to write behind what it holds.
+    ///
+    /// - Parameter isPrivate: whether a file that is made may be read by nobody but its owner; else its group may.
+    package init(path: String, isPrivate: Bool = false) throws(LogFault) {
+        Self.ignoreSignals
+        self.path = path
+        mode = isPrivate ? 0o600 : 0o640
+        state = Mutex(State(descriptor: try Self.open(path, mode), lookedAt: Self.seconds()))
+    }
+
+    deinit {
+        guard path != nil else { return }
+        state.withLock { state in
+            _ = Glibc.close(state.descriptor)
+        }
+    }
+
+    /// A reader that has gone, and a file that has reached its limit, are errors of the write and no reason to end.
+    private static let ignoreSignals: Void = {
+        for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_IGN) }
+    }()
+
+    private static func open(_ path: String, _ mode: mode_t) throws(LogFault) -> CInt {
+        let opened = unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, mode)
+        guard opened >= 0 else {
+            let number = errno
+            throw LogFault(description: "\(path): cannot be opened: \(unsafe String(cString: strerror(number)))")
+        }
+        return opened
+    }
+
+    package var isTerminal: Bool { state.withLock { isatty($0.descriptor) == 1 } }
+
+    /// Writes whole lines, one call after the other: lines of two logs do not mix. It may block.
+    ///
+    /// - Returns: how many of them were lost, as on a full disk.
+    package func write(_ lines: [UInt8]) -> Int {
+        state.withLock { state in
+            lookAtPath(&state)
+            // What came of a line before the disk was full must not be the beginning of this one.
+            if state.endsWithinLine, Self.append([UInt8(ascii: "\n")], to: state.descriptor) == 1 {
+                state.endsWithinLine = false
+            }
+            let written = state.endsWithinLine ? 0 : Self.append(lines, to: state.descriptor)
+            if written > 0 { state.endsWithinLine = lines[written - 1] != UInt8(ascii: "\n") }
+            let lineStart = lines[..<written].lastIndex(of: UInt8(ascii: "\n")).map { $0 + 1 } ?? 0
+            return lines[lineStart...].count { $0 == UInt8(ascii: "\n") }
+        }
+    }
+
+    /// Opens the file anew. Where that fails, the one that is open stays in use.
+    package func reopen() throws(LogFault) {
+        guard let path else { return }
+        let opened = try Self.open(path, mode)
+        state.withLock { state in
+            _ = Glibc.close(state.descriptor)
+            state = State(descriptor: opened, lookedAt: Self.seconds())
+        }
+    }
+
+    /// Makes the file anew where the path no longer leads to it, looking once a second.
+    private func lookAtPath(_ state: inout State) {
+        guard let path else { return }
+        let now = Self.seconds()
+        guard now != state.lookedAt else { return }
+        state.lookedAt = now
+        var (named, held) = (stat(), stat())
+        if unsafe stat(path, &named) == 0, unsafe fstat(state.descriptor, &held) == 0,
+            named.st_dev == held.st_dev, named.st_ino == held.st_ino
+        {
+            return
+        }
+        // A path that cannot be opened is tried again in a second; until then lines go where they went.
+        guard let opened = try? Self.open(path, mode) else { return }
+        _ = Glibc.close(state.descriptor)
+        state.descriptor = opened
+        state.endsWithinLine = false
+    }
+
+    /// - Returns: how many bytes were written before an error.
+    private static func append(_ bytes: [UInt8], to descriptor: CInt) -> Int {
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { buffer in
+                unsafe Glibc.write(descriptor, buffer.baseAddress?.advanced(by: written), bytes.count - written)
+            }
+            if count < 0, errno == EINTR { continue }
+            if count < 0, errno == EAGAIN {
+                // Someone else's setting of a stream that is shared; this thread may wait.
+                var room = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+                _ = unsafe poll(&room, 1, -1)
+                continue
+            }
+            guard count > 0 else { break }
+            written += count
+        }
+        return written
+    }
+
+    private static func seconds() -> Int {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &time)
+        return time.tv_sec
+    }
+}

@@ -1,0 +1,37 @@
+internal import Synchronization
+
+/// The outputs in use, one for each destination, so that logs to one file share it.
+package final class LogOutputs: Sendable {
+    private struct Entry { weak var output: LogOutput? }
+
+    private let files = Mutex<[String: Entry]>([:])
+
+    package init() {}
+
+    /// A file stays open for as long as someone holds its output.
+    ///
+    /// - Parameter isPrivate: whether a file that is made may be read by nobody but its owner.
+    package func output(for destination: LogDestination, isPrivate: Bool = false) throws(LogFault) -> LogOutput {
+        switch destination {
+        case .standardOutput: return .standardOutput
+        case .standardError: return .standardError
+        case .file(let path):
+            if let known = files.withLock({ $0[path]?.output }) { return known }
+            let output = try LogOutput(path: path, isPrivate: isPrivate)
+            files.withLock { $0[path] = Entry(output: output) }
+            return output
+        }
+    }
+
+    /// Opens every file anew.
+    ///
+    /// - Returns: what stands against it, for each that is written on as it is.
+    package func reopen() -> [LogFault] {
+        let outputs = files.withLock { $0.values.compactMap(\.output) }
+        var faults: [LogFault] = []
+        for output in outputs {
+            do throws(LogFault) { try output.reopen() } catch { faults.append(error) }
+        }
+        return faults
+    }
+}

@@ -1,0 +1,94 @@
+internal import Synchronization
+
+/// Writes one kind of records as lines.
+package protocol LineEncoder: Sendable {
+    associatedtype Record: Sendable
+
+    /// Appends the line, without a newline behind it.
+    mutating func encode(_ record: Record, into line: inout [UInt8])
+}
+
+/// Takes records from anywhere and writes them on a thread of its own.
+///
+/// Lines are written at most 100 ms after their records, and all of them before ``shutdown()`` returns.
+package final class QueuedLog<Encoder: LineEncoder>: Sendable {
+    /// Gets whole lines, one call at a time, and returns how many of them were lost; it may block.
+    package typealias Write = @Sendable ([UInt8]) -> Int
+
+    private struct Waiting {
+        var records: [Encoder.Record] = []
+        var lost = 0
+    }
+
+    private struct Writing {
+        var encoder: Encoder
+        var write: Write
+    }
+
+    private let waiting = Mutex(Waiting())
+    private let writing: Mutex<Writing>
+    private let capacity: Int
+    private let writer: WriterThread
+
+    /// - Parameters:
+    ///   - name: of the thread.
+    ///   - capacity: how many records wait to be written; further ones are dropped and counted.
+    package init(name: String, capacity: Int, encoder: Encoder, write: @escaping Write) {
+        self.capacity = max(1, capacity)
+        writing = Mutex(Writing(encoder: encoder, write: write))
+        writer = WriterThread(name: name)
+        writer.start(everyMilliseconds: 100) { [weak self] in self?.flush() }
+    }
+
+    deinit {
+        writer.stop()
+    }
+
+    /// Records that were not written, because writing had fallen behind or failed.
+    package var lost: Int { waiting.withLock { $0.lost } }
+
+    /// Never waits for the writing of anything.
+    package func record(_ record: Encoder.Record) {
+        waiting.withLock { waiting in
+            guard waiting.records.count < capacity else {
+                waiting.lost += 1
+                return
+            }
+            waiting.records.append(record)
+        }
+    }
+
+    /// Has what has been recorded written at once.
+    package func hurry() { writer.wake() }
+
+    /// From now on writes elsewhere, or otherwise. What has been recorded until now is written as it was to be.
+    package func use(_ encoder: Encoder, write: @escaping Write) {
+        flush()
+        writing.withLock { $0 = Writing(encoder: encoder, write: write) }
+    }
+
+    /// Writes what has been recorded until now. It may block: not for event loops.
+    package func flush() {
+        writing.withLock { writing in
+            let records = waiting.withLock { waiting -> [Encoder.Record] in
+                defer { waiting.records = [] }
+                return waiting.records
+            }
+            guard !records.isEmpty else { return }
+            var lines: [UInt8] = []
+            for record in records {
+                writing.encoder.encode(record, into: &lines)
+                lines.append(UInt8(ascii: "\n"))
+            }
+            let lost = writing.write(lines)
+            guard lost > 0 else { return }
+            waiting.withLock { $0.lost += lost }
+        }
+    }
+
+    /// Ends the writer and writes what is left. It may block. Records that come later wait for a ``flush()``.
+    package func shutdown() {
+        writer.stop()
+        flush()
+    }
+}

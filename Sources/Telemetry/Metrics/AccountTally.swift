@@ -1,0 +1,39 @@
+internal import Synchronization
+
+/// What has become of account calls, by operation and reason. Both are from closed lists, so that there is no end to
+/// be feared of them.
+package final class AccountTally: Sendable {
+    package struct Key: Hashable, Sendable {
+        package var operation: String
+        /// `success`, `challenge` or `refused`.
+        package var result: String
+        /// Empty unless refused.
+        package var reason: String
+
+        package init(operation: String, result: String, reason: String = "") {
+            self.operation = operation
+            self.result = result
+            self.reason = reason
+        }
+    }
+
+    private let counts = Mutex<[Key: Int]>([:])
+    private let reasons: Set<String>
+
+    /// - Parameter reasons: the closed list; others count as `other`.
+    package init(reasons: some Sequence<String>) {
+        self.reasons = Set(reasons)
+    }
+
+    package func count(_ key: Key) {
+        var key = key
+        if !key.reason.isEmpty, !reasons.contains(key.reason) { key.reason = "other" }
+        counts.withLock { $0[key, default: 0] += 1 }
+    }
+
+    package var snapshot: [(key: Key, count: Int)] {
+        counts.withLock { $0 }.map { ($0.key, $0.value) }.sorted {
+            ($0.key.operation, $0.key.result, $0.key.reason) < ($1.key.operation, $1.key.result, $1.key.reason)
+        }
+    }
+}

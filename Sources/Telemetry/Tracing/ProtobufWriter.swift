@@ -1,0 +1,47 @@
+/// Protocol Buffers' wire format, as far as it is needed (protobuf.dev, "Encoding").
+extension [UInt8] {
+    mutating func appendVarint(_ value: UInt64) {
+        var value = value
+        while value >= 0x80 {
+            append(UInt8(truncatingIfNeeded: value) | 0x80)
+            value >>= 7
+        }
+        append(UInt8(truncatingIfNeeded: value))
+    }
+
+    /// A field of wire type 0. Fields here have numbers below 16, so that their key is one byte.
+    mutating func appendVarint(field: UInt8, _ value: UInt64) {
+        append(field << 3)
+        appendVarint(value)
+    }
+
+    /// A field of wire type 1: eight bytes, the lowest first.
+    mutating func appendFixed64(field: UInt8, _ value: UInt64) {
+        append(field << 3 | 1)
+        for shift in stride(from: UInt64(0), to: 64, by: 8) { append(UInt8(truncatingIfNeeded: value >> shift)) }
+    }
+
+    /// A field of wire type 2.
+    mutating func appendBytes(field: UInt8, _ text: some Collection<UInt8>) {
+        append(field << 3 | 2)
+        appendVarint(UInt64(text.count))
+        append(contentsOf: text)
+    }
+
+    /// An identifier: bytes with the highest first.
+    mutating func appendBigEndian(_ value: UInt64) {
+        for shift in stride(from: 56, through: 0, by: -8) { append(UInt8(truncatingIfNeeded: value >> UInt64(shift))) }
+    }
+
+    /// A message within this one. Most are shorter than 128 bytes, for which one byte is kept free.
+    mutating func appendMessage(field: UInt8, _ write: (inout [UInt8]) -> Void) {
+        append(field << 3 | 2)
+        let place = count
+        append(0)
+        write(&self)
+        var length: [UInt8] = []
+        length.appendVarint(UInt64(count - place - 1))
+        self[place] = length[0]
+        if length.count > 1 { insert(contentsOf: length.dropFirst(), at: place + 1) }
+    }
+}

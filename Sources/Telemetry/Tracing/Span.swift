@@ -1,0 +1,75 @@
+/// A piece of work that took some time. Times are nanoseconds since 1970.
+package struct Span: Sendable {
+    /// OTLP's numbers.
+    package enum Kind: UInt8, Sendable {
+        case `internal` = 1
+        case server = 2
+        case client = 3
+    }
+
+    package enum Value: Sendable, Equatable {
+        case text(String)
+        case number(Int64)
+    }
+
+    package var ids: TraceIDs
+    /// 0 where the trace begins with it.
+    package var parentID: UInt64
+    package var name: String
+    package var kind: Kind
+    package var start: Int64
+    package var end: Int64
+    package var attributes: [(name: String, value: Value)]
+    package var isError: Bool
+
+    package init(
+        ids: TraceIDs, parentID: UInt64, name: String, kind: Kind, start: Int64, end: Int64,
+        attributes: [(name: String, value: Value)] = [], isError: Bool = false
+    ) {
+        self.ids = ids
+        self.parentID = parentID
+        self.name = name
+        self.kind = kind
+        self.start = start
+        self.end = end
+        self.attributes = attributes
+        self.isError = isError
+    }
+}
+
+/// A request's own spans: the request, its verification where there was one, and the backend's part. They are made of
+/// its access record when they are sent, off the event loop.
+package struct RequestSpans: Sendable {
+    /// A part of a request, in microseconds from its start.
+    package struct Part: Sendable {
+        package var spanID: UInt64
+        package var start: Int64
+        package var duration: Int64
+
+        package init(spanID: UInt64, start: Int64, duration: Int64) {
+            self.spanID = spanID
+            self.start = start
+            self.duration = duration
+        }
+    }
+
+    package var record: AccessRecord
+    package var ids: TraceIDs
+    /// The client's span; 0 where the trace begins here.
+    package var parentID: UInt64
+    package var verification: Part?
+    package var upstream: Part?
+    package var upstreamName: String?
+
+    package init(
+        record: AccessRecord, ids: TraceIDs, parentID: UInt64, verification: Part? = nil, upstream: Part? = nil,
+        upstreamName: String? = nil
+    ) {
+        self.record = record
+        self.ids = ids
+        self.parentID = parentID
+        self.verification = verification
+        self.upstream = upstream
+        self.upstreamName = upstreamName
+    }
+}

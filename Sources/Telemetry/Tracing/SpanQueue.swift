@@ -1,0 +1,96 @@
+internal import Synchronization
+
+/// Spans that wait to be sent, a bounded number of them.
+package final class SpanQueue: Sendable {
+    /// One delivery's worth.
+    package struct Batch: Sendable {
+        package var requests: [RequestSpans] = []
+        package var spans: [Span] = []
+
+        package var isEmpty: Bool { requests.isEmpty && spans.isEmpty }
+        /// Of all of it.
+        package var spanCount: Int { requests.reduce(spans.count) { $0 + $1.spanCount } }
+    }
+
+    private let waiting = Mutex(Batch())
+    private let capacity: Int
+    private let isClosed = Atomic(false)
+    private let tally: SpanTally
+    private let wake: @Sendable () -> Void
+
+    /// - Parameters:
+    ///   - capacity: requests and other spans that wait; further ones are lost.
+    ///   - wake: called when it is half full.
+    package init(capacity: Int, tally: SpanTally, wake: @escaping @Sendable () -> Void) {
+        self.capacity = capacity
+        self.tally = tally
+        self.wake = wake
+    }
+
+    /// Takes the requests of an event loop, and leaves it the array's room.
+    package func add(_ requests: inout [RequestSpans]) {
+        let (lost, isHalfFull) = waiting.withLock { waiting -> (ArraySlice<RequestSpans>, Bool) in
+            let before = waiting.requests.count + waiting.spans.count
+            let room = isClosed.load(ordering: .relaxed) ? 0 : max(0, capacity - before)
+            waiting.requests.append(contentsOf: requests.prefix(room))
+            return (requests.dropFirst(room), Self.passesHalf(before, requests.count, capacity))
+        }
+        if !lost.isEmpty { tally.lost(lost.reduce(0) { $0 + $1.spanCount }) }
+        requests.removeAll(keepingCapacity: true)
+        if isHalfFull { wake() }
+    }
+
+    package func add(_ span: Span) {
+        let (isTaken, isHalfFull) = waiting.withLock { waiting -> (Bool, Bool) in
+            let before = waiting.requests.count + waiting.spans.count
+            guard before < capacity, !isClosed.load(ordering: .relaxed) else { return (false, false) }
+            waiting.spans.append(span)
+            return (true, Self.passesHalf(before, 1, capacity))
+        }
+        if !isTaken { tally.lost(1) }
+        if isHalfFull { wake() }
+    }
+
+    /// Takes nothing more; what comes is lost.
+    package func close() { isClosed.store(true, ordering: .relaxed) }
+
+    private static func passesHalf(_ before: Int, _ added: Int, _ capacity: Int) -> Bool {
+        before < capacity / 2 && before + added >= capacity / 2
+    }
+
+    /// Takes at most so many requests and spans out.
+    package func take(_ count: Int) -> Batch {
+        waiting.withLock { waiting in
+            var batch = Batch()
+            let requests = min(count, waiting.requests.count)
+            if requests == waiting.requests.count {
+                swap(&batch.requests, &waiting.requests)
+            } else {
+                batch.requests = Array(waiting.requests.prefix(requests))
+                waiting.requests.removeFirst(requests)
+            }
+            let spans = min(count - requests, waiting.spans.count)
+            batch.spans = Array(waiting.spans.prefix(spans))
+            waiting.spans.removeFirst(spans)
+            return batch
+        }
+    }
+}
+
+extension RequestSpans {
+    package var spanCount: Int { 1 + (verification == nil ? 0 : 1) + (upstream == nil ? 0 : 1) }
+}
+
+/// What has become of spans, for as long as the process lives.
+package final class SpanTally: Sendable {
+    private let exportedCount = Atomic(0)
+    private let lostCount = Atomic(0)
+
+    package init() {}
+
+    package func exported(_ count: Int) { exportedCount.add(count, ordering: .relaxed) }
+    package func lost(_ count: Int) { lostCount.add(count, ordering: .relaxed) }
+
+    package var exported: Int { exportedCount.load(ordering: .relaxed) }
+    package var lost: Int { lostCount.load(ordering: .relaxed) }
+}

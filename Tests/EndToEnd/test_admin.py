@@ -1,0 +1,261 @@
+"""The admin listener: what it shows, to whom, and what it changes."""
+
+import json
+import signal
+import threading
+import urllib.parse
+
+import pytest
+from harness import raw
+from harness.account import Account, bearer
+from harness.backend import RecordingBackend
+from harness.gateway import ADA, check
+from harness.process import wait_until
+
+TOKEN = "an-admin-token-of-some-length"
+AUTHORISED = {"Authorization": f"Bearer {TOKEN}"}
+
+
+@pytest.fixture
+def administered(start_gateway, own_recorder):
+    return start_gateway({"admin": {"token": TOKEN}})
+
+
+def ask(gateway, method: str, path: str, body: bytes = b"", headers: dict | None = AUTHORISED):
+    response = raw.exchange(gateway.admin_port, method, path, headers or {}, body)
+    return response.status, json.loads(response.body) if response.header("content-type") == "application/json" else response.body
+
+
+def status(gateway, headers: dict | None = None) -> dict:
+    code, page = ask(gateway, "GET", "/status", headers=headers)
+    assert code == 200
+    return page
+
+
+# ---- Who may
+
+
+def test_with_a_token_only_probes_are_for_everyone(administered):
+    for path in ("/healthz", "/readyz"):
+        wait_until(lambda: ask(administered, "GET", path, headers=None)[0] == 200, path)
+    for path in ("/metrics", "/status"):
+        assert ask(administered, "GET", path)[0] == 200
+        for wrong in ({}, bearer(TOKEN[:-1]), bearer(TOKEN + "x"), {"Authorization": f"Basic {TOKEN}"}):
+            response = raw.exchange(administered.admin_port, "GET", path, wrong)
+            assert response.status == 401 and response.header("www-authenticate").startswith("Bearer")
+
+
+@pytest.mark.parametrize("path", ["/reload", "/drain", "/log-level", "/upstreams/recorder/x/drain"])
+def test_changes_take_the_token(administered, start_gateway, path):
+    assert ask(administered, "POST", path, headers={})[0] == 401
+    # Where there is none, nothing can be changed, also from this machine.
+    without = start_gateway()
+    assert ask(without, "POST", path, headers={})[0] == 403
+    assert ask(without, "POST", path)[0] == 403
+    assert ask(without, "GET", "/status", headers={})[0] == 200
+
+
+def test_an_admin_listener_for_everyone_is_refused_without_a_token(start_gateway, tmp_path):
+    gateway = start_gateway()
+    path = tmp_path / "public.yaml"
+    for admin, good in (
+        ({"address": "0.0.0.0:9901"}, False),
+        ({"address": "0.0.0.0:9901", "token": TOKEN}, True),
+        ({"address": "0.0.0.0:9901", "allow_public_without_token": True}, True),
+    ):
+        path.write_text(json.dumps({**gateway.config, "admin": admin}))
+        result = check(path)
+        assert result.returncode == (0 if good else 78), result.stdout + result.stderr
+        assert good or "admin.address: can be reached from outside" in result.stdout + result.stderr
+
+
+# ---- Status
+
+
+def test_status_tells_of_the_whole_gateway(start_gateway, own_recorder, pool, ledger, issuer):
+    gateway = start_gateway({"direct_cognito": "block"}, pool=pool)
+    raw.exchange(gateway.port, "GET", "/recorded/required/x?secret=hidden", {"X-Request-Id": "denied-one"})
+    raw.exchange(gateway.port, "GET", "/recorded/public/x")
+    Account(gateway.port, ledger).login(ADA[0], "A-Wrong-Password-For-The-Status")
+    wait_until(lambda: status(gateway)["recent_audit_events"], "the audit event")
+    page = status(gateway)
+    assert page["version"].count(".") == 2 and page["uptime_seconds"] >= 0 and page["started_at"] > 1_700_000_000
+    assert page["ready"] is True and page["draining"] is False
+    assert len(page["configuration"]["digest"]) == 16 and page["configuration"]["faults"] == []
+    assert page["listeners"] == [
+        {"address": f"127.0.0.1:{gateway.port}", "tls": False, "http2": True, "proxy_protocol": False}
+    ]
+    recorder = next(each for each in page["upstreams"] if each["name"] == "recorder")
+    assert recorder["servers"][0] == {
+        "name": own_recorder.url,
+        "healthy": None,
+        "drained": False,
+        "serving": True,
+        "requests_in_flight": 0,
+        "requests": 1,
+        "failures": 0,
+        "ejections": 0,
+    }
+    own = next(each for each in page["issuers"] if each["name"] == "own")
+    assert 0 <= own["key_age_seconds"] < 60 and own["key_refreshes"] == 1 and own["key_failures"] == 0
+    assert page["limits"]["requests"] == {"limit": 10000, "in_flight": 0}
+    assert page["limits"]["connections"]["limit"] == 10000
+    denied = next(each for each in page["recent_denials"] if each["request_id"] == "denied-one")
+    assert (denied["reason"], denied["status"], denied["path"]) == ("token-missing", 401, "/recorded/required/x?secret=")
+    assert page["recent_audit_events"][0]["event"] == "sign_in_failed"
+    text = json.dumps(page)
+    assert ADA[0] not in text and "A-Wrong-Password" not in text and "hidden" not in text
+
+
+def test_the_last_denials_are_bounded(gateway):
+    for number in range(60):
+        raw.exchange(gateway.port, "GET", f"/nowhere/{number}")
+    denials = status(gateway)["recent_denials"]
+    assert len(denials) == 50 and denials[0]["path"] == "/nowhere/59"
+
+
+# ---- Reload
+
+
+def test_a_reload_answers_with_what_has_changed(administered):
+    administered.write_config(
+        {
+            "upstreams": {"recorder": {"first_byte_timeout": "9s"}},
+            "limits": {"header_count": 50},
+            "routes": [*administered.config["routes"], {"name": "new", "path": "/new", "access": "public", "upstream": "down"}],
+        }
+    )
+    before = status(administered, AUTHORISED)["configuration"]["digest"]
+    assert ask(administered, "POST", "/reload") == (
+        200,
+        {"reloaded": True, "changes": {"upstreams": "~recorder", "routes": "+new", "settings": "~limits"}},
+    )
+    assert raw.exchange(administered.port, "GET", "/new").status == 502
+    after = status(administered, AUTHORISED)["configuration"]
+    assert after["digest"] != before and after["reloads"] == 1
+    wait_until(lambda: "settings=~limits" in administered.log(), "the log to tell of it")
+    assert ask(administered, "POST", "/reload") == (200, {"reloaded": True, "changes": {}})
+
+
+def test_a_faulty_reload_answers_with_the_faults_and_status_keeps_them(administered, own_recorder):
+    good = dict(administered.config)
+    administered.write_config({"threads": -1, "drain_timeout": "x"})
+    code, answer = ask(administered, "POST", "/reload")
+    assert code == 422 and answer["reloaded"] is False and len(answer["faults"]) == 2
+    assert any("threads: must be a whole number" in fault for fault in answer["faults"])
+    page = status(administered, AUTHORISED)["configuration"]
+    assert page["faults"] == answer["faults"] and page["failed_reloads"] == 1
+    assert raw.exchange(administered.port, "GET", "/recorded/public/x").status == 200
+    administered.config = good
+    administered.write_config()
+    assert ask(administered, "POST", "/reload")[0] == 200
+    assert status(administered, AUTHORISED)["configuration"]["faults"] == []
+
+
+def test_a_vanished_configuration_leaves_the_one_in_use(administered, own_recorder):
+    administered.config_path.unlink()
+    code, answer = ask(administered, "POST", "/reload")
+    assert code == 422 and "can't be read" in answer["faults"][0]
+    assert raw.exchange(administered.port, "GET", "/recorded/public/x").status == 200
+
+
+def test_reloads_asked_for_at_once_are_all_answered(administered):
+    answers: list[int] = []
+    threads = [threading.Thread(target=lambda: answers.append(ask(administered, "POST", "/reload")[0])) for _ in range(8)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join(20)
+    assert answers == [200] * 8
+
+
+# ---- Draining
+
+
+def test_a_gateway_set_aside_is_not_ready_and_serves(administered, own_recorder):
+    wait_until(lambda: administered.admin("/readyz")[0] == 200, "readiness")
+    assert ask(administered, "POST", "/drain") == (200, {"draining": True, "ready": False})
+    assert administered.admin("/readyz") == (503, "draining\n") and administered.admin("/healthz")[0] == 200
+    assert raw.exchange(administered.port, "GET", "/recorded/public/x").status == 200
+    assert status(administered, AUTHORISED)["draining"] is True
+    assert ask(administered, "DELETE", "/drain") == (200, {"draining": False, "ready": True})
+    assert administered.admin("/readyz")[0] == 200
+
+
+def test_a_drained_server_gets_nothing_new_and_finishes_what_it_has(start_gateway, own_recorder):
+    other = RecordingBackend()
+    try:
+        servers = [{"url": own_recorder.url}, {"url": other.url}]
+        drain = f"/upstreams/recorder/{urllib.parse.quote(own_recorder.url, safe='')}/drain"
+        gateway = start_gateway(
+            {"admin": {"token": TOKEN}, "upstreams": {"recorder": {"url": ..., "servers": servers}}}
+        )
+        release = threading.Event()
+        own_recorder.on("/recorded/public/slow", lambda exchange: (release.wait(20), exchange.respond(200, b"done")))
+        other.on("/recorded/public/slow", lambda exchange: (release.wait(20), exchange.respond(200, b"done")))
+        held = [raw.RawConnection(gateway.port) for _ in range(4)]
+        for connection in held:
+            connection.send(raw.request_bytes("GET", "/recorded/public/slow"))
+        wait_until(lambda: own_recorder.requests_to("/recorded/public/slow"), "a request at the server")
+        assert ask(gateway, "POST", drain)[1]["drained"] is True
+        before = len(own_recorder.requests_to("/recorded/public/x"))
+        for _ in range(20):
+            assert raw.exchange(gateway.port, "GET", "/recorded/public/x").status == 200
+        assert len(own_recorder.requests_to("/recorded/public/x")) == before
+        assert len(other.requests_to("/recorded/public/x")) == 20
+        release.set()
+        for connection in held:
+            assert connection.response().body == b"done"
+            connection.close()
+        # It stays so through a reload, also of the upstream itself.
+        gateway.write_config({"upstreams": {"recorder": {"first_byte_timeout": "9s"}}})
+        assert ask(gateway, "POST", "/reload")[0] == 200
+        for _ in range(10):
+            raw.exchange(gateway.port, "GET", "/recorded/public/x")
+        assert len(own_recorder.requests_to("/recorded/public/x")) == before
+        (upstream,) = [each for each in status(gateway, AUTHORISED)["upstreams"] if each["name"] == "recorder"]
+        assert [(each["drained"], each["serving"]) for each in upstream["servers"]] == [(True, False), (False, True)]
+        assert ask(gateway, "DELETE", drain)[1]["drained"] is False
+        for _ in range(20):
+            raw.exchange(gateway.port, "GET", "/recorded/public/x")
+        assert len(own_recorder.requests_to("/recorded/public/x")) > before
+    finally:
+        other.stop()
+
+
+def test_a_server_is_named_by_its_url(administered, own_recorder):
+    name = urllib.parse.quote(own_recorder.url, safe="")
+    assert ask(administered, "POST", f"/upstreams/recorder/{name}/drain")[0] == 200
+    assert raw.exchange(administered.port, "GET", "/recorded/public/x").status == 503
+    assert ask(administered, "DELETE", f"/upstreams/recorder/{name}/drain")[0] == 200
+    assert raw.exchange(administered.port, "GET", "/recorded/public/x").status == 200
+    assert ask(administered, "POST", "/upstreams/recorder/nobody/drain")[0] == 404
+
+
+# ---- Log level
+
+
+def test_the_log_level_is_changed_until_the_next_reload(administered):
+    assert ask(administered, "POST", "/log-level", b'{"level": "error"}') == (200, {"level": "error", "was": "info"})
+    assert ask(administered, "POST", "/reload")[0] == 200
+    assert ask(administered, "POST", "/log-level", b'{"level": "debug"}')[1]["was"] == "info"
+    for bad in (b"", b"{}", b'{"level": "loud"}', b'{"level": 7}', b"x" * 10_000):
+        assert ask(administered, "POST", "/log-level", bad)[0] == 400
+
+
+def test_while_it_stops_a_reload_is_refused(administered, own_recorder):
+    administered.write_config({"upstreams": {"recorder": {"first_byte_timeout": "20s"}}})
+    release = threading.Event()
+    own_recorder.on("/recorded/public/slow", lambda exchange: (release.wait(20), exchange.respond(200, b"")))
+    with raw.RawConnection(administered.port) as connection:
+        connection.send(raw.request_bytes("GET", "/recorded/public/slow"))
+        own_recorder.last("/recorded/public/slow")
+        administered.process.signal(signal.SIGTERM)
+        wait_until(lambda: administered.admin("/readyz")[0] == 503, "draining to begin")
+        assert ask(administered, "POST", "/reload") == (
+            409,
+            {"reloaded": False, "faults": ["the gateway is stopping"]},
+        )
+        release.set()
+        connection.response()
+    assert administered.process.wait(10) == 0

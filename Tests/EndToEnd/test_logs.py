@@ -1,0 +1,242 @@
+"""The three logs: where their lines go, in which form, and what becomes of requests when they cannot be written."""
+
+import json
+import os
+import pty
+import resource
+import signal
+import subprocess
+from pathlib import Path
+
+import pytest
+from harness import raw
+from harness.account import Account
+from harness.gateway import ADA, binary
+from harness.process import free_port, wait_until
+
+
+def get(gateway, path: str = "/recorded/public/x", **headers) -> str:
+    """The id of a request that was answered."""
+    response = raw.exchange(gateway.port, "GET", path, headers)
+    return response.header("x-request-id")
+
+
+def lines(path: Path) -> list[dict]:
+    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+
+def ids(path: Path) -> set[str]:
+    return {line.get("request_id") for line in lines(path)}
+
+
+@pytest.fixture
+def logged(start_gateway, tmp_path):
+    """A gateway whose three logs are files in `tmp_path`."""
+    return start_gateway(
+        {
+            "logging": {"file": str(tmp_path / "own.log"), "access_log_file": str(tmp_path / "access.log")},
+            "audit": {"log": str(tmp_path / "audit.log")},
+        }
+    )
+
+
+def test_its_own_lines_are_json(gateway):
+    def own() -> list[dict]:
+        return [json.loads(line) for line in gateway.process.errors().splitlines()]
+
+    wait_until(lambda: {line["message"] for line in own()} >= {"listening", "admin listening"}, "its lines")
+    for line in own():
+        assert list(line)[:3] == ["time", "level", "message"]
+
+
+def test_each_log_has_its_file(logged, own_recorder, tmp_path):
+    request = get(logged)
+    wait_until(lambda: request in ids(tmp_path / "access.log"), "the access line")
+    wait_until(lambda: "listening" in {line["message"] for line in lines(tmp_path / "own.log")}, "lines of its own")
+    direct = raw.exchange(
+        logged.port, "POST", "/", {"X-Amz-Target": "AWSCognitoIdentityProviderService.SignUp"}, b"{}"
+    ).header("x-request-id")
+    wait_until(lambda: direct in ids(tmp_path / "audit.log"), "the audit line")
+    assert logged.process.output() == "" and logged.process.errors() == ""
+
+
+@pytest.mark.parametrize("configuration", ["good", "faulty"])
+def test_files_are_opened_anew_at_sighup(logged, own_recorder, tmp_path, configuration):
+    before = get(logged)
+    wait_until(lambda: before in ids(tmp_path / "access.log"), "the access line")
+    for name in ("own", "access", "audit"):
+        (tmp_path / f"{name}.log").rename(tmp_path / f"{name}.log.1")
+    if configuration == "good":
+        logged.reload()
+    else:
+        logged.reload({"threads": -1}, result="failure")
+    after = get(logged)
+    wait_until(lambda: after in ids(tmp_path / "access.log"), "the access line in the new file")
+    wait_until(lambda: lines(tmp_path / "own.log"), "a line of its own in the new file")
+    assert (tmp_path / "audit.log").exists()
+    assert ids(tmp_path / "access.log.1") == {before} and before not in ids(tmp_path / "access.log")
+
+
+def test_a_file_that_is_rotated_without_a_word_is_opened_anew(logged, own_recorder, tmp_path):
+    before = get(logged)
+    wait_until(lambda: before in ids(tmp_path / "access.log"), "the access line")
+    (tmp_path / "access.log").rename(tmp_path / "access.log.1")
+    # Requests until one lands in the new file: it is looked for once a second.
+    wait_until(lambda: get(logged) and ids(tmp_path / "access.log"), "lines in the new file")
+    assert before in ids(tmp_path / "access.log.1")
+
+
+def test_a_log_moves_with_the_configuration(logged, own_recorder, tmp_path):
+    before = get(logged)
+    logged.reload({"logging": {"access_log_file": str(tmp_path / "elsewhere.log")}})
+    after = get(logged)
+    wait_until(lambda: after in ids(tmp_path / "elsewhere.log"), "the access line")
+    assert before in ids(tmp_path / "access.log") and after not in ids(tmp_path / "access.log")
+
+
+def test_a_file_that_cannot_be_opened_is_a_fault_of_the_start(start_gateway, tmp_path):
+    gateway = start_gateway()
+    gateway.write_config({"logging": {"file": str(tmp_path / "none" / "own.log")}})
+    result = subprocess.run(
+        [str(binary()), "serve", "--config", str(gateway.config_path)], capture_output=True, text=True, timeout=30
+    )
+    assert result.returncode == 78
+    assert "logging.file: " in result.stderr and "No such file or directory" in result.stderr
+    # At a reload it is one as well, and the log stays where it is.
+    gateway.reload(result="failure")
+    wait_until(lambda: "logging.file: " in gateway.log(), "the fault in the log")
+
+
+def lost(gateway, log: str) -> float:
+    return gateway.samples()[f'gatehouse_log_lines_lost_total{{log="{log}"}}']
+
+
+def test_on_a_full_disk_requests_are_served_and_lost_lines_counted(start_gateway, own_recorder):
+    gateway = start_gateway(
+        {"logging": {"file": "/dev/full", "access_log_file": "/dev/full"}, "audit": {"log": "/dev/full"}}
+    )
+    for _ in range(20):
+        assert raw.exchange(gateway.port, "GET", "/recorded/public/x").status == 200
+    wait_until(lambda: lost(gateway, "access") == 20, "twenty lost lines")
+    direct = {"X-Amz-Target": "AWSCognitoIdentityProviderService.SignUp"}
+    assert raw.exchange(gateway.port, "POST", "/", direct, b"{}").status == 403
+    wait_until(lambda: lost(gateway, "audit") == 1, "a lost audit line")
+    # What it says when it starts.
+    wait_until(lambda: lost(gateway, "application") >= 2, "lost lines of its own")
+    gateway.process.signal(signal.SIGTERM)
+    assert gateway.process.wait(10) == 0
+
+
+def test_when_there_is_room_again_the_log_goes_on_with_whole_lines(logged, own_recorder, tmp_path):
+    """The limit of a file's size cuts a line in two, as a full disk does."""
+    get(logged)
+    wait_until(lambda: lines(tmp_path / "access.log"), "a line")
+    size = (tmp_path / "access.log").stat().st_size
+    resource.prlimit(logged.process.pid, resource.RLIMIT_FSIZE, (size + 100, resource.RLIM_INFINITY))
+    for number in range(3):
+        assert raw.exchange(logged.port, "GET", f"/recorded/public/{number}").status == 200
+    wait_until(lambda: lost(logged, "access") == 3, "three lost lines")
+    resource.prlimit(logged.process.pid, resource.RLIMIT_FSIZE, (resource.RLIM_INFINITY, resource.RLIM_INFINITY))
+    after = get(logged)
+    wait_until(lambda: after in (tmp_path / "access.log").read_text(), "a line again")
+    written = (tmp_path / "access.log").read_text().splitlines()
+    assert len(written) == 3, written
+    assert json.loads(written[2])["request_id"] == after
+
+
+def test_successes_of_health_checks_are_sampled_and_failures_are_not(start_gateway, own_recorder):
+    gateway = start_gateway(
+        {
+            "logging": {
+                "access_log_sampling": [
+                    {"route": "exact", "every": 10},
+                    {"path": "/recorded/public/live", "every": 5},
+                ]
+            },
+            # Which loop takes a connection is not told, and each counts for itself.
+            "threads": 1,
+        }
+    )
+    own_recorder.on("/recorded/public/live", lambda exchange: exchange.respond(200, b""))
+    for _ in range(20):
+        get(gateway, "/recorded/exact")
+        get(gateway, "/recorded/public/live?probe=1")
+    own_recorder.on("/recorded/exact", lambda exchange: exchange.respond(503, b""))
+    for _ in range(3):
+        get(gateway, "/recorded/exact")
+    gateway.access_line(get(gateway, "/recorded/public/last"))
+    found = [(line["path"].split("?")[0], line["status"]) for line in gateway.access_log()]
+    assert found.count(("/recorded/exact", 200)) == 2
+    assert found.count(("/recorded/public/live", 200)) == 4
+    assert found.count(("/recorded/exact", 503)) == 3
+    # What is not logged is counted all the same.
+    assert gateway.samples()['gatehouse_requests_total{route="exact",method="safe",status="2xx"}'] == 20
+
+
+def test_at_a_terminal_it_is_text(start_gateway, tmp_path, own_recorder):
+    gateway = start_gateway()
+    gateway.stop()
+    gateway.config["listeners"] = [{"address": f"127.0.0.1:{free_port()}"}]
+    gateway.write_config()
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen(
+        [str(binary()), "serve", "--config", str(gateway.config_path)], stdin=theirs, stdout=theirs, stderr=theirs
+    )
+    os.close(theirs)
+    try:
+        text = b""
+        while b"admin listening" not in text:
+            text += os.read(ours, 4096)
+        port = gateway.config["listeners"][0]["address"].rsplit(":", 1)[1]
+        raw.exchange(int(port), "GET", "/recorded/public/seen?q=hidden-value")
+        while b"request_id=" not in text:
+            text += os.read(ours, 4096)
+    finally:
+        process.send_signal(signal.SIGTERM)
+        assert process.wait(10) == 0
+        os.close(ours)
+    found = text.decode().splitlines()
+    assert any(" info listening address=" in line for line in found), found
+    assert any(" GET /recorded/public/seen?q= 200 " in line for line in found), found
+
+
+@pytest.mark.parametrize("form", ["json", "text"])
+def test_no_secret_is_in_any_log_at_any_level(start_gateway, pool, ledger, tmp_path, form):
+    gateway = start_gateway(
+        {
+            "logging": {
+                "level": "trace",
+                "format": form,
+                "file": str(tmp_path / "own.log"),
+                "access_log_file": str(tmp_path / "access.log"),
+            },
+            "audit": {"log": str(tmp_path / "audit.log")},
+        },
+        pool=pool,
+    )
+    account = Account(gateway.port, ledger)
+    tokens = account.login(*ADA).json()
+    account.login(ADA[0], "A-Wrong-But-Secret-Password-7")
+    refreshed = account.refresh(tokens["refresh_token"]).json()
+    account.refresh("a-made-up-but-secret-refresh-token-7")
+    account.post("reset-password", {"email": ADA[0], "code": "975318642", "new_password": "Reset-Horse-Secret-7"})
+    get(gateway, "/recorded/public/x?code=Secret-Query-Code-7", Authorization="Bearer secret-made-up-bearer-7")
+    last = get(gateway, "/recorded/public/last")
+    wait_until(lambda: last in (tmp_path / "access.log").read_text(), "the last line")
+    gateway.stop()
+    secrets = [
+        *(tokens[name] for name in ("access_token", "refresh_token")),
+        refreshed["access_token"],
+        ADA[1],
+        "A-Wrong-But-Secret-Password-7",
+        "a-made-up-but-secret-refresh-token-7",
+        "975318642",
+        "Reset-Horse-Secret-7",
+        "Secret-Query-Code-7",
+        "secret-made-up-bearer-7",
+    ]
+    for name in ("own", "access", "audit"):
+        text = (tmp_path / f"{name}.log").read_text()
+        assert text, f"{name}.log is empty"
+        for secret in secrets:
+            assert secret not in text and secret[-40:] not in text, f"{name}.log holds {secret[:6]}…"

@@ -1,0 +1,78 @@
+import Foundation
+import Testing
+
+@testable import Telemetry
+
+@Suite("Log files")
+struct LogOutputTests {
+    let directory: String
+
+    init() throws {
+        directory = NSTemporaryDirectory() + "log-\(UInt64.random(in: 0 ... .max))"
+        try FileManager.default.createDirectory(atPath: directory, withIntermediateDirectories: true)
+    }
+
+    private func text(_ name: String) throws -> String {
+        try String(contentsOfFile: directory + "/" + name, encoding: .utf8)
+    }
+
+    private func write(_ text: String, to output: LogOutput) -> Int { output.write(Array(text.utf8)) }
+
+    @Test("A file is appended to", arguments: [(true, 0o600), (false, 0o640)])
+    func appending(isPrivate: Bool, mode: Int) throws {
+        let path = directory + "/a.log"
+        for line in ["one\n", "two\n"] {
+            #expect(write(line, to: try LogOutput(path: path, isPrivate: isPrivate)) == 0)
+        }
+        #expect(try text("a.log") == "one\ntwo\n")
+        let found = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
+        // What the umask leaves of it.
+        #expect(found.map { $0 & ~mode } == 0)
+    }
+
+    @Test("One that cannot be opened says why")
+    func unopened() {
+        let path = directory + "/none/a.log"
+        #expect(throws: LogFault(description: "\(path): cannot be opened: No such file or directory")) {
+            try LogOutput(path: path)
+        }
+    }
+
+    @Test("A file that was moved away is written anew once it is told so")
+    func reopening() throws {
+        let output = try LogOutput(path: directory + "/a.log")
+        _ = write("one\n", to: output)
+        try FileManager.default.moveItem(atPath: directory + "/a.log", toPath: directory + "/a.log.1")
+        try output.reopen()
+        _ = write("two\n", to: output)
+        #expect(try text("a.log.1") == "one\n")
+        #expect(try text("a.log") == "two\n")
+    }
+
+    @Test("A file that cannot be opened anew is written on")
+    func staying() throws {
+        let output = try LogOutput(path: directory + "/a.log")
+        try FileManager.default.moveItem(atPath: directory, toPath: directory + "-moved")
+        #expect(throws: LogFault.self) { try output.reopen() }
+        #expect(write("one\n", to: output) == 0)
+        #expect(try String(contentsOfFile: directory + "-moved/a.log", encoding: .utf8) == "one\n")
+    }
+
+    @Test("Of a full disk every line is counted")
+    func full() throws {
+        let output = try LogOutput(path: "/dev/full")
+        #expect(write("one\ntwo\n", to: output) == 2)
+        #expect(write("three\n", to: output) == 1)
+    }
+
+    @Test("Logs to one file share it, and it is opened anew for all of them")
+    func sharing() throws {
+        let outputs = LogOutputs()
+        let path = directory + "/a.log"
+        let first = try outputs.output(for: .file(path))
+        #expect(try outputs.output(for: .file(path)) === first)
+        #expect(outputs.reopen().isEmpty)
+        try FileManager.default.removeItem(atPath: directory)
+        #expect(outputs.reopen().count == 1)
+    }
+}

@@ -1,0 +1,80 @@
+import Testing
+
+@testable import Telemetry
+
+@Suite("Spans that wait to be sent, and how they are written")
+struct SpanTests {
+    static func spans(_ number: Int, upstream: Bool = true) -> RequestSpans {
+        RequestSpans(
+            record: record(requestID: "\(number)"), ids: TraceIDs(traceID: 1, spanID: UInt64(number)), parentID: 0,
+            upstream: upstream ? .init(spanID: 7, start: 0, duration: 1) : nil)
+    }
+
+    static let span = Span(
+        ids: TraceIDs(traceID: 0x0102, spanID: 3), parentID: 4, name: "n", kind: .client, start: 1, end: 2)
+
+    @Test("What is beyond the capacity is lost and counted by its spans, and what waits comes out in order")
+    func capacity() {
+        let tally = SpanTally()
+        let queue = SpanQueue(capacity: 3, tally: tally) {}
+        var requests = [Self.spans(1), Self.spans(2)]
+        queue.add(&requests)
+        #expect(requests.isEmpty)
+        queue.add(Self.span)
+        queue.add(Self.span)
+        requests = [Self.spans(3, upstream: false), Self.spans(4)]
+        queue.add(&requests)
+        #expect(tally.lost == 4)
+        let first = queue.take(1)
+        #expect(first.requests.map(\.record.requestID) == ["1"] && first.spans.isEmpty && first.spanCount == 2)
+        let rest = queue.take(10)
+        #expect(rest.requests.map(\.record.requestID) == ["2"] && rest.spans.count == 1)
+        #expect(queue.take(10).isEmpty)
+    }
+
+    @Test("A queue that is closed loses what comes")
+    func closing() {
+        let tally = SpanTally()
+        let queue = SpanQueue(capacity: 3, tally: tally) {}
+        queue.close()
+        var requests = [Self.spans(1)]
+        queue.add(&requests)
+        queue.add(Self.span)
+        #expect(tally.lost == 3 && queue.take(10).isEmpty)
+    }
+
+    @Test("Ids are written with all of their digits")
+    func digits() {
+        let ids = TraceIDs(traceID: 0xABC << 64 | 0xDEF, spanID: 0x1F)
+        #expect(ids.traceText == "0000000000000abc0000000000000def" && ids.spanText == "000000000000001f")
+        var line: [UInt8] = []
+        line.appendFields(ids, format: .json)
+        #expect(
+            String(decoding: line, as: UTF8.self)
+                == #","trace_id":"0000000000000abc0000000000000def","span_id":"000000000000001f""#)
+        line = []
+        line.appendFields(ids, format: .text)
+        #expect(
+            String(decoding: line, as: UTF8.self)
+                == " trace_id=0000000000000abc0000000000000def span_id=000000000000001f")
+    }
+
+    @Test("A message's length is written in front of it, however long it is", arguments: [0, 127, 128, 20_000])
+    func lengths(count: Int) {
+        var bytes: [UInt8] = []
+        bytes.appendMessage(field: 1) { $0 += [UInt8](repeating: 5, count: count) }
+        var expected: [UInt8] = []
+        expected.appendBytes(field: 1, [UInt8](repeating: 5, count: count))
+        #expect(bytes == expected)
+    }
+
+    @Test(
+        "An answer says how many spans were rejected; what is no message says nothing",
+        arguments: [
+            ([], 0), ([0x0A, 0x00], 0), ([0x0A, 0x02, 0x08, 0x07], 7),
+            ([0x0A, 0x07, 0x12, 0x02, 0x68, 0x69, 0x08, 0xAC, 0x02], 300), ([0x0A, 0x7F, 0x08], 0), ([0xFF], 0),
+        ] as [([UInt8], Int)])
+    func rejected(answer: [UInt8], count: Int) {
+        #expect(SpanEncoder.rejected(in: answer) == count)
+    }
+}
