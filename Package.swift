@@ -92,8 +92,8 @@ let package = Package(
         .executableTarget(
             name: "gatehouse",
             dependencies: [
-                "Gateway", "LocalPool", "Settings", "SignIn", "Pipeline", "Cryptography", argumentParser, logging,
-                lifecycle,
+                "Gateway", "LocalPool", "Settings", "SignIn", "Pipeline", "Store", "Cryptography", argumentParser,
+                logging, lifecycle,
             ],
             swiftSettings: safe),
 

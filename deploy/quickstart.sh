@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
-# Builds Gatehouse and shows it at work on this machine: LocalPool in Cognito's place, an example FastAPI backend, the
-# gateway between them; a login, a verified call, refused ones, a refresh. Everything listens on loopback only, and
+# Builds Gatehouse and shows it at work on this machine: LocalPool in Cognito's and Apple's place, an example FastAPI
+# backend, the gateway between them; a login, a verified call, refused ones, a refresh, a sign-in with Apple. Everything listens on loopback only, and
 # runs on until Ctrl-C.
 #
 #   deploy/quickstart.sh [--once]      --once: end after the demonstration
@@ -29,6 +29,8 @@ export GATEHOUSE_STATE=$repository/.quickstart
 gateway=http://127.0.0.1:$GATEHOUSE_PORT
 email=ada@example.com
 password=Correct-Horse-7-Battery
+apple=http://127.0.0.1:$GATEHOUSE_POOL_PORT
+apple_app=com.example.quickstart
 
 bold='' green='' plain=''
 [ -t 1 ] && bold=$'\033[1m' green=$'\033[32m' plain=$'\033[0m'
@@ -43,7 +45,7 @@ for variable in GATEHOUSE_PORT GATEHOUSE_ADMIN_PORT GATEHOUSE_BACKEND_PORT GATEH
 done
 
 headline "Getting what is needed"
-need_packages ca-certificates curl libcurl4-openssl-dev libsqlite3-dev libssl-dev pkg-config python3 python3-venv
+need_packages ca-certificates curl libcurl4-openssl-dev libsqlite3-dev libssl-dev openssl pkg-config python3 python3-venv
 need_swift
 need_python "$repository/deploy/example-backend/requirements.txt"
 mkdir -p "$GATEHOUSE_STATE"
@@ -59,6 +61,7 @@ binary=$release_binary
 # ---- Starting, and stopping again
 
 pids=()
+# shellcheck disable=SC2329 # called by the traps
 stop() {
     trap - EXIT
     trap '' INT TERM
@@ -83,6 +86,9 @@ start() {
 umask 077
 [ -s "$GATEHOUSE_STATE/client-secret" ] \
     || python3 -c 'import secrets; print(secrets.token_hex(26), end="")' >"$GATEHOUSE_STATE/client-secret"
+# As is the developer team's key, with which the gateway proves to Apple whose server it is.
+[ -s "$GATEHOUSE_STATE/apple-key.p8" ] \
+    || openssl genpkey -algorithm EC -pkeyopt ec_paramgen_curve:P-256 -out "$GATEHOUSE_STATE/apple-key.p8"
 cat >"$GATEHOUSE_STATE/local-pool.yaml" <<YAML
 listen:
   host: 127.0.0.1
@@ -97,6 +103,12 @@ users:
   - email: $email
     password: $password
     groups: [beta]
+apple:
+  team_id: QUICKSTART
+  client_ids: [$apple_app]
+  keys:
+    - id: QUICKKEY00
+      key: file:$GATEHOUSE_STATE/apple-key.p8
 YAML
 
 headline "Starting"
@@ -195,6 +207,32 @@ shows "status on a public route" "$status" 200
 shows "times that 'mallory' arrived" "$(grep -o mallory <<<"$body" | wc -l | tr -d ' ')" 0
 call "$gateway/api/v1/whoami" -H 'X-Auth-Subject: mallory' -H "$(bearer "$refreshed")"
 shows "the subject on a protected one" "$(field identity x-auth-subject)" "$subject"
+
+headline "7. A sign-in with Apple: the app's identity token becomes a session of the gateway's own"
+nonce=$(python3 -c 'import secrets; print(secrets.token_urlsafe(24), end="")')
+digest=$(printf %s "$nonce" | sha256sum | cut -d ' ' -f 1)
+# The phone's part: LocalPool has nobody look into a camera.
+call "$apple/_local/apple/sign-in" -H 'Content-Type: application/json' \
+    -d "{\"user\": \"$email\", \"client_id\": \"$apple_app\", \"nonce\": \"$digest\"}"
+proof="{\"identity_token\": \"$(field identity_token)\", \"nonce\": \"$nonce\", \
+\"authorization_code\": \"$(field authorization_code)\", \"name\": \"Ada Lovelace\"}"
+call "$gateway/api/auth/apple" -H 'Content-Type: application/json' -d "$proof"
+shows "status" "$status" 200
+session=$(field token)
+apple_subject=$(field user id)
+echo "       session        $(abbreviated "$session")"
+call "$gateway/api/auth/apple" -H 'Content-Type: application/json' -d "$proof"
+shows "the same identity token once more" "$status $(field error)" "401 NotAuthorizedException"
+call "$gateway/api/v1/whoami" -H "$(bearer "$session")"
+shows "X-Auth-Subject at the backend" "$status $(field identity x-auth-subject)" "200 $apple_subject"
+shows "X-Auth-Groups at the backend" "$(field identity x-auth-groups)" customer
+call "$gateway/api/auth/refresh" -X POST -H "$(bearer "$session")"
+shows "a refresh" "$status" 200
+session=$(field token)
+call "$gateway/api/auth/logout" -X POST -H "$(bearer "$session")"
+shows "signing out" "$status" 204
+call "$gateway/api/v1/whoami" -H "$(bearer "$session")"
+shows "the next call" "$status $(field error)" "401 NotAuthorizedException"
 
 if [ -n "$once" ]; then
     headline "Every step showed what it should."

@@ -38,6 +38,24 @@ need_packages() {
     rm -f "$log"
 }
 
+# Unpacks a Debian package into .build/tools, where one of its programs is wanted and not what installing it brings along,
+# such as a service that starts: need_unpacked PACKAGE PROGRAM.
+need_unpacked() {
+    local package=$1 program=$2 tools=$repository/.build/tools download
+    [ -x "$tools/$program" ] && return
+    echo "unpacking $package into .build/tools"
+    download=$(mktemp -d)
+    chmod 755 "$download"
+    if ! (cd "$download" && { apt-get download -q "$package" || { as_root apt-get update -q && apt-get download -q "$package"; }; }) \
+        >"$download/log" 2>&1 </dev/null; then
+        tail -20 "$download/log" >&2
+        fail "apt could not download $package"
+    fi
+    mkdir -p "$tools"
+    dpkg-deb --extract "$download"/*.deb "$tools"
+    rm -rf "$download"
+}
+
 # The Swift toolchain is the one thing that is not installed here.
 need_swift() {
     command -v swift >/dev/null || fail "no 'swift' on the PATH. Gatehouse wants Swift 6.3 or later: https://www.swift.org/install/linux/"

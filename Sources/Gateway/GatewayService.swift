@@ -12,6 +12,7 @@ package struct GatewayService: Service {
     private let logger: Logger
     private let onReady: @Sendable (_ listeners: [SocketAddress], _ admin: SocketAddress?) -> Void
     private let onReload: @Sendable (GatewaySettings) -> Void
+    private let whileReloading: @Sendable (_ isReloading: Bool) -> Void
     private let requests = ReloadRequests()
 
     /// - Parameters:
@@ -19,16 +20,19 @@ package struct GatewayService: Service {
     ///   - load: reads them again for a ``reload()``; throws ``SettingsFaults`` for faulty ones.
     ///   - onReady: called once when all addresses are bound.
     ///   - onReload: called with settings that have taken over.
+    ///   - whileReloading: called when a reload begins, and when it has ended, however it did.
     package init(
         settings: GatewaySettings, load: @escaping @Sendable () throws -> GatewaySettings, logger: Logger,
         onReady: @escaping @Sendable (_ listeners: [SocketAddress], _ admin: SocketAddress?) -> Void,
-        onReload: @escaping @Sendable (GatewaySettings) -> Void = { _ in }
+        onReload: @escaping @Sendable (GatewaySettings) -> Void = { _ in },
+        whileReloading: @escaping @Sendable (_ isReloading: Bool) -> Void = { _ in }
     ) {
         self.settings = settings
         self.load = load
         self.logger = logger
         self.onReady = onReady
         self.onReload = onReload
+        self.whileReloading = whileReloading
     }
 
     /// Whether the settings fit together, without starting anything.
@@ -61,7 +65,11 @@ package struct GatewayService: Service {
     private func serve(_ gateway: RunningGateway) async {
         await withTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
-                await requests.serve { await gateway.reload(load, applied: onReload) }
+                await requests.serve {
+                    whileReloading(true)
+                    await gateway.reload(load, applied: onReload)
+                    whileReloading(false)
+                }
             }
             // Ends by throwing when the task is cancelled instead, which means the same here.
             try? await gracefulShutdown()

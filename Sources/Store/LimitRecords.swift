@@ -176,17 +176,15 @@ package struct StoredLimits: LimitRecords {
     }
 
     package func removeEnded(now: Int64, limit: Int) async throws {
-        try await store.write { database in
-            for table in ["limit_counts", "sign_in_failures", "known_devices"] {
-                try database.execute(sql: "DELETE FROM \(table) WHERE ends_at <= ?", arguments: [now])
-                // What is kept beyond the limit ends first: the newest stay.
-                try database.execute(
-                    sql: """
-                        DELETE FROM \(table) WHERE ends_at <
-                            (SELECT ends_at FROM \(table) ORDER BY ends_at DESC LIMIT 1 OFFSET ?)
-                        """,
+        for table in ["limit_counts", "sign_in_failures", "known_devices"] {
+            try await store.removeInSteps(table, where: "ends_at <= ?", [now])
+            // What is kept beyond the limit ends first: the newest stay.
+            let first = try await store.read { database in
+                try Int64.fetchOne(
+                    database, sql: "SELECT ends_at FROM \(table) ORDER BY ends_at DESC LIMIT 1 OFFSET ?",
                     arguments: [max(0, limit - 1)])
             }
+            if let first { try await store.removeInSteps(table, where: "ends_at < ?", [first]) }
         }
     }
 }

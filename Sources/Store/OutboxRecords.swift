@@ -43,7 +43,7 @@ package protocol OutboxRecords: Sendable {
     /// A message was received.
     func remove(key: String) async throws
     func postpone(key: String, until: Int64) async throws
-    /// Gives up messages from before `time`.
+    /// Gives up messages from before `time`, the oldest some hundred of them.
     func removeOlder(than time: Int64) async throws -> [OutboxMessage]
     func count() async throws -> Int
 }
@@ -119,7 +119,13 @@ package struct StoredOutbox: OutboxRecords {
     package func removeOlder(than time: Int64) async throws -> [OutboxMessage] {
         try await store.write { database in
             try Row.fetchAll(
-                database, sql: "DELETE FROM outbox WHERE created_at < ? RETURNING \(Self.columns)", arguments: [time]
+                database,
+                sql: """
+                    DELETE FROM outbox WHERE key IN
+                        (SELECT key FROM outbox WHERE created_at < ? ORDER BY created_at LIMIT ?)
+                    RETURNING \(Self.columns)
+                    """,
+                arguments: [time, Store.removedAtOnce]
             ).map(Self.message)
         }
     }

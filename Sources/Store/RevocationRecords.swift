@@ -29,7 +29,7 @@ package protocol RevocationRecords: Sendable {
     func all(now: Int64) async throws -> [RevocationRecord]
     /// Forgets those that mean no token any more.
     func removeEnded(now: Int64) async throws
-    /// Another value each time when what is kept was changed by anyone but this process.
+    /// Another value each time when anyone but this process may have changed what is kept.
     func foreignChanges() async throws -> Int64
 }
 
@@ -58,7 +58,7 @@ package struct StoredRevocations: RevocationRecords {
     }
 
     package func keep(_ records: [RevocationRecord]) async throws {
-        try await store.write { database in
+        try await store.write(outlasting: .powerLoss) { database in
             for record in records {
                 try database.execute(
                     sql: """
@@ -85,9 +85,7 @@ package struct StoredRevocations: RevocationRecords {
     }
 
     package func removeEnded(now: Int64) async throws {
-        try await store.write { database in
-            try database.execute(sql: "DELETE FROM revocations WHERE ends_at <= ?", arguments: [now])
-        }
+        try await store.removeInSteps("revocations", where: "ends_at <= ?", [now])
     }
 
     package func foreignChanges() async throws -> Int64 {

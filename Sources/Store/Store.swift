@@ -21,20 +21,32 @@ package final class Store: Sendable {
     package enum Durability: Sendable {
         /// The end of the process.
         case process
-        /// The loss of power as well: the system has written it to the disk.
+        /// The loss of power as well: the system has written it to the disk, and what was written before it.
         case powerLoss
     }
 
     private let database: any DatabaseWriter
+    /// What says that the file is in use, for as long as it is.
+    private let lock: (any Sendable)?
+    private let longestQueueing: Duration
 
     /// Opens the database at `path`, making it and its directory where they are missing, readable to their owner only:
     /// what is stored includes keys and password hashes.
     ///
-    /// - Throws: the file system's or SQLite's error.
-    package init(path: String, migrations: [Migration], outlasts durability: Durability = .process) throws {
+    /// - Parameters:
+    ///   - patience: for how many seconds a write waits for other processes' writes.
+    ///   - queueing: how long a write waits for those of its own process before it is refused.
+    ///   - lock: kept for as long as the database is open.
+    /// - Throws: the file system's or SQLite's error, and ``StoreError/newerSchema(_:)``.
+    package init(
+        path: String, migrations: [Migration], patience: Double = 5, queueing: Duration = .seconds(5),
+        keeping lock: (any Sendable)? = nil
+    ) throws {
+        self.lock = lock
+        longestQueueing = queueing
         var configuration = Configuration()
         configuration.foreignKeysEnabled = true
-        configuration.busyMode = .timeout(5)
+        configuration.busyMode = .timeout(patience)
         // What is deleted is overwritten, also where SQLite was not built to do so.
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA secure_delete = ON") }
         if path == ":memory:" {
@@ -42,10 +54,6 @@ package final class Store: Sendable {
         } else {
             try Self.makeFile(at: path)
             database = try DatabasePool(path: path, configuration: configuration)
-            if durability == .powerLoss {
-                // In WAL mode only this waits for the disk at each commit (SQLite, PRAGMA synchronous).
-                try database.writeWithoutTransaction { try $0.execute(sql: "PRAGMA synchronous = FULL") }
-            }
         }
         try migrate(migrations)
     }
@@ -53,10 +61,17 @@ package final class Store: Sendable {
     /// Opens a database that is there, to read it beside whoever writes it. Writing fails, and nothing is brought to the
     /// current schema.
     package init(reading path: String) throws {
+        lock = nil
+        longestQueueing = .seconds(5)
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(5)
         database = try DatabaseQueue(path: path, configuration: configuration)
+    }
+
+    /// Closes the database; what is written to it later fails.
+    package func close() throws {
+        try database.close()
     }
 
     /// What `body` reads, in one consistent snapshot.
@@ -64,9 +79,49 @@ package final class Store: Sendable {
         try await database.read(body)
     }
 
-    /// Runs `body` as one transaction; writers run one after another. An error thrown by `body` undoes it.
-    package func write<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
-        try await database.write(body)
+    /// Runs `body` as one transaction; writers run one after another, in the order they came. An error thrown by `body`
+    /// undoes it, as does one of the disk.
+    ///
+    /// - Parameter durability: what the write outlasts once this has returned.
+    /// - Throws: also ``StoreError/waitedTooLong``, when those before it took that long: what can't be written soon is
+    ///   refused, so that a database that hangs doesn't gather work.
+    package func write<Value: Sendable>(
+        outlasting durability: Durability = .process, _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws -> Value {
+        let came = ContinuousClock.now
+        return try await database.writeWithoutTransaction { [longestQueueing] database in
+            guard ContinuousClock.now - came < longestQueueing else { throw StoreError.waitedTooLong }
+            return try Self.transaction(database, durability, body)
+        }
+    }
+
+    /// In WAL mode a commit waits for the disk only with `synchronous = FULL` (SQLite, PRAGMA synchronous), which holds
+    /// for the connection and can't be changed inside a transaction.
+    static func transaction<Value>(
+        _ database: Database, _ durability: Durability, _ body: (Database) throws -> Value
+    ) throws -> Value {
+        if durability == .powerLoss { try database.execute(sql: "PRAGMA synchronous = FULL") }
+        defer {
+            // Not left behind by a failure; should even this fail, later writes are only slower.
+            if durability == .powerLoss { try? database.execute(sql: "PRAGMA synchronous = NORMAL") }
+        }
+        var value: Value?
+        try database.inTransaction(.immediate) {
+            value = try body(database)
+            return .commit
+        }
+        guard let value else { throw DatabaseError(resultCode: .SQLITE_INTERNAL) }
+        return value
+    }
+
+    func writeWithoutTransaction<Value: Sendable>(
+        _ body: @escaping @Sendable (Database) throws -> Value
+    ) async throws -> Value {
+        try await database.writeWithoutTransaction(body)
+    }
+
+    func backup(to copy: DatabaseQueue) throws {
+        try database.backup(to: copy)
     }
 
     /// Takes the log of writes into the database itself, so that nothing of what was deleted is left beside it. Where
@@ -79,12 +134,12 @@ package final class Store: Sendable {
         }
     }
 
-    /// As ``write(_:)-async`` for the time before there are tasks. Blocks the calling thread.
+    /// As ``write(outlasting:_:)`` for the time before there are tasks. Blocks the calling thread.
     package func writeBlocking<Value>(_ body: (Database) throws -> Value) throws -> Value {
         try database.write(body)
     }
 
-    /// Another number each time when any other process has changed the database. Numbers of two stores mean nothing to
+    /// Another number each time when any other process, or another ``Store``, has changed the database. Numbers of two stores mean nothing to
     /// each other.
     package func foreignChanges() async throws -> Int64 {
         // On the one connection that writes, whose own commits do not change it (SQLite, PRAGMA data_version).
@@ -94,17 +149,25 @@ package final class Store: Sendable {
     }
 
     private func migrate(_ migrations: [Migration]) throws {
+        let migrator = Self.migrator(migrations)
+        let known = Set(migrations.map(\.name))
+        let unknown = try database.read { try migrator.appliedIdentifiers($0) }.subtracting(known)
+        guard unknown.isEmpty else { throw StoreError.newerSchema(unknown.sorted()) }
+        try migrator.migrate(database)
+    }
+
+    static func migrator(_ migrations: [Migration]) -> DatabaseMigrator {
         var migrator = DatabaseMigrator()
         for migration in migrations {
             migrator.registerMigration(migration.name) { database in
                 try database.execute(sql: migration.sql)
             }
         }
-        try migrator.migrate(database)
+        return migrator
     }
 
     /// SQLite gives the files beside the database (`-wal`, `-shm`) the database's own permissions.
-    private static func makeFile(at path: String) throws {
+    static func makeFile(at path: String) throws {
         let files = FileManager.default
         guard !files.fileExists(atPath: path) else { return }
         if let slash = path.lastIndex(of: "/"), slash != path.startIndex {

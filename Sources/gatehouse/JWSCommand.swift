@@ -9,6 +9,7 @@ struct JWSCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "jws",
         abstract: "Verify a signature, whatever it is over.",
+        discussion: "Example: gatehouse jws verify --jwks keys.json < message.jws",
         subcommands: [VerifyJWSCommand.self])
 }
 

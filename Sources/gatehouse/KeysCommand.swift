@@ -1,5 +1,6 @@
 import ArgumentParser
 import Gateway
+import Pipeline
 
 /// `gatehouse keys`: the gateway's own keys.
 struct KeysCommand: ParsableCommand {
@@ -16,6 +17,10 @@ struct KeysCommand: ParsableCommand {
 
             A signing key is published before it signs (next), signs (current), and stays published after that
             (previous). Of sealing keys the current one seals, all of them open.
+
+            Examples:
+              gatehouse keys list --config gatehouse.yaml
+              gatehouse keys rotate --config gatehouse.yaml --purpose sealing
             """,
         subcommands: [Generate.self, Rotate.self, List.self])
 
@@ -26,9 +31,13 @@ struct KeysCommand: ParsableCommand {
 
         @OptionGroup var options: SettingsOptions
         @OptionGroup var purpose: PurposeOption
+        @OptionGroup var output: OutputOptions
 
         func run() throws {
-            try reportingFaults { print(try OwnKeys(try options.load()).generate(purpose.purpose)) }
+            try reportingFaults {
+                let keys = OwnKeys(try options.load())
+                try output.tell(try keys.generate(purpose.purpose), keys, purpose.purpose)
+            }
         }
     }
 
@@ -51,11 +60,13 @@ struct KeysCommand: ParsableCommand {
         @Flag(help: "Others have the key: it goes at once, with all that it signed or sealed.")
         var compromised = false
 
+        @OptionGroup var output: OutputOptions
+
         func run() throws {
             try reportingFaults {
-                print(
-                    try OwnKeys(try options.load()).rotate(
-                        purpose.purpose, atOnce: atOnce, isCompromised: compromised))
+                let keys = OwnKeys(try options.load())
+                let done = try keys.rotate(purpose.purpose, atOnce: atOnce, isCompromised: compromised)
+                try output.tell(done, keys, purpose.purpose)
             }
         }
     }
@@ -70,12 +81,14 @@ struct KeysCommand: ParsableCommand {
         @Option(help: "Only this one: assertion, session, sealing, audit.")
         var purpose: KeyPurpose?
 
+        @OptionGroup var output: OutputOptions
+
         func run() throws {
             try reportingFaults {
                 let keys = OwnKeys(try options.load())
-                for purpose in purpose.map({ [$0] }) ?? KeyPurpose.allCases {
-                    for line in try keys.list(purpose) { print(line) }
-                }
+                let listed = try (purpose.map { [$0] } ?? KeyPurpose.allCases).flatMap { try keys.list($0) }
+                if output.json { return output.tell(["keys": .array(listed.map(\.json))], text: "") }
+                for key in listed { print(key.line(on: .standardOutput)) }
             }
         }
     }
@@ -87,6 +100,30 @@ struct KeysCommand: ParsableCommand {
 }
 
 extension KeyPurpose: ExpressibleByArgument {}
+
+extension OutputOptions {
+    /// What was done, and with `--json` the keys there are now.
+    fileprivate func tell(_ done: String, _ keys: OwnKeys, _ purpose: KeyPurpose) throws {
+        let listed = try keys.list(purpose)
+        tell(["done": true, "text": .string(done), "keys": .array(listed.map(\.json))], text: done)
+    }
+}
+
+extension OwnKeys.Listed {
+    fileprivate var json: JSON {
+        ["purpose": .string(purpose.rawValue), "state": .string(state), "since": .string(since), "id": .string(id)]
+    }
+
+    /// One line, in columns; the key in use stands out.
+    fileprivate func line(on terminal: Terminal) -> String {
+        func padded(_ text: String, _ count: Int) -> String {
+            text + String(repeating: " ", count: max(1, count - text.count))
+        }
+        let state = padded(state, 10)
+        return padded(purpose.rawValue, 11) + (self.state == "current" ? terminal.styled(.good, state) : state)
+            + padded(since, 22) + id
+    }
+}
 
 /// - Throws: exit status 1 after the fault was printed.
 private func reportingFaults(_ body: () throws -> Void) throws {

@@ -18,7 +18,7 @@ struct LocalPoolCommand: AsyncParsableCommand {
         abstract: "Run a local Amazon Cognito user pool and a local Apple, for development and tests.",
         discussion: """
             Stops at SIGTERM or SIGINT. Config/local-pool.yaml shows every key of the configuration. With a section \
-            'apple' there is Sign in with Apple too, at the same address.
+            'apple' there is Sign in with Apple too, at the same address. Exit status 78 means that it is faulty.
 
             Examples:
               gatehouse local-pool --config Config/local-pool.yaml
@@ -59,7 +59,7 @@ struct LocalPoolCommand: AsyncParsableCommand {
             return try body()
         } catch let faults as ConfigurationFaults {
             StandardError.write("\(faults)\n")
-            throw ExitCode(78)
+            throw ExitCode.faultyConfiguration
         }
     }
 }

@@ -14,7 +14,9 @@ struct RevokeCommand: AsyncParsableCommand {
             Cognito itself goes on refreshing tokens of the sign-in: with --jti a refreshed token is not meant. Disable
             or sign out the user there as well.
 
-            Example: gatehouse revoke --config Config/gatehouse.yaml --issuer users --subject 8c3b1c52-…
+            Examples:
+              gatehouse revoke --config Config/gatehouse.yaml --issuer users --subject 8c3b1c52-…
+              gatehouse revoke --config Config/gatehouse.yaml --origin-jti 1f2e3d4c-… --json
             """)
 
     @OptionGroup var options: SettingsOptions
@@ -37,6 +39,8 @@ struct RevokeCommand: AsyncParsableCommand {
     @Option(help: "For how many days: as long as a token that is meant can be valid.")
     var days = 30
 
+    @OptionGroup var output: OutputOptions
+
     func validate() throws {
         guard [subject, originID, tokenID, session].count(where: { $0?.isEmpty == false }) == 1 else {
             throw ValidationError("Say which tokens, by one of --subject, --origin-jti, --jti and --sid.")
@@ -46,7 +50,8 @@ struct RevokeCommand: AsyncParsableCommand {
 
     func run() async throws {
         do {
-            print(try await OperatorRevocation(try options.load()).revoke(claim, issuer: issuer, days: days))
+            let done = try await OperatorRevocation(try options.load()).revoke(claim, issuer: issuer, days: days)
+            output.done(done)
         } catch let fault as WiringFault {
             StandardError.write("\(fault)\n")
             throw ExitCode.failure

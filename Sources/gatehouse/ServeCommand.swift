@@ -1,4 +1,5 @@
 import ArgumentParser
+import FoundationEssentials
 import Gateway
 import Logging
 import ServiceLifecycle
@@ -14,9 +15,12 @@ struct ServeCommand: AsyncParsableCommand {
             Stops at SIGTERM or SIGINT: no new connections, what is in flight finishes within drain_timeout.
             At SIGHUP it reads the configuration and all files named there again, and goes on with them as a whole, or
             with what it has if any of it is faulty, which the log tells. No connection ends and no request is lost.
-            Exit status 78 means that the configuration is faulty; every fault is printed.
+            Started by systemd with Type=notify it tells when it is ready, reloads and stops.
+            Exit status 78 means that the configuration is faulty; every fault is printed. 70: it cannot start.
 
-            Example: gatehouse serve --config Config/gatehouse.yaml
+            Examples:
+              gatehouse serve --config Config/gatehouse.yaml
+              GATEHOUSE_CONFIG_YAML="$(cat gatehouse.yaml)" gatehouse serve
             """)
 
     @OptionGroup var options: SettingsOptions
@@ -24,15 +28,20 @@ struct ServeCommand: AsyncParsableCommand {
     func run() async throws {
         // From here on a SIGHUP does not end the process.
         let hangUps = await UnixSignalsSequence(trapping: .sighup)
-        let settings = try options.load()
+        let origin = options.origin
+        let settings = try options.load(origin)
+        let notification = SystemdNotification(environment: ProcessInfo.processInfo.environment)
         let level = SharedLogLevel(Logger.Level(settings.logging.level))
         let logger = Logger(label: "gatehouse") { SharedLevelLogHandler(label: $0, level: level) }
-        let gateway = GatewayService(settings: settings, load: { [options] in try options.read() }, logger: logger) {
-            listeners, admin in
+        let load = { @Sendable in try origin.read(environment: ProcessInfo.processInfo.environment) }
+        let gateway = GatewayService(settings: settings, load: load, logger: logger) { listeners, admin in
             for address in listeners { logger.info("listening", metadata: ["address": "\(address)"]) }
             if let admin { logger.info("admin listening", metadata: ["address": "\(admin)"]) }
+            notification.ready("serving")
         } onReload: { settings in
             level.value = Logger.Level(settings.logging.level)
+        } whileReloading: { isReloading in
+            if isReloading { notification.reloading() } else { notification.ready("serving") }
         }
         let lifecycle = Logger(label: "gatehouse") { label in
             SharedLevelLogHandler(label: label, level: SharedLogLevel(.error))
@@ -45,12 +54,15 @@ struct ServeCommand: AsyncParsableCommand {
                         .init(
                             service: ReloadAtHangUp(hangUps: hangUps, gateway: gateway),
                             successTerminationBehavior: .ignore),
+                        .init(
+                            service: StoppingNotice(notification: notification),
+                            successTerminationBehavior: .ignore),
                     ],
                     gracefulShutdownSignals: [.sigterm, .sigint], logger: lifecycle)
             ).run()
         } catch {
             logger.critical("cannot run", metadata: ["error": "\(error)"])
-            throw ExitCode.failure
+            throw ExitCode.cannotRun
         }
     }
 }
@@ -62,27 +74,6 @@ private struct ReloadAtHangUp: Service {
 
     func run() async {
         for await _ in hangUps.cancelOnGracefulShutdown() { gateway.reload() }
-    }
-}
-
-/// `gatehouse check`: says whether a configuration is good, without starting anything.
-struct CheckCommand: AsyncParsableCommand {
-    static let configuration = CommandConfiguration(
-        commandName: "check",
-        abstract: "Check a configuration and report every fault at once.",
-        discussion: """
-            Exit status 0: good; 78: faulty.
-
-            Example: gatehouse check --config Config/gatehouse.yaml
-            """)
-
-    @OptionGroup var options: SettingsOptions
-
-    func run() async throws {
-        let settings = try options.load()
-        print(
-            "\(options.config): good: \(settings.routes.count) routes, \(settings.upstreams.count) upstreams, "
-                + "\(settings.issuers.count) issuers")
     }
 }
 

@@ -1,38 +1,50 @@
 import ArgumentParser
 import FoundationEssentials
 import Gateway
-import Glibc
 import Settings
 
 /// `--config`, and what every command does with it.
 struct SettingsOptions: ParsableArguments {
-    @Option(help: ArgumentHelp("The YAML file with the settings.", valueName: "file"))
-    var config: String
+    @Option(
+        help: ArgumentHelp(
+            """
+            The YAML file with the settings; - for standard input. Without it: the text in the environment variable \
+            GATEHOUSE_CONFIG_YAML, else /etc/gatehouse/gatehouse.yaml.
+            """, valueName: "file"))
+    var config: String?
 
-    /// - Throws: exit status 78 (EX_CONFIG of sysexits) after every fault was printed.
-    func load() throws -> GatewaySettings {
-        do {
-            let settings = try read()
-            try GatewayService.check(settings)
-            return settings
-        } catch let faults as SettingsFaults {
-            StandardError.write("\(faults)\n")
-        }
-        throw ExitCode(EX_CONFIG)
+    var origin: SettingsOrigin {
+        SettingsOrigin(option: config, environment: ProcessInfo.processInfo.environment)
     }
 
+    /// - Throws: exit status 78 after every fault was printed.
+    func load() throws -> GatewaySettings { try load(origin) }
+
+    /// As ``load()``, from where the settings have been found to be.
+    func load(_ origin: SettingsOrigin) throws -> GatewaySettings {
+        do {
+            return try read(origin)
+        } catch let faults as SettingsFaults {
+            for fault in faults.faults { StandardError.write(fault.text(on: .standardError) + "\n") }
+        }
+        throw ExitCode.faultyConfiguration
+    }
+
+    /// Reads the settings and sees that they fit together.
+    ///
     /// - Throws: ``SettingsFaults``
-    func read() throws -> GatewaySettings {
-        try GatewaySettings.load(path: config, environment: ProcessInfo.processInfo.environment)
+    func read(_ origin: SettingsOrigin) throws -> GatewaySettings {
+        let settings = try origin.read(environment: ProcessInfo.processInfo.environment)
+        try GatewayService.check(settings)
+        return settings
     }
 }
 
-/// Swift's `print` knows standard output only.
-enum StandardError {
-    static func write(_ text: String) {
-        let bytes = Array(text.utf8)
-        unsafe bytes.withUnsafeBytes { buffer in
-            _ = unsafe Glibc.write(STDERR_FILENO, buffer.baseAddress, buffer.count)
-        }
+extension SettingsFault {
+    /// For people: the place and the key stand out.
+    func text(on terminal: Terminal) -> String {
+        let place = terminal.styled(.bold, "\(file):\(line):")
+        return keyPath.isEmpty
+            ? "\(place) \(message)" : "\(place) \(terminal.styled(.bad, keyPath)): \(message)"
     }
 }

@@ -11,7 +11,13 @@ struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
         abstract: "Verify a token as the gateway would, or look at what it says.",
-        discussion: "Tokens are read from standard input only: other users can see command lines.",
+        discussion: """
+            Tokens are read from standard input only: other users can see command lines.
+
+            Examples:
+              gatehouse token verify --config gatehouse.yaml < token.jwt
+              gatehouse token inspect < token.jwt
+            """,
         subcommands: [VerifyTokenCommand.self, InspectTokenCommand.self])
 }
 
@@ -59,6 +65,7 @@ struct VerifyTokenCommand: AsyncParsableCommand {
     @OptionGroup var verdicts: VerdictOptions
 
     func validate() throws {
+        guard options.config != "-" else { throw ValidationError("Standard input is the token's: name a file.") }
         guard path != nil || method == "GET" else { throw ValidationError("--method is said of a --path.") }
     }
 
@@ -101,13 +108,21 @@ struct InspectTokenCommand: ParsableCommand {
             Nothing of it is verified: anyone can write a token that says the same. Exit status 1 means that it is no
             token in compact form.
 
-            Example: gatehouse token inspect < token.jwt
+            Examples:
+              gatehouse token inspect < token.jwt
+              gatehouse token inspect --json < token.jwt
             """)
+
+    @OptionGroup var output: OutputOptions
 
     func run() throws {
         guard let token = UnverifiedToken(StandardInput.readToken()) else {
             StandardError.write("not a token in compact form (RFC 7515, 3.1)\n")
             throw ExitCode.failure
+        }
+        if output.json {
+            return output.tell(
+                ["verified": false, "header": token.header, "payload": token.payload ?? .null], text: "")
         }
         print("NOT VERIFIED: anyone can have written this.")
         print("header: \(token.header.indented())")

@@ -12,6 +12,10 @@ struct UsersCommand: AsyncParsableCommand {
         discussion: """
             The users are in state_directory; a gateway may run beside it and follows within two seconds. No token is
             ever shown.
+
+            Examples:
+              gatehouse users list --config Config/gatehouse.yaml --matching ada@example.com
+              gatehouse users end-sessions --config Config/gatehouse.yaml 5f0c… --json
             """,
         subcommands: [
             List.self, Show.self, SetRole.self, Disable.self, Enable.self, Sessions.self, EndSessions.self,
@@ -64,11 +68,13 @@ struct UsersCommand: AsyncParsableCommand {
 
         @OptionGroup var user: UserArgument
         @Argument(help: "One of the roles under sign_in.apple.roles.") var role: String
+        @OptionGroup var output: OutputOptions
 
         func run() async throws {
             try await administering(user.options) { users in
                 let ended = try await users.setRole(role, of: user.id, requestID: "gatehouse users set-role")
-                print("the role is \(role); \(ended) sessions ended, a running gateway follows within two seconds")
+                output.done(
+                    "the role is \(role); \(ended) sessions ended, a running gateway follows within two seconds")
             }
         }
     }
@@ -79,11 +85,13 @@ struct UsersCommand: AsyncParsableCommand {
             discussion: "Example: gatehouse users disable --config Config/gatehouse.yaml 5f0c…")
 
         @OptionGroup var user: UserArgument
+        @OptionGroup var output: OutputOptions
 
         func run() async throws {
             try await administering(user.options) { users in
                 let ended = try await users.setDisabled(true, of: user.id, requestID: "gatehouse users disable")
-                print("the user is locked out; \(ended) sessions ended, a running gateway follows within two seconds")
+                output.done(
+                    "the user is locked out; \(ended) sessions ended, a running gateway follows within two seconds")
             }
         }
     }
@@ -94,11 +102,12 @@ struct UsersCommand: AsyncParsableCommand {
             discussion: "Example: gatehouse users enable --config Config/gatehouse.yaml 5f0c…")
 
         @OptionGroup var user: UserArgument
+        @OptionGroup var output: OutputOptions
 
         func run() async throws {
             try await administering(user.options) { users in
                 _ = try await users.setDisabled(false, of: user.id, requestID: "gatehouse users enable")
-                print("the user may sign in again")
+                output.done("the user may sign in again")
             }
         }
     }
@@ -124,11 +133,12 @@ struct UsersCommand: AsyncParsableCommand {
             discussion: "Example: gatehouse users end-sessions --config Config/gatehouse.yaml 5f0c…")
 
         @OptionGroup var user: UserArgument
+        @OptionGroup var output: OutputOptions
 
         func run() async throws {
             try await administering(user.options) { users in
                 let ended = try await users.endSessions(of: user.id, requestID: "gatehouse users end-sessions")
-                print("\(ended) sessions ended; a running gateway follows within two seconds")
+                output.done("\(ended) sessions ended; a running gateway follows within two seconds")
             }
         }
     }

@@ -21,6 +21,14 @@ struct TokenVerdict {
     }
 }
 
+extension TokenVerdict {
+    /// The text with its first word in the verdict's colour.
+    fileprivate func styled(on terminal: Terminal) -> String {
+        let word = text.prefix { $0 != ":" }
+        return terminal.styled(isAccepted ? .good : .bad, String(word)) + text[word.endIndex...]
+    }
+}
+
 /// How verdicts are asked for and told.
 struct VerdictOptions: ParsableArguments {
     @Flag(help: "Tell the verdict as one line of JSON.")
@@ -36,7 +44,10 @@ struct VerdictOptions: ParsableArguments {
         var areAccepted = true
         for token in lines ? StandardInput.readLines() : [StandardInput.readToken()] {
             let verdict = try await judge(token)
-            print(lines || json ? String(decoding: verdict.object.encoded(), as: UTF8.self) : verdict.text)
+            let isJSON = lines || json
+            print(
+                isJSON
+                    ? String(decoding: verdict.object.encoded(), as: UTF8.self) : verdict.styled(on: .standardOutput))
             if !verdict.isAccepted { areAccepted = false }
         }
         if !areAccepted { throw ExitCode.failure }

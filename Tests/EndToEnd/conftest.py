@@ -10,6 +10,7 @@ import pytest
 from harness import raw
 from harness.account import Account, Ledger
 from harness.backend import RecordingBackend
+from harness.deployment import deployed  # noqa: F401 (a fixture)
 from harness.gateway import REPOSITORY, Gateway, LocalPool, gateway_config
 from harness.keys import Issuer
 from harness.process import Process, free_port

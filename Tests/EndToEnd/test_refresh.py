@@ -41,7 +41,7 @@ def calls(pool: LocalPool, operation: str) -> int:
 
 
 def sessions(gateway: Gateway) -> sqlite3.Connection:
-    return sqlite3.connect(Path(gateway.config["state_directory"]) / "sessions.sqlite", timeout=10, isolation_level=None)
+    return sqlite3.connect(Path(gateway.config["state_directory"]) / "gatehouse.sqlite", timeout=10, isolation_level=None)
 
 
 def let_the_window_pass(gateway: Gateway) -> None:
@@ -94,7 +94,7 @@ def test_a_refresh_without_the_records_goes_by_cognito(start_gateway, cognito, l
     newer = account.refresh(tokens["refresh_token"]).json()
     gateway.stop()
     state = Path(gateway.config["state_directory"])
-    for file in state.glob("sessions.sqlite*"):
+    for file in state.glob("gatehouse.sqlite*"):
         file.unlink()
     again = start_gateway({"state_directory": str(state)}, pool=cognito)
     assert Account(again.port, ledger).refresh(newer["refresh_token"]).status == 200

@@ -22,7 +22,7 @@ struct SessionEndsTests {
         let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         let service = RevocationService(
             records: store, maximumCount: maximumCount, logger: logger, now: { [clock] in clock.read() }, publish: {})
-        let users = try users ?? GatewayStore.users(in: path, isStart: false)
+        let users = try users ?? StoredUsers(GatewayStore.open(in: path))
         let ends = SessionEnds(users, service, issuer: Self.issuer, logger: logger) { [clock] in clock.read() }
         return (service, ends)
     }
@@ -78,7 +78,7 @@ struct SessionEndsTests {
     @Test("After a restart the records say which tokens were replaced")
     func restart() async throws {
         try await KeySetServiceTests.withDirectory { path in
-            let users = try GatewayStore.users(in: path, isStart: true)
+            let users = try StoredUsers(GatewayStore.open(in: path), isStart: true)
             let now = ManualClock.start
             let user = UserRecord(id: "ada", issuer: "apple", subject: "a", createdAt: now)
             for (id, refreshedAt) in [("old", now - 100), ("new", now - 10)] {
@@ -106,7 +106,7 @@ struct SessionEndsTests {
         try await KeySetServiceTests.withDirectory { path in
             let now = ManualClock.start
             let (service, ends) = try parts(path)
-            let other = try GatewayStore.users(in: path, isStart: false)
+            let other = try StoredUsers(GatewayStore.open(in: path))
             let session = UserSessionRecord(
                 id: "s", userID: "ada", authTime: now, createdAt: now, refreshedAt: now, expiresAt: now + 500,
                 endsAt: now + 900)

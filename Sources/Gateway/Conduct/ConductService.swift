@@ -48,6 +48,7 @@ extension ConductService {
     /// What it takes to make one.
     struct Surroundings: Sendable {
         var assertionKeys: AssertionKeyService?
+        var store: Store
         /// May fetch without TLS only where the flag says so.
         var fetcher: @Sendable (_ plain: Bool) async throws -> any Fetcher
         var logger: Logger
@@ -67,7 +68,7 @@ extension ConductService {
         if let previous {
             (limits, outbox, auditLog, names) = (previous.limits, previous.outbox, previous.auditLog, previous.names)
         } else {
-            let store = try GatewayStore.conduct(in: settings.stateDirectory)
+            let store = surroundings.store
             limits = try await Self.limits(limitSettings, key, store, surroundings.logger)
             outbox = Outbox(
                 records: StoredOutbox(store), logger: surroundings.logger, now: { WallClock.milliseconds() })

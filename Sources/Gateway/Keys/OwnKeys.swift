@@ -14,17 +14,27 @@ package struct OwnKeys: Sendable {
         self.now = now ?? WallClock.seconds()
     }
 
-    /// One line for each key, without what is secret of it.
-    package func list(_ purpose: KeyPurpose) throws -> [String] {
+    /// One of the keys, without what is secret of it.
+    package struct Listed: Sendable {
+        package var purpose: KeyPurpose
+        /// next, current or previous.
+        package var state: String
+        /// When it took that state, or a word for a time that nobody knows.
+        package var since: String
+        package var id: String
+    }
+
+    package func list(_ purpose: KeyPurpose) throws -> [Listed] {
         if purpose == .sealing, !configuredSealingKeys.isEmpty {
             return configuredSealingKeys.enumerated().map { index, id in
-                Self.line(purpose, index == 0 ? "current" : "previous", "configured", id)
+                Listed(
+                    purpose: purpose, state: index == 0 ? "current" : "previous", since: "configured", id: id)
             }
         }
         guard let ring = try file(purpose).read() else { return [] }
         return ring.keys.map { key in
             let since = key.since == 0 ? "unknown" : Self.text(key.since)
-            return Self.line(purpose, key.state.rawValue, since, key.id)
+            return Listed(purpose: purpose, state: key.state.rawValue, since: since, id: key.id)
         }
     }
 
@@ -102,13 +112,6 @@ package struct OwnKeys: Sendable {
             let lifetime = lifetimes.max() ?? .seconds(30 * 86_400)
             return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: lifetime.components.seconds)
         }
-    }
-
-    private static func line(_ purpose: KeyPurpose, _ state: String, _ since: String, _ id: String) -> String {
-        func padded(_ text: String, _ count: Int) -> String {
-            text + String(repeating: " ", count: max(1, count - text.count))
-        }
-        return padded(purpose.rawValue, 11) + padded(state, 10) + padded(since, 22) + id
     }
 
     private static func text(_ seconds: Int64) -> String {

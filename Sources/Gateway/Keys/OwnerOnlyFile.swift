@@ -111,6 +111,17 @@ struct OwnerOnlyFile: Sendable {
     /// Runs `body` while no other process does so for this file: a command and a running gateway may both change it.
     /// Makes the directory where it is missing.
     func locked<Value>(_ body: () throws -> Value) throws -> Value {
+        let lock = try openLock()
+        defer { Glibc.close(lock) }
+        while flock(lock, LOCK_EX) != 0 {
+            guard errno == EINTR else { throw KeyFileFault(path + ".lock", failed: "cannot be locked") }
+        }
+        return try body()
+    }
+
+    /// The descriptor of the file beside this one that is locked in its place, because this one is replaced. Makes the
+    /// directory where it is missing.
+    func openLock() throws(KeyFileFault) -> CInt {
         do {
             try FileManager.default.createDirectory(
                 atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
@@ -120,10 +131,6 @@ struct OwnerOnlyFile: Sendable {
         let lock = unsafe open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard lock >= 0 else { throw KeyFileFault(path + ".lock", failed: "cannot be made") }
         giveToOwnerOfDirectory(lock)
-        defer { Glibc.close(lock) }
-        while flock(lock, LOCK_EX) != 0 {
-            guard errno == EINTR else { throw KeyFileFault(path + ".lock", failed: "cannot be locked") }
-        }
-        return try body()
+        return lock
     }
 }

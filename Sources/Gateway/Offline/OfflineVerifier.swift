@@ -2,7 +2,6 @@ internal import Cryptography
 internal import Curl
 package import Logging
 internal import NIOCore
-internal import NIOPosix
 internal import Pipeline
 package import Settings
 internal import Upstream
@@ -50,17 +49,9 @@ package struct OfflineVerifier: Sendable {
         _ settings: GatewaySettings, _ question: OfflineQuestion, logger: Logger,
         _ body: (OfflineVerifier) async throws -> Value
     ) async throws -> Value {
-        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
-        let eventLoop = group.next()
-        let curl = try await eventLoop.submit {
-            NIOLoopBound(try CurlLoop(eventLoop: eventLoop), eventLoop: eventLoop)
-        }.get()
-        let result = await Result.of {
-            try await body(OfflineVerifier(settings, question, curl: curl, logger: logger))
+        try await FetchSession.with { session in
+            try await body(OfflineVerifier(settings, question, curl: session.curl, logger: logger))
         }
-        try await eventLoop.submit { curl.value.close() }.get()
-        try await group.shutdownGracefully()
-        return try result.get()
     }
 
     private static func keyServices(
@@ -137,17 +128,6 @@ package struct OfflineVerifier: Sendable {
         String(decoding: lines, as: UTF8.self).split(separator: "\r\n").map { line in
             let name = line.prefix { $0 != ":" }
             return (String(name), String(line.dropFirst(name.count + 2)))
-        }
-    }
-}
-
-extension Result where Failure == any Error {
-    /// What `body` returns or throws, for what has to be done in either case.
-    fileprivate static func of(_ body: () async throws -> Success) async -> Self {
-        do {
-            return .success(try await body())
-        } catch {
-            return .failure(error)
         }
     }
 }

@@ -20,6 +20,8 @@ struct Generation: Sendable {
     let checks: [ServerCheck]
     /// Made when it is first switched on, and kept.
     let accessLog: AccessLog?
+    /// Nil where no tokens are taken.
+    let store: Store?
     /// Nil where nobody has signed in here.
     let sessions: StoredSessions?
     /// Nil where the gateway keeps no users and no sessions of its own.
@@ -56,12 +58,13 @@ struct GenerationMaker: Sendable {
         let upstreams = Wiring.upstreams(settings)
         let served = upstreams.map { Self.served($0, after: previous) }
         let accessLog = accessLog(settings, after: previous)
-        let revocations = try await revocations(settings, after: previous)
-        let sessions = try sessions(settings, after: previous)
+        let store = try await store(settings, after: previous)
+        let revocations = try await revocations(settings, store, after: previous)
+        let sessions = try sessions(settings, store, after: previous)
         let assertionKeys = try assertionKeys(settings, after: previous)
         let sessionKeys = try sessionKeys(settings, after: previous)
-        let conduct = try await conduct(settings, assertionKeys, after: previous)
-        let userSessions = try await userSessions(settings, revocations, after: previous)
+        let conduct = try await conduct(settings, store, assertionKeys, after: previous)
+        let userSessions = try await userSessions(settings, store, revocations, after: previous)
         let keyServices = try await keyServices(settings, issuers, sessionKeys, after: previous)
         let endpoints = try await sessionEndpoints(
             settings, userSessions, sessionKeys, keyServices, conduct, after: previous)
@@ -85,7 +88,7 @@ struct GenerationMaker: Sendable {
         let labels = GatewayMetrics.labels(routes: gate.routes.routes.map(\.name), upstreams: upstreams)
         return Generation(
             settings: settings, plan: plan, metrics: metrics.successors(labels), listeners: listeners,
-            checks: try await checks(served, after: previous), accessLog: accessLog, sessions: sessions,
+            checks: try await checks(served, after: previous), accessLog: accessLog, store: store, sessions: sessions,
             userSessions: userSessions, grantValidation: endpoints?.grantValidation, conduct: conduct)
     }
 
@@ -173,10 +176,11 @@ struct GenerationMaker: Sendable {
     // MARK: Sessions of the gateway's own
 
     private func userSessions(
-        _ settings: GatewaySettings, _ revocations: RevocationService?, after previous: Generation?
+        _ settings: GatewaySettings, _ store: Store?, _ revocations: RevocationService?, after previous: Generation?
     ) async throws -> SessionService? {
-        guard settings.signIn.apple != nil, let revocations else { return previous?.userSessions }
-        return try await SessionService.make(settings, revocations, logger: logger, after: previous?.userSessions)
+        guard settings.signIn.apple != nil, let store, let revocations else { return previous?.userSessions }
+        return try await SessionService.make(
+            settings, store, revocations, logger: logger, after: previous?.userSessions)
     }
 
     private func sessionEndpoints(
@@ -231,34 +235,47 @@ struct GenerationMaker: Sendable {
             now: { WallClock.seconds() }, logger: logger)
     }
 
-    /// What limits and tells of account calls. Where no tokens are taken there are none, and no state directory.
+    /// What limits and tells of account calls.
     private func conduct(
-        _ settings: GatewaySettings, _ assertionKeys: AssertionKeyService?, after previous: Generation?
+        _ settings: GatewaySettings, _ store: Store?, _ assertionKeys: AssertionKeyService?,
+        after previous: Generation?
     ) async throws -> ConductService? {
-        guard !settings.issuers.isEmpty || previous?.conduct != nil else { return nil }
+        guard let store else { return nil }
         return try await ConductService(
             settings,
             ConductService.Surroundings(
-                assertionKeys: assertionKeys, fetcher: { try await fetcher(plain: $0) }, logger: logger),
+                assertionKeys: assertionKeys, store: store, fetcher: { try await fetcher(plain: $0) },
+                logger: logger),
             after: previous?.conduct)
     }
 
-    private func sessions(_ settings: GatewaySettings, after previous: Generation?) throws -> StoredSessions? {
+    // MARK: The store
+
+    /// Where no tokens are taken there is none, and no state directory.
+    private func store(_ settings: GatewaySettings, after previous: Generation?) async throws -> Store? {
+        if let known = previous?.store { return known }
+        return settings.issuers.isEmpty ? nil : try await GatewayStore.openToServe(in: settings.stateDirectory)
+    }
+
+    private func sessions(
+        _ settings: GatewaySettings, _ store: Store?, after previous: Generation?
+    ) throws -> StoredSessions? {
         if let known = previous?.sessions { return known }
-        return settings.signIn.pools.isEmpty ? nil : try GatewayStore.sessions(in: settings.stateDirectory)
+        guard !settings.signIn.pools.isEmpty, let store else { return nil }
+        return try StoredSessions(store, isStart: true)
     }
 
     // MARK: Revocations
 
     /// Has read all that is kept, so that no revoked token is let in after a restart.
     private func revocations(
-        _ settings: GatewaySettings, after previous: Generation?
+        _ settings: GatewaySettings, _ store: Store?, after previous: Generation?
     ) async throws -> RevocationService? {
-        if previous?.plan.revocations == nil, settings.issuers.isEmpty { return nil }
+        guard let store else { return nil }
         let service =
-            try previous?.plan.revocations
+            previous?.plan.revocations
             ?? RevocationService(
-                records: StoredRevocations(GatewayStore.open(in: settings.stateDirectory)),
+                records: StoredRevocations(store),
                 maximumCount: settings.limits.revocations, logger: logger, now: { WallClock.seconds() },
                 publish: { [directory] in await directory.refreshRevocations() })
         do {

@@ -24,8 +24,8 @@ package enum OperatorUsers {
         guard let apple = settings.signIn.apple, let session = apple.session,
             let issuer = Wiring.sessionIssuer(settings), let schedule = Wiring.sessionSchedule(settings)
         else { throw WiringFault(description: "this gateway keeps no users: there is no sign_in.apple.session") }
-        let users = try GatewayStore.users(in: settings.stateDirectory, isStart: false)
-        let revocations = StoredRevocations(try GatewayStore.open(in: settings.stateDirectory))
+        let store = try GatewayStore.open(in: settings.stateDirectory)
+        let (users, revocations) = (try StoredUsers(store), StoredRevocations(store))
         // Nothing is signed here: the keys are not even read.
         let keys = AssertionKeyService(
             file: KeyRingFile(.session, stateDirectory: settings.stateDirectory), schedule: schedule, logger: logger,

@@ -20,11 +20,12 @@ extension SessionService {
     ///
     /// - Parameter previous: what served until now.
     static func make(
-        _ settings: GatewaySettings, _ revocations: RevocationService, logger: Logger, after previous: SessionService?
+        _ settings: GatewaySettings, _ store: Store, _ revocations: RevocationService, logger: Logger,
+        after previous: SessionService?
     ) async throws -> SessionService {
         let issuer = Wiring.sessionIssuer(settings)?.issuer ?? ""
         if let previous, previous.issuer == issuer { return previous }
-        let users = try previous?.users ?? GatewayStore.users(in: settings.stateDirectory, isStart: true)
+        let users = try previous?.users ?? StoredUsers(store, isStart: true)
         let ends = SessionEnds(users, revocations, issuer: issuer, logger: logger) { WallClock.seconds() }
         do {
             try await ends.follow()

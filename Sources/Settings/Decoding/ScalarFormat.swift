@@ -13,13 +13,30 @@ struct ScalarRefusal: Error {
 
 /// How a scalar's text becomes a value.
 struct ScalarFormat<Value> {
+    /// What editors are told of it.
+    let schema: ScalarSchema
+    /// All that it can be, where these are few and what else is read depends on them.
+    let choices: [Value]
+    /// A value as a file would have it; nil where it has no single text.
+    let show: (Value) -> String?
     let read: (String) throws(ScalarRefusal) -> Value
+
+    init(
+        schema: ScalarSchema = .text, choices: [Value] = [], show: @escaping (Value) -> String? = { _ in nil },
+        _ read: @escaping (String) throws(ScalarRefusal) -> Value
+    ) {
+        self.schema = schema
+        self.choices = choices
+        self.show = show
+        self.read = read
+    }
 }
 
 extension ScalarFormat where Value == Bool {
     /// `true` or `false`, nothing else: YAML's `yes`, `on` and `off` mean different things to different parsers.
     static var boolean: Self {
-        Self { (text) throws(ScalarRefusal) in
+        Self(schema: ScalarSchema(.boolean), choices: [true, false], show: { String($0) }) {
+            (text) throws(ScalarRefusal) in
             switch text {
             case "true": return true
             case "false": return false
@@ -32,7 +49,7 @@ extension ScalarFormat where Value == Bool {
 extension ScalarFormat where Value == Int {
     /// A whole number in decimal digits.
     static func integer(_ range: ClosedRange<Int>) -> Self {
-        Self { (text) throws(ScalarRefusal) in
+        Self(schema: ScalarSchema(.integer(range)), show: { String($0) }) { (text) throws(ScalarRefusal) in
             guard let first = text.utf8.first, first != UInt8(ascii: "+"), let value = Int(text), range.contains(value)
             else {
                 throw ScalarRefusal("must be a whole number from \(range.lowerBound) to \(range.upperBound)")
@@ -45,7 +62,7 @@ extension ScalarFormat where Value == Int {
 extension ScalarFormat where Value == String {
     /// Any text of visible characters and inner spaces, at least one.
     static var text: Self {
-        Self { (text) throws(ScalarRefusal) in
+        Self(show: { $0 }) { (text) throws(ScalarRefusal) in
             guard !text.isEmpty else { throw ScalarRefusal("must not be empty") }
             guard printable(text) == text, text.first?.isWhitespace == false, text.last?.isWhitespace == false else {
                 throw ScalarRefusal("must not hold control characters, nor begin or end with a space")
@@ -76,7 +93,8 @@ extension ScalarFormat where Value == String {
 
     /// One of a closed list of words.
     static func word(among words: [String]) -> Self {
-        Self { (text) throws(ScalarRefusal) in
+        let schema = ScalarSchema(.words(words))
+        return Self(schema: schema, choices: words, show: { $0 }) { (text) throws(ScalarRefusal) in
             guard words.contains(text) else {
                 throw ScalarRefusal(
                     (words.count == 1 ? "must be " : "must be one of ") + words.joined(separator: ", "),
@@ -91,7 +109,9 @@ extension ScalarFormat where Value: RawRepresentable & CaseIterable, Value.RawVa
     /// One of an enumeration's raw values.
     static var oneOf: Self {
         let words = ScalarFormat<String>.word(among: Value.allCases.map(\.rawValue))
-        return Self { (text) throws(ScalarRefusal) in
+        return Self(
+            schema: words.schema, choices: Array(Value.allCases), show: { $0.rawValue }
+        ) { (text) throws(ScalarRefusal) in
             guard let value = Value(rawValue: try words.read(text)) else { throw ScalarRefusal("is not known") }
             return value
         }

@@ -48,15 +48,19 @@ final class SettingsContext {
     private(set) var faults: [SettingsFault] = []
     /// Every key that was asked for, by schema path, and whether the file has it anywhere.
     private(set) var knownKeys: [String: Bool] = [:]
+    /// Not nil for a reading of no file, which only notes what is asked for.
+    let recorder: SchemaRecorder?
 
     init(
         file: String, environment: [String: String],
-        readFile: @escaping (String) throws(FileReadFailure) -> [UInt8], renamedKeys: [String: String] = [:]
+        readFile: @escaping (String) throws(FileReadFailure) -> [UInt8], renamedKeys: [String: String] = [:],
+        recorder: SchemaRecorder? = nil
     ) {
         self.file = file
         self.environment = environment
         self.readFile = readFile
         self.renamedKeys = renamedKeys
+        self.recorder = recorder
     }
 
     func fault(_ message: String, at place: SettingsPlace) {

@@ -39,7 +39,8 @@ final class SettingsMapping {
         return parent.key(key.string, line: line, column: key.mark?.column)
     }
 
-    private func find(_ name: String) -> SettingsNode? {
+    private func find(_ name: String, isRequired: Bool = false) -> SettingsNode? {
+        if let recorder = node.context.recorder { return recorder.key(name, of: node, isRequired: isRequired) }
         asked.insert(name)
         let found = values.first { $0.name == name }?.node
         node.context.asked(for: node.place.key(name, line: 0, column: nil).schemaPath, present: found != nil)
@@ -48,7 +49,8 @@ final class SettingsMapping {
 
     /// Whether the file has this key.
     func has(_ name: String) -> Bool {
-        values.contains { $0.name == name }
+        if let recorder = node.context.recorder { return recorder.isPresent(name, in: node.place) }
+        return values.contains { $0.name == name }
     }
 
     /// Whether the file has this key with a list that has no elements.
@@ -69,7 +71,7 @@ final class SettingsMapping {
 
     /// The node of a key that must be there; its absence is a fault of the section.
     func required(_ name: String) -> SettingsNode? {
-        guard let found = find(name) else {
+        guard let found = find(name, isRequired: true) else {
             let place = node.place.key(name, line: node.place.line, column: node.place.column)
             node.context.fault("is missing", at: place)
             return nil
@@ -79,16 +81,19 @@ final class SettingsMapping {
 
     /// A value that may be left out. What is faulty reads as the default: the fault is noted.
     func value<Value>(_ name: String, _ format: ScalarFormat<Value>, default standard: Value) -> Value {
+        node.context.recorder?.note(default: format.show(standard), of: name, in: self)
         guard let found = find(name) else { return standard }
         return found.read(format) ?? standard
     }
 
     func value<Value>(_ name: String, _ format: ScalarFormat<Value>) -> Value? {
-        find(name)?.read(format)
+        node.context.recorder?.note(default: nil, of: name, in: self)
+        return find(name)?.read(format)
     }
 
     func required<Value>(_ name: String, _ format: ScalarFormat<Value>) -> Value? {
-        required(name)?.read(format)
+        node.context.recorder?.note(default: nil, of: name, in: self)
+        return required(name)?.read(format)
     }
 
     /// A list of single values, each given once. Nil when the key is left out or its value is no list.
@@ -141,6 +146,9 @@ extension SettingsNode {
 
     /// Reads this node as a section of named entries. Names are used in logs and metrics, so they are kept simple.
     func entries(atLeastOne kind: String? = nil) -> [(name: String, node: SettingsNode)] {
+        if let recorder = context.recorder {
+            return recorder.entries(of: self, named: "^[A-Za-z0-9_-]{1,64}$", atLeastOne: kind != nil)
+        }
         guard let entries = mapping()?.chosenEntries() else { return [] }
         if let kind, entries.isEmpty { fault("must hold at least one \(kind)") }
         for (name, entry) in entries where !Self.isName(name) {
@@ -151,6 +159,7 @@ extension SettingsNode {
 
     /// Reads this node as a section of entries that others have named, as identifiers are.
     func identifiedEntries() -> [(name: String, node: SettingsNode)] {
+        if let recorder = context.recorder { return recorder.entries(of: self, named: "^[!-~]{1,256}$") }
         guard let entries = mapping()?.chosenEntries() else { return [] }
         for (name, entry) in entries where (try? ScalarFormat.identifier.read(name)) == nil {
             entry.fault("the name must be 1 to 256 visible ASCII characters without spaces")
@@ -164,6 +173,10 @@ extension SettingsNode {
     }
 
     private func mapping() -> SettingsMapping? {
+        if let recorder = context.recorder {
+            recorder.note(sectionAt: place)
+            return SettingsMapping(self, Node.Mapping([]), renamedKeys: [:])
+        }
         if case .mapping(let mapping) = yaml {
             return SettingsMapping(self, mapping, renamedKeys: context.renamedKeys)
         }

@@ -32,6 +32,7 @@ struct SettingsNode {
     }
 
     func read<Value>(_ format: ScalarFormat<Value>) -> Value? {
+        if let recorder = context.recorder { return recorder.read(format, at: place) }
         guard let text = scalarText(), let value = expand(text) else { return nil }
         do {
             return try format.read(value)
@@ -43,6 +44,10 @@ struct SettingsNode {
 
     /// A secret, written in the file, taken from the environment, or read from the file that `file:` names.
     func readSecret() -> Secret? {
+        if let recorder = context.recorder {
+            recorder.note(.secret, at: place)
+            return nil
+        }
         guard let text = scalarText() else { return nil }
         let secret: Secret
         // Decided by what the settings say, not by what an environment variable holds.
@@ -62,6 +67,10 @@ struct SettingsNode {
 
     /// The bytes of the file that this node names, such as a certificate.
     func readFile() -> [UInt8]? {
+        if let recorder = context.recorder {
+            recorder.note(.file, at: place)
+            return nil
+        }
         guard let text = scalarText(), let path = expand(text) else { return nil }
         do {
             return try context.readFile(context.resolve(path: path))
@@ -73,6 +82,7 @@ struct SettingsNode {
 
     /// The elements of a list; nil after a fault when this is none. `expected` says what a list of.
     func elements(expected: String) -> [SettingsNode]? {
+        if let recorder = context.recorder { return [recorder.element(of: self)] }
         guard case .sequence(let sequence) = yaml else {
             fault("must be a list of \(expected), not \(kind)")
             return nil

@@ -5,7 +5,10 @@ extension ScalarFormat where Value == Duration {
 
     /// A whole number with its unit: `250ms`, `5s`, `10m`, `24h`, `30d`.
     static func duration(_ range: ClosedRange<Duration>) -> Self {
-        Self { (text) throws(ScalarRefusal) in
+        let schema = ScalarSchema(
+            .pattern("^[0-9]{1,9}(ms|s|m|h|d)$"),
+            "From \(description(range.lowerBound)) to \(description(range.upperBound)), such as 250ms, 5s, 10m or 24h.")
+        return Self(schema: schema, show: description) { (text) throws(ScalarRefusal) in
             let digits = text.prefix { $0.isASCII && $0.isNumber }
             let unit = units.first { $0.suffix == text[digits.endIndex...] }
             // Nine digits of days stay far below what 64 bits of milliseconds hold.
@@ -21,7 +24,7 @@ extension ScalarFormat where Value == Duration {
         }
     }
 
-    private static func description(_ duration: Duration) -> String {
+    static func description(_ duration: Duration) -> String {
         let (seconds, attoseconds) = duration.components
         let milliseconds = seconds * 1000 + attoseconds / 1_000_000_000_000_000
         guard milliseconds != 0, let unit = units.first(where: { milliseconds.isMultiple(of: $0.milliseconds) }) else {

@@ -10,6 +10,12 @@ package struct HostAndPort: Sendable, Hashable, CustomStringConvertible {
         self.port = port
     }
 
+    /// Reads `host:port`; nil for anything else.
+    package init?(address text: String) {
+        guard let (host, port) = Self.split(text[...]), let port else { return nil }
+        self.init(host: host, port: port)
+    }
+
     package var description: String {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
@@ -56,7 +62,8 @@ package struct HostAndPort: Sendable, Hashable, CustomStringConvertible {
 extension ScalarFormat where Value == HostAndPort {
     /// Where to listen: host and port.
     static var listenAddress: Self {
-        Self { (text) throws(ScalarRefusal) in
+        let schema = ScalarSchema(.pattern(":[0-9]{1,5}$"), "Host and port, such as 127.0.0.1:8080 or [::1]:8080.")
+        return Self(schema: schema, show: \.description) { (text) throws(ScalarRefusal) in
             guard let (host, port) = HostAndPort.split(text[...]), let port else {
                 throw ScalarRefusal("must be an address like 127.0.0.1:8080, 0.0.0.0:8080 or [::1]:8080")
             }

@@ -4,7 +4,7 @@ extension ScalarFormat where Value == String {
     /// A path pattern of the route table: exact, with `*` for one segment, `{sub}` for one that is the token's subject,
     /// or ending in `/**` for all below.
     static var routePath: Self {
-        Self { (text) throws(ScalarRefusal) in
+        Self(schema: .path) { (text) throws(ScalarRefusal) in
             let parts = text.split(separator: "/", omittingEmptySubsequences: false)
             let segments = try pathSegments(parts.map { $0 == "{sub}" ? "*" : $0 }.joined(separator: "/"))
             for (index, segment) in segments.enumerated() where segment.contains("*") {
@@ -31,7 +31,7 @@ extension ScalarFormat where Value == String {
 
     /// A path that others begin with, such as `/api/v1/auth`.
     static var pathPrefix: Self {
-        Self { (text) throws(ScalarRefusal) in
+        Self(schema: .path, show: { $0 }) { (text) throws(ScalarRefusal) in
             guard try pathSegments(text).allSatisfy({ !$0.contains("*") && !$0.isEmpty }) else {
                 throw ScalarRefusal("must be a path like /api/v1/auth, without \"*\" and without a \"/\" at its end")
             }

@@ -36,12 +36,12 @@ package struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
 extension ScalarFormat where Value == ServiceURL {
     /// A URL with a path.
     static var url: Self {
-        Self { (text) throws(ScalarRefusal) in try parseURL(text) }
+        Self(schema: .url) { (text) throws(ScalarRefusal) in try parseURL(text) }
     }
 
     /// A URL of scheme, host and port alone.
     static var origin: Self {
-        Self { (text) throws(ScalarRefusal) in
+        Self(schema: .url) { (text) throws(ScalarRefusal) in
             let url = try parseURL(text)
             guard url.path.isEmpty else {
                 throw ScalarRefusal("must have no path: the client's own path is sent on")

@@ -5,7 +5,10 @@ extension ScalarFormat where Value == Int {
 
     /// A number of bytes with its unit: `512B`, `64KiB`, `1MiB`, `2GiB`.
     static func size(_ range: ClosedRange<Int>) -> Self {
-        Self { (text) throws(ScalarRefusal) in
+        let schema = ScalarSchema(
+            .pattern("^[0-9]{1,9}(B|KiB|MiB|GiB)$"),
+            "From \(description(range.lowerBound)) to \(description(range.upperBound)), such as 512B, 64KiB or 1MiB.")
+        return Self(schema: schema, show: description) { (text) throws(ScalarRefusal) in
             let digits = text.prefix { $0.isASCII && $0.isNumber }
             let suffix = text[digits.endIndex...]
             let unit = units.first { $0.suffix == suffix }

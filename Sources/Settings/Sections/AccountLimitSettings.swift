@@ -79,9 +79,16 @@ extension LockoutSettings {
 }
 
 extension ScalarFormat where Value == RateSetting? {
+    private static func text(_ rate: RateSetting?) -> String {
+        guard let rate else { return "unlimited" }
+        return "\(rate.count)/\(ScalarFormat<Duration>.description(rate.window))"
+    }
+
     /// So many within a time, as `60/1m`; or `unlimited`.
     fileprivate static var rate: Self {
-        Self { (text) throws(ScalarRefusal) in
+        let schema = ScalarSchema(
+            .pattern("^(unlimited|[0-9]{1,9}/[0-9]{1,9}(s|m|h|d|ms))$"), "A rate such as 60/1m, or unlimited.")
+        return Self(schema: schema, show: Self.text) { (text) throws(ScalarRefusal) in
             if text == "unlimited" { return nil }
             let parts = text.split(separator: "/", maxSplits: 1, omittingEmptySubsequences: false)
             guard parts.count == 2, (1...9).contains(parts[0].utf8.count),

@@ -44,7 +44,7 @@ package struct EjectionSettings: Sendable {
 extension ScalarFormat where Value == String {
     /// A request's path, perhaps with a query.
     fileprivate static var requestPath: Self {
-        Self { (text) throws(ScalarRefusal) in
+        Self(schema: .path) { (text) throws(ScalarRefusal) in
             guard text.hasPrefix("/"), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }), !text.contains("#") else {
                 throw ScalarRefusal("must be a path like /health")
             }

@@ -56,7 +56,7 @@ private let neededHeaders = [
 
 extension ScalarFormat where Value == String {
     fileprivate static var headerNamespace: Self {
-        Self { (text) throws(ScalarRefusal) in
+        Self(show: { $0 }) { (text) throws(ScalarRefusal) in
             guard (3...32).contains(text.utf8.count), text.first?.isLetter == true, text.hasSuffix("-"),
                 text.allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-") })
             else {

@@ -150,7 +150,7 @@ struct IssuerParts {
 extension ScalarFormat where Value == String {
     /// A URL, kept as it is written: `iss` is compared byte for byte.
     static var issuer: Self {
-        Self { (text) throws(ScalarRefusal) in
+        Self(schema: .url, show: { $0 }) { (text) throws(ScalarRefusal) in
             _ = try ScalarFormat<ServiceURL>.url.read(text)
             return text
         }

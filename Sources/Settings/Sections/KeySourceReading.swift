@@ -102,7 +102,7 @@ extension SettingsMapping {
 extension ScalarFormat where Value == SignatureAlgorithm {
     fileprivate static func algorithm(where isAllowed: (SignatureAlgorithm) -> Bool) -> Self {
         let words = ScalarFormat<String>.word(among: SignatureAlgorithm.allCases.filter(isAllowed).map(\.rawValue))
-        return Self { (text) throws(ScalarRefusal) in
+        return Self(schema: words.schema) { (text) throws(ScalarRefusal) in
             guard let value = SignatureAlgorithm(rawValue: try words.read(text)) else {
                 throw ScalarRefusal("is not known")
             }

@@ -62,7 +62,9 @@ extension UpstreamServerSettings {
 extension ScalarFormat where Value == ServerAddress {
     /// `http://host:port`, `https://host:port` or `unix:/path`.
     static var serverAddress: Self {
-        Self { (text) throws(ScalarRefusal) in
+        let schema = ScalarSchema(
+            .pattern("^(\(ScalarSchema.schemes)|unix:/)"), "http://host:port, https://host:port or unix:/path.")
+        return Self(schema: schema) { (text) throws(ScalarRefusal) in
             guard text.hasPrefix("unix:") else { return .url(try ScalarFormat<ServiceURL>.origin.read(text)) }
             let path = String(text.dropFirst(5))
             // sockaddr_un has room for 107 bytes and the ending zero.

@@ -77,7 +77,9 @@ extension ScalarFormat where Value == Duration {
 extension ScalarFormat where Value == Int {
     /// `0%` to `100%`.
     static var percent: Self {
-        Self { (text) throws(ScalarRefusal) in
+        Self(
+            schema: ScalarSchema(.pattern("^(100|[0-9]{1,2})%$"), "A percentage from 0% to 100%."), show: { "\($0)%" }
+        ) { (text) throws(ScalarRefusal) in
             guard text.hasSuffix("%"), let value = Int(text.dropLast()), (0...100).contains(value),
                 text.first != "+", text.first != "-"
             else { throw ScalarRefusal("must be a percentage from 0% to 100%") }

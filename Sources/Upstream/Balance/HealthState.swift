@@ -20,6 +20,11 @@ package struct HealthCheckSettings: Sendable, Equatable {
     }
 }
 
+extension HealthCheckSettings {
+    /// Whether an answer with this status says that a server is well.
+    package static func isGood(status: Int) -> Bool { HealthState.isGood(status: status) }
+}
+
 /// What a server's checks in a row have shown. A server counts as what it was until they show otherwise.
 struct HealthState: Sendable {
     private let healthyAfter: Int

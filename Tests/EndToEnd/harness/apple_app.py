@@ -114,6 +114,6 @@ def stored(gateway) -> bytes:
 
 def kept_addresses(gateway) -> list[str]:
     """The e-mail addresses of all users."""
-    path = Path(gateway.config["state_directory"]) / "users.sqlite"
+    path = Path(gateway.config["state_directory"]) / "gatehouse.sqlite"
     with sqlite3.connect(f"file:{path}?mode=ro", uri=True) as database:
         return [row[0] for row in database.execute("SELECT email FROM users")]

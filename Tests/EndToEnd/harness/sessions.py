@@ -59,7 +59,7 @@ class State:
         self.directory = Path(gateway.config["state_directory"])
 
     def database(self) -> sqlite3.Connection:
-        return sqlite3.connect(self.directory / "users.sqlite", timeout=10, isolation_level=None)
+        return sqlite3.connect(self.directory / "gatehouse.sqlite", timeout=10, isolation_level=None)
 
     def signing_key(self) -> tuple[str, str]:
         """Its id and its PEM."""

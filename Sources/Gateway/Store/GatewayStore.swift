@@ -1,0 +1,55 @@
+internal import FoundationEssentials
+internal import Pipeline
+internal import Store
+
+/// The gateway's database in the state directory: one file, in which one connection writes.
+///
+/// What is revoked waits for the disk, and what is written often doesn't: that is a matter of each write, not of the
+/// file (``Store/Durability``). Measured against a file for each kind: refreshes by themselves are as fast. Beside a
+/// hundred sign-outs a second, each of which has its revocation wait for the disk, there are a quarter fewer, and half as
+/// many sign-outs again. For that a backup is of one moment, and nothing has to agree across files after a crash.
+enum GatewayStore {
+    static let migrations =
+        StoredRevocations.migrations + StoredSessions.migrations + StoredLimits.migrations + StoredOutbox.migrations
+        + StoredUsers.migrations
+
+    static func path(in stateDirectory: String) -> String { "\(stateDirectory)/gatehouse.sqlite" }
+
+    /// Opens it beside other processes that may have it open.
+    ///
+    /// - Throws: ``WiringFault``
+    static func open(in stateDirectory: String) throws(WiringFault) -> Store {
+        let path = path(in: stateDirectory)
+        do {
+            let lock = try StateDirectoryLock(stateDirectory, .inUse)
+            return try Store(path: path, migrations: migrations, keeping: lock)
+        } catch let fault as WiringFault {
+            throw fault
+        } catch {
+            throw WiringFault(description: "\(path): cannot be opened: \(error)")
+        }
+    }
+
+    /// Opens it to serve, with what earlier versions have kept in files of their own.
+    ///
+    /// - Throws: ``WiringFault``
+    static func openToServe(in stateDirectory: String) async throws(WiringFault) -> Store {
+        let store = try open(in: stateDirectory)
+        try await EarlierStores(stateDirectory).takeOver(into: store)
+        return store
+    }
+
+    /// What is revoked, read without changing anything; nothing where no gateway has kept anything yet.
+    ///
+    /// - Throws: ``WiringFault``
+    static func revocations(in stateDirectory: String, now: Int64) async throws(WiringFault) -> RevocationList {
+        let path = path(in: stateDirectory)
+        guard FileManager.default.fileExists(atPath: path) else { return .empty }
+        do {
+            let records = try await StoredRevocations(try Store(reading: path)).all(now: now)
+            return RevocationList.empty.adding(records.compactMap(Revocation.init))
+        } catch {
+            throw WiringFault(description: "\(path): revocations cannot be read: \(error)")
+        }
+    }
+}

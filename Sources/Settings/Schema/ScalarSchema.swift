@@ -1,0 +1,69 @@
+internal import Pipeline
+
+/// What a schema says of single values.
+struct ScalarSchema: Hashable, Sendable {
+    enum Kind: Hashable, Sendable {
+        case text
+        case boolean
+        case integer(ClosedRange<Int>)
+        /// A closed list.
+        case words([String])
+        /// Text that a regular expression (ECMA 262) matches.
+        case pattern(String)
+    }
+
+    let kind: Kind
+    /// For people; nil where the kind says it all.
+    let description: String?
+
+    init(_ kind: Kind, _ description: String? = nil) {
+        self.kind = kind
+        self.description = description
+    }
+
+    static let text = ScalarSchema(.text)
+    static let schemes = "[Hh][Tt][Tt][Pp][Ss]?://"
+    static let url = ScalarSchema(.pattern("^\(schemes)"), "A URL of http or https.")
+    static let path = ScalarSchema(.pattern("^/"), "A path.")
+    static let secret = ScalarSchema(.text, "A secret: ${NAME} from the environment, or file: and a path.")
+    static let file = ScalarSchema(.text, "The path of a file; a relative one is relative to this file's folder.")
+
+    /// The place that the schema's text with `${NAME}` is defined at.
+    static let interpolated = "#/definitions/interpolated"
+
+    /// As JSON Schema. Whatever the kind, an environment variable may stand for it.
+    var json: JSON {
+        var schema: JSONObject
+        switch kind {
+        case .text: schema = ["type": ["string", "number", "boolean"]]
+        case .boolean: schema = Self.orInterpolated(["type": "boolean"])
+        case .integer(let range):
+            schema = Self.orInterpolated([
+                "type": "integer", "minimum": .number(JSONNumber(range.lowerBound)),
+                "maximum": .number(JSONNumber(range.upperBound)),
+            ])
+        case .words(let words): schema = Self.orInterpolated(["enum": .array(words.flatMap(Self.values))])
+        case .pattern(let pattern): schema = Self.orInterpolated(["type": "string", "pattern": .string(pattern)])
+        }
+        if let description { schema["description"] = .string(description) }
+        return .object(schema)
+    }
+
+    private static func orInterpolated(_ schema: JSON) -> JSONObject {
+        ["anyOf": [schema, ["$ref": .string(interpolated)]]]
+    }
+
+    /// What a word without quotes is to YAML: `1.2` is a number there.
+    private static func values(_ word: String) -> [JSON] {
+        [.string(word)] + [Double(word).flatMap { JSONNumber($0) }.map(JSON.number)].compactMap { $0 }
+    }
+
+    /// A default in the form that a file has it in.
+    func json(default text: String) -> JSON {
+        switch kind {
+        case .boolean: .bool(text == "true")
+        case .integer: Int(text).map { .number(JSONNumber($0)) } ?? .string(text)
+        default: .string(text)
+        }
+    }
+}

@@ -1,0 +1,113 @@
+internal import Yams
+
+/// Notes what a reading asks for.
+///
+/// It stands in the place of a file: in each pass another part of the keys is there, and what decides what else is read
+/// (a profile, a list instead of a single name) is another, so that all passes together meet every key. Nothing is by
+/// chance: which pass has what follows from the key's path and the pass' number.
+final class SchemaRecorder {
+    /// What has been asked of one key path.
+    struct Entry {
+        /// Keys of the section, in the order asked for.
+        var keys: [String] = []
+        var isSection = false
+        var isList = false
+        /// For a section whose keys the operator chooses: the regular expression that they match.
+        var names: String?
+        var needsNames = false
+        var scalars: [ScalarSchema] = []
+        /// The defaults that readers have named; nil for reading it without one.
+        var defaults: Set<String?> = []
+        /// In how many passes the section was read, and the key asked for as one that must be there.
+        var readings = 0
+        var demands = 0
+    }
+
+    /// So many that a key asked for in one of a thousand is met.
+    static let passes = 2048
+
+    private(set) var entries: [String: Entry] = [:]
+    private var pass: UInt64 = 0
+    private var read: Set<String> = []
+    private var demanded: Set<String> = []
+
+    func begin(pass: Int) {
+        for path in read { entries[path, default: Entry()].readings += 1 }
+        for path in demanded { entries[path, default: Entry()].demands += 1 }
+        read = []
+        demanded = []
+        self.pass = UInt64(pass)
+    }
+
+    // MARK: Sections
+
+    /// The key of a section; nil in passes without it.
+    func key(_ name: String, of section: SettingsNode, isRequired: Bool) -> SettingsNode? {
+        let place = section.place.key(name, line: 1, column: nil)
+        section.context.asked(for: place.schemaPath, present: true)
+        if entries[section.place.schemaPath]?.keys.contains(name) != true {
+            entries[section.place.schemaPath, default: Entry()].keys.append(name)
+        }
+        if isRequired { demanded.insert(place.schemaPath) }
+        guard isRequired || isPresent(name, in: section.place) else { return nil }
+        return node(at: place, section.context)
+    }
+
+    func isPresent(_ name: String, in section: SettingsPlace) -> Bool {
+        choice("has " + section.key(name, line: 1, column: nil).schemaPath, of: 2) == 0
+    }
+
+    func note(sectionAt place: SettingsPlace) {
+        read.insert(place.schemaPath)
+        entries[place.schemaPath, default: Entry()].isSection = true
+    }
+
+    func entries(
+        of section: SettingsNode, named pattern: String, atLeastOne: Bool = false
+    ) -> [(name: String, node: SettingsNode)] {
+        entries[section.place.schemaPath, default: Entry()].names = pattern
+        if atLeastOne { entries[section.place.schemaPath]?.needsNames = true }
+        let name = "example"
+        return [(name, node(at: section.place.entry(name, line: 1, column: nil), section.context))]
+    }
+
+    func element(of list: SettingsNode) -> SettingsNode {
+        entries[list.place.schemaPath, default: Entry()].isList = true
+        return node(at: list.place.element(0, line: 1, column: nil), list.context)
+    }
+
+    // MARK: Single values
+
+    func read<Value>(_ format: ScalarFormat<Value>, at place: SettingsPlace) -> Value? {
+        note(format.schema, at: place)
+        guard !format.choices.isEmpty else { return nil }
+        return format.choices[choice("is " + place.schemaPath, of: format.choices.count)]
+    }
+
+    func note(_ scalar: ScalarSchema, at place: SettingsPlace) {
+        guard entries[place.schemaPath]?.scalars.contains(scalar) != true else { return }
+        entries[place.schemaPath, default: Entry()].scalars.append(scalar)
+    }
+
+    func note(default text: String?, of name: String, in section: SettingsMapping) {
+        let path = section.node.place.key(name, line: 1, column: nil).schemaPath
+        entries[path, default: Entry()].defaults.insert(text)
+    }
+
+    // MARK: Passes
+
+    private func node(at place: SettingsPlace, _ context: SettingsContext) -> SettingsNode {
+        let isScalar = choice("scalar " + place.schemaPath, of: 2) == 0
+        return SettingsNode(yaml: isScalar ? Node("x") : Node([(Node, Node)]()), place: place, context: context)
+    }
+
+    /// FNV-1a, finished as SplitMix64 is: each pass another one.
+    private func choice(_ text: String, of count: Int) -> Int {
+        var hash: UInt64 = 0xCBF2_9CE4_8422_2325
+        for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        hash ^= pass &* 0x9E37_79B9_7F4A_7C15
+        hash = (hash ^ (hash >> 30)) &* 0xBF58_476D_1CE4_E5B9
+        hash = (hash ^ (hash >> 27)) &* 0x94D0_49BB_1331_11EB
+        return Int((hash ^ (hash >> 31)) % UInt64(count))
+    }
+}

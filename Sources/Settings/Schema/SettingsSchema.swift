@@ -1,0 +1,82 @@
+package import Pipeline
+internal import Yams
+
+/// The settings file's schema for editors (JSON Schema draft-07, which they know), made by the very readers that read
+/// a file: it can't say anything else than they do. It says less in places: what depends on other keys only the
+/// gateway checks.
+package enum SettingsSchema {
+    /// The whole document.
+    package static func document() -> JSONObject {
+        let recorder = recorded()
+        var schema: JSONObject = [
+            "$schema": "http://json-schema.org/draft-07/schema#",
+            "title": "Gatehouse settings",
+            "description": "Every key is explained in Config/gatehouse.yaml; `gatehouse check` says more than this.",
+        ]
+        for (name, value) in object(at: "", recorder.entries) { schema[name] = value }
+        schema["definitions"] = [
+            "interpolated": [
+                "type": "string", "pattern": "\\$\\{[A-Za-z_][A-Za-z0-9_]*\\}",
+                "description": "Text with ${NAME}, the value of an environment variable.",
+            ]
+        ]
+        return schema
+    }
+
+    /// What all passes have asked for.
+    static func recorded() -> SchemaRecorder {
+        let recorder = SchemaRecorder()
+        let context = SettingsContext(
+            file: "schema", environment: [:], readFile: { (_) throws(FileReadFailure) in throw .notFound },
+            recorder: recorder)
+        let place = SettingsPlace(file: "schema", line: 1, column: nil, keyPath: "", schemaPath: "")
+        let root = SettingsNode(yaml: Node([(Node, Node)]()), place: place, context: context)
+        for pass in 0..<SchemaRecorder.passes {
+            recorder.begin(pass: pass)
+            _ = root.section(GatewaySettings.init(reading:))
+        }
+        recorder.begin(pass: 0)
+        return recorder
+    }
+
+    private static func schema(at path: String, _ entries: [String: SchemaRecorder.Entry]) -> JSON {
+        guard let entry = entries[path] else { return true }
+        var alternatives = entry.scalars.map(\.json)
+        if entry.isList { alternatives.append(["type": "array", "items": schema(at: path + "[]", entries)]) }
+        if let names = entry.names { alternatives.append(.object(named(names, at: path, entries))) }
+        if entry.isSection { alternatives.append(.object(object(at: path, entries))) }
+        guard let first = alternatives.first else { return true }
+        var schema: JSONObject = ["anyOf": .array(alternatives)]
+        if alternatives.count == 1, let only = first.objectValue { schema = only }
+        if entry.defaults.count == 1, let text = entry.defaults.first ?? nil, let scalar = entry.scalars.first {
+            schema["default"] = scalar.json(default: text)
+        }
+        return .object(schema)
+    }
+
+    private static func object(at path: String, _ entries: [String: SchemaRecorder.Entry]) -> JSONObject {
+        let section = entries[path] ?? SchemaRecorder.Entry()
+        func join(_ name: String) -> String { path.isEmpty ? name : "\(path).\(name)" }
+        let required = section.keys.filter { entries[join($0)]?.demands == section.readings }
+        var object: JSONObject = [
+            // A section whose keys are all commented out is one of defaults.
+            "type": required.isEmpty ? ["object", "null"] : "object",
+            "additionalProperties": false,
+            "properties": .object(JSONObject(section.keys.map { ($0, schema(at: join($0), entries)) })),
+        ]
+        if !required.isEmpty { object["required"] = .array(required.map { .string($0) }) }
+        return object
+    }
+
+    private static func named(
+        _ pattern: String, at path: String, _ entries: [String: SchemaRecorder.Entry]
+    ) -> JSONObject {
+        var object: JSONObject = [
+            "type": entries[path]?.needsNames == true ? "object" : ["object", "null"],
+            "propertyNames": ["pattern": .string(pattern)],
+            "additionalProperties": schema(at: path.isEmpty ? "*" : "\(path).*", entries),
+        ]
+        if entries[path]?.needsNames == true { object["minProperties"] = 1 }
+        return object
+    }
+}

@@ -1,0 +1,83 @@
+internal import GRDB
+
+/// What a look at a database finds.
+package struct StoreReport: Sendable, Equatable {
+    /// How its schema stands to the one that this version makes.
+    package enum Schema: Sendable, Equatable {
+        case current
+        /// These steps are missing; the next start takes them.
+        case older(missing: [String])
+        /// These are not known.
+        case newer(unknown: [String])
+        /// It is damaged so that nobody can tell.
+        case unreadable
+    }
+
+    /// What SQLite's integrity check says, what cannot be read, and rows that refer to none; nothing where all is well.
+    package var faults: [String] = []
+    package var schema: Schema
+    /// By the tables' names.
+    package var rows: [(table: String, count: Int)] = []
+
+    package var isGood: Bool {
+        switch schema {
+        case .current, .older: faults.isEmpty
+        case .newer, .unreadable: false
+        }
+    }
+
+    package static func == (left: StoreReport, right: StoreReport) -> Bool {
+        left.faults == right.faults && left.schema == right.schema
+            && left.rows.elementsEqual(right.rows) { $0 == $1 }
+    }
+}
+
+extension Store {
+    /// Looks at the whole database. What cannot be read of it is a fault that is told, and no error.
+    ///
+    /// - Parameter migrations: what the schema should be.
+    package func report(_ migrations: [Migration]) async -> StoreReport {
+        var report = StoreReport(schema: .unreadable)
+        do {
+            let integrity = try await read { try String.fetchAll($0, sql: "PRAGMA integrity_check(20)") }
+            if integrity != ["ok"] { report.faults = integrity }
+            let found = report
+            report = try await read { database in
+                var report = found
+                try Self.read(database, migrations, into: &report)
+                return report
+            }
+        } catch {
+            report.faults.append("\((error as? DatabaseError)?.message ?? "\(error)")")
+        }
+        return report
+    }
+
+    private static func read(
+        _ database: Database, _ migrations: [Migration], into report: inout StoreReport
+    ) throws {
+        report.schema = try schema(database, migrations)
+        for row in try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").prefix(20) {
+            let (table, parent): (String, String) = (row["table"], row["parent"])
+            report.faults.append("a row of \(table) refers to none of \(parent)")
+        }
+        let tables = try String.fetchAll(
+            database,
+            sql: """
+                SELECT name FROM sqlite_schema
+                WHERE type = 'table' AND name NOT LIKE 'sqlite_%' AND name <> 'grdb_migrations' ORDER BY name
+                """)
+        report.rows = try tables.map { table in
+            (table, try Int.fetchOne(database, sql: "SELECT count(*) FROM \(table.quotedDatabaseIdentifier)") ?? 0)
+        }
+    }
+
+    private static func schema(_ database: Database, _ migrations: [Migration]) throws -> StoreReport.Schema {
+        let applied = try migrator(migrations).appliedIdentifiers(database)
+        let names = migrations.map(\.name)
+        let unknown = applied.subtracting(names)
+        if !unknown.isEmpty { return .newer(unknown: unknown.sorted()) }
+        let missing = names.filter { !applied.contains($0) }
+        return missing.isEmpty ? .current : .older(missing: missing)
+    }
+}

@@ -1,0 +1,93 @@
+import ArgumentParser
+import Gateway
+import Pipeline
+import Settings
+
+/// `gatehouse check`: says whether a configuration is good, without starting anything.
+struct CheckCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "check",
+        abstract: "Check a configuration and report every fault at once.",
+        discussion: """
+            With --online it also asks, all at once, whether what the configuration points to is there: every issuer's key \
+            set is fetched, each user pool is asked whether it knows the app client and takes its secret, and each server \
+            of every upstream for the path of its health check, or else /. No account is touched and no secret told.
+
+            Exit status 0: good; 69: something did not answer as it should; 78: faulty.
+
+            Examples:
+              gatehouse check --config Config/gatehouse.yaml
+              gatehouse check --config Config/gatehouse.yaml --online
+              gatehouse check --json < /dev/null
+              sed 's/8080/9090/' gatehouse.yaml | gatehouse check --config -
+            """)
+
+    @OptionGroup var options: SettingsOptions
+
+    @Flag(help: "Also ask key sets, user pools and upstreams whether they are there.")
+    var online = false
+
+    @OptionGroup var output: OutputOptions
+
+    func run() async throws {
+        let origin = options.origin
+        let settings = try read(origin)
+        let counts =
+            "\(settings.routes.count) routes, \(settings.upstreams.count) upstreams, \(settings.issuers.count) issuers"
+        if !output.json {
+            print("\(origin.name): \(Terminal.standardOutput.styled(.good, "good")): \(counts)")
+            flushStandardOutput()
+        }
+        let findings = online ? try await OnlineCheck(settings).run(tell: tell) : []
+        if output.json {
+            var object: JSONObject = [
+                "config": .string(origin.name), "good": true, "routes": Self.number(settings.routes.count),
+                "upstreams": Self.number(settings.upstreams.count), "issuers": Self.number(settings.issuers.count),
+            ]
+            if online { object["online"] = .array(findings.map(Self.json)) }
+            output.tell(object, text: "")
+        }
+        guard findings.allSatisfy(\.isGood) else { throw ExitCode.unavailable }
+    }
+
+    private func read(_ origin: SettingsOrigin) throws -> GatewaySettings {
+        guard output.json else { return try options.load(origin) }
+        do {
+            return try options.read(origin)
+        } catch let faults as SettingsFaults {
+            output.tell(
+                [
+                    "config": .string(origin.name), "good": false, "faults": .array(faults.faults.map(Self.json)),
+                ], text: "")
+        }
+        throw ExitCode.faultyConfiguration
+    }
+
+    /// A line as soon as it is known, so that a slow one does not hold up the others.
+    private func tell(_ finding: OnlineCheck.Finding) {
+        guard !output.json else { return }
+        let verdict = Terminal.standardOutput.styled(finding.isGood ? .good : .bad, finding.isGood ? "ok  " : "FAIL")
+        print("\(verdict) \(finding.subject): \(finding.text) (\(Self.milliseconds(finding)) ms)")
+        flushStandardOutput()
+    }
+
+    private static func json(_ finding: OnlineCheck.Finding) -> JSON {
+        [
+            "subject": .string(finding.subject), "good": .bool(finding.isGood), "text": .string(finding.text),
+            "milliseconds": number(milliseconds(finding)),
+        ]
+    }
+
+    private static func json(_ fault: SettingsFault) -> JSON {
+        [
+            "file": .string(fault.file), "line": number(fault.line), "column": fault.column.map(number) ?? .null,
+            "key": .string(fault.keyPath), "message": .string(fault.message),
+        ]
+    }
+
+    private static func milliseconds(_ finding: OnlineCheck.Finding) -> Int {
+        Int(finding.duration / .milliseconds(1))
+    }
+
+    private static func number(_ value: Int) -> JSON { .number(JSONNumber(value)) }
+}

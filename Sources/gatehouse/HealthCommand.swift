@@ -1,0 +1,61 @@
+import ArgumentParser
+import Gateway
+import Pipeline
+import Settings
+
+/// `gatehouse health`: asks a running gateway, for the health checks of containers.
+struct HealthCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "health",
+        abstract: "Ask a running gateway whether it is ready.",
+        discussion: """
+            Asks /readyz of the admin listener: exit status 0 when the gateway takes traffic, 1 when it does not or does not \
+            answer. It is what the container's HEALTHCHECK runs, whose image has no curl.
+
+            Examples:
+              gatehouse health
+              gatehouse health --alive --address 127.0.0.1:9901
+              gatehouse health --config /etc/gatehouse/gatehouse.yaml --json
+            """)
+
+    @Option(help: ArgumentHelp("The admin listener's host and port. Default: 127.0.0.1:9901.", valueName: "address"))
+    var address: String?
+
+    @Option(
+        help: ArgumentHelp("Take the address from these settings; - for standard input.", valueName: "file"))
+    var config: String?
+
+    @Flag(help: "Ask /healthz: whether it runs, also while it takes no traffic.")
+    var alive = false
+
+    @Option(help: ArgumentHelp("The most time for the answer.", valueName: "seconds"))
+    var timeout = 3
+
+    @OptionGroup var output: OutputOptions
+
+    func validate() throws {
+        guard address == nil || config == nil else { throw ValidationError("Give one of --address and --config.") }
+        guard address.map({ HostAndPort(address: $0) != nil }) ?? true else {
+            throw ValidationError("--address must be host:port, such as 127.0.0.1:9901.")
+        }
+        guard (1...60).contains(timeout) else { throw ValidationError("--timeout must be 1 to 60.") }
+    }
+
+    func run() async throws {
+        let answer = try await HealthQuestion(
+            address: try adminAddress(), isAliveEnough: alive, timeout: .seconds(timeout)
+        ).ask()
+        output.tell(
+            ["good": .bool(answer.isGood), "text": .string(answer.text)],
+            text: Terminal.standardOutput.styled(answer.isGood ? .good : .bad, answer.text))
+        if !answer.isGood { throw ExitCode.failure }
+    }
+
+    private func adminAddress() throws -> HostAndPort {
+        if let address = address.flatMap({ HostAndPort(address: $0) }) { return address }
+        guard let config else { return HostAndPort(host: "127.0.0.1", port: 9901) }
+        var options = SettingsOptions()
+        options.config = config
+        return try options.load().adminAddress
+    }
+}

@@ -1,0 +1,150 @@
+import ArgumentParser
+import Gateway
+import Pipeline
+import Store
+
+/// `gatehouse store`: the gateway's database.
+struct StoreCommand: AsyncParsableCommand {
+    static let configuration = CommandConfiguration(
+        commandName: "store",
+        abstract: "Back up, restore and check the gateway's database.",
+        discussion: """
+            It is gatehouse.sqlite in state_directory: users, sessions, revocations, counts of failed sign-ins, and \
+            messages that wait. The keys are beside it, in files of their own (gatehouse keys): without the sealing \
+            keys nobody can refresh a session that is restored. So back them up too, or put --with-keys.
+            """,
+        subcommands: [BackUp.self, Restore.self, Check.self])
+
+    struct BackUp: ParsableCommand {
+        static let configuration = CommandConfiguration(
+            commandName: "backup",
+            abstract: "Copy the database to a new file, while the gateway runs.",
+            discussion: """
+                The copy is of one moment and one file, that only its owner may read.
+
+                Example: gatehouse store backup --config Config/gatehouse.yaml /backups/gatehouse-monday.sqlite
+                """)
+
+        @OptionGroup var options: SettingsOptions
+
+        @Argument(help: "The file to write; it must not be there.")
+        var file: String
+
+        @Flag(help: "Put the keys of the state directory into the copy too; it is then as secret as they are.")
+        var withKeys = false
+
+        func run() throws {
+            let settings = try options.load()
+            try reportingFaults { print(try StoreCopies(settings).backUp(to: file, withKeys: withKeys)) }
+        }
+    }
+
+    struct Restore: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Put a backup in the database's place; what was there is kept.",
+            discussion: """
+                No gateway may run on the state directory. A backup that is damaged, or by a newer version, is refused. \
+                Sessions and revocations are then those of the backup's time: who signed out since may be in again.
+
+                Example: gatehouse store restore --config Config/gatehouse.yaml /backups/gatehouse-monday.sqlite
+                """)
+
+        @OptionGroup var options: SettingsOptions
+
+        @Argument(help: "The backup.")
+        var file: String
+
+        @Flag(help: "Put the backup's keys in the place of those that are there, which are kept.")
+        var withKeys = false
+
+        func run() async throws {
+            let copies = StoreCopies(try options.load())
+            try await reportingFaults { print(try await copies.restore(from: file, withKeys: withKeys)) }
+        }
+    }
+
+    struct Check: AsyncParsableCommand {
+        static let configuration = CommandConfiguration(
+            abstract: "Tell whether a database is whole, and what it holds.",
+            discussion: """
+                Exit status 0: whole, and of this version or one before; 1: not, or it cannot be read. A gateway may \
+                run meanwhile.
+
+                Examples:
+                  gatehouse store check --config Config/gatehouse.yaml
+                  gatehouse store check --config Config/gatehouse.yaml --json /backups/gatehouse-monday.sqlite
+                """)
+
+        @OptionGroup var options: SettingsOptions
+
+        @Argument(help: "A backup; without it the state directory's own.")
+        var file: String?
+
+        @Flag(help: "As one JSON object.")
+        var json = false
+
+        func run() async throws {
+            let copies = StoreCopies(try options.load())
+            try await reportingFaults {
+                let report = try await copies.check(file)
+                print(json ? report.json.indented() : report.text)
+                if !report.isGood { throw ExitCode.failure }
+            }
+        }
+    }
+}
+
+extension StoreReport {
+    fileprivate var json: JSON {
+        [
+            "good": .bool(isGood), "faults": .array(faults.map(JSON.string)), "schema": .string(schemaState),
+            "schema_difference": .array(schemaDifference.map(JSON.string)),
+            "rows": .object(JSONObject(rows.map { ($0.table, JSON.number(JSONNumber($0.count))) })),
+        ]
+    }
+
+    fileprivate var text: String {
+        var lines = [isGood ? "good" : "not good"]
+        lines += faults.map { "fault: \($0)" }
+        let difference = schemaDifference.isEmpty ? "" : " (\(schemaDifference.joined(separator: ", ")))"
+        lines.append("schema: \(schemaState)\(difference)")
+        lines += rows.map { "\($0.table): \($0.count)" }
+        return lines.joined(separator: "\n")
+    }
+
+    private var schemaState: String {
+        switch schema {
+        case .current: "current"
+        case .older: "older"
+        case .newer: "newer"
+        case .unreadable: "unreadable"
+        }
+    }
+
+    /// The steps that are missing, or not known.
+    private var schemaDifference: [String] {
+        switch schema {
+        case .current, .unreadable: []
+        case .older(let names), .newer(let names): names
+        }
+    }
+}
+
+/// - Throws: exit status 1 after the fault was printed.
+private func reportingFaults(_ body: () throws -> Void) throws {
+    do {
+        try body()
+    } catch let fault as WiringFault {
+        StandardError.write("\(fault)\n")
+        throw ExitCode.failure
+    }
+}
+
+private func reportingFaults(_ body: () async throws -> Void) async throws {
+    do {
+        try await body()
+    } catch let fault as WiringFault {
+        StandardError.write("\(fault)\n")
+        throw ExitCode.failure
+    }
+}

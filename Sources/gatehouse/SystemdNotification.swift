@@ -1,0 +1,63 @@
+import FoundationEssentials
+import Gateway
+import Glibc
+import ServiceLifecycle
+
+/// Tells the service manager how the gateway fares (sd_notify(3)): a datagram to the socket that `NOTIFY_SOCKET` names.
+/// Without a service manager nothing is sent.
+struct SystemdNotification: Sendable {
+    private let address: [UInt8]?
+
+    init(environment: [String: String]) {
+        address = environment["NOTIFY_SOCKET"].flatMap { name in
+            var bytes = Array(name.utf8)
+            // sockaddr_un has room for 107 bytes and the ending zero.
+            guard (2...107).contains(bytes.count), bytes[0] == UInt8(ascii: "/") || bytes[0] == UInt8(ascii: "@") else {
+                return nil
+            }
+            // An abstract socket's name begins with a zero.
+            if bytes[0] == UInt8(ascii: "@") { bytes[0] = 0 }
+            return bytes
+        }
+    }
+
+    func ready(_ status: String) { send("READY=1\nSTATUS=\(status)") }
+
+    /// Followed by ``ready(_:)``. Type=notify-reload wants the time as well.
+    func reloading() {
+        var now = timespec()
+        unsafe clock_gettime(CLOCK_MONOTONIC, &now)
+        send("RELOADING=1\nMONOTONIC_USEC=\(now.tv_sec * 1_000_000 + now.tv_nsec / 1000)\nSTATUS=reloading")
+    }
+
+    func stopping() { send("STOPPING=1\nSTATUS=draining") }
+
+    /// A message that can't be sent is lost: the service manager's own time-outs see to the rest.
+    private func send(_ message: String) {
+        guard let address else { return }
+        let socket = socket(AF_UNIX, Int32(SOCK_DGRAM.rawValue) | Int32(SOCK_CLOEXEC.rawValue), 0)
+        guard socket >= 0 else { return }
+        defer { close(socket) }
+        var name = sockaddr_un()
+        name.sun_family = sa_family_t(AF_UNIX)
+        unsafe withUnsafeMutableBytes(of: &name.sun_path) { path in unsafe path.copyBytes(from: address) }
+        let length = socklen_t(MemoryLayout<sa_family_t>.size + address.count)
+        let bytes = Array(message.utf8)
+        unsafe withUnsafePointer(to: &name) { pointer in
+            unsafe pointer.withMemoryRebound(to: sockaddr.self, capacity: 1) { pointer in
+                _ = unsafe sendto(socket, bytes, bytes.count, Int32(MSG_NOSIGNAL), pointer, length)
+            }
+        }
+    }
+}
+
+/// Says that the gateway stops as soon as it is told to.
+struct StoppingNotice: Service {
+    let notification: SystemdNotification
+
+    func run() async {
+        // Ends by throwing when the task is cancelled instead: then there is nothing to say.
+        do { try await gracefulShutdown() } catch { return }
+        notification.stopping()
+    }
+}

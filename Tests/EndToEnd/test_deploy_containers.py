@@ -1,0 +1,259 @@
+"""deploy/'s container files: each passes its linter, and what it says runs: as the user it names, with a root that can't
+be written to, without anything of this machine's environment."""
+
+import errno
+import json
+import re
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+from harness.deployment import (
+    CONTAINER_USER,
+    DEPLOY,
+    Image,
+    checked,
+    cloud_formation,
+    needs_root,
+    seconds,
+    tool,
+)
+from harness.process import Process, wait_until
+
+IMAGE = Image(DEPLOY / "Dockerfile")
+KUBERNETES = sorted(path for path in (DEPLOY / "kubernetes").glob("*.yaml") if path.name != "kustomization.yaml")
+MANIFESTS = {(each["kind"]): each for path in KUBERNETES for each in yaml.safe_load_all(path.read_text())}
+ECS = cloud_formation(DEPLOY / "ecs" / "gatehouse.yaml")
+SECRETS = {"COGNITO_CLIENT_SECRET": "not-a-real-secret", "SEALING_KEY": "1:" + "A" * 43 + "="}
+COGNITO = "cognito-idp.eu-central-1.amazonaws.com"
+
+
+# ---- Linters
+
+
+@pytest.mark.parametrize("name", ["Dockerfile", "example-backend/Dockerfile"])
+def test_dockerfiles_pass_hadolint(name):
+    checked(tool("hadolint"), DEPLOY / name)
+
+
+def test_yaml_passes_yamllint():
+    checked(tool("yamllint"), "--strict", "-c", DEPLOY / "yamllint.yaml", DEPLOY, DEPLOY.parent / "Config")
+
+
+def test_the_compose_file_has_its_schema():
+    checked(tool("check-jsonschema"), "--builtin-schema", "vendor.compose-spec", DEPLOY / "compose.yaml")
+
+
+@pytest.mark.parametrize("path", KUBERNETES, ids=lambda path: path.name)
+def test_the_manifests_have_the_schemas_of_kubernetes(path):
+    checked(tool("kubernetes-validate"), "--strict", path)
+
+
+def test_the_cloud_formation_template_passes_cfn_lint():
+    checked(tool("cfn-lint"), DEPLOY / "ecs" / "gatehouse.yaml")
+
+
+# ---- The image
+
+
+def test_the_image_is_slim_and_runs_as_nobody():
+    assert "slim" in IMAGE.base
+    assert IMAGE.user == CONTAINER_USER
+    assert IMAGE.instructions["VOLUME"] == ["/var/lib/gatehouse"]
+    assert IMAGE.health_command[0] == IMAGE.command()[0] == "/usr/bin/gatehouse"
+    assert "curl" not in re.sub("libcurl4", "", " ".join(IMAGE.instructions["RUN"]))
+
+
+def test_the_image_has_every_library_that_the_binary_links(tmp_path):
+    """Each Debian package that the binary needs directly is named, or is there as another one's dependency."""
+    from harness.gateway import binary
+
+    packages = set(IMAGE.instructions["RUN"][0].split())
+    dynamic = checked("objdump", "-p", binary())
+    needed = [name for name in re.findall(r"NEEDED\s+(\S+)", dynamic) if not re.match(r"lib(swift|Foundation|_Foundation|dispatch|Blocks)", name)]
+    assert needed
+    own = {"libc.so.6": "libc6", "libm.so.6": "libc6", "ld-linux-x86-64.so.2": "libc6", "libgcc_s.so.1": "libgcc-s1"}
+    in_base = {"libc6", "libgcc-s1"}
+    for library in needed:
+        owner = own.get(library) or {
+            "libcrypto.so.3": "libssl3",
+            "libssl.so.3": "libssl3",
+            "libcurl.so.4": "libcurl4",
+            "libsqlite3.so.0": "libsqlite3-0",
+            "libstdc++.so.6": "libstdc++6",
+        }.get(library)
+        assert owner in packages | in_base, f"{library} comes with {owner}, which the image has not"
+
+
+@needs_root
+def test_the_image_without_settings_says_what_is_missing(deployed):
+    started = deployed("bare", IMAGE.command(), {}, {}, IMAGE.user)
+    assert started.process.wait(20) == 78
+    assert "/etc/gatehouse/gatehouse.yaml" in started.process.log()
+
+
+# ---- Compose
+
+
+def compose() -> dict:
+    text = (DEPLOY / "compose.yaml").read_text()
+    return yaml.safe_load(re.sub(r"\$\{\w+:-([^}]*)\}", r"\1", text))
+
+
+@needs_root
+def test_compose_serves_the_quickstart(deployed):
+    file = compose()
+    services = file["services"]
+
+    def start(name: str):
+        service = services[name]
+        assert service["read_only"] and service["cap_drop"] == ["ALL"]
+        files = {
+            config["target"]: (DEPLOY / file["configs"][config["source"]]["file"]).read_text() for config in service["configs"]
+        }
+        command = IMAGE.command(service.get("command"))
+        return deployed(name, command, service["environment"], files, IMAGE.user, hosts=tuple(services))
+
+    network = deployed.network
+    backend = Image(DEPLOY / "example-backend" / "Dockerfile").command()
+    assert backend[0] == "python"
+    backend_process = Process(
+        network.inside([sys.executable, *backend[1:]]), deployed.directory / "backend.log", cwd=DEPLOY / "example-backend"
+    )
+    deployed.keep(backend_process)
+    check = services["backend"]["healthcheck"]["test"]
+    backend_process.wait_ready(lambda: network.request("http://127.0.0.1:9000/public/hello")[0] == 200, "the backend")
+    checked(*network.inside([sys.executable, *check[2:]]))
+    start("local-pool")
+    gateway = start("gateway")
+    gateway.wait_healthy(IMAGE.health_command)
+
+    assert network.request("http://127.0.0.1:8080/public/hello")[0] == 200
+    assert network.request("http://127.0.0.1:8080/api/v1/me")[0] == 401
+    ada = {"email": "ada@example.com", "password": "Correct-Horse-7-Battery"}
+    status, text = network.request("http://127.0.0.1:8080/api/v1/auth/login", ada)
+    assert status == 200, text
+    tokens = json.loads(text)
+    status, text = network.request("http://127.0.0.1:8080/api/v1/auth/me", token=tokens["access_token"])
+    assert status == 200 and "ada@example.com" in text
+    status, _ = network.request("http://127.0.0.1:8080/api/v1/auth/refresh", {"refresh_token": tokens["refresh_token"]})
+    assert status == 200
+    # The pool is behind the gateway, not beside it.
+    assert "ports" not in services["local-pool"] and file["networks"]["inside"]["internal"]
+    # The user is nobody, and nothing but the volume can be written.
+    status = Path(f"/proc/{gateway.process.pid}/status").read_text()
+    assert re.search(r"^Uid:\s65532\s65532\s65532", status, re.MULTILINE)
+    with pytest.raises(OSError) as refused:
+        Path(f"/proc/{gateway.process.pid}/root/etc/written").touch()
+    assert refused.value.errno == errno.EROFS
+    assert gateway.run(["/usr/bin/gatehouse", "keys", "list"]).returncode == 0
+    assert any(gateway.root.state.iterdir())
+    assert gateway.end(seconds(services["gateway"]["stop_grace_period"])) == 0
+
+
+@needs_root
+def test_the_health_check_fails_while_the_gateway_is_not_ready(deployed):
+    """The backend of compose.yaml is not there, and its health is checked."""
+    file = compose()
+    settings = (DEPLOY / "compose" / "gatehouse.yaml").read_text()
+    gateway = deployed(
+        "gateway", IMAGE.command(), file["services"]["gateway"]["environment"], {"/etc/gatehouse/gatehouse.yaml": settings},
+        IMAGE.user, hosts=("backend", "local-pool"),
+    )
+    gateway.wait_healthy([*IMAGE.health_command, "--alive"])
+    result = gateway.run(IMAGE.health_command)
+    assert result.returncode == 1
+    assert "key sets" in result.stdout
+
+
+# ---- Kubernetes
+
+
+def test_the_manifests_fit_together():
+    pod = MANIFESTS["Deployment"]["spec"]["template"]
+    labels = pod["metadata"]["labels"]
+    for kind in ("Deployment", "PodDisruptionBudget"):
+        assert MANIFESTS[kind]["spec"]["selector"]["matchLabels"] == labels
+    assert MANIFESTS["Service"]["spec"]["selector"] == labels
+    assert MANIFESTS["NetworkPolicy"]["spec"]["podSelector"]["matchLabels"] == labels
+    assert MANIFESTS["HorizontalPodAutoscaler"]["spec"]["scaleTargetRef"]["name"] == MANIFESTS["Deployment"]["metadata"]["name"]
+    container = pod["spec"]["containers"][0]
+    security = {**pod["spec"]["securityContext"], **container["securityContext"]}
+    assert security["runAsNonRoot"] and (security["runAsUser"], security["runAsGroup"]) == IMAGE.user
+    assert security["readOnlyRootFilesystem"] and not security["allowPrivilegeEscalation"]
+    listed = yaml.safe_load((DEPLOY / "kubernetes" / "kustomization.yaml").read_text())["resources"]
+    assert sorted(listed) == [path.name for path in KUBERNETES]
+
+
+def test_a_pod_has_time_to_drain():
+    settings = yaml.safe_load(MANIFESTS["ConfigMap"]["data"]["gatehouse.yaml"])
+    pod = MANIFESTS["Deployment"]["spec"]["template"]["spec"]
+    before = pod["containers"][0]["lifecycle"]["preStop"]["sleep"]["seconds"]
+    assert pod["terminationGracePeriodSeconds"] > before + seconds(settings["drain_timeout"])
+
+
+@needs_root
+def test_a_pod_starts_and_answers_its_probes(deployed):
+    container = MANIFESTS["Deployment"]["spec"]["template"]["spec"]["containers"][0]
+    environment = MANIFESTS["Secret"]["stringData"]
+    files = {f"/etc/gatehouse/{name}": text for name, text in MANIFESTS["ConfigMap"]["data"].items()}
+    ports = {port["name"]: port["containerPort"] for port in container["ports"]}
+    pod = deployed("pod", IMAGE.command(container["args"]), environment, files, IMAGE.user, hosts=(COGNITO,))
+
+    def probe(name: str) -> tuple[int, str]:
+        get = container[name]["httpGet"]
+        return deployed.network.request(f"http://127.0.0.1:{ports[get['port']]}{get['path']}")
+
+    pod.process.wait_ready(lambda: probe("startupProbe")[0] == 200, "the pod")
+    assert probe("livenessProbe")[0] == 200
+    # Cognito is not there: alive, and rightly without traffic.
+    assert probe("readinessProbe") == (503, "waiting for key sets\n")
+    assert deployed.network.request(f"http://127.0.0.1:{ports['http']}/api/v1/x")[0] == 401
+    assert pod.end(20) == 0
+
+
+# ---- ECS
+
+
+def ecs_container() -> dict:
+    (container,) = ECS["Resources"]["Task"]["Properties"]["ContainerDefinitions"]
+    return container
+
+
+def ecs_settings() -> str:
+    (entry,) = [each for each in ecs_container()["Environment"] if each["Name"] == "GATEHOUSE_CONFIG_YAML"]
+    values = {
+        "VpcNetwork": "10.0.0.0/16",
+        "BackendUrl": "http://api.internal:8000",
+        "UserPoolId": "eu-central-1_AbCdEfGhI",
+        "ClientId": "1example23456789abcdefghij",
+    }
+    text = re.sub(r"\$\{(\w+)\}", lambda found: values[found[1]], entry["Value"]["Sub"])
+    return text.replace("${!", "${")
+
+
+def test_a_task_has_time_to_drain():
+    drain = seconds(yaml.safe_load(ecs_settings())["drain_timeout"])
+    assert ecs_container()["StopTimeout"] > drain
+    attributes = {each["Key"]: each["Value"] for each in ECS["Resources"]["TargetGroup"]["Properties"]["TargetGroupAttributes"]}
+    assert int(attributes["deregistration_delay.timeout_seconds"]) >= drain
+
+
+@needs_root
+def test_a_task_starts_by_its_environment_alone(deployed):
+    container = ecs_container()
+    secrets = {each["Name"]: SECRETS[each["Name"]] for each in container["Secrets"]}
+    environment = {"GATEHOUSE_CONFIG_YAML": ecs_settings(), **secrets}
+    user = tuple(int(number) for number in container["User"].split(":"))
+    assert user == IMAGE.user and container["ReadonlyRootFilesystem"]
+    task = deployed("task", IMAGE.command(container["Command"]), environment, {}, user, hosts=(COGNITO,))
+    health = container["HealthCheck"]["Command"]
+    assert health[0] == "CMD"
+    task.wait_healthy([*health[1:], "--alive"])
+    group = ECS["Resources"]["TargetGroup"]["Properties"]
+    url = f"http://127.0.0.1:{group['HealthCheckPort']}{group['HealthCheckPath']}"
+    wait_until(lambda: deployed.network.request(url)[0] == 503, "the balancer's health check to be answered")
+    assert deployed.network.request(f"http://127.0.0.1:{group['Port']}/api/v1/x")[0] == 401
+    assert "not-a-real-secret" not in task.process.log()
+    assert task.end(container["StopTimeout"]) == 0

@@ -1,0 +1,142 @@
+"""The systemd unit: systemd's own judgement of it, and its command lines run as it says, with a service manager's socket
+in systemd's place."""
+
+import os
+import re
+import shlex
+import signal
+import socket
+import subprocess
+
+import pytest
+from harness.deployment import DEPLOY, checked, needs_root
+from harness.gateway import binary
+from harness.process import wait_until
+
+UNIT = DEPLOY / "systemd" / "gatehouse.service"
+ACCOUNT = (64999, 64999)
+
+
+def directives() -> dict[str, list[str]]:
+    found: dict[str, list[str]] = {}
+    for name, value in re.findall(r"(?m)^(\w+)=(.*)$", UNIT.read_text()):
+        found.setdefault(name, []).append(value)
+    return found
+
+
+def command(name: str) -> list[str]:
+    (line,) = directives()[name]
+    return shlex.split(line)
+
+
+def settings() -> str:
+    return (DEPLOY / "debian" / "gatehouse.yaml").read_text()
+
+
+class ServiceManager:
+    """The socket that `NOTIFY_SOCKET` names, and what has come there."""
+
+    def __init__(self, path):
+        self.messages: list[dict[str, str]] = []
+        self._socket = socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM)
+        self._socket.bind(str(path))
+        os.chmod(path, 0o666)
+        self._socket.setblocking(False)
+
+    def heard(self, state: str) -> int:
+        """How often it was told this so far."""
+        while True:
+            try:
+                text = self._socket.recv(4096).decode()
+            except BlockingIOError:
+                return sum(state in message for message in self.messages)
+            self.messages.append(dict(line.split("=", 1) for line in text.splitlines()))
+
+    def close(self) -> None:
+        self._socket.close()
+
+
+def test_systemd_finds_no_fault_in_it(tmp_path):
+    copy = tmp_path / "gatehouse.service"
+    copy.write_text(UNIT.read_text().replace("/usr/bin/gatehouse ", f"{binary()} "))
+    output = checked("systemd-analyze", "verify", "--man=no", copy)
+    assert "gatehouse.service" not in output, output
+
+
+def test_systemd_finds_it_hardened():
+    """Exposure from 0 to 10; what ships with Debian is mostly above 9."""
+    output = checked("systemd-analyze", "security", "--offline=true", "--threshold=20", "--no-pager", UNIT)
+    assert "OK" in output.splitlines()[-1] or "OK" in output
+
+
+def test_a_stop_has_time_to_drain():
+    found = directives()
+    assert int(found["TimeoutStopSec"][0]) > 30
+    assert found["RestartPreventExitStatus"] == ["64 78"]
+    assert found["Type"] == ["notify"]
+
+
+@needs_root
+def test_the_service_starts_reloads_and_stops_as_the_unit_says(deployed):
+    user = ACCOUNT
+    files = {"/etc/gatehouse/gatehouse.yaml": settings()}
+    check = deployed("check", command("ExecStartPre"), {}, files, user)
+    assert check.process.wait(20) == 0, check.process.log()
+
+    # A socket's path is 107 bytes at most: not every directory of a test's own is that near.
+    path = f"/tmp/gatehouse-notify-{os.getpid()}"
+    manager = ServiceManager(path)
+    try:
+        starts_reloads_and_stops(deployed, manager, path, files, user)
+    finally:
+        manager.close()
+        os.unlink(path)
+
+
+def starts_reloads_and_stops(deployed, manager, path, files, user):
+    environment = {"NOTIFY_SOCKET": "/run/notify"}
+    service = deployed("serve", command("ExecStart"), environment, files, user, shared={"/run/notify": path})
+    wait_until(lambda: manager.heard("READY"), "READY=1")
+    assert deployed.network.request("http://127.0.0.1:9901/readyz")[0] == 200
+
+    reload = command("ExecReload")
+    assert reload[:2] == ["/bin/kill", "-HUP"]
+    before = manager.heard("READY")
+    subprocess.run([word.replace("$MAINPID", str(service.process.pid)) for word in reload], check=True)
+    wait_until(lambda: manager.heard("READY") == before + 1, "READY=1 after the reload")
+    reloading = next(message for message in manager.messages if "RELOADING" in message)
+    assert int(reloading["MONOTONIC_USEC"]) > 0
+
+    # A reload that is refused has ended as well.
+    (service.root.path / "etc/gatehouse/gatehouse.yaml").write_text("routes: [\n")
+    service.process.signal(signal.SIGHUP)
+    wait_until(lambda: manager.heard("READY") == before + 2, "READY=1 after the refused reload")
+    assert "not reloaded" in service.process.log()
+
+    service.process.signal(signal.SIGTERM)
+    wait_until(lambda: manager.heard("STOPPING"), "STOPPING=1")
+    assert service.process.wait(20) == 0
+
+
+@needs_root
+def test_a_faulty_configuration_is_not_started_again_and_again(deployed):
+    files = {"/etc/gatehouse/gatehouse.yaml": settings() + "\nunknown_key: 1\n"}
+    for name in ("ExecStartPre", "ExecStart"):
+        started = deployed(name, command(name), {}, files, ACCOUNT)
+        assert str(started.process.wait(20)) in directives()["RestartPreventExitStatus"][0].split()
+        assert "unknown_key" in started.process.log()
+
+
+@pytest.mark.parametrize("name", ["", "relative", "@" + "x" * 200])
+def test_a_socket_that_is_none_is_left_alone(tmp_path, start_gateway, own_recorder, name):
+    gateway = start_gateway(environment={"NOTIFY_SOCKET": name})
+    assert gateway.admin("/healthz")[0] == 200
+
+
+def test_an_abstract_socket_is_told_as_well(start_gateway, own_recorder):
+    name = f"gatehouse-test-{os.getpid()}"
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as manager:
+        manager.bind("\0" + name)
+        manager.settimeout(10)
+        start_gateway(environment={"NOTIFY_SOCKET": "@" + name})
+        assert b"READY=1" in manager.recv(4096)

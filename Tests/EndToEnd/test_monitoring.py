@@ -1,0 +1,145 @@
+"""Alert rules and dashboard: promtool takes them and its tests pass, and each metric, label and label value that they
+name is there in what a running gateway serves."""
+
+import json
+import os
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+import yaml
+from harness import raw
+from harness.deployment import DEPLOY, checked
+from harness.gateway import REPOSITORY
+from harness.process import wait_until
+
+RULES = DEPLOY / "prometheus" / "gatehouse.rules.yaml"
+ALERTS = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
+DASHBOARD = json.loads((DEPLOY / "grafana" / "gatehouse.json").read_text())
+PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+# Labels that Prometheus adds, and metrics of its own.
+ADDED = {"instance", "job"}
+# Values that are there only once something has happened, and the request that lets it happen.
+SELECTOR = re.compile(r"\b(gatehouse_\w+|up)\b(?:\{([^}]*)\})?")
+MATCHER = re.compile(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"')
+
+
+def promtool() -> Path:
+    """Debian's, unpacked by deploy/test.sh: its package would start a service."""
+    found = REPOSITORY / ".build" / "tools" / "usr" / "bin" / "promtool"
+    return found if found.exists() else Path(shutil.which("promtool") or pytest.fail("no promtool: run deploy/test.sh"))
+
+
+def expressions() -> list[tuple[str, str]]:
+    """Where each expression stands, and its text with Grafana's variables put in."""
+    from_rules = [(rule["alert"], rule["expr"]) for rule in ALERTS]
+    from_panels = [
+        (panel["title"], target["expr"].replace("$__rate_interval", "5m").replace("$instance", ".*"))
+        for panel in PANELS
+        for target in panel["targets"]
+    ]
+    return from_rules + from_panels
+
+
+@pytest.fixture(scope="module")
+def served(run_directory, pool, issuer, shared_recorder):
+    """The samples of a gateway with everything on, after a request of each kind: by metric, all values of each label."""
+    from harness.gateway import Gateway, gateway_config
+
+    directory = run_directory / "monitoring"
+    directory.mkdir()
+    changes = {"upstreams": {"recorder": {"health": {"path": "/recorded/public/health"}}}}
+    gateway = Gateway(directory, "gateway", gateway_config(directory, shared_recorder.url, issuer.server.url, None, pool, changes))
+    try:
+        assert raw.exchange(gateway.port, "GET", "/down/x").status == 502
+        assert raw.exchange(gateway.port, "GET", "/recorded/public/x").status == 200
+        wait_until(lambda: 'status="5xx"' in gateway.admin("/metrics")[1], "the 502 to be counted")
+        wait_until(lambda: "gatehouse_key_set_age_seconds{" in gateway.admin("/metrics")[1], "a key set")
+        text = gateway.admin("/metrics")[1]
+    finally:
+        gateway.stop()
+    metrics: dict[str, dict[str, set[str]]] = {}
+    for name, labels in re.findall(r"(?m)^(gatehouse_\w+)(?:\{(.*)\})? \S+$", text):
+        found = metrics.setdefault(name, {})
+        for label, value in re.findall(r'(\w+)="((?:[^"\\]|\\.)*)"', labels or ""):
+            found.setdefault(label, set()).add(value)
+    return metrics, text
+
+
+def test_promtool_takes_the_rules():
+    checked(promtool(), "check", "rules", "--lint-fatal", RULES)
+
+
+def test_each_alert_comes_when_it_should():
+    checked(promtool(), "test", "rules", DEPLOY / "prometheus" / "gatehouse.tests.yaml")
+    tested = (DEPLOY / "prometheus" / "gatehouse.tests.yaml").read_text()
+    for rule in ALERTS:
+        assert f'alertname="{rule["alert"]}",alertstate="firing",' in tested, f"no test for {rule['alert']}"
+
+
+def test_promtool_takes_what_the_gateway_serves(served, tmp_path):
+    """Names, help and types as Prometheus wants them."""
+    import subprocess
+
+    result = subprocess.run([promtool(), "check", "metrics"], input=served[1], capture_output=True, text=True, timeout=60)
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+def test_promtool_takes_the_dashboards_expressions(tmp_path):
+    """As recording rules, which is the form in which it parses single expressions."""
+    rules = [{"record": f"panel:{number}", "expr": expression} for number, (_, expression) in enumerate(expressions())]
+    path = tmp_path / "panels.yaml"
+    path.write_text(yaml.safe_dump({"groups": [{"name": "panels", "rules": rules}]}))
+    checked(promtool(), "check", "rules", path)
+
+
+@pytest.mark.parametrize("place, expression", expressions(), ids=lambda value: value[:40] if " " in value or value else "")
+def test_what_is_asked_for_is_there(served, place, expression):
+    metrics, _ = served
+    names = SELECTOR.findall(expression)
+    assert names, expression
+    for name, matchers in names:
+        if name == "up":
+            continue
+        assert name in metrics, f"{place}: the gateway serves no {name}"
+        for label, _, pattern in MATCHER.findall(matchers):
+            if label in ADDED:
+                continue
+            assert label in metrics[name], f"{place}: {name} has no label {label}"
+            for value in pattern.split("|"):
+                assert value in metrics[name][label], f"{place}: {name} never has {label}={value}"
+    grouped = {label.strip() for each in re.findall(r"\b(?:by|without) \(([^)]*)\)", expression) for label in each.split(",")}
+    available = {label for name, _ in names for label in metrics.get(name, {})} | ADDED
+    assert grouped <= available, f"{place}: no label {grouped - available}"
+
+
+@pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
+def test_legends_name_labels_that_their_expression_keeps(panel):
+    for target in panel["targets"]:
+        kept = {label.strip() for each in re.findall(r"by \(([^)]*)\)", target["expr"]) for label in each.split(",")}
+        assert set(re.findall(r"\{\{(\w+)\}\}", target["legendFormat"])) <= kept
+
+
+def test_the_dashboard_can_be_imported():
+    ids = [panel["id"] for panel in DASHBOARD["panels"]]
+    assert len(ids) == len(set(ids))
+    assert {variable["name"] for variable in DASHBOARD["templating"]["list"]} == {"datasource", "instance"}
+    taken: set[tuple[int, int]] = set()
+    for panel in DASHBOARD["panels"]:
+        at = panel["gridPos"]
+        cells = {(x, y) for x in range(at["x"], at["x"] + at["w"]) for y in range(at["y"], at["y"] + at["h"])}
+        assert at["x"] + at["w"] <= 24 and not cells & taken, panel["title"]
+        taken |= cells
+        for target in panel.get("targets", []):
+            assert target["datasource"]["uid"] == "${datasource}"
+
+
+@pytest.mark.parametrize("rule", ALERTS, ids=lambda rule: rule["alert"])
+def test_each_alert_says_how_bad_it_is_and_what_to_do(rule):
+    assert rule["labels"]["severity"] in ("page", "ticket")
+    path, _, anchor = rule["annotations"]["runbook"].partition("#")
+    headings = re.findall(r"(?m)^#+ (.*)$", (REPOSITORY / path).read_text())
+    anchors = {re.sub(r"[^\w -]", "", heading.lower()).replace(" ", "-") for heading in headings}
+    assert anchor in anchors, f"{path} has no chapter {anchor}"
+    assert os.access(REPOSITORY / path, os.R_OK)

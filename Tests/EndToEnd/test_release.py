@@ -1,0 +1,164 @@
+"""deploy/release.sh: what it makes is whole, says what it is made of, and installs, serves and goes again as a Debian
+package does, by dpkg itself, on a copy of this machine's file system that nobody else sees."""
+
+import hashlib
+import json
+import os
+import re
+import shlex
+import subprocess
+import tarfile
+
+import pytest
+from cyclonedx.schema import SchemaVersion
+from cyclonedx.validation.json import JsonStrictValidator
+from harness.deployment import DEPLOY, checked, needs_root
+from harness.gateway import REPOSITORY, binary
+from harness.sanitizer import SANITIZER
+
+pytestmark = [
+    pytest.mark.timeout(400),
+    pytest.mark.skipif(bool(SANITIZER), reason="nobody releases a sanitizer's build"),
+    pytest.mark.skipif(not (REPOSITORY / "Package.resolved").exists(), reason="nothing has been resolved here"),
+]
+
+
+def release(directory) -> None:
+    environment = {**os.environ, "GATEHOUSE_BINARY": str(binary()), "SOURCE_DATE_EPOCH": "1780000000"}
+    result = subprocess.run(
+        [DEPLOY / "release.sh", "--output", directory], env=environment, capture_output=True, text=True, timeout=300,
+        stdin=subprocess.DEVNULL,
+    )
+    assert result.returncode == 0, result.stdout + result.stderr
+
+
+@pytest.fixture(scope="module")
+def files(tmp_path_factory):
+    directory = tmp_path_factory.mktemp("release")
+    release(directory)
+    return {path.name: path for path in directory.iterdir()}
+
+
+@pytest.fixture(scope="module")
+def deb(files):
+    (path,) = [path for path in files.values() if path.suffix == ".deb"]
+    return path
+
+
+@pytest.fixture(scope="module")
+def bill(files):
+    (path,) = [path for path in files.values() if path.name.endswith(".cdx.json")]
+    return json.loads(path.read_text())
+
+
+def test_the_sums_are_those_of_all_files(files):
+    directory = files["SHA256SUMS"].parent
+    sums = dict(reversed(line.split()) for line in files["SHA256SUMS"].read_text().splitlines())
+    assert set(sums) == {path.name for path in directory.iterdir()} - {"SHA256SUMS"}
+    for name, digest in sums.items():
+        assert hashlib.sha256((directory / name).read_bytes()).hexdigest() == digest
+
+
+@pytest.mark.long
+def test_the_same_sources_make_the_same_bytes(files, tmp_path):
+    release(tmp_path)
+    assert (tmp_path / "SHA256SUMS").read_text() == files["SHA256SUMS"].read_text()
+
+
+def test_the_bill_of_materials_is_cyclonedx(bill):
+    assert JsonStrictValidator(SchemaVersion.V1_6).validate_str(json.dumps(bill)) is None
+
+
+def test_the_bill_of_materials_is_whole(bill, files):
+    named = {each["name"]: each for each in bill["components"]}
+    resolved = json.loads((REPOSITORY / "Package.resolved").read_text())["pins"]
+    for pin in resolved:
+        assert named[pin["identity"]]["version"] == pin["state"]["version"]
+    for package in ("libcurl4", "libssl3", "libsqlite3-0", "libc6"):
+        installed = checked("dpkg-query", "-W", "-f", "${Version}", package)
+        assert named[package]["version"] == installed
+    (archive,) = [path for path in files.values() if path.name.endswith(".tar.gz")]
+    with tarfile.open(archive) as tar:
+        (member,) = [member for member in tar.getmembers() if member.name.endswith("/bin/gatehouse")]
+        digest = hashlib.sha256(tar.extractfile(member).read()).hexdigest()
+    assert bill["metadata"]["component"]["hashes"] == [{"alg": "SHA-256", "content": digest}]
+
+
+def test_the_package_depends_on_what_the_binary_links(deb):
+    depends = checked("dpkg-deb", "--field", deb, "Depends")
+    for package in ("libcurl4", "libssl3", "libsqlite3-0", "ca-certificates"):
+        assert package in depends
+    assert re.search(r"libc6 \(>= 2\.\d+\)", depends)
+
+
+def test_the_manual_has_every_command_and_is_good_roff(deb, tmp_path):
+    checked("dpkg-deb", "--extract", deb, tmp_path)
+    page = tmp_path / "gatehouse.1"
+    page.write_bytes(subprocess.run(["zcat", tmp_path / "usr/share/man/man1/gatehouse.1.gz"], capture_output=True).stdout)
+    for command in ("serve", "check", "health", "token verify", "keys rotate", "local\\-pool"):
+        assert f'.SS "gatehouse {command}"' in page.read_text()
+    shown = subprocess.run(["groff", "-man", "-Tutf8", "-ww", page], capture_output=True, text=True)
+    assert shown.returncode == 0 and not [line for line in shown.stderr.splitlines() if "can't break line" not in line]
+
+
+INSTALLATION = r"""
+set -eux
+mount -t tmpfs tmpfs "$1"
+mkdir "$1/upper" "$1/work" "$1/all"
+mount -t overlay overlay -o "lowerdir=/,upperdir=$1/upper,workdir=$1/work" "$1/all"
+mount -t proc proc "$1/all/proc"
+mount --rbind /dev "$1/all/dev"
+mount -t tmpfs tmpfs "$1/all/run"
+cp "$2" "$1/all/gatehouse.deb"
+exec chroot "$1/all" bash -eux -c "$3"
+"""
+
+LIFE = r"""
+ip link set lo up 2>/dev/null || python3 -c "import fcntl,socket,struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sH14s', b'lo', 0x41, b''))"
+dpkg -i --force-depends /gatehouse.deb
+test "$(stat -c '%U:%G %a' /var/lib/gatehouse)" = "gatehouse:gatehouse 700"
+test "$(stat -c '%U:%G %a' /etc/gatehouse/gatehouse.yaml)" = "root:gatehouse 640"
+test "$(getent passwd gatehouse | cut -d: -f7)" = /usr/sbin/nologin
+
+# As the unit starts it.
+setpriv --reuid gatehouse --regid gatehouse --clear-groups START_PRE
+setpriv --reuid gatehouse --regid gatehouse --clear-groups START & pid=$!
+for try in $(seq 200); do gatehouse health && break; sleep 0.1; done
+gatehouse health
+test "$(stat -c %U /proc/$pid)" = gatehouse
+kill -TERM $pid
+wait $pid
+
+# An upgrade keeps what the operator has written, and the state.
+echo '# mine' >> /etc/gatehouse/gatehouse.yaml
+touch /var/lib/gatehouse/kept
+dpkg -i --force-depends /gatehouse.deb
+grep -q '^# mine' /etc/gatehouse/gatehouse.yaml
+test -e /var/lib/gatehouse/kept
+dpkg --verify gatehouse | grep -v '/etc/gatehouse/gatehouse.yaml' && exit 1
+
+dpkg --remove gatehouse
+test ! -e /usr/bin/gatehouse
+test -e /var/lib/gatehouse/kept
+dpkg --purge gatehouse
+test ! -e /var/lib/gatehouse
+test ! -e /etc/gatehouse
+! getent passwd gatehouse
+echo INSTALLED AND GONE
+"""
+
+
+@needs_root
+def test_it_installs_serves_upgrades_and_goes(deb, tmp_path):
+    unit = (DEPLOY / "systemd" / "gatehouse.service").read_text()
+    life = LIFE
+    for placeholder, directive in {"START_PRE": "ExecStartPre", "START": "ExecStart"}.items():
+        (line,) = re.findall(rf"(?m)^{directive}=(.*)$", unit)
+        life = re.sub(rf"\b{placeholder}\b", shlex.join(shlex.split(line)), life)
+    # A network of its own, since the package's ports are whoever's on this machine; processes that end with it.
+    namespaces = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--propagation", "private"]
+    command = [*namespaces, "bash", "-c", INSTALLATION, "sh", tmp_path, deb, life]
+    result = subprocess.run(command, capture_output=True, text=True, timeout=200, stdin=subprocess.DEVNULL)
+    assert result.returncode == 0 and "INSTALLED AND GONE" in result.stdout, result.stdout + result.stderr[-4000:]
+    # Nothing of it is on this machine.
+    assert subprocess.run(["dpkg-query", "-W", "gatehouse"], capture_output=True).returncode != 0

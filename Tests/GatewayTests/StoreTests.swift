@@ -1,0 +1,204 @@
+import Foundation
+import GRDB
+import Store
+import Testing
+
+@testable import Gateway
+
+/// The gateway's database in a directory of the test's own.
+struct StoreFixture {
+    let directory = NSTemporaryDirectory() + "gatehouse-store-" + UUID().uuidString
+
+    var path: String { directory + "/gatehouse.sqlite" }
+
+    func remove() { try? FileManager.default.removeItem(atPath: directory) }
+
+    func open() throws -> Store { try GatewayStore.open(in: directory) }
+
+    static func revocation(_ value: String, endsAt: Int64 = 4_000_000_000) -> RevocationRecord {
+        RevocationRecord(issuer: "i", claim: "jti", value: value, endsAt: endsAt)
+    }
+
+    static func session(_ name: UInt8, endsAt: Int64 = 4_000_000_000) -> SessionRecord {
+        SessionRecord(
+            family: [name], poolID: "p", subject: "ada", originID: nil, deviceID: nil, platform: nil, generation: 1,
+            token: [name, 1], signedInAt: 1, refreshedAt: 1000, endsAt: endsAt)
+    }
+
+    static func message(_ key: String, createdAt: Int64 = 1) -> OutboxMessage {
+        OutboxMessage(key: key, destination: "d", kind: "k", body: "{}", createdAt: createdAt)
+    }
+}
+
+@Suite("The gateway's database")
+struct StoreTests {
+    @Test("Everything is in one file, that only its owner may read, and there again after it was closed")
+    func oneFile() async throws {
+        let fixture = StoreFixture()
+        defer { fixture.remove() }
+        let store = try fixture.open()
+        try await StoredRevocations(store).keep([StoreFixture.revocation("r")])
+        try await StoredSessions(store).begin(StoreFixture.session(1))
+        _ = try await StoredOutbox(store).add(StoreFixture.message("m"), limit: 9)
+        try store.close()
+        #expect(try KeyFileTests.mode(fixture.path) == 0o600)
+        let files = try FileManager.default.contentsOfDirectory(atPath: fixture.directory)
+        #expect(files.allSatisfy { $0.hasPrefix("gatehouse.sqlite") })
+        let again = try fixture.open()
+        #expect(try await StoredRevocations(again).all(now: 0) == [StoreFixture.revocation("r")])
+        #expect(try await StoredSessions(again).session([1]) == StoreFixture.session(1))
+        #expect(try await StoredOutbox(again).count() == 1)
+    }
+
+    @Test(
+        "A write that outlasts a loss of power waits for the disk, and those after it don't", arguments: [true, false])
+    func durability(fails: Bool) async throws {
+        struct Failure: Error {}
+        let fixture = StoreFixture()
+        defer { fixture.remove() }
+        let store = try fixture.open()
+        let synchronous: @Sendable (Database) throws -> Int? = { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
+        #expect(try await store.write(synchronous) == 1)
+        #expect(try await store.write(outlasting: .powerLoss, synchronous) == 2)
+        if fails {
+            await #expect(throws: Failure.self) {
+                try await store.write(outlasting: .powerLoss) { _ in throw Failure() }
+            }
+        }
+        #expect(try await store.write(synchronous) == 1)
+    }
+
+    @Test("A database by a newer version is refused, and says so; it stays as it is")
+    func newer() async throws {
+        let fixture = StoreFixture()
+        defer { fixture.remove() }
+        let store = try fixture.open()
+        try await store.write { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('sessions-9')") }
+        try store.close()
+        let fault = try #require(throws: WiringFault.self) { try fixture.open() }
+        #expect(fault.description.contains("written by a newer version of gatehouse, which knows sessions-9"))
+        let report = await (try Store(reading: fixture.path)).report(GatewayStore.migrations)
+        #expect(report.schema == .newer(unknown: ["sessions-9"]))
+        #expect(!report.isGood)
+    }
+
+    @Test("Only what others write counts as their change")
+    func foreignChanges() async throws {
+        let fixture = StoreFixture()
+        defer { fixture.remove() }
+        let (store, other) = (try fixture.open(), try fixture.open())
+        let first = try await store.foreignChanges()
+        try await StoredSessions(store).begin(StoreFixture.session(1))
+        #expect(try await store.foreignChanges() == first)
+        try await StoredRevocations(other).keep([StoreFixture.revocation("r")])
+        #expect(try await store.foreignChanges() != first)
+    }
+
+    // MARK: Trouble
+
+    @Test("While another process holds the database writes fail and reads don't; then both go on")
+    func locked() async throws {
+        let fixture = StoreFixture()
+        defer { fixture.remove() }
+        _ = try fixture.open()
+        let store = try Store(path: fixture.path, migrations: GatewayStore.migrations, patience: 0.01)
+        let sessions = try StoredSessions(store)
+        var configuration = Configuration()
+        configuration.allowsUnsafeTransactions = true
+        let holder = try DatabaseQueue(path: fixture.path, configuration: configuration)
+        try await holder.writeWithoutTransaction { try $0.execute(sql: "BEGIN IMMEDIATE") }
+        await #expect(throws: DatabaseError.self) { try await sessions.begin(StoreFixture.session(1)) }
+        #expect(try await sessions.session([1]) == nil)
+        try await holder.writeWithoutTransaction { try $0.execute(sql: "COMMIT") }
+        try await sessions.begin(StoreFixture.session(1))
+        #expect(try await sessions.session([1]) == StoreFixture.session(1))
+    }
+
+    @Test("What doesn't fit on the disk leaves nothing behind, and what fits later is written")
+    func full() async throws {
+        let fixture = StoreFixture()
+        defer { fixture.remove() }
+        let store = try fixture.open()
+        let sessions = try StoredSessions(store)
+        try await sessions.begin(StoreFixture.session(1))
+        // As many pages as there are: SQLite then says what it says of a full disk.
+        try await store.write { database in
+            let pages = try Int.fetchOne(database, sql: "PRAGMA page_count") ?? 0
+            try database.execute(sql: "PRAGMA max_page_count = \(pages)")
+        }
+        var large = StoreFixture.session(2)
+        large.token = [UInt8](repeating: 7, count: 100_000)
+        let (next, first) = (large, StoreFixture.session(1))
+        let error = await #expect(throws: DatabaseError.self) {
+            try await store.write { database in
+                try database.execute(sql: "UPDATE sessions SET generation = 9")
+                try database.execute(
+                    sql: "INSERT INTO outbox VALUES ('k', 'd', 'k', NULL, ?, 1, 1, 0)",
+                    arguments: [String(repeating: "x", count: 100_000)])
+            }
+        }
+        #expect(error?.resultCode == .SQLITE_FULL)
+        await #expect(throws: DatabaseError.self) { try await sessions.begin(next) }
+        #expect(try await sessions.session([1]) == first, "nothing of the transaction is there")
+        #expect(try await sessions.session([2]) == nil)
+        try await store.write { try $0.execute(sql: "PRAGMA max_page_count = 1000000") }
+        try await sessions.begin(next)
+        #expect(try await sessions.session([2]) == next)
+        #expect(await store.report(GatewayStore.migrations).isGood)
+    }
+
+    @Test("A write that waited too long for those before it is refused, not done late; reads go on")
+    func queueing() async throws {
+        let fixture = StoreFixture()
+        defer { fixture.remove() }
+        // No time at all, so that every write has waited too long.
+        let store = try Store(path: fixture.path, migrations: GatewayStore.migrations, queueing: .zero)
+        let sessions = try StoredSessions(store)
+        await #expect(throws: StoreError.waitedTooLong) { try await sessions.begin(StoreFixture.session(1)) }
+        #expect(try await sessions.session([1]) == nil)
+        try await StoredSessions(try fixture.open()).begin(StoreFixture.session(1))
+        #expect(try await sessions.session([1]) == StoreFixture.session(1))
+    }
+
+    // MARK: Retention
+
+    @Test("What has ended goes, in as many writes as it takes, and what lasts stays")
+    func retention() async throws {
+        let store = try Store(path: ":memory:", migrations: GatewayStore.migrations)
+        let (revocations, limits, outbox) = (StoredRevocations(store), StoredLimits(store), StoredOutbox(store))
+        let count = 1201
+        try await revocations.keep((0..<count).map { StoreFixture.revocation("r\($0)", endsAt: 10) })
+        try await revocations.keep([StoreFixture.revocation("lasting")])
+        _ = try await limits.add((0..<count).map { CountRecord(key: "\($0)", window: 1, count: 1, endsAt: 10) })
+        _ = try await limits.add([CountRecord(key: "lasting", window: 1, count: 1, endsAt: 99)])
+        for number in 0..<count {
+            _ = try await outbox.add(StoreFixture.message("\(number)", createdAt: Int64(number)), limit: 9999)
+        }
+        let before = try await store.read { try Int.fetchOne($0, sql: "SELECT total_changes()") ?? 0 }
+        try await revocations.removeEnded(now: 10)
+        try await limits.removeEnded(now: 10, limit: 100)
+        #expect(try await revocations.all(now: 0) == [StoreFixture.revocation("lasting")])
+        #expect(try await limits.counts(now: 0, limit: 9999).map(\.key) == ["lasting"])
+        let removed = try await store.read { try Int.fetchOne($0, sql: "SELECT total_changes()") ?? 0 } - before
+        #expect(removed >= 2 * count)
+        #expect(try await outbox.removeOlder(than: 1_000_000).count == 500, "so many at a time")
+        #expect(try await outbox.count() == count - 500)
+    }
+
+    @Test("Each new session takes a few ended ones away, never many")
+    func sessions() async throws {
+        let store = try Store(path: ":memory:", migrations: GatewayStore.migrations)
+        let sessions = try StoredSessions(store)
+        for name in 0..<20 { try await sessions.begin(StoreFixture.session(UInt8(name), endsAt: 2000)) }
+        var late = StoreFixture.session(100)
+        late.refreshedAt = 2000
+        let rows: @Sendable (Database) throws -> Int? = { try Int.fetchOne($0, sql: "SELECT count(*) FROM sessions") }
+        try await sessions.begin(late)
+        #expect(try await store.read(rows) == 13)
+        late.family = [101]
+        try await sessions.begin(late)
+        late.family = [102]
+        try await sessions.begin(late)
+        #expect(try await store.read(rows) == 3)
+    }
+}
