@@ -110,6 +110,17 @@ struct SessionRefreshTests {
         #expect(missing.status == .unauthorized && missing.reason == "token-missing")
     }
 
+    @Test("A number that no session comes to is refused", arguments: [-1, .max, .min] as [Int64])
+    func impossibleRotation(rotation: Int64) async throws {
+        let fixture = try SessionFixture()
+        let text = try await fixture.begin().token.exposeText()
+        var claims = try #require(UnverifiedToken(Array(text.utf8))?.payload?.objectValue)
+        claims["rotation"] = .number(JSONNumber(rotation))
+        let key = try #require(fixture.keys.signing)
+        let answer = try await fixture.refresh(Secret(try key.token(of: claims, type: SessionToken.type)))
+        #expect(answer.status == .unauthorized && answer.reason == "not-a-session")
+    }
+
     @Test("A session ends for good after its absolute lifetime, however it is used, and its last token with it")
     func absoluteLifetime() async throws {
         let fixture = try SessionFixture { $0.absoluteLifetime = 40 * Self.day }

@@ -14,7 +14,9 @@ struct SessionCaller: Sendable {
     /// - Throws: 401 for a token of another gateway's session, which lacks what this one writes.
     init(_ token: VerifiedToken) throws(Refusal) {
         guard let sessionID = token.claims["sid"]?.stringValue,
-            let rotation = token.claims[RevocationList.rotationClaim]?.integerValue
+            let rotation = token.claims[RevocationList.rotationClaim]?.integerValue,
+            // There is a next number.
+            (0..<Int64.max).contains(rotation)
         else { throw .tokenInvalid(reason: "not-a-session") }
         userID = token.subject
         self.sessionID = sessionID
