@@ -12,6 +12,8 @@ struct StoreCommand: AsyncParsableCommand {
             It is gatehouse.sqlite in state_directory: users, sessions, revocations, counts of failed sign-ins, and \
             messages that wait. The keys are beside it, in files of their own (gatehouse keys): without the sealing \
             keys nobody can refresh a session that is restored. So back them up too, or put --with-keys.
+
+            Example: gatehouse store backup --config Config/gatehouse.yaml --with-keys /backups/gatehouse-monday.sqlite
             """,
         subcommands: [BackUp.self, Restore.self, Check.self])
 
