@@ -39,7 +39,7 @@ package final class Store: Sendable {
     ///   - lock: kept for as long as the database is open.
     /// - Throws: the file system's or SQLite's error, and ``StoreError/newerSchema(_:)``.
     package init(
-        path: String, migrations: [Migration], patience: Double = 5, queueing: Duration = .seconds(5),
+        path: String, migrations: [Migration], patience: Double = 3, queueing: Duration = .seconds(3),
         keeping lock: (any Sendable)? = nil
     ) throws {
         self.lock = lock
@@ -62,7 +62,7 @@ package final class Store: Sendable {
     /// current schema.
     package init(reading path: String) throws {
         lock = nil
-        longestQueueing = .seconds(5)
+        longestQueueing = .seconds(3)
         var configuration = Configuration()
         configuration.readonly = true
         configuration.busyMode = .timeout(5)

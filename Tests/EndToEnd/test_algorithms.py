@@ -166,7 +166,10 @@ def test_unusable_keys_are_left_out_with_one_warning_and_the_others_work(start_g
         return key_server.fetches > fetches
 
     wait_until(fetched_again, "another fetch")
-    warnings = [line for line in gateway.log().splitlines() if "keys left out of the key set" in line]
+    def told() -> list[str]:
+        return [line for line in gateway.log().splitlines() if "keys left out of the key set" in line]
+
+    warnings = wait_until(told, "the warning")
     assert len(warnings) == 1, gateway.log()
     for place, reason in (
         (1, "use is not sig"),

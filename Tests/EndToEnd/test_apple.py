@@ -2,6 +2,7 @@
 
 import hashlib
 import json
+import re
 import time
 from concurrent.futures import ThreadPoolExecutor
 
@@ -257,7 +258,8 @@ def test_a_code_that_cannot_be_exchanged_loses_no_sign_in(gateway, app, apple, u
     assert apple.account(user)["clients"] == before
     control(apple, "POST", "faults", [{"operation": "AppleToken", "times": 1, "error": "server_error", "status": 503}])
     assert app.sign_in(user).status == 200
-    assert "apple-invalid-grant" in gateway.log() and "apple-unavailable" in gateway.log()
+    for reason in ("apple-invalid-grant", "apple-unavailable"):
+        wait_until(lambda: reason in gateway.log(), f"the log to tell of {reason}")  # noqa: B023
 
 
 def test_a_wrong_key_of_the_gateways_is_not_the_users_fault(start, apple, ledger, user):
@@ -267,7 +269,7 @@ def test_a_wrong_key_of_the_gateways_is_not_the_users_fault(start, apple, ledger
     answer = app.post("apple", body)
     assert_refusal(answer, 503, "IdentityProviderUnavailableException")
     assert gateway.access_line(answer.header("x-request-id"))["denial_reason"] == "apple-client-refused"
-    assert "sign_in.apple.server" in gateway.log()
+    wait_until(lambda: "sign_in.apple.server" in gateway.log(), "the log to name the setting")
     gateway.reload({"sign_in": {"apple": {"server": {"key_id": apple.config["apple"]["keys"][0]["id"]}}}})
     assert app.post("apple", body).status == 200, "nothing was used up"
 
@@ -390,7 +392,7 @@ def test_a_verified_sign_in_goes_on_to_the_backend(start, own_recorder, apple, l
 
 def test_a_sign_in_of_old_goes_on_as_nobodys(start, own_recorder, apple, ledger, user):
     gateway = start({"legacy_user_identifier": "forward", "upstream": "recorder"})
-    assert "unverified" in gateway.log() and "legacy_user_identifier" in gateway.log()
+    wait_until(lambda: re.search("unverified.*legacy_user_identifier|legacy_user_identifier.*unverified", gateway.log()), "a warning")
     data = b'{"userIdentifier": "001999.someone.0001", "email": "a@b.c"}'
     headers = {"Content-Type": "application/json", "X-Auth-Subject": "forged"}
     assert raw.exchange(gateway.port, "POST", "/api/auth/apple", headers, data).status == 200
