@@ -143,7 +143,7 @@ UNPROVEN_SIGN_INS = {
     "issuer with a slash": (with_claims(iss=APPLE_ISSUER + "/"), "unknown-issuer"),
     "expired": (with_claims(exp=NOW - 120), "expired"),
     "issued long ago": (with_claims(iat=NOW - 700), "identity-token-too-old"),
-    "issued in the future": (with_claims(iat=NOW + 3600), "issued-in-future"),
+    "issued in the future": (with_claims(iat=NOW + 86_400), "issued-in-future"),
     "tampered": (tampered, "bad-signature"),
     "another key": (by_another_key, "bad-signature"),
     "no token": (changed(identity_token="a.b.c"), "malformed-token"),

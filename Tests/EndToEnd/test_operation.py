@@ -187,7 +187,15 @@ def test_it_listens_on_ipv6_when_told_to(start_gateway, own_recorder):
         pytest.skip("this machine has no IPv6 loopback")
     second = f"127.0.0.1:{free_port()}"
     start_gateway({"listeners": [{"address": second}, {"address": f"[::1]:{port}"}]})
-    with socket.create_connection(("::1", port), timeout=5) as connection:
+
+    def connected() -> socket.socket | None:
+        try:
+            return socket.create_connection(("::1", port), timeout=5)
+        except ConnectionRefusedError:
+            return None
+
+    # What the harness has waited for is the first listener.
+    with wait_until(connected, "the second listener") as connection:
         connection.sendall(raw.request_bytes("GET", "/recorded/public/x", {"Connection": "close"}))
         assert connection.recv(100).startswith(b"HTTP/1.1 200")
     assert own_recorder.last("/recorded/public/x").header("x-forwarded-for") == "::1"

@@ -12,7 +12,7 @@ import urllib.request
 from pathlib import Path
 
 from .keys import CLIENT_ID, ISSUER
-from .process import Process, accepts_connections, free_port, wait_until
+from .process import SILENT_PORT, Process, accepts_connections, free_port, wait_until
 from .sanitizer import PATIENCE
 
 REPOSITORY = Path(__file__).resolve().parents[3]
@@ -189,7 +189,7 @@ def gateway_config(
         "first_byte_timeout": f"{PATIENCE}s",
         "idle_timeout": "30s",
     }
-    upstreams = {"recorder": recorder, "down": {"url": f"http://127.0.0.1:{free_port()}"}}
+    upstreams = {"recorder": recorder, "down": {"url": f"http://127.0.0.1:{SILENT_PORT}"}}
     routes = [
         {"name": "public", "path": "/recorded/public/**", "access": "public", "upstream": "recorder"},
         {"name": "locked", "path": "/recorded/public/locked", "access": "required", "upstream": "recorder"},

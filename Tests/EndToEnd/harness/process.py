@@ -27,6 +27,12 @@ def free_port() -> int:
             return port
 
 
+# Bound, and never listened on: nobody else gets the port, and who connects is refused.
+_silent = socket.socket()
+_silent.bind(("127.0.0.1", 0))
+SILENT_PORT: int = _silent.getsockname()[1]
+
+
 def wait_until(condition: Callable[[], object], what: str, seconds: float = 10.0, interval: float = 0.02):
     """Polls until `condition` returns something true, and returns it; fails naming `what` after `seconds`."""
     seconds *= PATIENCE
