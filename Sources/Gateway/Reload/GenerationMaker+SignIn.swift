@@ -1,0 +1,83 @@
+internal import Pipeline
+internal import Settings
+internal import SignIn
+internal import Store
+
+/// Accounts, and sessions of the gateway's own.
+extension GenerationMaker {
+    // MARK: Sessions of the gateway's own
+
+    func userSessions(
+        _ settings: GatewaySettings, _ store: Store?, _ revocations: RevocationService?, after previous: Generation?
+    ) async throws -> SessionService? {
+        guard settings.signIn.apple != nil, let store, let revocations else { return previous?.userSessions }
+        return try await SessionService.make(
+            settings, store, revocations, logger: logger, after: previous?.userSessions)
+    }
+
+    func sessionEndpoints(
+        _ settings: GatewaySettings, _ service: SessionService?, _ keys: SessionKeyService?,
+        _ keyServices: [KeySetService], _ conduct: ConductService?, after previous: Generation?
+    ) async throws -> SessionEndpoints? {
+        guard let apple = settings.signIn.apple, let service,
+            let issuerKeys = keyServices.first(where: { $0.issuer.name == apple.issuer }),
+            let issuer = Wiring.issuers(settings).first(where: { $0.name == apple.issuer })
+        else { return nil }
+        let sessions = try keys.flatMap { keys in
+            try Wiring.userSessions(
+                settings, Wiring.SessionSurroundings(service: service, keys: keys, logger: logger),
+                after: previous?.plan.sessions?.sessions)
+        }
+        let signIn = try await Wiring.appleSignIn(
+            settings, apple, issuer,
+            Wiring.AppleSurroundings(
+                keys: issuerKeys, users: service.users, outbox: conduct?.outbox,
+                fetcher: { try await tracedFetcher(plain: $0) }, logger: logger))
+        return SessionEndpoints(
+            name: sessions?.settings.issuer.issuer ?? issuer.issuer, sessions: sessions, apple: signIn,
+            observers: [conduct?.observer].compactMap { $0 })
+    }
+
+    // MARK: Accounts
+
+    func accounts(
+        _ settings: GatewaySettings, _ sessions: StoredSessions?, _ revocations: RevocationService?,
+        _ conduct: ConductService?, after previous: Generation?
+    ) async throws -> [AccountGroup] {
+        guard let sessions, let revocations else { return [] }
+        return try await Wiring.accounts(
+            settings,
+            Wiring.AccountSurroundings(
+                fetcher: { try await tracedFetcher(plain: $0) }, sessions: sessions,
+                observers: [conduct?.observer].compactMap { $0 },
+                revoke: { try await revocations.revoke($0) }, logger: logger),
+            after: previous?.plan.accounts ?? [])
+    }
+
+    /// What carries direct calls out; nil where they are refused.
+    func directCalls(
+        _ settings: GatewaySettings, _ conduct: ConductService?, _ revocations: RevocationService?
+    ) async throws
+        -> DirectCognitoCalls?
+    {
+        guard settings.directCognito.mode == .translate, let conduct, let revocations else { return nil }
+        return DirectCognitoCalls(
+            pools: try await Wiring.directPools(settings) { try await tracedFetcher(plain: $0) },
+            observers: [conduct.observer], names: conduct.names, revoke: { try await revocations.revoke($0) },
+            now: { WallClock.seconds() }, logger: logger)
+    }
+
+    /// What limits and tells of account calls.
+    func conduct(
+        _ settings: GatewaySettings, _ store: Store?, _ assertionKeys: AssertionKeyService?, _ places: LogPlaces,
+        after previous: Generation?
+    ) async throws -> ConductService? {
+        guard let store else { return nil }
+        return try await ConductService(
+            settings,
+            ConductService.Surroundings(
+                assertionKeys: assertionKeys, store: store, auditPlace: places.audit,
+                fetcher: { try await tracedFetcher(plain: $0) }, recent: recent, tally: accountTally, logger: logger),
+            after: previous?.conduct)
+    }
+}
