@@ -96,20 +96,6 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         refuse(.retryLater(.serviceUnavailable, after: 1, reason: "overloaded"))
     }
 
-    /// Notes when a token was verified that was not known.
-    private func decideTraced(_ context: RequestContext) -> Decision {
-        let (misses, began) = (service.tokens.missCount, NIODeadline.now())
-        let decision = service.decide(request.head, context)
-        if service.tokens.missCount != misses { log.trace?.verification = (began, .now()) }
-        return decision
-    }
-
-    /// What tasks for this request work under; nil where no spans are made.
-    var spanScope: SpanScope? {
-        guard let trace = log.trace, let tracer = service.tracer else { return nil }
-        return SpanScope(ids: trace.ids, isSampled: trace.isSampled, service: tracer.service)
-    }
-
     private func lookUpKeys(_ issuerIndex: Int, _ keyID: String) {
         let keys = service.plan.keyServices[issuerIndex]
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
