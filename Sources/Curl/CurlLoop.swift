@@ -103,6 +103,7 @@ package final class CurlLoop {
         guard !isClosed else { return }
         isClosed = true
         timer?.cancel()
+        departing.removeAll()
         for transfer in Array(transfers.values) {
             remove(transfer)
             transfer.finished(CURLE_ABORTED_BY_CALLBACK)

@@ -18,7 +18,7 @@ struct CheckCommand: AsyncParsableCommand {
             Examples:
               gatehouse check --config Config/gatehouse.yaml
               gatehouse check --config Config/gatehouse.yaml --online
-              gatehouse check --json < /dev/null
+              gatehouse check --config Config/gatehouse.yaml --json
               sed 's/8080/9090/' gatehouse.yaml | gatehouse check --config -
             """)
 

@@ -44,7 +44,7 @@ class Client(threading.Thread):
             try:
                 self.done += self.step()
             except (OSError, raw.ConnectionClosed):
-                time.sleep(0.01)
+                self.stopping.wait(0.01)
 
 
 class Refreshing(Client):
@@ -80,7 +80,7 @@ class Leaving(Client):
             except (OSError, raw.ConnectionClosed):
                 if self.stopping.is_set():
                     return False
-                time.sleep(0.01)
+                self.stopping.wait(0.01)
         self.ended.append(session.token)
         return True
 

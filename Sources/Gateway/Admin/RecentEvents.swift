@@ -6,10 +6,11 @@ final class RecentEvents: Sendable {
     private let denials = Mutex(Ring<AccessRecord>())
     private let audit = Mutex(Ring<AuditEvent>())
 
+    /// An event loop never waits here: while another one adds, or someone reads, a refusal is left out.
     func add(_ record: AccessRecord) {
         // That a client has gone is no refusal.
         guard record.denialReason != "client-disconnected" else { return }
-        denials.withLock { $0.add(record) }
+        _ = denials.withLockIfAvailable { $0.add(record) }
     }
 
     func add(_ event: AuditEvent) { audit.withLock { $0.add(event) } }

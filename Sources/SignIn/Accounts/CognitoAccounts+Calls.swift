@@ -61,14 +61,7 @@ extension CognitoAccounts {
     func kept<Value>(
         _ request: AccountRequest, _ work: () async throws -> Value
     ) async throws(Refusal) -> Value {
-        do {
-            return try await work()
-        } catch {
-            logger.error(
-                "the session records cannot be used",
-                metadata: ["request_id": "\(request.requestID)", "error": "\(error)"])
-            throw .retryLater(.serviceUnavailable, after: 5, reason: "session-records-unavailable")
-        }
+        try await usingRecords(request.requestID, logger, work)
     }
 
     /// Puts tokens of the pool on the revocation list for as long as any of them can be valid.

@@ -86,14 +86,7 @@ extension AppleSignIn {
     func kept<Value>(
         _ request: SessionRequest, _ work: () async throws -> Value
     ) async throws(Refusal) -> Value {
-        do {
-            return try await work()
-        } catch {
-            logger.error(
-                "the session records cannot be used",
-                metadata: ["request_id": "\(request.requestID)", "error": "\(error)"])
-            throw .retryLater(.serviceUnavailable, after: 5, reason: "session-records-unavailable")
-        }
+        try await usingRecords(request.requestID, logger, work)
     }
 }
 

@@ -140,13 +140,7 @@ extension UserSessions {
 
     /// Does something with the records.
     func kept<Value>(_ requestID: String, _ work: () async throws -> Value) async throws(Refusal) -> Value {
-        do {
-            return try await work()
-        } catch {
-            logger.error(
-                "the session records cannot be used", metadata: ["request_id": "\(requestID)", "error": "\(error)"])
-            throw .retryLater(.serviceUnavailable, after: 5, reason: "session-records-unavailable")
-        }
+        try await usingRecords(requestID, logger, work)
     }
 
     func unavailable(_ reason: String, _ requestID: String) -> Refusal {
