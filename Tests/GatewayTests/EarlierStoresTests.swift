@@ -73,7 +73,9 @@ struct EarlierStoresTests {
         // As a kill leaves them: with what is in the log only, and without anyone who has it open.
         let killed = fixture.directory + "-killed"
         defer { try? FileManager.default.removeItem(atPath: killed) }
-        try FileManager.default.copyItem(atPath: fixture.directory, toPath: killed)
+        try withExtendedLifetime(running) {
+            try FileManager.default.copyItem(atPath: fixture.directory, toPath: killed)
+        }
         #expect(FileManager.default.fileExists(atPath: killed + "/sessions.sqlite-wal"))
         let store = try await GatewayStore.openToServe(in: killed)
         #expect(try await StoredSessions(store).session([2]) == StoreFixture.session(2))

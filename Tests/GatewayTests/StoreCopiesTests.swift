@@ -66,7 +66,10 @@ struct StoreCopiesTests {
         try await StoredRevocations(store).keep([StoreFixture.revocation("in the log")])
         let killed = StoreFixture()
         defer { killed.remove() }
-        try FileManager.default.copyItem(atPath: fixture.directory, toPath: killed.directory)
+        // The last of an open database to go empties the log and removes it: it is to be there until all is copied.
+        try withExtendedLifetime(store) {
+            try FileManager.default.copyItem(atPath: fixture.directory, toPath: killed.directory)
+        }
         _ = try await StoreCopies(stateDirectory: killed.directory).restore(from: backup, withKeys: false, now: 7)
         #expect(try await StoredRevocations(try killed.open()).all(now: 0) == [])
         let kept = try Store(path: killed.path + ".replaced-7", migrations: GatewayStore.migrations)
