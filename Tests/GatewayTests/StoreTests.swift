@@ -102,7 +102,7 @@ struct StoreTests {
         defer { fixture.remove() }
         _ = try fixture.open()
         let store = try Store(path: fixture.path, migrations: GatewayStore.migrations, patience: 0.01)
-        let sessions = try StoredSessions(store)
+        let sessions = StoredSessions(store)
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
         let holder = try DatabaseQueue(path: fixture.path, configuration: configuration)
@@ -119,7 +119,7 @@ struct StoreTests {
         let fixture = StoreFixture()
         defer { fixture.remove() }
         let store = try fixture.open()
-        let sessions = try StoredSessions(store)
+        let sessions = StoredSessions(store)
         try await sessions.begin(StoreFixture.session(1))
         // As many pages as there are: SQLite then says what it says of a full disk.
         try await store.write { database in
@@ -153,7 +153,7 @@ struct StoreTests {
         defer { fixture.remove() }
         // No time at all, so that every write has waited too long.
         let store = try Store(path: fixture.path, migrations: GatewayStore.migrations, queueing: .zero)
-        let sessions = try StoredSessions(store)
+        let sessions = StoredSessions(store)
         await #expect(throws: StoreError.waitedTooLong) { try await sessions.begin(StoreFixture.session(1)) }
         #expect(try await sessions.session([1]) == nil)
         try await StoredSessions(try fixture.open()).begin(StoreFixture.session(1))
@@ -188,7 +188,7 @@ struct StoreTests {
     @Test("Each new session takes a few ended ones away, never many")
     func sessions() async throws {
         let store = try Store(path: ":memory:", migrations: GatewayStore.migrations)
-        let sessions = try StoredSessions(store)
+        let sessions = StoredSessions(store)
         for name in 0..<20 { try await sessions.begin(StoreFixture.session(UInt8(name), endsAt: 2000)) }
         var late = StoreFixture.session(100)
         late.refreshedAt = 2000

@@ -11,7 +11,7 @@ internal import Store
 enum GatewayStore {
     static let migrations =
         StoredRevocations.migrations + StoredSessions.migrations + StoredLimits.migrations + StoredOutbox.migrations
-        + StoredUsers.migrations
+        + StoredUsers.migrations + LostAnswers.migrations
 
     static func path(in stateDirectory: String) -> String { "\(stateDirectory)/gatehouse.sqlite" }
 
@@ -32,10 +32,18 @@ enum GatewayStore {
 
     /// Opens it to serve, with what earlier versions have kept in files of their own.
     ///
+    /// - Parameter now: seconds since 1970.
     /// - Throws: ``WiringFault``
-    static func openToServe(in stateDirectory: String) async throws(WiringFault) -> Store {
+    static func openToServe(
+        in stateDirectory: String, now: Int64 = WallClock.seconds()
+    ) async throws(WiringFault) -> Store {
         let store = try open(in: stateDirectory)
         try await EarlierStores(stateDirectory).takeOver(into: store)
+        do {
+            try await LostAnswers.begin(store, now: now)
+        } catch {
+            throw WiringFault(description: "\(path(in: stateDirectory)): cannot be written to: \(error)")
+        }
         return store
     }
 

@@ -54,9 +54,9 @@ extension UserSessions {
         throw .tokenInvalid(.tokenRefresh, reason: "refresh-token-reused")
     }
 
-    /// Within the window, or while it is not known whether the answer was ever given.
+    /// Within the window, which opens once more for what a process that ended may never have given.
     private func mayRetry(_ session: UserSessionRecord) -> Bool {
-        session.answerMayBeLost || now() - session.refreshedAt <= StoredUsers.retryWindow
+        now() <= max(session.refreshedAt + StoredUsers.retryWindow, session.retryUntil)
     }
 
     /// The next step of a session that may still go on.

@@ -56,25 +56,16 @@ package struct StoredUsers: Sendable {
                     PRIMARY KEY (user_id, client_id)
                 ) STRICT, WITHOUT ROWID;
                 CREATE INDEX apple_tokens_by_validation ON apple_tokens (validated_at);
-                """)
+                """),
+        // What was 1 is a time that is long past.
+        Store.Migration(
+            name: "users-2", sql: "ALTER TABLE user_sessions RENAME COLUMN answer_may_be_lost TO retry_until"),
     ]
 
     let store: Store
 
-    /// - Parameter isStart: whether a process that is gone may have kept a token that it never gave. The newest ones may
-    ///   then be asked for at any time, until they are used.
-    package init(_ store: Store, isStart: Bool = false) throws {
+    package init(_ store: Store) {
         self.store = store
-        guard isStart else { return }
-        // A process answers within seconds of its last write, if at all.
-        try store.writeBlocking { database in
-            try database.execute(
-                sql: """
-                    UPDATE user_sessions SET answer_may_be_lost = 1
-                    WHERE successor IS NOT NULL AND refreshed_at >= (
-                        SELECT max(refreshed_at) FROM user_sessions WHERE successor IS NOT NULL) - 10
-                    """)
-        }
     }
 }
 
