@@ -45,6 +45,7 @@ final class SessionFixture: Sendable {
         func supersede(_ session: SupersededSession) { ended.withLock { $0.append(session) } }
     }
 
+    let store: Store
     let users: StoredUsers
     let revocations = Revocations()
     let log = CapturedLog()
@@ -55,7 +56,8 @@ final class SessionFixture: Sendable {
     private let serial = Mutex<UInt8>(0)
 
     init(_ store: Store? = nil, _ change: (inout UserSessionSettings) -> Void = { _ in }) throws {
-        users = try StoredUsers(store ?? Store(path: ":memory:", migrations: StoredUsers.migrations))
+        self.store = try store ?? Store(path: ":memory:", migrations: StoredUsers.migrations + StoredOutbox.migrations)
+        users = StoredUsers(self.store)
         keys = try Keys()
         var settings = UserSessionSettings(issuer: Self.gatehouse, audience: "api")
         change(&settings)

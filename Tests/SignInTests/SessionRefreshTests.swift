@@ -149,7 +149,8 @@ struct SessionRefreshTests {
         let fixture = try SessionFixture()
         let begun = try await fixture.begin()
         let email = VouchedEmail(address: "new@example.com", isVerified: true, isPrivate: false)
-        #expect(try await fixture.users.setEmail(email, of: begun.user.id)?.email == "new@example.com")
+        #expect(
+            try await fixture.users.setEmail(email, asOf: fixture.now, of: begun.user.id)?.email == "new@example.com")
         let token = try #require(try await fixture.refresh(begun.token).token)
         #expect(fixture.verify(token)?.email == "new@example.com")
     }

@@ -39,7 +39,9 @@ extension SessionEndpoints {
         // For ever: who signs in again is another user.
         let held = try await sessions.kept(requestID) { try await sessions.records.sessions(of: userID) }
         try await sessions.revoke([.subject(userID, before: .max)], meaning: held, requestID)
-        _ = try await sessions.kept(requestID) { try await sessions.users.delete(userID) }
+        _ = try await sessions.kept(requestID) {
+            try await sessions.users.delete(userID, handingOver: apple.grants?.handOver)
+        }
     }
 
     /// `GET me/export`: everything that is held about the user.
@@ -72,6 +74,11 @@ extension UserSessions {
         try await revoke(
             try await targets(for: [sessionID], of: held?.user.id, from: known, requestID), meaning: known, requestID)
         _ = try await kept(requestID) { try await records.end(sessionID, at: now()) }
+    }
+
+    /// Ends these sessions, and none that have begun since they were read.
+    func end(_ sessions: [UserSessionRecord], requestID: String) async throws(Refusal) {
+        for session in sessions { try await end(session.id, requestID: requestID) }
     }
 
     /// Ends all of a user's sessions.
@@ -137,6 +144,7 @@ extension UserRecord {
         var object = object
         object["email_verified"] = .bool(emailVerified)
         object["is_private_email"] = .bool(isPrivateEmail)
+        object["email_as_of"] = emailAsOf > 0 ? .string(Timestamp.text(emailAsOf)) : .null
         object["issuer"] = .string(issuer)
         object["subject"] = .string(subject)
         object["created_at"] = .string(Timestamp.text(createdAt))

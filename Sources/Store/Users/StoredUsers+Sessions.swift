@@ -29,6 +29,7 @@ extension StoredUsers: UserSessionRecords {
             var session = arrival.session
             session.userID = user.id
             try Self.insert(session, in: database)
+            if let token = arrival.appleToken?(user.id) { try Self.keep(token, in: database) }
             return .arrived(user, isNew: known == nil)
         }
     }
@@ -127,16 +128,15 @@ extension StoredUsers: UserSessionRecords {
     private static func brought(
         upToDate known: UserRecord, by user: UserRecord, in database: Database
     ) throws -> UserRecord {
-        guard let address = user.email,
-            address != known.email || user.emailVerified != known.emailVerified
-                || user.isPrivateEmail != known.isPrivateEmail
-        else { return known }
-        let email = VouchedEmail(address: address, isVerified: user.emailVerified, isPrivate: user.isPrivateEmail)
-        try setEmail(email, of: known.id, in: database)
+        guard let address = user.email, user.emailAsOf >= known.emailAsOf else { return known }
         var updated = known
         updated.email = address
-        updated.emailVerified = email.isVerified
-        updated.isPrivateEmail = email.isPrivate
+        updated.emailVerified = user.emailVerified
+        updated.isPrivateEmail = user.isPrivateEmail
+        updated.emailAsOf = user.emailAsOf
+        guard updated != known else { return known }
+        let email = VouchedEmail(address: address, isVerified: user.emailVerified, isPrivate: user.isPrivateEmail)
+        try setEmail(email, asOf: user.emailAsOf, of: known.id, in: database)
         return updated
     }
 

@@ -85,11 +85,17 @@ package struct UserArrival: Sendable {
     package var user: UserRecord
     /// Its `userID` is the user's that is found.
     package var session: UserSessionRecord
+    /// A refresh token of Apple's that came with it, for the user who is found.
+    package var appleToken: (@Sendable (_ userID: String) -> AppleTokenRecord?)?
 
-    package init(proof: Proof?, user: UserRecord, session: UserSessionRecord) {
+    package init(
+        proof: Proof?, user: UserRecord, session: UserSessionRecord,
+        appleToken: (@Sendable (_ userID: String) -> AppleTokenRecord?)? = nil
+    ) {
         self.proof = proof
         self.user = user
         self.session = session
+        self.appleToken = appleToken
     }
 }
 
