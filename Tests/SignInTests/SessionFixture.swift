@@ -29,13 +29,16 @@ final class SessionFixture: Sendable {
         private let held = Mutex<(list: RevocationList, all: [Revocation])>((.empty, []))
         private let ended = Mutex<[SupersededSession]>([])
         let isFull = Mutex(false)
+        /// Whether there is room for whole users only.
+        let isFullOfSingles = Mutex(false)
 
         var current: RevocationList { held.withLock { $0.list } }
         var all: [Revocation] { held.withLock { $0.all } }
         var superseded: [SupersededSession] { ended.withLock { $0 } }
 
         func revoke(_ revocations: [Revocation]) async throws {
-            guard !isFull.withLock({ $0 }) else { throw Full() }
+            let isSingle = !revocations.allSatisfy(\.meansUser)
+            guard !isFull.withLock({ $0 }), !(isSingle && isFullOfSingles.withLock { $0 }) else { throw Full() }
             held.withLock { held in
                 held.list = held.list.adding(revocations)
                 held.all += revocations

@@ -50,6 +50,48 @@ struct SessionRefreshTests {
         #expect(after.status == .unauthorized && after.reason == "token-revoked")
     }
 
+    @Test("A full revocation list lets no thief go on: the user's older sessions end too, or nobody gets another token")
+    func reuseWithoutRoom() async throws {
+        for isFull in [false, true] {
+            let fixture = try SessionFixture()
+            let older = try await fixture.begin().token
+            fixture.pass(5)
+            let first = try await fixture.begin().token
+            let second = try #require(try await fixture.refresh(first).token)
+            fixture.pass(61)
+            let later = try await fixture.begin().token
+            fixture.revocations.isFull.withLock { $0 = isFull }
+            fixture.revocations.isFullOfSingles.withLock { $0 = true }
+            let reused = try await fixture.refresh(first)
+            #expect(reused.status == .unauthorized && reused.reason == "refresh-token-reused")
+            let reason = try await fixture.refresh(second).reason
+            #expect(reason == (isFull ? "session-ended" : "token-revoked"))
+            for token in [older, second] { #expect((fixture.verify(token) != nil) == isFull) }
+            #expect(fixture.verify(later) != nil)
+            let isTold = fixture.log.lines.contains { $0.contains("newest token counts until it expires") }
+            #expect(isTold == isFull)
+        }
+    }
+
+    @Test("Tokens that are none count as calls, and those beyond the limit are told so")
+    func guesses() async throws {
+        let fixture = try SessionFixture()
+        for operation in [SessionOperation.refresh, .logout] {
+            let counted = fixture.observer.entries.count
+            let answer = try await fixture.endpoints().answer(fixture.request(operation, Secret("garbage")))
+            #expect(answer.status == .unauthorized)
+            // Admitted, and ended.
+            #expect(fixture.observer.entries.count == counted + 2)
+        }
+        let full = RecordedCalls(admission: .retryLater(.tooManyRequests, after: 7, reason: "limited"))
+        let endpoints = SessionEndpoints(
+            name: SessionFixture.issuer, sessions: try fixture.sessions(),
+            apple: try AppleFixture.signIn(fixture.users, fixture.log), observers: [full])
+        let answer = await endpoints.answer(fixture.request(.refresh, Secret("garbage")))
+        #expect(answer.status == .tooManyRequests && answer.headers[.retryAfter] == "7")
+        #expect(answer.json["success"] == false)
+    }
+
     @Test("A token of two steps ago is reuse, however lately the last step was")
     func olderToken() async throws {
         let fixture = try SessionFixture()

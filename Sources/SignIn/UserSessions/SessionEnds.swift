@@ -89,8 +89,13 @@ extension UserSessions {
         let held = try await kept(requestID) { try await records.sessions(of: userID) }
         let open = held.filter { $0.endedAt == nil }
         let known = Set(open.map(\.id) + [also].compactMap { $0 })
-        try await revoke(
-            try await targets(for: known.sorted(), of: userID, from: open, requestID), meaning: held, requestID)
+        do throws(Refusal) {
+            try await revoke(
+                try await targets(for: known.sorted(), of: userID, from: open, requestID), meaning: held, requestID)
+        } catch {
+            try await revokeAll(
+                of: userID, upTo: open.map(\.authTime).max(), meaning: held, otherwise: error, requestID)
+        }
         let ended = try await kept(requestID) { try await records.endAll(of: userID, at: now()) }
         // One may have begun in between.
         try await revoke(
@@ -116,6 +121,15 @@ extension UserSessions {
         guard hasMany else { return singly }
         let others = Set(ids).subtracting(held.map(\.id)).sorted()
         return [.subject(userID, before: newest)] + others.map(Revocation.Target.session)
+    }
+
+    /// By one entry, where there was no room for more: it takes along what began before.
+    func revokeAll(
+        of userID: String, upTo time: Int64?, meaning held: [UserSessionRecord], otherwise refusal: Refusal,
+        _ requestID: String
+    ) async throws(Refusal) {
+        guard let time else { throw refusal }
+        try await revoke([.subject(userID, before: time)], meaning: held, requestID)
     }
 
     /// Puts sessions on the revocation list for as long as any of their tokens is good for anything: also those that

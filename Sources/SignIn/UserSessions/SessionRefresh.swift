@@ -117,7 +117,26 @@ extension UserSessions {
     private func endReused(_ session: UserSessionRecord, _ requestID: String) async throws(Refusal) {
         logger.warning(
             "a session's token was used again: the session has been ended", metadata: ["request_id": "\(requestID)"])
-        try await end(session.id, requestID: requestID)
+        do throws(Refusal) {
+            try await end(session.id, requestID: requestID)
+        } catch {
+            try await endWithoutRoom(session, error, requestID)
+        }
+    }
+
+    /// Where the revocation list is full, the thief must not have the session meanwhile: the user's older ones go along,
+    /// and where there is no room for that either, nobody gets another token.
+    private func endWithoutRoom(
+        _ session: UserSessionRecord, _ refusal: Refusal, _ requestID: String
+    ) async throws(Refusal) {
+        do throws(Refusal) {
+            try await revokeAll(
+                of: session.userID, upTo: session.authTime, meaning: [session], otherwise: refusal, requestID)
+        } catch {
+            logger.error(
+                "a session's newest token counts until it expires", metadata: ["request_id": "\(requestID)"])
+        }
+        _ = try await kept(requestID) { try await records.end(session.id, at: now()) }
     }
 
     private static var ended: Refusal { .tokenInvalid(.tokenRefresh, reason: "session-ended") }
