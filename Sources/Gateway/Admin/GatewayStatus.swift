@@ -110,7 +110,8 @@ final class GatewayStatus: Sendable {
         return GatewayOverview(
             startedAt: startedAt, isDraining: state.isDraining || state.isSetAside,
             digest: state.settings?.digest ?? "", faults: state.faults, listeners: state.settings?.listeners ?? [],
-            certificates: state.certificates, upstreams: upstreams, issuers: state.issuers, limits: state.settings?.limits)
+            certificates: state.certificates, upstreams: upstreams, issuers: state.issuers,
+            limits: state.settings?.limits)
     }
 
     func beginDraining() { state.withLock { $0.isDraining = true } }

@@ -59,7 +59,7 @@ function* settings(status) {
 function* certificates(status) {
   const now = serverTime(status);
   for (const listener of status.listeners) {
-    for (const { names, expires_at: end } of listener.certificates ?? []) {
+    for (const { names, expires_at: end } of listener.certificates) {
       const days = (end - now) / 86400;
       if (days >= CERTIFICATE_DAYS.warn) continue;
       const of = `The certificate of ${names[0] ?? "no name"} on ${listener.address}`;
@@ -170,9 +170,9 @@ function refusals(readings) { return readings.by("gatehouse_denials_total", "rea
 
 function serverState(server) {
   if (server.drained) return { serves: false, word: "drained", note: "by an operator", kind: "note" };
-  if (server.healthy === false) return { serves: false, word: "down", note: "health checks fail", kind: "bad" };
+  if (server.healthy === false) return { serves: false, word: "down", note: "checks fail", kind: "bad" };
   if (!server.serving) return { serves: false, word: "ejected", note: "after failures", kind: "bad" };
-  const note = server.healthy === null ? "not checked" : "health checks pass";
+  const note = server.healthy === null ? "not checked" : "checks pass";
   return { serves: true, word: "serving", note, kind: "good" };
 }
 

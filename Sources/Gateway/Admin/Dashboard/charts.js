@@ -136,10 +136,10 @@ function drawChart(name, course, now) {
     shape(svg, "path", { class: line.kind, d: path(course, line.name, now, height, false) });
   }
   const last = course.points.at(-1);
-  const span = `the last ${lasting(course.span(now))}`;
+  const span = `last ${lasting(course.span(now))}`;
   say(figure.lastChild.firstChild, span);
   const told = chart.lines.map((line) => `${line.label}: ${last?.[line.name] == null ? "none" : chart.says(last[line.name])}`);
-  svg.setAttribute("aria-label", `Over ${span}. Now ${told.join(", ")}; at most ${chart.says(highest)}.`);
+  svg.setAttribute("aria-label", `Over the ${span}. Now ${told.join(", ")}; at most ${chart.says(highest)}.`);
 }
 
 /** The frame of a chart, and beneath it what its lines are. */

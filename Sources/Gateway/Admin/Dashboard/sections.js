@@ -37,7 +37,6 @@ function showSignInFigures(readings) {
 }
 
 function showUpstreams(status, readings) {
-  const several = status.upstreams.some((upstream) => upstream.servers.length > 1);
   const rows = status.upstreams.flatMap((upstream) => upstream.servers.map((server) => {
     const is = (labels) => labels.upstream === upstream.name && labels.server === server.name;
     const failed = readings.increase("gatehouse_upstream_server_failures_total", LONG, is);
@@ -54,7 +53,7 @@ function showUpstreams(status, readings) {
   const opened = readings.increase("gatehouse_upstream_connections_opened_total", LONG);
   const reused = readings.increase("gatehouse_upstream_connections_reused_total", LONG);
   const retried = readings.increase("gatehouse_upstream_retries_total", LONG);
-  say(element("upstream-note"), `${percent(reused, opened + reused)} on connections used before · ${plural(retried, "retry", "retries")}${several ? " · state as all event loops see it" : ""}`);
+  say(element("upstream-note"), `${percent(reused, opened + reused)} on connections used before · ${plural(retried, "retry", "retries")}`);
 }
 
 function ejected(server) { return server.ejections > 0 ? `ejected ${count(server.ejections)}×` : ""; }
@@ -159,7 +158,9 @@ function showCapacity(status, readings) {
   rows.push(plain("configuration read again", `${count(reloads)}×, ${count(failed)} refused`));
   for (const listener of status.listeners) {
     const speaks = `${listener.tls ? "TLS, " : ""}HTTP/1.1${listener.http2 ? " and 2" : ""}`;
-    rows.push(plain(`listens on ${listener.address}`, speaks));
+    const left = listener.certificates.map((each) => each.expires_at - serverTime(status));
+    const note = left.length > 0 ? `certificate ends in ${lasting(Math.min(...left))}` : "";
+    rows.push([`listens on ${listener.address}`, { text: speaks, note, kind: "number" }]);
   }
   fill("capacity", rows, "");
 }
