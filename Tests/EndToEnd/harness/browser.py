@@ -38,13 +38,13 @@ class Browser:
         self._process.wait_ready(lambda: port_file.exists() and port_file.read_text().count("\n"), "the browser", 60)
         self._address = f"http://127.0.0.1:{port_file.read_text().splitlines()[0]}"
 
-    def open(self, url: str, width: int = 1440, height: int = 900, dark: bool = False) -> "Page":
+    def open(self, kind: type["Page"], url: str, width: int = 1440, height: int = 900) -> "Page":
         question = urllib.request.Request(f"{self._address}/json/new?about:blank", method="PUT")
         with urllib.request.urlopen(question, timeout=20 * PATIENCE) as answer:
             target = json.load(answer)
-        page = Page(target["webSocketDebuggerUrl"])
+        page = kind(target["webSocketDebuggerUrl"])
         page.resize(width, height)
-        page.prefer("dark" if dark else "light")
+        page.prefer("light")
         page.go(url)
         return page
 

@@ -96,14 +96,16 @@ class Readings {
       .sort((a, b) => b.increase - a.increase || b.total - a.total || (a.name < b.name ? -1 : 1));
   }
 
-  /** See `quantile` below. */
-  quantile(name, share, seconds) {
+  /** Of a histogram, whatever it is counted by besides. See `quantile` below. */
+  quantile(name, share, seconds, matches = () => true) {
     const first = this.before(seconds);
-    return quantile(
-      this.samples(`${name}_bucket`).map((sample) => ({
-        limit: sample.labels.le === "+Inf" ? Infinity : Number(sample.labels.le),
-        count: this.grown(sample, first),
-      })), share);
+    const counts = new Map();
+    for (const sample of this.samples(`${name}_bucket`).filter((each) => matches(each.labels))) {
+      const limit = sample.labels.le === "+Inf" ? Infinity : Number(sample.labels.le);
+      counts.set(limit, (counts.get(limit) ?? 0) + this.grown(sample, first));
+    }
+    const buckets = [...counts].map(([limit, count]) => ({ limit, count }));
+    return quantile(buckets.sort((a, b) => a.limit - b.limit), share);
   }
 }
 

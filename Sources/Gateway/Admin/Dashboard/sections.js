@@ -7,9 +7,11 @@ function showFigures(status, readings) {
   const all = per();
   say(element("rate"), rate(readings.rate("gatehouse_requests_total", SHORT)));
   const { requests, connections } = status.limits;
+  const streams = readings.total("gatehouse_http2_streams_open");
   const sockets = readings.total("gatehouse_websockets_open");
   say(element("load"), [
     `${count(requests.in_flight)} in flight`, plural(connections.open, "connection"),
+    ...(streams > 0 ? [plural(streams, "HTTP/2 stream")] : []),
     ...(sockets > 0 ? [plural(sockets, "WebSocket")] : []),
   ].join(" · "));
   const failed = per(isRequest("5xx"));
