@@ -23,6 +23,10 @@ class PageError(Exception):
     """A script's own error."""
 
 
+class Navigated(Exception):
+    """The document that a script ran in has made way for another one."""
+
+
 class Browser:
     """One browser with a profile of its own; pages are opened in it one after the other."""
 
@@ -75,6 +79,9 @@ class Page:
         while True:
             message = json.loads(self._socket.recv(timeout=end - time.monotonic()))
             if message.get("id") == number:
+                fault = message.get("error", {}).get("message", "")
+                if any(sign in fault for sign in ("navigated", "context was destroyed", "Cannot find context")):
+                    raise Navigated(fault)
                 assert "error" not in message, f"{method}: {message['error']}"
                 return message["result"]
             if "method" in message:
@@ -112,8 +119,12 @@ class Page:
         wait_until(lambda: self.run("document.readyState") == "complete", f"{url} to load", 30)
 
     def run(self, script: str):
-        """The value of an expression in the page, waited for where it is a promise."""
-        result = self.send("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        """The value of an expression in the page, waited for where it is a promise; in the next document where this one
+        goes meanwhile."""
+        try:
+            result = self.send("Runtime.evaluate", expression=script, awaitPromise=True, returnByValue=True)
+        except Navigated:
+            return self.run(script)
         if "exceptionDetails" in result:
             raise PageError(json.dumps(result["exceptionDetails"])[:2000])
         return result["result"].get("value")
@@ -129,7 +140,9 @@ class Page:
         return self.run(f"[...document.querySelectorAll({json.dumps(selector + ' tr')})].map((row) => {cells})")
 
     def press(self, selector: str) -> None:
-        self.run(f"document.querySelector({json.dumps(selector)}).click()")
+        # What is pressed may lead to another document.
+        with contextlib.suppress(Navigated):
+            self.send("Runtime.evaluate", expression=f"document.querySelector({json.dumps(selector)}).click()")
 
     def type_into(self, selector: str, text: str) -> None:
         """Types as a keyboard does, and ends with the enter key."""
