@@ -49,6 +49,14 @@ def test_it_is_one_document_that_may_load_and_run_nothing_else(start_gateway):
     assert raw.exchange(gateway.admin_port, "POST", "/", {}, b"").status == 405
 
 
+def test_it_reads_what_the_gateway_counts(gateway):
+    script = raw.exchange(gateway.admin_port, "GET", "/").body.decode()
+    durations = {f"gatehouse_{part}_duration_seconds" for part in ("request", "upstream", "gateway")}
+    names = set(re.findall(r"\bgatehouse_[a-z0-9_]+(?=\")", script)) | durations
+    there = set(re.findall(r"^# TYPE (\S+)", gateway.admin("/metrics")[1], re.MULTILINE))
+    assert len(names) > 12 and names <= there, names - there
+
+
 # ---- Figures
 
 

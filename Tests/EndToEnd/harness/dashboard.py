@@ -13,8 +13,8 @@ class Dashboard(Page):
     """The admin listener's page at `/`."""
 
     def refresh(self) -> "Dashboard":
-        """Has the page ask at once, and waits until it shows what it was told."""
-        self.run("refresh()")
+        """Has the page ask at once, and waits until it shows what it was told. What it asked before may be of before."""
+        self.run("Promise.resolve(asking).then(refresh)")
         return self
 
     def problems(self) -> list[str]:

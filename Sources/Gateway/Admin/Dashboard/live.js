@@ -82,7 +82,7 @@ function show(status, metrics, readiness) {
   element("forget").hidden = sessionStorage.getItem(TOKEN) === null;
   document.body.classList.remove("aged", "blank");
   showHeader(status);
-  for (const node of document.querySelectorAll(".window")) say(node, `last ${spoken(readings)}`);
+  for (const node of document.querySelectorAll(".window")) say(node, readings.covered(LONG) < 1 ? "so far" : `last ${spoken(readings)}`);
   lastProblems = attention(status, readings, readiness);
   showProblems(lastProblems.length > 0 ? lastProblems : [{ level: "good", text: "Nothing needs attention." }]);
   showFigures(status, readings);

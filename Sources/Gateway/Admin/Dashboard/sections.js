@@ -7,11 +7,9 @@ function showFigures(status, readings) {
   const all = per();
   say(element("rate"), rate(readings.rate("gatehouse_requests_total", SHORT)));
   const { requests, connections } = status.limits;
-  const streams = readings.total("gatehouse_http2_streams_open");
   const sockets = readings.total("gatehouse_websockets_open");
   say(element("load"), [
     `${count(requests.in_flight)} in flight`, plural(connections.open, "connection"),
-    ...(streams > 0 ? [plural(streams, "HTTP/2 stream")] : []),
     ...(sockets > 0 ? [plural(sockets, "WebSocket")] : []),
   ].join(" · "));
   const failed = per(isRequest("5xx"));
@@ -55,7 +53,7 @@ function showUpstreams(status, readings) {
   const opened = readings.increase("gatehouse_upstream_connections_opened_total", LONG);
   const reused = readings.increase("gatehouse_upstream_connections_reused_total", LONG);
   const retried = readings.increase("gatehouse_upstream_retries_total", LONG);
-  say(element("upstream-note"), `${percent(reused, opened + reused)} on connections used before · ${plural(retried, "retry", "retries")}`);
+  say(element("upstream-note"), `${opened + reused > 0 ? `${percent(reused, opened + reused)} on connections used before` : "no connection used"} · ${plural(retried, "retry", "retries")}`);
 }
 
 function ejected(server) { return server.ejections > 0 ? `ejected ${count(server.ejections)}×` : ""; }
