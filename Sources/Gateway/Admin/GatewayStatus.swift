@@ -143,7 +143,9 @@ final class GatewayStatus: Sendable {
         return MetricsReadings(
             keySets: state.keyServices.map(GatewayMetrics.reading),
             revocations: state.revocations.map(\.status).map { status in
-                .init(held: status.count, failures: status.failures, superseded: status.superseded)
+                .init(
+                    held: status.count, limit: status.limit, failures: status.failures,
+                    superseded: status.superseded)
             },
             assertionKeyAge: state.assertionKeys?.signingSince.map { Double(WallClock.seconds() - $0) },
             reloads: state.reloads, directApplications: state.directApplications?.snapshot ?? ([], 0),
