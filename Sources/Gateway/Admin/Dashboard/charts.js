@@ -56,7 +56,7 @@ const CHARTS = {
   latency: {
     says: brief,
     logarithmic: true,
-    legend: [["soft", "upstream"], ["", "gateway"], ["dashed", "half within"]],
+    legend: [["soft", "upstream"], ["", "gateway"], ["dashed", "p50"]],
     lines: [
       { name: "upstreamHalf", label: "upstream, half", kind: "soft dashed", value: time("upstream", 0.5) },
       { name: "upstreamMost", label: "upstream, 99 %", kind: "soft", value: time("upstream", 0.99) },
