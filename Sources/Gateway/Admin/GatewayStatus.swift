@@ -22,6 +22,7 @@ final class GatewayStatus: Sendable {
         /// An operator wants load balancers to leave.
         var isSetAside = false
         var settings: GatewaySettings?
+        var keptUsers: KeptUsers?
         var issuers: [Issuer] = []
         /// Of the last reading of the settings, where it did not take over.
         var faults: [String] = []
@@ -57,6 +58,7 @@ final class GatewayStatus: Sendable {
             $0.upstreams = generation.plan.upstreams
             $0.checks = generation.checks
             $0.settings = generation.settings
+            $0.keptUsers = KeptUsers(generation)
             $0.issuers = generation.plan.gate.verifier.issuers
         }
     }
@@ -82,6 +84,9 @@ final class GatewayStatus: Sendable {
 
     /// What changes and most pages ask for; nil: nothing is asked for, and nothing can be changed.
     var adminToken: Secret? { state.withLock { $0.settings?.admin.token } }
+
+    /// The users and sessions that an operator can look at; nil where no tokens are taken.
+    var keptUsers: KeptUsers? { state.withLock { $0.keptUsers } }
 
     var auditHashes: AuditHashes? { state.withLock { $0.conduct?.hashes } }
 
