@@ -22,6 +22,8 @@ struct ServingPlan: Sendable {
     var accounts: [AccountGroup]
     /// Nil where nobody signs in with Apple here.
     var sessions: SessionEndpoints?
+    /// What their paths begin with, with the slash at the end.
+    var sessionPrefix: String?
     /// In the verifier's order.
     var keyServices: [KeySetService]
     var directCognito: DirectCognitoAnswer
