@@ -10,8 +10,9 @@ struct CheckCommand: AsyncParsableCommand {
         abstract: "Check a configuration and report every fault at once.",
         discussion: """
             With --online it also asks, all at once, whether what the configuration points to is there: every issuer's key \
-            set is fetched, each user pool is asked whether it knows the app client and takes its secret, and each server \
-            of every upstream for the path of its health check, or else /. No account is touched and no secret told.
+            set is fetched, and its clock compared with this machine's; each user pool is asked whether it knows the app \
+            client and takes its secret, Apple the same for each app, and each server of every upstream for the path of \
+            its health check, or else /. No account is touched, nothing is changed anywhere, and no secret told.
 
             Exit status 0: good; 69: something did not answer as it should; 78: faulty.
 
@@ -24,7 +25,7 @@ struct CheckCommand: AsyncParsableCommand {
 
     @OptionGroup var options: SettingsOptions
 
-    @Flag(help: "Also ask key sets, user pools and upstreams whether they are there.")
+    @Flag(help: "Also ask key sets, user pools, Apple and upstreams whether they are there.")
     var online = false
 
     @OptionGroup var output: OutputOptions
