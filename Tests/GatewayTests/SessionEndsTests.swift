@@ -78,7 +78,7 @@ struct SessionEndsTests {
     @Test("After a restart the records say which tokens were replaced")
     func restart() async throws {
         try await KeySetServiceTests.withDirectory { path in
-            let users = try StoredUsers(GatewayStore.open(in: path), isStart: true)
+            let users = try StoredUsers(GatewayStore.open(in: path))
             let now = ManualClock.start
             let user = UserRecord(id: "ada", issuer: "apple", subject: "a", createdAt: now)
             for (id, refreshedAt) in [("old", now - 100), ("new", now - 10)] {

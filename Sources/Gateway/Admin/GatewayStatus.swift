@@ -88,7 +88,7 @@ final class GatewayStatus: Sendable {
     /// The users and sessions that an operator can look at; nil where no tokens are taken.
     var keptUsers: KeptUsers? { state.withLock { $0.keptUsers } }
 
-    var auditHashes: AuditHashes? { state.withLock { $0.conduct?.hashes } }
+    var userHashes: UserHashes? { state.withLock { $0.conduct?.hashes } }
 
     func hasServer(_ server: String, of upstream: String) -> Bool {
         state.withLock { $0.upstreams }.contains { served in
@@ -143,7 +143,9 @@ final class GatewayStatus: Sendable {
         return MetricsReadings(
             keySets: state.keyServices.map(GatewayMetrics.reading),
             revocations: state.revocations.map(\.status).map { status in
-                .init(held: status.count, failures: status.failures, superseded: status.superseded)
+                .init(
+                    held: status.count, limit: status.limit, failures: status.failures,
+                    superseded: status.superseded)
             },
             assertionKeyAge: state.assertionKeys?.signingSince.map { Double(WallClock.seconds() - $0) },
             reloads: state.reloads, directApplications: state.directApplications?.snapshot ?? ([], 0),

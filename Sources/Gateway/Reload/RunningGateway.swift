@@ -5,6 +5,7 @@ internal import NIOCore
 internal import NIOPosix
 internal import Pipeline
 internal import Settings
+internal import Store
 internal import Telemetry
 
 /// The gateway while it runs: its addresses, the generation in use, and the change to the next one.
@@ -197,7 +198,7 @@ actor RunningGateway {
         status.follow(next)
         maker.tracing.service = next.plan.tracing
         logs.adopt(next.settings.logging, next.places)
-        next.accessLog?.use(next.places.access.format, write: next.places.access.write)
+        next.accessLog?.use(next.conduct?.hashes, next.places.access.format, write: next.places.access.write)
         var current: [HTTPListener] = []
         for (index, settings) in next.listeners.enumerated() {
             if let kept = changes.kept[index] {
@@ -245,7 +246,19 @@ actor RunningGateway {
         let ended = background.stop()
         await maker.directory.close()
         await ended?.value
+        await noteEnd()
         generation.accessLog?.shutdown()
         generation.conduct?.auditLog.shutdown()
+    }
+
+    /// Whoever is still without an answer has asked for longer than the drain lasted.
+    private func noteEnd() async {
+        guard let store = generation.store else { return }
+        do {
+            try await LostAnswers.endInGoodOrder(store, now: WallClock.seconds())
+        } catch {
+            // The next start takes it for a kill, which costs nobody anything.
+            logger.warning("the end is not kept", metadata: ["error": "\(error)"])
+        }
     }
 }

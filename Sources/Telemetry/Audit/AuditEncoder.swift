@@ -3,14 +3,14 @@ internal import Pipeline
 /// Writes audit events as JSON, one object a line.
 ///
 /// Keys: `event`, `time` (RFC 3339, UTC, milliseconds), `request_id`, `operation`, `client_address`, `application`, and
-/// where known `subject_hash`, `account_hash` (see ``AuditHashes``), `device_id`, `device_platform`, `app_version`,
+/// where known `subject_hash`, `account_hash` (see ``UserHashes``), `device_id`, `device_platform`, `app_version`,
 /// `real_user_status` and `reason`. What a client has chosen is escaped: no line breaks, no control characters.
 package struct AuditEncoder: LineEncoder {
-    private let hashes: AuditHashes
+    private let hashes: UserHashes
     private let format: LogFormat
     private var clock = TimestampEncoder()
 
-    package init(_ hashes: AuditHashes, _ format: LogFormat = .json) {
+    package init(_ hashes: UserHashes, _ format: LogFormat = .json) {
         self.hashes = hashes
         self.format = format
     }
@@ -26,7 +26,7 @@ package struct AuditEncoder: LineEncoder {
     private mutating func encodeText(_ event: AuditEvent, into line: inout [UInt8]) {
         clock.append(milliseconds: event.time, to: &line)
         line.append(contentsOf: " audit \(event.kind.rawValue)".utf8)
-        for (name, value) in fields(event) { line.appendTextField(name, value) }
+        for (name, value) in fields(event) { line.appendTextField(name.description, value) }
         if let trace = event.trace { line.appendFields(trace, format: .text) }
     }
 
@@ -41,8 +41,8 @@ package struct AuditEncoder: LineEncoder {
         line.append(UInt8(ascii: "}"))
     }
 
-    private func fields(_ event: AuditEvent) -> [(String, String)] {
-        let fields: [(String, String?)] = [
+    private func fields(_ event: AuditEvent) -> [(StaticString, String)] {
+        let fields: [(StaticString, String?)] = [
             ("request_id", event.requestID), ("operation", event.operation), ("client_address", event.address),
             ("application", event.application), ("subject_hash", event.subject.map(hashes.hash(ofSubject:))),
             ("account_hash", event.account.map(hashes.hash(ofAccount:))), ("device_id", event.device?.id),

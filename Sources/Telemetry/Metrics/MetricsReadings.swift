@@ -30,12 +30,15 @@ package struct MetricsReadings: Sendable {
     /// The revocation list.
     package struct Revocations: Sendable {
         package var held: Int
+        /// How many are held at most.
+        package var limit: Int
         package var failures: Int
         /// Sessions with tokens that were replaced.
         package var superseded: Int
 
-        package init(held: Int, failures: Int, superseded: Int = 0) {
+        package init(held: Int, limit: Int, failures: Int, superseded: Int = 0) {
             self.held = held
+            self.limit = limit
             self.failures = failures
             self.superseded = superseded
         }
