@@ -82,6 +82,29 @@ def test_a_gateway_that_cannot_start_ends_with_70(tmp_path, gateway, config_path
     assert str(gateway.port) in result.stderr
 
 
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"state_directory": "/proc/nowhere"}, "state_directory: /proc/nowhere: cannot be made: No such file or directory"),
+        ({"state_directory": "/etc/passwd"}, "state_directory: /etc/passwd: cannot be made: "),
+        ({"logging": {"file": "/nowhere/own.log"}}, "logging.file: /nowhere/own.log: cannot be opened: No such file"),
+        (
+            {"logging": {"access_log_file": "/nowhere/access.log"}},
+            "logging.access_log_file: /nowhere/access.log: cannot be opened: No such file",
+        ),
+        ({"audit": {"log": "/nowhere/audit.log"}}, "audit.log: /nowhere/audit.log: cannot be opened: No such file"),
+    ],
+    ids=lambda value: value.partition(":")[0] if isinstance(value, str) else "",
+)
+def test_what_the_settings_name_and_nobody_can_use_ends_the_start_with_78(tmp_path, config_path, changes, words):
+    config = {**json.loads(config_path.read_text()), "admin": {"address": f"127.0.0.1:{free_port()}"}, **changes}
+    path = tmp_path / "gatehouse.yaml"
+    path.write_text(json.dumps(config))
+    result = gatehouse("serve", "--config", path)
+    assert result.returncode == 78 and words in result.stderr, result.stderr
+    assert "Error Domain" not in result.stderr
+
+
 def test_the_help_has_every_exit_status():
     text = gatehouse("--help").stdout
     for status in (0, 1, 64, 69, 70, 78):

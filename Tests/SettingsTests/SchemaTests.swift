@@ -36,7 +36,8 @@ struct SchemaTests {
         let reference = try String(contentsOf: root.appending(path: "Config/gatehouse.yaml"), encoding: .utf8)
         for path in SettingsSchema.recorded().entries.keys {
             // What the user names, and elements of lists, have no name of their own.
-            guard let name = path.split(separator: ".").last?.prefix(while: { $0 != "[" }), name != "*" else { continue }
+            let name = path.split(separator: ".").last?.prefix { $0 != "[" } ?? ""
+            guard name != "*" else { continue }
             let key = try Regex("(?m)^[ #{-]*(.*[{, ])?\(name):")
             #expect(reference.contains(key), "\(path) is not in Config/gatehouse.yaml")
         }

@@ -101,6 +101,8 @@ struct TokenRules: Sendable, Equatable {
 /// Why a gateway with good settings cannot start.
 package struct WiringFault: Error, CustomStringConvertible {
     package let description: String
+    /// Whether what the settings name cannot be used, however long one waits.
+    package var isOfSettings = false
 }
 
 /// Builds the parts of a ``ServingPlan`` that need no running service.
