@@ -213,7 +213,7 @@ struct SessionEndsTests {
             let now = WallClock.seconds()
             let claims: JSONObject = [
                 "iss": .string(Self.issuer), "aud": "api", "sub": "ada", "sid": "s", "jti": "s.0", "rotation": 0,
-                "iat": .number(JSONNumber(now)), "exp": .number(JSONNumber(now + 60)),
+                "iat": .number(JSONNumber(now)), "exp": .number(JSONNumber(now + 3600)),
                 "auth_time": .number(JSONNumber(now)), "groups": ["driver"],
             ]
             let key = try #require(keys.signing)

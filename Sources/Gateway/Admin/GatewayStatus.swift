@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Listener
 internal import Pipeline
 internal import Settings
 internal import Synchronization
@@ -23,6 +24,8 @@ final class GatewayStatus: Sendable {
         var isSetAside = false
         var settings: GatewaySettings?
         var keptUsers: KeptUsers?
+        /// For each listener of the settings.
+        var certificates: [[ServedCertificate]] = []
         var issuers: [Issuer] = []
         /// Of the last reading of the settings, where it did not take over.
         var faults: [String] = []
@@ -59,6 +62,7 @@ final class GatewayStatus: Sendable {
             $0.checks = generation.checks
             $0.settings = generation.settings
             $0.keptUsers = KeptUsers(generation)
+            $0.certificates = generation.listeners.map { $0.tls?.certificates ?? [] }
             $0.issuers = generation.plan.gate.verifier.issuers
         }
     }
@@ -111,7 +115,8 @@ final class GatewayStatus: Sendable {
         return GatewayOverview(
             startedAt: startedAt, isDraining: state.isDraining || state.isSetAside,
             digest: state.settings?.digest ?? "", faults: state.faults, listeners: state.settings?.listeners ?? [],
-            upstreams: upstreams, issuers: state.issuers, limits: state.settings?.limits)
+            certificates: state.certificates, upstreams: upstreams, issuers: state.issuers,
+            limits: state.settings?.limits)
     }
 
     func beginDraining() { state.withLock { $0.isDraining = true } }

@@ -14,8 +14,9 @@ extension [UInt8] {
             return appendQuoted(value)
         }
         append(addingCapacity: key.utf8CodeUnitCount + text.count + 6) { line in
-            line.appendKey(key)
-            line.append(UInt8(ascii: "\""))
+            line.append(",\"")
+            line.append(key)
+            line.append("\":\"")
             line.append(text)
             line.append(UInt8(ascii: "\""))
         }
@@ -85,13 +86,15 @@ extension OutputSpan<UInt8> {
     fileprivate static var decimalRoom: Int { 20 }
 
     fileprivate mutating func append(decimal number: Int64) {
-        if number < 0 { append(UInt8(ascii: "-")) }
-        var divisor: UInt64 = 1
-        while number.magnitude / divisor >= 10 { divisor *= 10 }
-        while divisor > 0 {
-            append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number.magnitude / divisor % 10))
-            divisor /= 10
-        }
+        // The last digit first: a division by ten is a multiplication to the processor, one by another number is not.
+        var digits = [20 of UInt8](repeating: UInt8(ascii: "-"))
+        var (start, rest) = (20, number.magnitude)
+        repeat {
+            start &-= 1
+            digits[start] = UInt8(ascii: "0") &+ UInt8(truncatingIfNeeded: rest % 10)
+            rest /= 10
+        } while rest > 0
+        append(digits.span.extracting((number < 0 ? start - 1 : start)...))
     }
 }
 
