@@ -59,6 +59,9 @@ struct ServeCommand: AsyncParsableCommand {
                     ],
                     gracefulShutdownSignals: [.sigterm, .sigint], logger: lifecycle)
             ).run()
+        } catch let fault as WiringFault where fault.isOfSettings {
+            logger.critical("cannot run: the configuration is faulty", metadata: ["error": "\(fault)"])
+            throw ExitCode.faultyConfiguration
         } catch {
             logger.critical("cannot run", metadata: ["error": "\(error)"])
             throw ExitCode.cannotRun

@@ -171,6 +171,20 @@ def test_the_files_for_tls_to_a_server_are_read_again(start_gateway, tmp_path):
         assert gateway.samples()[opened] == 2
 
 
+def test_the_files_for_tls_to_a_server_may_go_and_connections_are_made_all_the_same(start_gateway, tmp_path):
+    authority = internal.Authority(tmp_path)
+    with authority.server() as server:
+        recorder = {"url": server.url, "tls": authority.settings(), "maximum_idle_connections": 0}
+        gateway = start_gateway({"upstreams": {"recorder": recorder}, "threads": 1})
+        assert status(gateway, "/recorded/public/x") == 200
+        for name in ("ca.pem", "client.pem", "client.key"):
+            Path(authority.path(name)).unlink()
+        refused(gateway, None, *(f"upstreams.recorder.tls.{key}: the file can't be read" for key in ("ca", "certificate", "key")))
+        assert [status(gateway, "/recorded/public/x") for _ in range(3)] == [200] * 3
+        opened = 'gatehouse_upstream_connections_opened_total{upstream="recorder"}'
+        assert gateway.samples()[opened] == 4
+
+
 def test_files_are_read_again(start_gateway, own_recorder, tmp_path):
     secret = tmp_path / "secret"
     secret.write_text("first\n")
