@@ -69,6 +69,7 @@ final class LoopService {
             case .ended: metrics.serverEnded(first + server)
             case .failed: metrics.serverFailed(first + server)
             case .ejected: metrics.serverEjected(first + server)
+            case .idle(let more): metrics.connectionsIdle(more: more, at: first + server)
             case .serving(let serving): metrics.server(first + server, isServing: serving)
             }
         }
