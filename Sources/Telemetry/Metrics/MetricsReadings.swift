@@ -56,8 +56,8 @@ package struct MetricsReadings: Sendable {
 
         package init(
             refusals: [(cause: String, count: Int)], calls: [(key: AccountTally.Key, count: Int)] = [],
-            sessionLengths: [SessionLengths.Reading] = [], outboxWaiting: Int, outboxDelivered: Int, outboxFailures: Int,
-            outboxLost: Int
+            sessionLengths: [SessionLengths.Reading] = [], outboxWaiting: Int, outboxDelivered: Int,
+            outboxFailures: Int, outboxLost: Int
         ) {
             self.refusals = refusals
             self.calls = calls

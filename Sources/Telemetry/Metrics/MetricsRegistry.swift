@@ -154,7 +154,8 @@ package final class MetricsRegistry: Sendable {
         text.family(
             "gatehouse_client_connections_refused_total", "Connections of clients that were not let in, by reason.",
             label: "reason", values: labels.connectionRefusals, other: nil, sum(loops, labels, \.connectionsRefused))
-        text.single("gatehouse_http2_streams_total", .counter, "HTTP/2 streams that were opened.", sum(loops, \.streams))
+        text.single(
+            "gatehouse_http2_streams_total", .counter, "HTTP/2 streams that were opened.", sum(loops, \.streams))
         text.single(
             "gatehouse_http2_streams_open", .gauge, "HTTP/2 streams that are open.", sum(loops, \.streamsOpen))
         text.single(
