@@ -401,6 +401,8 @@ def test_the_life_of_an_account_is_told_by_events(start, conduct_pool, email, le
     assert signed_in[0]["operation"] == "login"
     for event in ("refreshed", "password_changed", "user_exported", "user_deleted"):
         assert audited(gateway, event)[0]["subject_hash"] == subject, event
+    export_line = gateway.access_line(audited(gateway, "user_exported")[0]["request_id"])
+    assert export_line["subject_hash"] == subject, "the same user, the same hash in every log"
     named = signed_in[0]["account_hash"]
     for event in ("registered", "confirmed", "password_reset"):
         assert audited(gateway, event)[0]["account_hash"] == named, event

@@ -25,7 +25,7 @@ struct AccessLogTests {
     @Test("Each recorder's lines come in order and whole")
     func order() async {
         let sink = Sink()
-        let log = AccessLog(write: sink.write)
+        let log = AccessLog(AuditLogTests.hashes, write: sink.write)
         await withTaskGroup { group in
             for loop in 0..<4 {
                 let recorder = log.makeRecorder()
@@ -48,7 +48,7 @@ struct AccessLogTests {
     @Test("Lines are written without being asked for")
     func interval() async {
         let (lines, continuation) = AsyncStream.makeStream(of: [UInt8].self)
-        let log = AccessLog { lines in
+        let log = AccessLog(AuditLogTests.hashes) { lines in
             continuation.yield(lines)
             return 0
         }
@@ -63,7 +63,7 @@ struct AccessLogTests {
     func overflow() {
         let sink = Sink()
         let gate = Gate()
-        let log = AccessLog(capacity: 10) { lines in
+        let log = AccessLog(AuditLogTests.hashes, capacity: 10) { lines in
             gate.wait()
             return sink.write(lines)
         }
@@ -82,7 +82,7 @@ struct AccessLogTests {
     @Test("A large burst is written in pieces of whole lines")
     func pieces() {
         let pieces = Mutex<[[UInt8]]>([])
-        let log = AccessLog(capacity: 100_000) { lines in
+        let log = AccessLog(AuditLogTests.hashes, capacity: 100_000) { lines in
             pieces.withLock { $0.append(lines) }
             return 0
         }
@@ -96,7 +96,7 @@ struct AccessLogTests {
 
     @Test("Lines that could not be written are counted")
     func failing() {
-        let log = AccessLog { $0.count { $0 == 0x0A } }
+        let log = AccessLog(AuditLogTests.hashes) { $0.count { $0 == 0x0A } }
         for _ in 0..<3 { log.makeRecorder().record(record()) }
         log.shutdown()
         #expect(log.lost == 3)
@@ -105,7 +105,7 @@ struct AccessLogTests {
     @Test("Shutting down twice writes nothing twice")
     func twice() {
         let sink = Sink()
-        let log = AccessLog(write: sink.write)
+        let log = AccessLog(AuditLogTests.hashes, write: sink.write)
         log.makeRecorder().record(record())
         log.shutdown()
         log.shutdown()

@@ -8,7 +8,7 @@ import Testing
 
 @Suite("Audit log")
 struct AuditLogTests {
-    static let hashes = AuditHashes(key: Secret([UInt8](repeating: 1, count: 32)))
+    static let hashes = UserHashes(key: Secret([UInt8](repeating: 1, count: 32)))
 
     static func event(
         _ kind: AuditEventKind = .signedIn, subject: String? = "s-1", device: AuditEvent.Device? = nil,
@@ -71,7 +71,7 @@ struct AuditLogTests {
         #expect(Self.hashes.hash(ofSubject: "s-1") == "0d2781ad621401ce6cd6206296c4e348")
         #expect(Self.hashes.hash(ofAccount: "ADA@example.com") == Self.hashes.hash(ofAccount: "ada@example.com"))
         #expect(Self.hashes.hash(ofAccount: "s-1") != Self.hashes.hash(ofSubject: "s-1"))
-        let other = AuditHashes(key: Secret([UInt8](repeating: 2, count: 32)))
+        let other = UserHashes(key: Secret([UInt8](repeating: 2, count: 32)))
         #expect(other.hash(ofSubject: "s-1") != Self.hashes.hash(ofSubject: "s-1"))
     }
 

@@ -83,7 +83,7 @@ final class GatewayStatus: Sendable {
     /// What changes and most pages ask for; nil: nothing is asked for, and nothing can be changed.
     var adminToken: Secret? { state.withLock { $0.settings?.admin.token } }
 
-    var auditHashes: AuditHashes? { state.withLock { $0.conduct?.hashes } }
+    var userHashes: UserHashes? { state.withLock { $0.conduct?.hashes } }
 
     func hasServer(_ server: String, of upstream: String) -> Bool {
         state.withLock { $0.upstreams }.contains { served in

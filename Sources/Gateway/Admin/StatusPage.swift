@@ -102,7 +102,7 @@ enum StatusPage {
 
     /// As the audit log has them, with its hashes.
     private static func events(_ status: GatewayStatus) -> [JSON] {
-        guard let hashes = status.auditHashes else { return [] }
+        guard let hashes = status.userHashes else { return [] }
         var encoder = AuditEncoder(hashes)
         return status.recent.lastAuditEvents.compactMap { event in
             var line: [UInt8] = []

@@ -10,7 +10,7 @@ final class AuditTrail: Sendable {
         var destination: String
         var events: Set<AuditEventKind>
         var outbox: Outbox
-        var hashes: AuditHashes
+        var hashes: UserHashes
         /// Makes a key by which the receiver knows a message that comes again.
         var makeKey: @Sendable () -> String
     }

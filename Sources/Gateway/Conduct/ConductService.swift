@@ -19,7 +19,7 @@ struct ConductService: Sendable {
     private let tally: AccountTally
     private let limitSettings: SignIn.AccountLimitSettings
     private let receivers: [any OutboxReceiver]
-    let hashes: AuditHashes
+    let hashes: UserHashes
     private let place: LogPlace
 
     /// The settings take over.
@@ -69,7 +69,7 @@ extension ConductService {
         _ settings: GatewaySettings, _ surroundings: Surroundings, after previous: ConductService?
     ) async throws {
         let key = try Self.auditKey(settings.stateDirectory)
-        hashes = AuditHashes(key: key)
+        hashes = UserHashes(key: key)
         limitSettings = SignIn.AccountLimitSettings(settings.accountLimits)
         let notified = try await Self.receivers(settings, surroundings)
         receivers = notified + [try await Self.apple(settings, surroundings)].compactMap { $0 }

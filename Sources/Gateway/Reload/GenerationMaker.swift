@@ -31,13 +31,13 @@ struct GenerationMaker: Sendable {
         let upstreams = Wiring.upstreams(settings)
         let served = upstreams.map { Self.served($0, after: previous) }
         let places = try logs.places(settings)
-        let accessLog = Self.accessLog(settings, places, after: previous)
         let store = try await store(settings, after: previous)
         let revocations = try await revocations(settings, store, after: previous)
         let sessions = try sessions(settings, store, after: previous)
         let assertionKeys = try assertionKeys(settings, after: previous)
         let sessionKeys = try sessionKeys(settings, after: previous)
         let conduct = try await conduct(settings, store, assertionKeys, places, after: previous)
+        let accessLog = Self.accessLog(settings, places, conduct?.hashes, after: previous)
         let tracing = try await traceService(settings, after: previous)
         let userSessions = try await userSessions(settings, store, revocations, after: previous)
         let keyServices = try await keyServices(settings, issuers, sessionKeys, after: previous)
@@ -95,10 +95,10 @@ struct GenerationMaker: Sendable {
     }
 
     private static func accessLog(
-        _ settings: GatewaySettings, _ places: LogPlaces, after previous: Generation?
+        _ settings: GatewaySettings, _ places: LogPlaces, _ hashes: UserHashes?, after previous: Generation?
     ) -> AccessLog? {
         if let known = previous?.accessLog { return known }
-        return settings.logging.accessLog ? AccessLog(places.access.format, write: places.access.write) : nil
+        return settings.logging.accessLog ? AccessLog(hashes, places.access.format, write: places.access.write) : nil
     }
 
     // MARK: Upstreams

@@ -197,7 +197,7 @@ actor RunningGateway {
         status.follow(next)
         maker.tracing.service = next.plan.tracing
         logs.adopt(next.settings.logging, next.places)
-        next.accessLog?.use(next.places.access.format, write: next.places.access.write)
+        next.accessLog?.use(next.conduct?.hashes, next.places.access.format, write: next.places.access.write)
         var current: [HTTPListener] = []
         for (index, settings) in next.listeners.enumerated() {
             if let kept = changes.kept[index] {

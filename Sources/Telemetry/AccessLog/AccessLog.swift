@@ -24,10 +24,11 @@ package final class AccessLog: Sendable {
     /// `write` gets whole lines, one call at a time, and returns how many of them were lost; it may block. Each recorder
     /// keeps at most `capacity` records that are not written yet and drops further ones.
     package init(
-        _ format: LogFormat = .json, capacity: Int = 16_384, write: @escaping @Sendable ([UInt8]) -> Int
+        _ hashes: UserHashes?, _ format: LogFormat = .json, capacity: Int = 16_384,
+        write: @escaping @Sendable ([UInt8]) -> Int
     ) {
         self.capacity = max(1, capacity)
-        writing = Mutex(Writing(encoder: AccessLogEncoder(format), write: write))
+        writing = Mutex(Writing(encoder: AccessLogEncoder(hashes, format), write: write))
         writer.start(everyMilliseconds: 100) { [weak self] in self?.flush() }
     }
 
@@ -48,9 +49,9 @@ package final class AccessLog: Sendable {
     }
 
     /// From now on writes elsewhere, or otherwise. What has been recorded until now is written as it was to be.
-    package func use(_ format: LogFormat, write: @escaping @Sendable ([UInt8]) -> Int) {
+    package func use(_ hashes: UserHashes?, _ format: LogFormat, write: @escaping @Sendable ([UInt8]) -> Int) {
         flush()
-        writing.withLock { ($0.encoder, $0.write) = (AccessLogEncoder(format), write) }
+        writing.withLock { ($0.encoder, $0.write) = (AccessLogEncoder(hashes, format), write) }
     }
 
     /// Writes what has been recorded until now. It may block: not for event loops.

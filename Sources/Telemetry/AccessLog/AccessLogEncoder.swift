@@ -1,19 +1,20 @@
-internal import Cryptography
-
 /// Writes access records as JSON, one object a line.
 ///
 /// Keys: `time` (RFC 3339, UTC, milliseconds), `request_id`, `client_address`, `method`, `path` (with the names of the
 /// query's parameters and without their values), `status`, `bytes_sent`, `duration_us`, and where known
-/// `upstream_duration_us`, `route`, `subject_hash` (the first 16 hex digits of the subject's SHA-256), `denial_reason`,
+/// `upstream_duration_us`, `route`, `subject_hash` (as in the audit log, see ``UserHashes``), `denial_reason`,
 /// and `trace_id` and `span_id`.
 package struct AccessLogEncoder: Sendable {
     private let format: LogFormat
+    private let hashes: UserHashes?
     private var clock = TimestampEncoder()
     /// Callers come with many requests; a hash costs as much as half a line.
     private var subjectHashes: [String: String] = [:]
     private static let maximumSubjectHashes = 4096
 
-    package init(_ format: LogFormat = .json) {
+    /// - Parameter hashes: nil leaves subjects out.
+    package init(_ hashes: UserHashes?, _ format: LogFormat = .json) {
+        self.hashes = hashes
         self.format = format
     }
 
@@ -44,7 +45,7 @@ package struct AccessLogEncoder: Sendable {
             line.appendDuration(microseconds: duration)
         }
         if let route = record.route { line.appendTextField("route", route) }
-        if let subject = record.subject { line.appendTextField("subject_hash", knownHash(ofSubject: subject)) }
+        if let hash = record.subject.flatMap({ hash(ofSubject: $0) }) { line.appendTextField("subject_hash", hash) }
         if let reason = record.denialReason { line.appendTextField("denial_reason", reason) }
         line.appendTextField("request_id", record.requestID)
         if let trace = record.trace { line.appendFields(trace, format: .text) }
@@ -70,30 +71,20 @@ package struct AccessLogEncoder: Sendable {
         line.appendField("duration_us", record.duration)
         if let duration = record.upstreamDuration { line.appendField("upstream_duration_us", duration) }
         if let route = record.route { line.appendField("route", route) }
-        if let subject = record.subject { line.appendField("subject_hash", knownHash(ofSubject: subject)) }
+        if let hash = record.subject.flatMap({ hash(ofSubject: $0) }) { line.appendField("subject_hash", hash) }
         if let reason = record.denialReason { line.appendField("denial_reason", reason) }
         if let trace = record.trace { line.appendFields(trace, format: .json) }
         line.append(contentsOf: "}\n".utf8)
     }
 
-    private mutating func knownHash(ofSubject subject: String) -> String {
+    private mutating func hash(ofSubject subject: String) -> String? {
+        guard let hashes else { return nil }
         // Texts that are canonically equivalent are one key, and still different subjects.
-        guard subject.utf8.allSatisfy({ $0 < 0x80 }) else { return Self.hash(ofSubject: subject) }
+        guard subject.utf8.allSatisfy({ $0 < 0x80 }) else { return hashes.hash(ofSubject: subject) }
         if let known = subjectHashes[subject] { return known }
         if subjectHashes.count >= Self.maximumSubjectHashes { subjectHashes.removeAll(keepingCapacity: true) }
-        let hash = Self.hash(ofSubject: subject)
+        let hash = hashes.hash(ofSubject: subject)
         subjectHashes[subject] = hash
         return hash
-    }
-
-    /// Tells one caller's requests from another's without saying who it is.
-    package static func hash(ofSubject subject: String) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        var text: [UInt8] = []
-        for byte in SHA256.hash(Array(subject.utf8)).prefix(8) {
-            text.append(digits[Int(byte >> 4)])
-            text.append(digits[Int(byte & 15)])
-        }
-        return String(decoding: text, as: UTF8.self)
     }
 }

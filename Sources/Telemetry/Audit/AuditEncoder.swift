@@ -3,14 +3,14 @@ internal import Pipeline
 /// Writes audit events as JSON, one object a line.
 ///
 /// Keys: `event`, `time` (RFC 3339, UTC, milliseconds), `request_id`, `operation`, `client_address`, `application`, and
-/// where known `subject_hash`, `account_hash` (see ``AuditHashes``), `device_id`, `device_platform`, `app_version`,
+/// where known `subject_hash`, `account_hash` (see ``UserHashes``), `device_id`, `device_platform`, `app_version`,
 /// `real_user_status` and `reason`. What a client has chosen is escaped: no line breaks, no control characters.
 package struct AuditEncoder: LineEncoder {
-    private let hashes: AuditHashes
+    private let hashes: UserHashes
     private let format: LogFormat
     private var clock = TimestampEncoder()
 
-    package init(_ hashes: AuditHashes, _ format: LogFormat = .json) {
+    package init(_ hashes: UserHashes, _ format: LogFormat = .json) {
         self.hashes = hashes
         self.format = format
     }

@@ -1,9 +1,9 @@
 package import Cryptography
 
-/// What stands in the audit log for a user: the same for the same user, and nothing to whoever has not the key.
+/// What stands in the logs for a user: in all of them the same for the same user, and nothing to whoever has not the key.
 ///
 /// Subjects and e-mail addresses can be listed and tried, so that a plain hash of one would say whose it is.
-package struct AuditHashes: Sendable {
+package struct UserHashes: Sendable {
     private let key: Secret
 
     package init(key: Secret) {
