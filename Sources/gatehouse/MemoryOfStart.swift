@@ -3,9 +3,10 @@ import Glibc
 /// What only a start or a reload needs stays in memory: to read settings, and to look at the program's types once, goes
 /// over most of its code. This gives that back, as the kernel would if memory ran short.
 enum MemoryOfStart {
-    /// When what follows a start has been done as well: key sets are fetched, the first questions are answered.
+    /// At once, and when what follows a start has been done as well: key sets are fetched, the first questions answered.
     static func giveBackSoon() {
         Task.detached(priority: .background) {
+            giveBack()
             try await Task.sleep(for: .seconds(5))
             giveBack()
         }
