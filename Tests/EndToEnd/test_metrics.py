@@ -177,8 +177,9 @@ def test_what_a_client_makes_up_makes_no_series(full, ledger, own_recorder):
             raw.exchange(full.port, "GET", "/recorded/required/x", bearer(f"{name}.{name}.{name}"))
             for operation in (f"AWSCognitoIdentityProviderService.{name}", "AWSCognitoIdentityProviderService.SignUp"):
                 raw.exchange(full.port, "POST", "/", {"X-Amz-Target": operation, "User-Agent": f"{name}/1.0"}, b"{}")
-            account.login(f"{name}@example.com", name, device_info={"device_id": name, "platform": name})
-            account.refresh(name)
+            if number % 10 == 0:
+                account.login(f"{name}@example.com", name, device_info={"device_id": name, "platform": name})
+                account.refresh(name)
 
     def series() -> set[str]:
         return set(full.samples())
