@@ -88,6 +88,11 @@ let package = Package(
                 "HTTP1", "Listener", "Pipeline", "SignIn", "Store", "Upstream", "Settings", "Telemetry", "Cryptography",
                 grdb, httpTypes, nioHTTPTypes, logging, lifecycle, nio("NIOCore"), nio("NIOPosix"),
             ],
+            // The dashboard is in the binary, which is one file.
+            resources: [
+                "page.html", "style.css", "samples.js", "words.js", "charts.js", "attention.js", "sections.js",
+                "live.js",
+            ].map { .embedInCode("Admin/Dashboard/\($0)") },
             swiftSettings: safe),
         .executableTarget(
             name: "gatehouse",

@@ -33,7 +33,7 @@ done
 # What could not be installed is a failure of its own, with the usual last line.
 if ! (
     need_packages ca-certificates curl libcurl4-openssl-dev libsqlite3-dev libssl-dev pkg-config python3 python3-venv \
-        binutils groff systemd
+        binutils chromium-headless-shell groff systemd
     need_unpacked prometheus usr/bin/promtool
     need_swift
     need_python "$repository/Tests/EndToEnd/requirements.txt"

@@ -13,12 +13,22 @@ struct FieldLines {
 
     /// Parses `bytes`, complete lines each ending in CRLF, up to but without the empty line.
     init(parsing bytes: UnsafeRawBufferPointer) throws(HTTP1Fault) {
+        var none = RepeatedField()
+        try unsafe self.init(parsing: bytes, repeating: &none)
+    }
+
+    /// - Parameter repeated: the request's before on the same connection; becomes this one's.
+    init(parsing bytes: UnsafeRawBufferPointer, repeating repeated: inout RepeatedField) throws(HTTP1Fault) {
         list.reserveCapacity(12)
         var position = 0
-        while let line = try unsafe FieldLine(next: &position, in: bytes) {
-            if let known = unsafe line.known {
+        while let line = try unsafe FieldLine(next: &position, in: bytes, repeating: repeated) {
+            if unsafe line.isRepeated, let field = repeated.field {
+                list.append(field)
+            } else if let known = unsafe line.known {
                 if try unsafe framing.take(known, line.value) { continue }
-                unsafe list.append(HTTPField(name: known.name, lenientValue: line.value))
+                let field = unsafe HTTPField(name: known.name, lenientValue: line.value)
+                if known == .authorization { unsafe repeated.keep(field, length: line.value.count) }
+                list.append(field)
             } else {
                 guard let name = unsafe HTTPField.Name(String(decoding: line.name, as: UTF8.self)) else {
                     throw .malformedField
@@ -41,7 +51,7 @@ struct FieldLines {
         var (position, kept) = (0, 0)
         while true {
             let start = position
-            guard let line = try unsafe FieldLine(next: &position, in: bytes) else { break }
+            guard let line = try unsafe FieldLine(next: &position, in: bytes, repeating: RepeatedField()) else { break }
             guard let known = unsafe line.known else { continue }
             let isUsedUp = try unsafe framing.take(known, line.value)
             guard isUsedUp || known.isNotCopied else { continue }
@@ -60,9 +70,13 @@ struct FieldLines {
     /// Without the blanks around it.
     let value: UnsafeRawBufferPointer
     let known: KnownField?
+    /// Whether it says the same as the request before.
+    let isRepeated: Bool
 
     /// The line that begins at `position`, which moves behind it; nil at the end.
-    init?(next position: inout Int, in bytes: UnsafeRawBufferPointer) throws(HTTP1Fault) {
+    init?(
+        next position: inout Int, in bytes: UnsafeRawBufferPointer, repeating repeated: borrowing RepeatedField
+    ) throws(HTTP1Fault) {
         guard position < bytes.count else { return nil }
         guard let feed = unsafe Grammar.firstLineFeed(in: bytes, from: position), feed > position else {
             throw .bareLineFeed
@@ -75,9 +89,11 @@ struct FieldLines {
         guard let colon = unsafe line.firstIndex(of: Grammar.colon) else { throw .malformedField }
         unsafe name = UnsafeRawBufferPointer(rebasing: line[..<colon])
         unsafe value = Grammar.trimmed(UnsafeRawBufferPointer(rebasing: line[(colon + 1)...]))
-        guard unsafe Grammar.isFieldContent(value) else { throw .malformedField }
         unsafe known = KnownField.lookUp(name)
         guard unsafe known != nil || Grammar.isToken(name) else { throw .malformedField }
+        unsafe isRepeated = known == .authorization && repeated.holds(value)
+        // What is the same was checked when it came first.
+        guard unsafe isRepeated || Grammar.isFieldContent(value) else { throw .malformedField }
     }
 }
 

@@ -23,6 +23,7 @@ package struct RequestHeadParser: Sendable {
     /// How many bytes of an incomplete head are lines that have been checked.
     private var checked = 0
     private var hasSkippedLine = false
+    private var repeated = RepeatedField()
 
     /// - Parameter scheme: `http` or `https`, by the listener's kind.
     package init(limits: HeadLimits, scheme: String) {
@@ -90,11 +91,11 @@ package struct RequestHeadParser: Sendable {
         hasSkippedLine = true
     }
 
-    private func parse(_ head: UnsafeRawBufferPointer) throws(HTTP1Fault) -> RequestHead {
+    private mutating func parse(_ head: UnsafeRawBufferPointer) throws(HTTP1Fault) -> RequestHead {
         guard let feed = unsafe Grammar.firstLineFeed(in: head, from: 0) else { throw .malformedRequestLine }
         let line = try unsafe RequestLine(parsing: UnsafeRawBufferPointer(rebasing: head[..<(feed - 1)]))
         let fieldBytes = unsafe UnsafeRawBufferPointer(rebasing: head[(feed + 1)..<(head.count - 2)])
-        let parsed = try unsafe FieldLines(parsing: fieldBytes)
+        let parsed = try unsafe FieldLines(parsing: fieldBytes, repeating: &repeated)
         let framing = parsed.framing
         guard !framing.otherExpectation else { throw .unsupportedExpectation }
         let authority = try Self.authority(of: line, framing)

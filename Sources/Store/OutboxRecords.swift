@@ -77,19 +77,21 @@ package struct StoredOutbox: OutboxRecords {
     }
 
     package func add(_ message: OutboxMessage, limit: Int) async throws -> Bool {
-        try await store.write { database in
-            try database.execute(
-                sql: """
-                    INSERT INTO outbox (\(Self.columns)) SELECT ?, ?, ?, ?, ?, ?, ?, ?
-                    WHERE (SELECT count(*) FROM outbox) < ?
-                    ON CONFLICT DO NOTHING
-                    """,
-                arguments: [
-                    message.key, message.destination, message.kind, message.subject, message.body, message.createdAt,
-                    message.dueAt, message.attempts, limit,
-                ])
-            return database.changesCount > 0
-        }
+        try await store.write { try Self.add(message, limit: limit, in: $0) }
+    }
+
+    static func add(_ message: OutboxMessage, limit: Int, in database: Database) throws -> Bool {
+        try database.execute(
+            sql: """
+                INSERT INTO outbox (\(columns)) SELECT ?, ?, ?, ?, ?, ?, ?, ?
+                WHERE (SELECT count(*) FROM outbox) < ?
+                ON CONFLICT DO NOTHING
+                """,
+            arguments: [
+                message.key, message.destination, message.kind, message.subject, message.body, message.createdAt,
+                message.dueAt, message.attempts, limit,
+            ])
+        return database.changesCount > 0
     }
 
     package func claim(now: Int64, until: Int64, limit: Int) async throws -> [OutboxMessage] {

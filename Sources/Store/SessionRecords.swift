@@ -16,8 +16,9 @@ package struct SessionRecord: Sendable, Equatable {
     package var token: [UInt8]
     /// The tokens that came with the newest refresh token, sealed, for whoever asks once more with the one before it.
     package var answer: [UInt8]?
-    /// Whether the process may have ended before it gave the answer.
-    package var answerMayBeLost: Bool
+    /// Until when the answer may be asked for once more although the window for that is over: a process that ended may
+    /// never have given it (``LostAnswers``). 0 where that is not so.
+    package var retryUntil: Int64
     /// Seconds since 1970, as all times here.
     package var signedInAt: Int64
     /// When the newest refresh token was made.
@@ -29,7 +30,7 @@ package struct SessionRecord: Sendable, Equatable {
 
     package init(
         family: [UInt8], poolID: String, subject: String, originID: String?, deviceID: String?, platform: String?,
-        generation: Int64, token: [UInt8], answer: [UInt8]? = nil, answerMayBeLost: Bool = false, signedInAt: Int64,
+        generation: Int64, token: [UInt8], answer: [UInt8]? = nil, retryUntil: Int64 = 0, signedInAt: Int64,
         refreshedAt: Int64, endsAt: Int64, endedAt: Int64? = nil
     ) {
         self.family = family
@@ -41,7 +42,7 @@ package struct SessionRecord: Sendable, Equatable {
         self.generation = generation
         self.token = token
         self.answer = answer
-        self.answerMayBeLost = answerMayBeLost
+        self.retryUntil = retryUntil
         self.signedInAt = signedInAt
         self.refreshedAt = refreshedAt
         self.endsAt = endsAt

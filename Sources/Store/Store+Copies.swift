@@ -10,13 +10,14 @@ extension Store {
         try await writeWithoutTransaction { database in
             try database.execute(sql: "ATTACH DATABASE ? AS earlier", arguments: [path])
             defer { try? database.execute(sql: "DETACH DATABASE earlier") }
-            try Self.transaction(database, .powerLoss) { database in
+            try Self.transaction(database) { database in
                 for (name, columns) in tables {
                     try database.execute(
                         sql: "INSERT OR IGNORE INTO main.\(name) (\(columns)) SELECT \(columns) FROM earlier.\(name)")
                 }
             }
         }
+        try await reachDisk()
     }
 
     /// Copies the database as it is at one moment, while others read and write it (SQLite's backup interface, in one

@@ -29,6 +29,8 @@ package final class Store: Sendable {
     /// What says that the file is in use, for as long as it is.
     private let lock: (any Sendable)?
     private let longestQueueing: Duration
+    /// Nil for a database that is on no disk.
+    private let log: LogSync?
 
     /// Opens the database at `path`, making it and its directory where they are missing, readable to their owner only:
     /// what is stored includes keys and password hashes.
@@ -37,10 +39,12 @@ package final class Store: Sendable {
     ///   - patience: for how many seconds a write waits for other processes' writes.
     ///   - queueing: how long a write waits for those of its own process before it is refused.
     ///   - lock: kept for as long as the database is open.
+    ///   - sync: has a file reach the disk.
     /// - Throws: the file system's or SQLite's error, and ``StoreError/newerSchema(_:)``.
     package init(
         path: String, migrations: [Migration], patience: Double = 3, queueing: Duration = .seconds(3),
-        keeping lock: (any Sendable)? = nil
+        keeping lock: (any Sendable)? = nil,
+        sync: @escaping @Sendable (_ path: String) throws -> Void = { try LogSync.sync(fileAt: $0) }
     ) throws {
         self.lock = lock
         longestQueueing = queueing
@@ -51,9 +55,11 @@ package final class Store: Sendable {
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA secure_delete = ON") }
         if path == ":memory:" {
             database = try DatabaseQueue(configuration: configuration)
+            log = nil
         } else {
             try Self.makeFile(at: path)
             database = try DatabasePool(path: path, configuration: configuration)
+            log = LogSync { try sync("\(path)-wal") }
         }
         try migrate(migrations)
     }
@@ -62,6 +68,7 @@ package final class Store: Sendable {
     /// current schema.
     package init(reading path: String) throws {
         lock = nil
+        log = nil
         longestQueueing = .seconds(3)
         var configuration = Configuration()
         configuration.readonly = true
@@ -82,7 +89,8 @@ package final class Store: Sendable {
     /// Runs `body` as one transaction; writers run one after another, in the order they came. An error thrown by `body`
     /// undoes it, as does one of the disk.
     ///
-    /// - Parameter durability: what the write outlasts once this has returned.
+    /// - Parameter durability: what the write outlasts once this has returned. Waiting for the disk keeps no other write
+    ///   from running; where the disk fails, this throws, and the write outlasts the process at most.
     /// - Throws: also ``StoreError/waitedTooLong``, when those before it took that long: what can't be written soon is
     ///   refused, so that a database that hangs doesn't gather work.
     package func write<Value: Sendable>(
@@ -90,23 +98,22 @@ package final class Store: Sendable {
     ) async throws -> Value {
         let came = ContinuousClock.now
         return try await StoreObserver.observing("write") { [database, longestQueueing] in
-            try await database.writeWithoutTransaction { database in
+            let value = try await database.writeWithoutTransaction { database in
                 guard ContinuousClock.now - came < longestQueueing else { throw StoreError.waitedTooLong }
-                return try Self.transaction(database, durability, body)
+                return try Self.transaction(database, body)
             }
+            if durability == .powerLoss { try await reachDisk() }
+            return value
         }
     }
 
-    /// In WAL mode a commit waits for the disk only with `synchronous = FULL` (SQLite, PRAGMA synchronous), which holds
-    /// for the connection and can't be changed inside a transaction.
-    static func transaction<Value>(
-        _ database: Database, _ durability: Durability, _ body: (Database) throws -> Value
-    ) throws -> Value {
-        if durability == .powerLoss { try database.execute(sql: "PRAGMA synchronous = FULL") }
-        defer {
-            // Not left behind by a failure; should even this fail, later writes are only slower.
-            if durability == .powerLoss { try? database.execute(sql: "PRAGMA synchronous = NORMAL") }
-        }
+    /// Returns when all that was committed outlasts a loss of power. A commit alone does not in WAL mode, as GRDB sets it
+    /// up (SQLite, PRAGMA synchronous: `NORMAL`).
+    func reachDisk() async throws {
+        try await log?.wait()
+    }
+
+    static func transaction<Value>(_ database: Database, _ body: (Database) throws -> Value) throws -> Value {
         var value: Value?
         try database.inTransaction(.immediate) {
             value = try body(database)

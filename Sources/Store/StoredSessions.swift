@@ -27,30 +27,21 @@ package struct StoredSessions: SessionRecords {
                 CREATE INDEX sessions_by_origin ON sessions (origin_id) WHERE origin_id IS NOT NULL;
                 CREATE INDEX sessions_by_end ON sessions (ends_at);
                 CREATE INDEX sessions_by_answer ON sessions (refreshed_at) WHERE answer IS NOT NULL;
-                """)
+                """),
+        // What was 1 is a time that is long past.
+        Store.Migration(
+            name: "sessions-2", sql: "ALTER TABLE sessions RENAME COLUMN answer_may_be_lost TO retry_until"),
     ]
 
     /// For how many seconds after a refresh the same one may be asked for once more.
-    package static let retryWindow: Int64 = 60
+    package static let retryWindow = LostAnswers.window
     /// What is done at most of each kind of tidying with one write, so that no write takes long.
     private static let tidiedAtOnce = 8
 
     private let store: Store
 
-    /// - Parameter isStart: whether a process that is gone may have kept an answer that it never gave. The newest
-    ///   ones may then be asked for at any time, until what came with them is used.
-    package init(_ store: Store, isStart: Bool = false) throws {
+    package init(_ store: Store) {
         self.store = store
-        guard isStart else { return }
-        // A process answers within seconds of its last write, if at all.
-        try store.writeBlocking { database in
-            try database.execute(
-                sql: """
-                    UPDATE sessions SET answer_may_be_lost = 1
-                    WHERE answer IS NOT NULL AND refreshed_at >= (
-                        SELECT max(refreshed_at) FROM sessions WHERE answer IS NOT NULL) - 10
-                    """)
-        }
     }
 
     package func begin(_ record: SessionRecord) async throws {
@@ -126,15 +117,15 @@ package struct StoredSessions: SessionRecords {
             sql: """
                 INSERT INTO sessions (
                     family, pool_id, subject, origin_id, device_id, platform, generation, token, answer,
-                    answer_may_be_lost, signed_in_at, refreshed_at, ends_at, ended_at)
+                    retry_until, signed_in_at, refreshed_at, ends_at, ended_at)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 ON CONFLICT DO UPDATE SET
                     generation = excluded.generation, token = excluded.token, answer = excluded.answer,
-                    answer_may_be_lost = excluded.answer_may_be_lost, refreshed_at = excluded.refreshed_at
+                    retry_until = excluded.retry_until, refreshed_at = excluded.refreshed_at
                 """)
         try statement.execute(arguments: [
             Data(record.family), record.poolID, record.subject, record.originID, record.deviceID, record.platform,
-            record.generation, Data(record.token), record.answer.map { Data($0) }, record.answerMayBeLost,
+            record.generation, Data(record.token), record.answer.map { Data($0) }, record.retryUntil,
             record.signedInAt, record.refreshedAt, record.endsAt, record.endedAt,
         ])
     }
@@ -164,9 +155,9 @@ package struct StoredSessions: SessionRecords {
             sql: """
                 UPDATE sessions SET answer = NULL WHERE family IN (
                     SELECT family FROM sessions
-                    WHERE answer IS NOT NULL AND refreshed_at < ? AND answer_may_be_lost = 0 LIMIT ?)
+                    WHERE answer IS NOT NULL AND refreshed_at < ? AND retry_until < ? LIMIT ?)
                 """
-        ).execute(arguments: [now - retryWindow, tidiedAtOnce])
+        ).execute(arguments: [now - retryWindow, now, tidiedAtOnce])
     }
 }
 
@@ -177,7 +168,7 @@ extension SessionRecord {
         self.init(
             family: [UInt8](family), poolID: row["pool_id"], subject: row["subject"], originID: row["origin_id"],
             deviceID: row["device_id"], platform: row["platform"], generation: row["generation"],
-            token: [UInt8](token), answer: answer.map { [UInt8]($0) }, answerMayBeLost: row["answer_may_be_lost"],
+            token: [UInt8](token), answer: answer.map { [UInt8]($0) }, retryUntil: row["retry_until"],
             signedInAt: row["signed_in_at"], refreshedAt: row["refreshed_at"], endsAt: row["ends_at"],
             endedAt: row["ended_at"])
     }

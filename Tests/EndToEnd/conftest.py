@@ -10,6 +10,7 @@ import pytest
 from harness import raw
 from harness.account import Account, Ledger
 from harness.backend import RecordingBackend
+from harness.dashboard import browser, functions, open_page  # noqa: F401 (fixtures)
 from harness.deployment import deployed  # noqa: F401 (a fixture)
 from harness.gateway import REPOSITORY, Gateway, LocalPool, gateway_config
 from harness.keys import Issuer

@@ -6,11 +6,13 @@ import threading
 import urllib.parse
 
 import pytest
+from cryptography import x509
 from harness import raw
 from harness.account import Account, bearer
 from harness.backend import RecordingBackend
+from harness.certificates import Authority
 from harness.gateway import ADA, check
-from harness.process import wait_until
+from harness.process import free_port, wait_until
 
 TOKEN = "an-admin-token-of-some-length"
 AUTHORISED = {"Authorization": f"Bearer {TOKEN}"}
@@ -83,7 +85,7 @@ def test_status_tells_of_the_whole_gateway(start_gateway, own_recorder, pool, le
     assert page["ready"] is True and page["draining"] is False
     assert len(page["configuration"]["digest"]) == 16 and page["configuration"]["faults"] == []
     assert page["listeners"] == [
-        {"address": f"127.0.0.1:{gateway.port}", "tls": False, "http2": True, "proxy_protocol": False}
+        {"address": f"127.0.0.1:{gateway.port}", "tls": False, "http2": True, "proxy_protocol": False, "certificates": []}
     ]
     recorder = next(each for each in page["upstreams"] if each["name"] == "recorder")
     assert recorder["servers"][0] == {
@@ -98,6 +100,8 @@ def test_status_tells_of_the_whole_gateway(start_gateway, own_recorder, pool, le
     }
     own = next(each for each in page["issuers"] if each["name"] == "own")
     assert 0 <= own["key_age_seconds"] < 60 and own["key_refreshes"] == 1 and own["key_failures"] == 0
+    assert own["keys"] == len(json.loads(issuer.server.body())["keys"])
+    assert 3500 < own["keys_due_in_seconds"] <= 3600 and own["keys_end_in_seconds"] == own["keys_due_in_seconds"] + 86_400
     assert page["limits"]["requests"] == {"limit": 10000, "in_flight": 0}
     assert page["limits"]["connections"]["limit"] == 10000
     denied = next(each for each in page["recent_denials"] if each["request_id"] == "denied-one")
@@ -105,6 +109,28 @@ def test_status_tells_of_the_whole_gateway(start_gateway, own_recorder, pool, le
     assert page["recent_audit_events"][0]["event"] == "sign_in_failed"
     text = json.dumps(page)
     assert ADA[0] not in text and "A-Wrong-Password" not in text and "hidden" not in text
+
+
+def test_status_tells_when_certificates_and_keys_end(start_gateway, run_directory, issuer):
+    authority = Authority(run_directory / "authority-of-status")
+    certificates = [authority.issue("API.example.com", "*.example.org"), authority.issue("other.example.com")]
+    ends = []
+    for each in certificates:
+        leaf = x509.load_pem_x509_certificate(each.certificate.read_bytes())
+        ends.append(int(leaf.not_valid_after_utc.timestamp()))
+        # Of the whole chain the first to end counts; the authority's own ends later.
+        each.certificate.write_bytes(each.certificate.read_bytes() + authority.pem.read_bytes())
+    listener = {"address": f"127.0.0.1:{free_port()}", "tls": {"certificates": [each.settings() for each in certificates]}}
+    own_keys = {"profile": "oidc", "issuer": "https://id.example", "jwks_file": str(run_directory / "status-keys.json"), "audiences": ["x"]}
+    (run_directory / "status-keys.json").write_bytes(issuer.server.body())
+    gateway = start_gateway({"listeners": [{"address": f"127.0.0.1:{free_port()}"}, listener], "issuers": {"filed": own_keys}})
+    page = status(gateway)
+    assert page["listeners"][1]["certificates"] == [
+        {"names": ["api.example.com", "*.example.org"], "expires_at": ends[0]},
+        {"names": ["other.example.com"], "expires_at": ends[1]},
+    ]
+    filed = next(each for each in page["issuers"] if each["name"] == "filed")
+    assert filed["keys"] > 0 and filed["keys_due_in_seconds"] is None and filed["keys_end_in_seconds"] is None
 
 
 def test_the_last_denials_are_bounded(gateway):

@@ -329,6 +329,29 @@ def test_an_address_that_mail_does_not_reach(app, apple, user):
     assert email()[1] is True
 
 
+def test_of_two_words_about_an_address_the_later_one_counts(app, apple, user):
+    """Whichever comes first: events are sent again for days, and a sign-in has its token for minutes."""
+    token = app.signed_in(user)["token"]
+    now = int(time.time())
+
+    def verified() -> bool:
+        return app.send("GET", "me/export", token=token).json()["user"]["email_verified"]
+
+    def happened(kind: str, after: int) -> None:
+        what = {"type": kind, "sub": apple.account(user)["user"], "event_time": (now + after) * 1000, "email": user}
+        claims = {"iat": now + 50, "events": json.dumps(what)}
+        assert notified(app, apple.event(kind, user, send=False, claims=claims)["payload"]).status == 200
+
+    happened("email-enabled", after=30)
+    happened("email-disabled", after=20)
+    assert verified()
+    happened("email-disabled", after=40)
+    happened("email-enabled", after=35)
+    assert not verified()
+    app.signed_in(user)
+    assert not verified(), "the identity token is older"
+
+
 def test_notifications_that_are_none_do_nothing(gateway, app, apple, user):
     token = app.signed_in(user)["token"]
 

@@ -291,8 +291,8 @@ def test_no_kill_ends_a_session(start_gateway, cognito, ledger, kills):
     assert all(account.refresh(app.token).status == 200 for app in apps)
 
 
-def test_an_answer_that_a_kill_has_lost_waits_for_its_client(start_gateway, cognito, ledger):
-    """The client comes back long after the window: its session goes on, until what it has got is used."""
+def test_an_answer_that_a_kill_has_lost_waits_a_minute_for_its_client(start_gateway, cognito, ledger):
+    """The gateway was away for longer than the window, and not the client."""
     gateway = start_gateway(pool=cognito)
     account = Account(gateway.port, ledger)
     tokens = account.login(*ADA).json()

@@ -1,7 +1,9 @@
 """No password, token or refresh token of the whole run is in any log of any gateway. Runs last."""
 
 import json
+import os
 import re
+import subprocess
 from pathlib import Path
 
 from harness import raw
@@ -16,7 +18,26 @@ def gateway_logs(run_directory: Path) -> list[Path]:
     return sorted([*run_directory.rglob("gateway.log*"), *run_directory.rglob("audit-*.log*")])
 
 
-def test_row_89_no_secret_is_in_any_log(gateway, pool, account, issuer, ledger, run_directory):
+def found(secrets: set[str], log: Path, patterns: Path) -> str:
+    """The first of the secrets that is in the log. There are thousands, and a long run's logs are large: grep looks for
+    all of them at once."""
+    assert not any("\n" in secret for secret in secrets)
+    patterns.write_text("".join(f"{secret}\n" for secret in sorted(secrets)))
+    environment = {**os.environ, "LC_ALL": "C"}
+    arguments = ["grep", "--text", "--fixed-strings", "--only-matching", "--max-count=1", "-f", patterns, log]
+    run = subprocess.run(arguments, env=environment, capture_output=True, text=True)
+    assert run.returncode in (0, 1), run.stderr
+    return run.stdout.strip()
+
+
+def test_a_secret_in_a_log_is_found(tmp_path):
+    log = tmp_path / "gateway.log.out"
+    log.write_bytes(b"first\xff line\n" + b'{"path":"/a?b=Secret-In-The-Log-1."}\n' * 2)
+    assert found({"Secret-In-The-Log-1", "not-there"}, log, tmp_path / "patterns") == "Secret-In-The-Log-1"
+    assert found({"Secret.In.The.Log.1", "not-there"}, log, tmp_path / "patterns") == ""
+
+
+def test_row_89_no_secret_is_in_any_log(gateway, pool, account, issuer, ledger, run_directory, tmp_path):
     # The run's other tests have left their secrets in the ledger; these make it a test on its own.
     tokens = account.login(*ADA).json()
     refreshed = account.refresh(tokens["refresh_token"]).json()
@@ -43,9 +64,8 @@ def test_row_89_no_secret_is_in_any_log(gateway, pool, account, issuer, ledger, 
     logs = gateway_logs(run_directory)
     assert run_directory / "gateway" / "gateway.log.out" in logs
     for log in logs:
-        text = log.read_text(errors="replace")
-        for secret in secrets:
-            assert secret not in text, f"{log} holds a secret that begins with {secret[:4]!r}"
+        secret = found(secrets, log, tmp_path / "patterns")
+        assert not secret, f"{log} holds a secret that begins with {secret[:4]!r}"
 
 
 def test_row_89_no_code_is_in_any_log(gateway, pool, account, ledger, run_directory):

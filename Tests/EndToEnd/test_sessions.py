@@ -300,8 +300,8 @@ def test_ends_outlast_a_kill(start_sessions):
     assert app.refresh(successor).status == 200
 
 
-def test_an_answer_that_a_kill_has_lost_waits_for_its_client(start_sessions):
-    """The client comes back long after the window: its session goes on, until what it has got is used."""
+def test_an_answer_that_a_kill_has_lost_waits_a_minute_for_its_client(start_sessions):
+    """The gateway was away for longer than the window, and not the client."""
     gateway, state, app = start_sessions()
     session = state.begin()
     successor = app.refresh(session.token).json()["token"]
@@ -310,7 +310,17 @@ def test_an_answer_that_a_kill_has_lost_waits_for_its_client(start_sessions):
     state.let_the_window_pass()
     gateway, _, app = again(start_sessions, gateway)
     assert app.refresh(session.token).json()["token"] == successor
-    assert app.refresh(successor).status == 200
+    state.let_the_window_pass()
+    assert_denied(app.refresh(session.token), 401, "TokenRefreshException")
+
+
+def test_a_stop_opens_no_window_again(start_sessions):
+    gateway, state, app = start_sessions()
+    session = state.begin()
+    assert app.refresh(session.token).status == 200
+    gateway.process.stop()
+    state.let_the_window_pass()
+    gateway, _, app = again(start_sessions, gateway)
     assert_denied(app.refresh(session.token), 401, "TokenRefreshException")
 
 

@@ -1,10 +1,13 @@
 """What attackers, late messages and careless clients do to sign-in with Apple and to the gateway's own sessions."""
 
+import sqlite3
 import time
+from pathlib import Path
 
 import jwt
 import pytest
 from harness import raw
+from harness.account import assert_refusal
 from harness.apple_app import AppleApp, apple_settings, stored
 from harness.local_apple import LocalApple
 from harness.process import wait_until
@@ -41,6 +44,39 @@ def test_one_user_does_not_fill_the_revocation_list(start, apple, ledger, user):
     assert app.validates(app.signed_in(user)["token"]), "who signs in again is signed in"
     assert app.post("logout", token=other).status == 204, "there is room for others"
     assert not app.validates(other)
+
+
+def test_a_full_revocation_list_keeps_nobody_here_and_no_thief_in(start, apple, ledger, user):
+    gateway = start(limits={"revocations": 2})
+    app = AppleApp(gateway.port, apple, ledger)
+    for number in range(2):
+        assert app.post("logout", token=app.signed_in(f"{number}-{user}")["token"]).status == 204
+    token, other = app.signed_in(user)["token"], app.signed_in(f"other-{user}")["token"]
+    full = app.post("logout", token=token)
+    assert full.status == 503 and full.header("retry-after")
+    assert gateway.access_line(full.header("x-request-id"))["denial_reason"] == "not-revoked"
+    assert app.validates(token), "not half signed out"
+    assert app.send("DELETE", "me", token=token).status == 204
+    assert not app.validates(token)
+    # Not even room for whole users any more: a token that is used twice brings no other one, and nobody else's does.
+    newest = app.post("refresh", token=other).json()["token"]
+    with sqlite3.connect(Path(gateway.config["state_directory"]) / "gatehouse.sqlite", timeout=10) as records:
+        records.execute("UPDATE user_sessions SET refreshed_at = refreshed_at - 62")
+    for each in (other, newest, newest):
+        assert_refusal(app.post("refresh", token=each), 401, "TokenRefreshException")
+    _, metrics = gateway.admin("/metrics")
+    assert "gatehouse_revocations_limit 2\n" in metrics
+
+
+def test_tokens_that_are_none_count_towards_the_limits_of_an_address(start, apple, ledger, user):
+    gateway = start(account_limits={"refresh": {"address": "3/1m"}, "account": {"address": "3/1m"}})
+    app = AppleApp(gateway.port, apple, ledger)
+    token = app.signed_in(user)["token"]
+    for call in ("refresh", "logout"):
+        assert [app.post(call, token=f"garbage-{number}").status for number in range(5)] == [401] * 3 + [429] * 2
+        limited = assert_refusal(app.post(call, token=token), 429, "TooManyRequestsException")
+        assert limited["success"] is False
+    assert app.validates(token), "that asks nobody, and counts nowhere"
 
 
 def test_a_late_word_of_withdrawn_consent_does_not_end_what_began_after_it(start, apple, ledger, user):

@@ -105,6 +105,7 @@ def test_what_an_earlier_version_kept_in_files_of_its_own_is_taken_over(served, 
         for (name,) in database.execute(others).fetchall():
             database.execute(f"DROP TABLE {name}")
         database.execute("DELETE FROM grdb_migrations WHERE identifier <> 'sessions-1'")
+        database.execute("ALTER TABLE sessions RENAME COLUMN retry_until TO answer_may_be_lost")
     database.close()
     for file in path.parent.glob("gatehouse.sqlite*"):
         file.unlink()

@@ -23,8 +23,9 @@ struct AdminTests {
             (.post, "/upstreams/api/%zz/drain", .change(.server(true, upstream: "api", server: "%zz"))),
             (.post, "/upstreams/api/%4/drain", .change(.server(true, upstream: "api", server: "%4"))),
             (.post, "/upstreams/api/drain", .notFound), (.post, "/upstreams/a/b/c/drain", .notFound),
-            (.get, "", .notFound), (.get, "/", .notFound), (.get, "/statusx", .notFound), (.get, "//status", .notFound),
-            (.get, "status", .notFound),
+            (.get, "/", .page(.dashboard)), (.head, "/?x", .page(.dashboard)),
+            (.post, "/", .methodNotAllowed([.get, .head])), (.get, "", .notFound), (.get, "//", .notFound),
+            (.get, "/statusx", .notFound), (.get, "//status", .notFound), (.get, "status", .notFound),
         ] as [(HTTPRequest.Method, String, AdminCall)])
     func calls(method: HTTPRequest.Method, path: String, expected: AdminCall) {
         #expect(AdminCall(method, path: path) == expected)

@@ -125,6 +125,26 @@ struct KeySetServiceTests {
         }
     }
 
+    @Test("It is told when the set is to be fetched again and when it ends, also under another policy")
+    func ends() async throws {
+        let policy = KeySetService.Policy(minimumAge: 300, maximumAge: 3600, staleLimit: 86_400)
+        let fixture = KeySetFixture(try KeySetFixture.answer("key-1"), policy: policy)
+        #expect(fixture.service.currentStatus.freshUntil == nil && fixture.service.currentStatus.servesUntil == nil)
+        await fixture.runOnce()
+        let due = ManualClock.start + 3600
+        #expect(fixture.service.currentStatus.freshUntil == due)
+        #expect(fixture.service.currentStatus.servesUntil == due + 86_400)
+        await fixture.service.adopt(KeySetService.Policy(minimumAge: 300, maximumAge: 600, staleLimit: 60))
+        #expect(fixture.service.currentStatus.freshUntil == ManualClock.start + 600)
+        #expect(fixture.service.currentStatus.servesUntil == ManualClock.start + 660)
+        // When it is trusted no more there is nothing to tell.
+        await fixture.fetcher.answer(.failure(.timedOut))
+        fixture.clock.advance(661)
+        await fixture.runOnce()
+        #expect(fixture.service.currentSet == nil)
+        #expect(fixture.service.currentStatus.freshUntil == nil && fixture.service.currentStatus.servesUntil == nil)
+    }
+
     @Test("The last good set serves for a bounded time, then nothing is trusted until there is a new one")
     func staleLimit() async throws {
         let policy = KeySetService.Policy(minimumAge: 300, maximumAge: 3600, staleLimit: 86_400)

@@ -132,6 +132,23 @@ struct RevocationServiceTests {
         }
     }
 
+    @Test("Beyond the limit an eighth is left for what means a whole user; what is held already needs no room")
+    func reserve() async throws {
+        try await Self.withStore { open, _ in
+            let service = service(try open(), maximumCount: 16)
+            try await service.revoke((0..<16).map { revocation(.session("\($0)")) })
+            await #expect(throws: RevocationFault.full) { try await service.revoke([revocation(.session("new"))]) }
+            try await service.revoke([revocation(.session("3"), for: 7200)])
+            for user in ["ada", "ben"] { try await service.revoke([revocation(.subject(user, before: 100))]) }
+            await #expect(throws: RevocationFault.full) {
+                try await service.revoke([revocation(.subject("eve", before: 100))])
+            }
+            try await service.revoke([revocation(.subject("ada", before: 200))])
+            #expect(service.status.count == 18 && service.status.limit == 16)
+            #expect(service.current.revokes(Self.token(["auth_time": 150])))
+        }
+    }
+
     /// A store whose disk is full.
     struct BrokenRecords: RevocationRecords {
         struct Full: Error {}

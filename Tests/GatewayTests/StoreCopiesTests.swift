@@ -22,7 +22,7 @@ struct StoreCopiesTests {
     func online() async throws {
         defer { fixture.remove() }
         let store = try fixture.open()
-        let sessions = try StoredSessions(store)
+        let sessions = StoredSessions(store)
         try await sessions.begin(StoreFixture.session(1))
         let writing = Task {
             for name in UInt8(2)...200 { try await sessions.begin(StoreFixture.session(name)) }

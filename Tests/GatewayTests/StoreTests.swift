@@ -1,9 +1,10 @@
 import Foundation
 import GRDB
-import Store
+import Synchronization
 import Testing
 
 @testable import Gateway
+@testable import Store
 
 /// The gateway's database in a directory of the test's own.
 struct StoreFixture {
@@ -50,22 +51,106 @@ struct StoreTests {
         #expect(try await StoredOutbox(again).count() == 1)
     }
 
-    @Test(
-        "A write that outlasts a loss of power waits for the disk, and those after it don't", arguments: [true, false])
-    func durability(fails: Bool) async throws {
-        struct Failure: Error {}
+    /// A disk that takes its time, and says how often it was asked.
+    final class Disk: Sendable {
+        struct Fault: Error {}
+        private struct State {
+            var asked: [String] = []
+            var fails = false
+        }
+        private let state = Mutex(State())
+        let isAsked = DispatchSemaphore(value: 0)
+        let mayGoOn = DispatchSemaphore(value: 0)
+        var asked: [String] { state.withLock { $0.asked } }
+
+        func fail(_ fails: Bool) { state.withLock { $0.fails = fails } }
+
+        /// Waits to be let on.
+        func sync(_ path: String) throws {
+            let fails = state.withLock { state in
+                state.asked.append(path)
+                return state.fails
+            }
+            isAsked.signal()
+            mayGoOn.wait()
+            if fails { throw Fault() }
+        }
+    }
+
+    private struct Failure: Error {}
+
+    private static func insert(_ key: String) -> @Sendable (Database) throws -> Void {
+        { try $0.execute(sql: "INSERT INTO known_devices (key, ends_at) VALUES (?, 9)", arguments: [key]) }
+    }
+
+    private static func count(_ store: Store) async throws -> Int? {
+        try await store.read { try Int.fetchOne($0, sql: "SELECT count(*) FROM known_devices") }
+    }
+
+    @Test("What must outlast a loss of power waits for the disk; others go on, and those that come meanwhile share")
+    func disk() async throws {
         let fixture = StoreFixture()
         defer { fixture.remove() }
-        let store = try fixture.open()
-        let synchronous: @Sendable (Database) throws -> Int? = { try Int.fetchOne($0, sql: "PRAGMA synchronous") }
-        #expect(try await store.write(synchronous) == 1)
-        #expect(try await store.write(outlasting: .powerLoss, synchronous) == 2)
-        if fails {
-            await #expect(throws: Failure.self) {
-                try await store.write(outlasting: .powerLoss) { _ in throw Failure() }
+        let disk = Disk()
+        let store = try Store(path: fixture.path, migrations: StoredLimits.migrations) { try disk.sync($0) }
+        try await store.write(Self.insert("a"))
+        #expect(disk.asked == [])
+        async let first: Void = store.write(outlasting: .powerLoss, Self.insert("b"))
+        await Self.wait(for: disk.isAsked)
+        // It is committed, the disk is at work, and nobody else has to wait for that.
+        try await store.write(Self.insert("c"))
+        #expect(try await Self.count(store) == 3)
+        async let second: Void = store.write(outlasting: .powerLoss, Self.insert("d"))
+        async let third: Void = store.write(outlasting: .powerLoss, Self.insert("e"))
+        while try await Self.count(store) != 5 { await Task.yield() }
+        disk.mayGoOn.signal()
+        try await first
+        // What was committed after the disk had begun takes another turn.
+        await Self.wait(for: disk.isAsked)
+        disk.mayGoOn.signal()
+        disk.mayGoOn.signal()
+        _ = try await (second, third)
+        #expect((2...3).contains(disk.asked.count) && Set(disk.asked) == [fixture.path + "-wal"])
+    }
+
+    @Test("A disk that fails is told of, the next write asks it anew, and what failed by itself never asks it")
+    func diskFails() async throws {
+        let fixture = StoreFixture()
+        defer { fixture.remove() }
+        let disk = Disk()
+        let store = try Store(path: fixture.path, migrations: StoredLimits.migrations) { try disk.sync($0) }
+        await #expect(throws: Failure.self) {
+            try await store.write(outlasting: .powerLoss) { _ in throw Failure() }
+        }
+        #expect(disk.asked == [])
+        for fails in [true, false] {
+            disk.fail(fails)
+            disk.mayGoOn.signal()
+            do {
+                try await store.write(outlasting: .powerLoss, Self.insert("\(fails)"))
+                #expect(!fails)
+            } catch {
+                #expect(fails && error is Disk.Fault)
             }
         }
-        #expect(try await store.write(synchronous) == 1)
+    }
+
+    @Test("The log of a database is there to be had on the disk; of what is not there that is said")
+    func log() async throws {
+        let fixture = StoreFixture()
+        defer { fixture.remove() }
+        try await fixture.open().write(outlasting: .powerLoss, Self.insert("a"))
+        #expect(throws: (any Error).self) { try LogSync.sync(fileAt: fixture.path + "-none") }
+    }
+
+    /// Off the threads on which tasks run.
+    private static func wait(for semaphore: DispatchSemaphore) async {
+        await withCheckedContinuation { continuation in
+            DispatchQueue.global().async {
+                semaphore.wait()
+                continuation.resume()
+            }
+        }
     }
 
     @Test("A database by a newer version is refused, and says so; it stays as it is")
@@ -102,7 +187,7 @@ struct StoreTests {
         defer { fixture.remove() }
         _ = try fixture.open()
         let store = try Store(path: fixture.path, migrations: GatewayStore.migrations, patience: 0.01)
-        let sessions = try StoredSessions(store)
+        let sessions = StoredSessions(store)
         var configuration = Configuration()
         configuration.allowsUnsafeTransactions = true
         let holder = try DatabaseQueue(path: fixture.path, configuration: configuration)
@@ -119,7 +204,7 @@ struct StoreTests {
         let fixture = StoreFixture()
         defer { fixture.remove() }
         let store = try fixture.open()
-        let sessions = try StoredSessions(store)
+        let sessions = StoredSessions(store)
         try await sessions.begin(StoreFixture.session(1))
         // As many pages as there are: SQLite then says what it says of a full disk.
         try await store.write { database in
@@ -153,7 +238,7 @@ struct StoreTests {
         defer { fixture.remove() }
         // No time at all, so that every write has waited too long.
         let store = try Store(path: fixture.path, migrations: GatewayStore.migrations, queueing: .zero)
-        let sessions = try StoredSessions(store)
+        let sessions = StoredSessions(store)
         await #expect(throws: StoreError.waitedTooLong) { try await sessions.begin(StoreFixture.session(1)) }
         #expect(try await sessions.session([1]) == nil)
         try await StoredSessions(try fixture.open()).begin(StoreFixture.session(1))
@@ -188,7 +273,7 @@ struct StoreTests {
     @Test("Each new session takes a few ended ones away, never many")
     func sessions() async throws {
         let store = try Store(path: ":memory:", migrations: GatewayStore.migrations)
-        let sessions = try StoredSessions(store)
+        let sessions = StoredSessions(store)
         for name in 0..<20 { try await sessions.begin(StoreFixture.session(UInt8(name), endsAt: 2000)) }
         var late = StoreFixture.session(100)
         late.refreshedAt = 2000

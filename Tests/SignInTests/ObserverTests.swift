@@ -66,6 +66,14 @@ struct ObserverTests {
         }
     }
 
+    @Test("A refresh token that is none counts as a call")
+    func guess() async throws {
+        let observer = RecordedCalls()
+        let request = Fixture.request(.refresh, ["refresh_token": "garbage"])
+        let answer = try await Fixture.accounts(RecordedFetcher(), observers: [observer]).answer(request)
+        #expect(answer.reason == "invalid-refresh-token" && observer.entries.count == 2)
+    }
+
     @Test("A malformed request is told without being admitted")
     func malformed() async throws {
         let observer = RecordedCalls()

@@ -111,6 +111,21 @@ struct SessionEndTests {
         for token in tokens { #expect(fixture.verify(token) == nil) }
     }
 
+    @Test("Where there is room for whole users only, all sessions of one still end")
+    func almostFull() async throws {
+        let fixture = try SessionFixture()
+        let (one, other) = (try await fixture.begin(), try await fixture.begin().token)
+        fixture.revocations.isFullOfSingles.withLock { $0 = true }
+        #expect(try await fixture.sessions().endAll(of: one.user.id, requestID: "r") == 2)
+        #expect(fixture.verify(one.token) == nil && fixture.verify(other) == nil)
+        let again = try await fixture.begin()
+        fixture.pass(1)
+        #expect(try await fixture.sessions().endAll(of: again.user.id, requestID: "r") == 1)
+        let last = try await fixture.begin().token
+        #expect(await (try fixture.endpoints()).answer(fixture.request(.deleteMe, last)).status == .noContent)
+        #expect(fixture.verify(last) == nil)
+    }
+
     @Test("What cannot be revoked is 503 and goes on, to be tried again")
     func full() async throws {
         let fixture = try SessionFixture()

@@ -29,13 +29,16 @@ final class SessionFixture: Sendable {
         private let held = Mutex<(list: RevocationList, all: [Revocation])>((.empty, []))
         private let ended = Mutex<[SupersededSession]>([])
         let isFull = Mutex(false)
+        /// Whether there is room for whole users only.
+        let isFullOfSingles = Mutex(false)
 
         var current: RevocationList { held.withLock { $0.list } }
         var all: [Revocation] { held.withLock { $0.all } }
         var superseded: [SupersededSession] { ended.withLock { $0 } }
 
         func revoke(_ revocations: [Revocation]) async throws {
-            guard !isFull.withLock({ $0 }) else { throw Full() }
+            let isSingle = !revocations.allSatisfy(\.meansUser)
+            guard !isFull.withLock({ $0 }), !(isSingle && isFullOfSingles.withLock { $0 }) else { throw Full() }
             held.withLock { held in
                 held.list = held.list.adding(revocations)
                 held.all += revocations
@@ -45,6 +48,7 @@ final class SessionFixture: Sendable {
         func supersede(_ session: SupersededSession) { ended.withLock { $0.append(session) } }
     }
 
+    let store: Store
     let users: StoredUsers
     let revocations = Revocations()
     let log = CapturedLog()
@@ -55,7 +59,8 @@ final class SessionFixture: Sendable {
     private let serial = Mutex<UInt8>(0)
 
     init(_ store: Store? = nil, _ change: (inout UserSessionSettings) -> Void = { _ in }) throws {
-        users = try StoredUsers(store ?? Store(path: ":memory:", migrations: StoredUsers.migrations))
+        self.store = try store ?? Store(path: ":memory:", migrations: StoredUsers.migrations + StoredOutbox.migrations)
+        users = StoredUsers(self.store)
         keys = try Keys()
         var settings = UserSessionSettings(issuer: Self.gatehouse, audience: "api")
         change(&settings)

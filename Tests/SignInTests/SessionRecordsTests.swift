@@ -24,7 +24,7 @@ struct SessionRecordsTests {
     func roundTrip() async throws {
         let records = try Fixture.records()
         var record = Self.record(answer: [1, 2, 3])
-        record.answerMayBeLost = true
+        record.retryUntil = Self.now + 9
         record.endedAt = 7
         try await records.begin(record)
         #expect(try await records.session(record.family) == record)
@@ -106,23 +106,60 @@ struct SessionRecordsTests {
         #expect(try await records.session(Self.record(2).family)?.answer == nil)
     }
 
-    @Test("At a start the newest answers may have been lost; before and after, none is")
-    func start() async throws {
-        let directory = FileManager.default.temporaryDirectory.appending(path: "gatehouse-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: directory) }
-        let path = directory.appending(path: "sessions.sqlite").path
-        let records = try StoredSessions(Store(path: path, migrations: StoredSessions.migrations), isStart: true)
-        try await records.begin(Self.record(1, answer: [1], at: Self.now))
-        try await records.begin(Self.record(2, answer: [2], at: Self.now + 50))
-        try await records.begin(Self.record(3, answer: [3], at: Self.now + 55))
-        let again = try StoredSessions(Store(path: path, migrations: StoredSessions.migrations), isStart: true)
-        for (family, mayBeLost) in [(1, false), (2, true), (3, true)] as [(UInt8, Bool)] {
-            #expect(try await again.session(Self.record(family).family)?.answerMayBeLost == mayBeLost)
+    /// Three sessions, of which the last two are within the window of the last refresh.
+    private static func fixture(_ store: Store) async throws -> StoredSessions {
+        let records = StoredSessions(store)
+        try await LostAnswers.begin(store, now: now)
+        for (family, time) in [(1, -1), (2, 30), (3, 60)] as [(UInt8, Int64)] {
+            try await records.begin(record(family, answer: [family], at: now + time))
         }
-        // Kept past the window, until the session goes on.
-        try await again.begin(Self.record(4, at: Self.now + 500))
-        #expect(try await again.session(Self.record(3).family)?.answer == [3])
-        #expect(try await again.advance(to: Self.record(3, generation: 1, at: Self.now + 500)) == .taken)
-        #expect(try await again.session(Self.record(3).family)?.answerMayBeLost == false)
+        return records
+    }
+
+    private static func store() throws -> Store {
+        try Store(
+            path: ":memory:",
+            migrations: StoredSessions.migrations + StoredUsers.migrations + LostAnswers.migrations)
+    }
+
+    @Test("After a kill the windows that were open then open once more at the start, and close again")
+    func kill() async throws {
+        let store = try Self.store()
+        let records = try await Self.fixture(store)
+        try await LostAnswers.begin(store, now: Self.now + 500)
+        for (family, until) in [(1, 0), (2, Self.now + 560), (3, Self.now + 560)] as [(UInt8, Int64)] {
+            #expect(try await records.session(Self.record(family).family)?.retryUntil == until)
+        }
+        // Kept for as long, and no longer.
+        try await records.begin(Self.record(4, at: Self.now + 560))
+        #expect(try await records.session(Self.record(3).family)?.answer == [3])
+        #expect(try await records.advance(to: Self.record(3, generation: 1, at: Self.now + 560)) == .taken)
+        #expect(try await records.session(Self.record(3).family)?.retryUntil == 0)
+        try await records.begin(Self.record(5, at: Self.now + 561))
+        #expect(try await records.session(Self.record(2).family)?.answer == nil)
+    }
+
+    @Test("One kill after another keeps a window open, with an end in good order in between or without")
+    func kills() async throws {
+        let store = try Self.store()
+        let records = try await Self.fixture(store)
+        try await LostAnswers.begin(store, now: Self.now + 500)
+        try await LostAnswers.begin(store, now: Self.now + 900)
+        #expect(try await records.session(Self.record(3).family)?.retryUntil == Self.now + 960)
+        try await LostAnswers.endInGoodOrder(store, now: Self.now + 901)
+        try await LostAnswers.begin(store, now: Self.now + 902)
+        #expect(try await records.session(Self.record(3).family)?.retryUntil == Self.now + 960)
+    }
+
+    @Test("After an end in good order no window opens again")
+    func goodOrder() async throws {
+        let store = try Self.store()
+        let records = try await Self.fixture(store)
+        try await LostAnswers.endInGoodOrder(store, now: Self.now + 61)
+        try await LostAnswers.begin(store, now: Self.now + 500)
+        #expect(try await records.session(Self.record(3).family)?.retryUntil == 0)
+        // That counts for one start.
+        try await LostAnswers.begin(store, now: Self.now + 500)
+        #expect(try await records.session(Self.record(3).family)?.retryUntil == Self.now + 560)
     }
 }

@@ -50,6 +50,48 @@ struct SessionRefreshTests {
         #expect(after.status == .unauthorized && after.reason == "token-revoked")
     }
 
+    @Test("A full revocation list lets no thief go on: the user's older sessions end too, or nobody gets another token")
+    func reuseWithoutRoom() async throws {
+        for isFull in [false, true] {
+            let fixture = try SessionFixture()
+            let older = try await fixture.begin().token
+            fixture.pass(5)
+            let first = try await fixture.begin().token
+            let second = try #require(try await fixture.refresh(first).token)
+            fixture.pass(61)
+            let later = try await fixture.begin().token
+            fixture.revocations.isFull.withLock { $0 = isFull }
+            fixture.revocations.isFullOfSingles.withLock { $0 = true }
+            let reused = try await fixture.refresh(first)
+            #expect(reused.status == .unauthorized && reused.reason == "refresh-token-reused")
+            let reason = try await fixture.refresh(second).reason
+            #expect(reason == (isFull ? "session-ended" : "token-revoked"))
+            for token in [older, second] { #expect((fixture.verify(token) != nil) == isFull) }
+            #expect(fixture.verify(later) != nil)
+            let isTold = fixture.log.lines.contains { $0.contains("newest token counts until it expires") }
+            #expect(isTold == isFull)
+        }
+    }
+
+    @Test("Tokens that are none count as calls, and those beyond the limit are told so")
+    func guesses() async throws {
+        let fixture = try SessionFixture()
+        for operation in [SessionOperation.refresh, .logout] {
+            let counted = fixture.observer.entries.count
+            let answer = try await fixture.endpoints().answer(fixture.request(operation, Secret("garbage")))
+            #expect(answer.status == .unauthorized)
+            // Admitted, and ended.
+            #expect(fixture.observer.entries.count == counted + 2)
+        }
+        let full = RecordedCalls(admission: .retryLater(.tooManyRequests, after: 7, reason: "limited"))
+        let endpoints = SessionEndpoints(
+            name: SessionFixture.issuer, sessions: try fixture.sessions(),
+            apple: try AppleFixture.signIn(fixture.users, fixture.log), observers: [full])
+        let answer = await endpoints.answer(fixture.request(.refresh, Secret("garbage")))
+        #expect(answer.status == .tooManyRequests && answer.headers[.retryAfter] == "7")
+        #expect(answer.json["success"] == false)
+    }
+
     @Test("A token of two steps ago is reuse, however lately the last step was")
     func olderToken() async throws {
         let fixture = try SessionFixture()
@@ -167,7 +209,8 @@ struct SessionRefreshTests {
         let fixture = try SessionFixture()
         let begun = try await fixture.begin()
         let email = VouchedEmail(address: "new@example.com", isVerified: true, isPrivate: false)
-        #expect(try await fixture.users.setEmail(email, of: begun.user.id)?.email == "new@example.com")
+        #expect(
+            try await fixture.users.setEmail(email, asOf: fixture.now, of: begun.user.id)?.email == "new@example.com")
         let token = try #require(try await fixture.refresh(begun.token).token)
         #expect(fixture.verify(token)?.email == "new@example.com")
     }
@@ -189,24 +232,44 @@ struct SessionRefreshTests {
         #expect(try await fixture.refresh(first, endpoints).status == .ok)
     }
 
-    @Test("When the process ends between keeping and answering, the client asks again at any time, until it goes on")
+    @Test("When the process ends between keeping and answering, the client has a minute from the next start on")
     func lostAnswer() async throws {
-        let directory = FileManager.default.temporaryDirectory.appending(path: "gatehouse-\(UUID().uuidString)")
-        defer { try? FileManager.default.removeItem(at: directory) }
-        let path = directory.appending(path: "users.sqlite").path
-        let fixture = try SessionFixture(Store(path: path, migrations: StoredUsers.migrations))
-        let first = try await fixture.begin().token
+        let store = try Store(
+            path: ":memory:",
+            migrations: StoredSessions.migrations + StoredUsers.migrations + LostAnswers.migrations)
+        let fixture = try SessionFixture(store)
+        let (first, other) = (try await fixture.begin().token, try await fixture.begin().token)
         let lost = try #require(try await fixture.refresh(first).token)
-        // The next process begins.
-        let after = try StoredUsers(Store(path: path, migrations: StoredUsers.migrations), isStart: true)
-        let endpoints = try fixture.endpoints(records: after)
+        _ = try await fixture.refresh(other)
         fixture.pass(3 * Self.day)
-        let again = try #require(try await fixture.refresh(first, endpoints).token)
+        // The next process begins.
+        try await LostAnswers.begin(store, now: fixture.now)
+        fixture.pass(60)
+        let again = try #require(try await fixture.refresh(first).token)
         #expect(again.exposeText() == lost.exposeText())
-        let third = try #require(try await fixture.refresh(again, endpoints).token)
+        fixture.pass(1)
+        #expect(try await fixture.refresh(other).reason == "refresh-token-reused")
+        let third = try #require(try await fixture.refresh(again).token)
         fixture.pass(61)
-        #expect(try await fixture.refresh(again, endpoints).reason == "refresh-token-reused")
+        #expect(try await fixture.refresh(again).reason == "refresh-token-reused")
         #expect(fixture.verify(third) == nil)
+    }
+
+    @Test("After a stop in good order the window is the same as ever")
+    func stopped() async throws {
+        let store = try Store(
+            path: ":memory:",
+            migrations: StoredSessions.migrations + StoredUsers.migrations + LostAnswers.migrations)
+        let fixture = try SessionFixture(store)
+        let (first, other) = (try await fixture.begin().token, try await fixture.begin().token)
+        let second = try #require(try await fixture.refresh(first).token)
+        _ = try await fixture.refresh(other)
+        try await LostAnswers.endInGoodOrder(store, now: fixture.now)
+        fixture.pass(60)
+        try await LostAnswers.begin(store, now: fixture.now)
+        #expect(try await fixture.refresh(first).token?.exposeText() == second.exposeText())
+        fixture.pass(1)
+        #expect(try await fixture.refresh(other).reason == "refresh-token-reused")
     }
 }
 

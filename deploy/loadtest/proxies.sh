@@ -202,20 +202,22 @@ run_envoy() {
         "${on_first[@]}" "$envoy" -c "$work/envoy.yaml" --concurrency 1 --disable-hot-restart -l error
 }
 
-# conf_gatehouse THREADS UPSTREAMS ROUTES: the last two in YAML's flow form. TLS is there when the binary knows it.
+# conf_gatehouse THREADS UPSTREAMS ROUTES [NAME TELEMETRY]: the two in the middle in YAML's flow form. TLS is there when
+# the binary knows it. NAME, if not gatehouse, is of one beside it, and TELEMETRY the settings of its logs and traces.
 # shellcheck disable=SC2034 # gatehouse_tls is for who sources this
 conf_gatehouse() {
+    local name=${4:-gatehouse} telemetry=${5:-"logging: {access_log: false}"}
     local certificate="{certificate: $work/tls/certificate.pem, key: $work/tls/key.pem}"
-    local plain="{address: \"127.0.0.1:${port[gatehouse]}\"}"
-    local tls="{address: \"127.0.0.1:${tls_port[gatehouse]}\", tls: {certificates: [$certificate]}}"
+    local plain="{address: \"127.0.0.1:${port[$name]}\"}"
+    local tls="{address: \"127.0.0.1:${tls_port[$name]}\", tls: {certificates: [$certificate]}}"
     local listeners
     gatehouse_tls=no
     for listeners in "[$plain, $tls]" "[$plain]"; do
-        cat >"$work/gatehouse.yaml" <<YAML
+        cat >"$work/$name.yaml" <<YAML
 listeners: $listeners
 threads: $1
 admin: {address: "127.0.0.1:$admin_port"}
-state_directory: $work/state
+state_directory: $work/state-$name
 upstreams: $2
 issuers:
   cognito:
@@ -227,9 +229,9 @@ issuers:
     jwks_url: http://127.0.0.1:$backend_port/jwks.json
     allow_insecure_http: true
 routes: $3
-logging: {access_log: false}
+$telemetry
 YAML
-        if "$GATEHOUSE_BINARY" check --config "$work/gatehouse.yaml" >"$work/check" 2>&1; then
+        if "$GATEHOUSE_BINARY" check --config "$work/$name.yaml" >"$work/check" 2>&1; then
             [ "$listeners" = "[$plain]" ] || gatehouse_tls=yes
             return
         fi
@@ -238,8 +240,11 @@ YAML
     fail "gatehouse refuses its settings"
 }
 
+# run_gatehouse NAME [COMMAND…]: by what else it is run.
 run_gatehouse() {
-    start gatehouse "http://127.0.0.1:$admin_port/readyz" "$@" "$GATEHOUSE_BINARY" serve --config "$work/gatehouse.yaml"
+    local name=$1
+    shift
+    start "$name" "http://127.0.0.1:$admin_port/readyz" "$@" "$GATEHOUSE_BINARY" serve --config "$work/$name.yaml"
 }
 
 # ---- Whether they do what they are compared for

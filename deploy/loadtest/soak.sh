@@ -49,7 +49,7 @@ conf_gatehouse "${THREADS:-2}" \
     '[{name: api, path: "/api/**", access: required, upstream: backend},
       {name: other, path: "/other/**", access: required, upstream: other}]'
 # shellcheck disable=SC2119 # with no command before it: on all cores
-run_gatehouse
+run_gatehouse gatehouse
 gatehouse=${process[gatehouse]}
 cp "$work/gatehouse.yaml" "$work/gatehouse.first.yaml"
 check_proxy gatehouse

@@ -5,10 +5,11 @@ internal import Pipeline
 enum AdminCall: Equatable {
     /// What is shown.
     enum Page: Equatable {
-        case alive, ready, metrics, status
+        case alive, ready, metrics, status, dashboard
 
-        /// Whether probes must be able to ask, which have no token.
-        var isOpen: Bool { self == .alive || self == .ready }
+        /// Whether it is for those without a token: probes have none, and the dashboard, which says nothing itself, asks
+        /// for one.
+        var isOpen: Bool { self == .alive || self == .ready || self == .dashboard }
     }
 
     case page(Page)
@@ -30,7 +31,9 @@ enum AdminCall: Equatable {
     }
 
     private static func single(_ method: HTTPRequest.Method, _ name: String) -> AdminCall {
-        let pages: [String: Page] = ["healthz": .alive, "readyz": .ready, "metrics": .metrics, "status": .status]
+        let pages: [String: Page] = [
+            "": .dashboard, "healthz": .alive, "readyz": .ready, "metrics": .metrics, "status": .status,
+        ]
         if let page = pages[name] {
             return method == .get || method == .head ? .page(page) : .methodNotAllowed([.get, .head])
         }

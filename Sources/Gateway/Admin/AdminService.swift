@@ -5,7 +5,7 @@ internal import NIOCore
 internal import Pipeline
 internal import Telemetry
 
-/// The admin listener: liveness, readiness, metrics and status, and changes for who has the token.
+/// The admin listener: liveness, readiness, metrics, status and dashboard, and changes for who has the token.
 final class AdminService: RequestService {
     private let eventLoop: any EventLoop
     private let metrics: MetricsRegistry
@@ -62,6 +62,10 @@ final class AdminService: RequestService {
         case .alive: return Self.text(.ok, "ok\n")
         case .status: return Self.text(.ok, StatusPage.text(metrics, status), type: "application/json")
         case .metrics: return Self.text(.ok, metrics.render(), type: MetricsRegistry.contentType)
+        case .dashboard:
+            var (head, body) = Self.text(.ok, DashboardPage.text, type: "text/html; charset=utf-8")
+            head.headerFields.append(contentsOf: DashboardPage.fields)
+            return (head, body)
         case .ready:
             let report = status.readiness
             return Self.text(report.isReady ? .ok : .serviceUnavailable, report.text)

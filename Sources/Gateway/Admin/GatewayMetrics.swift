@@ -20,9 +20,11 @@ enum GatewayMetrics {
 
     static func reading(_ service: KeySetService) -> MetricsReadings.KeySet {
         let status = service.currentStatus
+        let now = WallClock.seconds()
         return MetricsReadings.KeySet(
             issuer: service.issuer.name, refreshes: status.refreshes, failures: status.failures,
-            ageSeconds: status.fetchedAt.map { Double(WallClock.seconds() - $0) })
+            ageSeconds: status.fetchedAt.map { Double(now - $0) }, keys: service.currentSet?.count ?? 0,
+            dueInSeconds: status.freshUntil.map { $0 - now }, endsInSeconds: status.servesUntil.map { $0 - now })
     }
 
     /// Every reason code there is, as README lists them.

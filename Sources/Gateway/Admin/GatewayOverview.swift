@@ -1,3 +1,4 @@
+internal import Listener
 internal import Pipeline
 internal import Settings
 
@@ -20,6 +21,8 @@ struct GatewayOverview: Sendable {
     var digest: String
     var faults: [String]
     var listeners: [ListenSettings]
+    /// For each listener what it shows.
+    var certificates: [[ServedCertificate]]
     var upstreams: [Upstream]
     var issuers: [Issuer]
     var limits: LimitSettings?

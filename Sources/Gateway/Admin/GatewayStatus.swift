@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Listener
 internal import Pipeline
 internal import Settings
 internal import Synchronization
@@ -22,6 +23,8 @@ final class GatewayStatus: Sendable {
         /// An operator wants load balancers to leave.
         var isSetAside = false
         var settings: GatewaySettings?
+        /// For each listener of the settings.
+        var certificates: [[ServedCertificate]] = []
         var issuers: [Issuer] = []
         /// Of the last reading of the settings, where it did not take over.
         var faults: [String] = []
@@ -57,6 +60,7 @@ final class GatewayStatus: Sendable {
             $0.upstreams = generation.plan.upstreams
             $0.checks = generation.checks
             $0.settings = generation.settings
+            $0.certificates = generation.listeners.map { $0.tls?.certificates ?? [] }
             $0.issuers = generation.plan.gate.verifier.issuers
         }
     }
@@ -106,7 +110,8 @@ final class GatewayStatus: Sendable {
         return GatewayOverview(
             startedAt: startedAt, isDraining: state.isDraining || state.isSetAside,
             digest: state.settings?.digest ?? "", faults: state.faults, listeners: state.settings?.listeners ?? [],
-            upstreams: upstreams, issuers: state.issuers, limits: state.settings?.limits)
+            certificates: state.certificates, upstreams: upstreams, issuers: state.issuers,
+            limits: state.settings?.limits)
     }
 
     func beginDraining() { state.withLock { $0.isDraining = true } }
@@ -138,7 +143,9 @@ final class GatewayStatus: Sendable {
         return MetricsReadings(
             keySets: state.keyServices.map(GatewayMetrics.reading),
             revocations: state.revocations.map(\.status).map { status in
-                .init(held: status.count, failures: status.failures, superseded: status.superseded)
+                .init(
+                    held: status.count, limit: status.limit, failures: status.failures,
+                    superseded: status.superseded)
             },
             assertionKeyAge: state.assertionKeys?.signingSince.map { Double(WallClock.seconds() - $0) },
             reloads: state.reloads, directApplications: state.directApplications?.snapshot ?? ([], 0),

@@ -1,3 +1,4 @@
+internal import Listener
 internal import Pipeline
 internal import Settings
 internal import Telemetry
@@ -14,7 +15,7 @@ enum StatusPage {
             "ready": .bool(readings.isReady),
             "draining": .bool(gateway.isDraining),
             "configuration": configuration(gateway, readings),
-            "listeners": .array(gateway.listeners.map(listener)),
+            "listeners": .array(zip(gateway.listeners, gateway.certificates).map(listener)),
             "upstreams": .array(gateway.upstreams.map { upstream($0, metrics.servers, status) }),
             "issuers": .array(gateway.issuers.map { issuer($0, readings) }),
             "key_sets": .array(readings.keySets.map(keySet)),
@@ -40,8 +41,15 @@ enum StatusPage {
         ]
     }
 
-    private static func listener(_ listener: ListenSettings) -> JSON {
+    private static func listener(_ listener: ListenSettings, _ certificates: [ServedCertificate]) -> JSON {
         [
+            "certificates": .array(
+                certificates.map { certificate in
+                    [
+                        "names": .array(certificate.names.map { .string($0) }),
+                        "expires_at": number(certificate.expiresAt),
+                    ]
+                }),
             "address": .string("\(listener.address)"), "tls": .bool(listener.tls != nil),
             "http2": .bool(listener.http2), "proxy_protocol": .bool(!listener.proxies.isEmpty),
         ]
@@ -70,7 +78,12 @@ enum StatusPage {
         let keys = readings.keySets.first { $0.issuer == issuer.name }
         return [
             "name": .string(issuer.name), "issuer": .string(issuer.issuer),
+            // How many there are to verify with.
+            "keys": number(keys?.keys ?? 0),
             "key_age_seconds": keys?.ageSeconds.map { number(Int64($0)) } ?? .null,
+            // Until the set is to be fetched again, and until it is trusted no more.
+            "keys_due_in_seconds": keys?.dueInSeconds.map { number($0) } ?? .null,
+            "keys_end_in_seconds": keys?.endsInSeconds.map { number($0) } ?? .null,
             "key_refreshes": number(keys?.refreshes ?? 0), "key_failures": number(keys?.failures ?? 0),
         ]
     }

@@ -49,6 +49,10 @@ package actor KeySetService {
         package var failures = 0
         /// Seconds since 1970 of the last good fetch.
         package var fetchedAt: Int64?
+        /// Seconds since 1970 when the set is to be fetched again, and when it is trusted no more; nil without a set
+        /// that was fetched.
+        package var freshUntil: Int64?
+        package var servesUntil: Int64?
     }
 
     private struct Held {
@@ -69,7 +73,11 @@ package actor KeySetService {
     private let now: @Sendable () -> Int64
     private let logger: Logger
     private var held: Held? {
-        didSet { mirroredSet.withLock { [held] in $0 = held?.set } }
+        didSet {
+            mirroredSet.withLock { [held] in $0 = held?.set }
+            status.freshUntil = held?.freshUntil
+            status.servesUntil = held.map { $0.freshUntil + policy.staleLimit }
+        }
     }
     private nonisolated let mirroredSet: Mutex<KeySet?>
     /// When a set was last fetched because a token asked for it.

@@ -146,7 +146,7 @@ struct GenerationMaker: Sendable {
     ) throws -> StoredSessions? {
         if let known = previous?.sessions { return known }
         guard !settings.signIn.pools.isEmpty, let store else { return nil }
-        return try StoredSessions(store, isStart: true)
+        return StoredSessions(store)
     }
 
     // MARK: Revocations

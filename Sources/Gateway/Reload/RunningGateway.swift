@@ -5,6 +5,7 @@ internal import NIOCore
 internal import NIOPosix
 internal import Pipeline
 internal import Settings
+internal import Store
 internal import Telemetry
 
 /// The gateway while it runs: its addresses, the generation in use, and the change to the next one.
@@ -245,7 +246,19 @@ actor RunningGateway {
         let ended = background.stop()
         await maker.directory.close()
         await ended?.value
+        await noteEnd()
         generation.accessLog?.shutdown()
         generation.conduct?.auditLog.shutdown()
+    }
+
+    /// Whoever is still without an answer has asked for longer than the drain lasted.
+    private func noteEnd() async {
+        guard let store = generation.store else { return }
+        do {
+            try await LostAnswers.endInGoodOrder(store, now: WallClock.seconds())
+        } catch {
+            // The next start takes it for a kill, which costs nobody anything.
+            logger.warning("the end is not kept", metadata: ["error": "\(error)"])
+        }
     }
 }

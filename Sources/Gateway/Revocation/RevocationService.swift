@@ -14,6 +14,7 @@ actor RevocationService {
     /// For metrics.
     struct Status: Sendable {
         var count = 0
+        var limit = 0
         /// Sessions with tokens that were replaced.
         var superseded = 0
         /// Revocations that could not be taken or not be kept.
@@ -37,7 +38,9 @@ actor RevocationService {
     nonisolated var current: RevocationList { held.withLock { $0.list } }
     nonisolated var status: Status {
         held.withLock { held in
-            Status(count: held.list.count, superseded: held.list.supersededCount, failures: held.failures)
+            Status(
+                count: held.list.count, limit: maximumCount, superseded: held.list.supersededCount,
+                failures: held.failures)
         }
     }
 
@@ -79,7 +82,7 @@ actor RevocationService {
     ///
     /// - Throws: ``RevocationFault/full``; or the store's error, when it holds until the next restart only.
     func revoke(_ revocations: [Revocation]) async throws {
-        guard current.count + revocations.count <= maximumCount || makeRoom(for: revocations.count) else {
+        guard hasRoom(for: revocations) || makeRoom(for: revocations) else {
             held.withLock { $0.failures += revocations.count }
             logger.error("not revoked: limits.revocations is reached", metadata: ["held": "\(current.count)"])
             throw RevocationFault.full
@@ -102,9 +105,17 @@ actor RevocationService {
         await publish()
     }
 
-    private func makeRoom(for count: Int) -> Bool {
+    /// What means a whole user, as when one is deleted or locked out, has an eighth more: sign-outs, of which anyone can
+    /// make many, don't stand in its way. What is held already takes no room.
+    private func hasRoom(for revocations: [Revocation]) -> Bool {
+        let reserve = revocations.allSatisfy(\.meansUser) ? max(1, maximumCount / 8) : 0
+        let limit = maximumCount + reserve
+        return current.count + revocations.count <= limit || current.adding(revocations).count <= limit
+    }
+
+    private func makeRoom(for revocations: [Revocation]) -> Bool {
         held.withLock { $0.list = $0.list.removingEnded(now: now()) }
-        return current.count + count <= maximumCount
+        return hasRoom(for: revocations)
     }
 
     // MARK: The store

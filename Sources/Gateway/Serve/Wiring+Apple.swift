@@ -12,7 +12,7 @@ extension Wiring {
     struct AppleSurroundings {
         var keys: any IssuerKeys
         var users: StoredUsers
-        /// Nil where no messages are kept.
+        /// Sends what is to be taken back. Nil where no messages are kept.
         var outbox: Outbox?
         /// May fetch without TLS only where the flag says so.
         var fetcher: (_ plain: Bool) async throws -> any Fetcher
@@ -53,15 +53,14 @@ extension Wiring {
     private static func grants(
         _ apple: Settings.AppleSignInSettings, _ surroundings: AppleSurroundings, _ sealingKeys: SealingKeyRing
     ) async throws -> AppleGrants? {
-        guard let server = apple.server, let outbox = surroundings.outbox else { return nil }
+        guard let server = apple.server, surroundings.outbox != nil else { return nil }
         return AppleGrants(
             client: try appleClient(server, try await surroundings.fetcher(server.endpoint.isPlain)),
             records: surroundings.users, sealingKeys: sealingKeys,
-            revokeLater: { revocation in
-                await outbox.add(
-                    AppleRevocationReceiver.message(
-                        revocation, key: Hexadecimal.encode(SecureRandom.bytes(16)), now: WallClock.milliseconds()))
-            }, now: { WallClock.seconds() }, logger: surroundings.logger)
+            message: { revocation in
+                AppleRevocationReceiver.message(
+                    revocation, key: Hexadecimal.encode(SecureRandom.bytes(16)), now: WallClock.milliseconds())
+            }, limit: Outbox.limit, now: { WallClock.seconds() }, logger: surroundings.logger)
     }
 
     static func appleClient(_ server: AppleServerSettings, _ fetcher: any Fetcher) throws -> AppleClient {

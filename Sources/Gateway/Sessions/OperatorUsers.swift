@@ -25,7 +25,7 @@ package enum OperatorUsers {
             let issuer = Wiring.sessionIssuer(settings), let schedule = Wiring.sessionSchedule(settings)
         else { throw WiringFault(description: "this gateway keeps no users: there is no sign_in.apple.session") }
         let store = try GatewayStore.open(in: settings.stateDirectory)
-        let (users, revocations) = (try StoredUsers(store), StoredRevocations(store))
+        let (users, revocations) = (StoredUsers(store), StoredRevocations(store))
         // Nothing is signed here: the keys are not even read.
         let keys = AssertionKeyService(
             file: KeyRingFile(.session, stateDirectory: settings.stateDirectory), schedule: schedule, logger: logger,

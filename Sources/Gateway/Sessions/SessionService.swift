@@ -25,7 +25,7 @@ extension SessionService {
     ) async throws -> SessionService {
         let issuer = Wiring.sessionIssuer(settings)?.issuer ?? ""
         if let previous, previous.issuer == issuer { return previous }
-        let users = try previous?.users ?? StoredUsers(store, isStart: true)
+        let users = previous?.users ?? StoredUsers(store)
         let ends = SessionEnds(users, revocations, issuer: issuer, logger: logger) { WallClock.seconds() }
         do {
             try await ends.follow()

@@ -17,7 +17,7 @@ struct EarlierStores {
                     "sessions",
                     """
                     family, pool_id, subject, origin_id, device_id, platform, generation, token, answer,
-                    answer_may_be_lost, signed_in_at, refreshed_at, ends_at, ended_at
+                    retry_until, signed_in_at, refreshed_at, ends_at, ended_at
                     """
                 )
             ]),

@@ -5,13 +5,12 @@ internal import Store
 /// The gateway's database in the state directory: one file, in which one connection writes.
 ///
 /// What is revoked waits for the disk, and what is written often doesn't: that is a matter of each write, not of the
-/// file (``Store/Durability``). Measured against a file for each kind: refreshes by themselves are as fast. Beside a
-/// hundred sign-outs a second, each of which has its revocation wait for the disk, there are a quarter fewer, and half as
-/// many sign-outs again. For that a backup is of one moment, and nothing has to agree across files after a crash.
+/// file (``Store/Durability``), and no write waits for another one's disk. So a backup is of one moment, and nothing has
+/// to agree across files after a crash.
 enum GatewayStore {
     static let migrations =
         StoredRevocations.migrations + StoredSessions.migrations + StoredLimits.migrations + StoredOutbox.migrations
-        + StoredUsers.migrations
+        + StoredUsers.migrations + LostAnswers.migrations
 
     static func path(in stateDirectory: String) -> String { "\(stateDirectory)/gatehouse.sqlite" }
 
@@ -32,10 +31,18 @@ enum GatewayStore {
 
     /// Opens it to serve, with what earlier versions have kept in files of their own.
     ///
+    /// - Parameter now: seconds since 1970.
     /// - Throws: ``WiringFault``
-    static func openToServe(in stateDirectory: String) async throws(WiringFault) -> Store {
+    static func openToServe(
+        in stateDirectory: String, now: Int64 = WallClock.seconds()
+    ) async throws(WiringFault) -> Store {
         let store = try open(in: stateDirectory)
         try await EarlierStores(stateDirectory).takeOver(into: store)
+        do {
+            try await LostAnswers.begin(store, now: now)
+        } catch {
+            throw WiringFault(description: "\(path(in: stateDirectory)): cannot be written to: \(error)")
+        }
         return store
     }
 

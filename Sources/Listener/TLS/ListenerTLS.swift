@@ -49,10 +49,17 @@ package enum TLSFault: Error, Equatable, Sendable {
 /// A listener's TLS: what its connections are made with.
 package final class ListenerTLS: Sendable {
     private let context: NIOSSLContext
+    /// In the order of the parameters.
+    package let certificates: [ServedCertificate]
 
     /// - Throws: ``TLSFault``
     package init(_ parameters: TLSParameters) throws(TLSFault) {
-        context = try Self.makeContext(parameters)
+        var identities: [TLSIdentity] = []
+        for (index, certificate) in parameters.certificates.enumerated() {
+            identities.append(try TLSIdentity(certificate, index: index))
+        }
+        certificates = identities.map(\.served)
+        context = try Self.makeContext(parameters, identities)
     }
 
     func makeHandler() -> NIOSSLServerHandler {
@@ -68,11 +75,9 @@ package final class ListenerTLS: Sendable {
         .TLS_ECDHE_ECDSA_WITH_CHACHA20_POLY1305_SHA256, .TLS_ECDHE_RSA_WITH_CHACHA20_POLY1305_SHA256,
     ]
 
-    private static func makeContext(_ parameters: TLSParameters) throws(TLSFault) -> NIOSSLContext {
-        var identities: [TLSIdentity] = []
-        for (index, certificate) in parameters.certificates.enumerated() {
-            identities.append(try TLSIdentity(certificate, index: index))
-        }
+    private static func makeContext(
+        _ parameters: TLSParameters, _ identities: [TLSIdentity]
+    ) throws(TLSFault) -> NIOSSLContext {
         guard let first = identities.first else { throw .malformedCertificate(0) }
         var authorities: [NIOSSLCertificate]?
         if let pem = parameters.clientAuthorities {

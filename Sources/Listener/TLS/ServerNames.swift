@@ -1,12 +1,21 @@
 internal import Cryptography
 internal import NIOSSL
 
+/// What a listener shows its clients, for those who watch over it.
+package struct ServedCertificate: Sendable, Equatable {
+    /// The DNS names that it is for, in lower case.
+    package var names: [String]
+    /// Seconds since 1970; of the chain's certificate that ends first.
+    package var expiresAt: Int64
+}
+
 /// A certificate chain with its key, read.
 struct TLSIdentity: Sendable {
     let chain: [NIOSSLCertificateSource]
     let key: NIOSSLPrivateKeySource
     /// The DNS names of the subject alternative names, in lower case.
     let names: [String]
+    let served: ServedCertificate
 
     init(_ certificate: TLSCertificate, index: Int) throws(TLSFault) {
         guard let read = try? NIOSSLCertificate.fromPEMBytes(certificate.chain), let leaf = read.first else {
@@ -20,6 +29,8 @@ struct TLSIdentity: Sendable {
         self.names = leaf._subjectAlternativeNames().filter { $0.nameType == .dnsName }.map {
             String(decoding: $0.contents, as: UTF8.self).lowercased()
         }
+        served = ServedCertificate(
+            names: names, expiresAt: read.map { Int64($0.notValidAfter) }.min() ?? Int64(leaf.notValidAfter))
     }
 
     var override: NIOSSLContextConfigurationOverride {

@@ -45,34 +45,12 @@ package struct TraceContext: Sendable, Equatable {
     /// Appends the value in version 00: 55 bytes.
     package func append(to bytes: inout OutputSpan<UInt8>) {
         bytes.append("00-")
-        Self.append(UInt64(truncatingIfNeeded: traceID >> 64), to: &bytes)
-        Self.append(UInt64(truncatingIfNeeded: traceID), to: &bytes)
+        bytes.append(hexadecimal: UInt64(truncatingIfNeeded: traceID >> 64))
+        bytes.append(hexadecimal: UInt64(truncatingIfNeeded: traceID))
         bytes.append("-")
-        Self.append(parentID, to: &bytes)
+        bytes.append(hexadecimal: parentID)
         bytes.append("-")
-        let digits = Self.hexadecimal(UInt32(flags))
-        bytes.append(UInt8(truncatingIfNeeded: digits >> 8))
-        bytes.append(UInt8(truncatingIfNeeded: digits))
-    }
-
-    /// Appends `number` as 16 hexadecimal digits, eight at a time: every request has 55.
-    @inline(__always)
-    private static func append(_ number: UInt64, to bytes: inout OutputSpan<UInt8>) {
-        bytes.append(bigEndian: hexadecimal(UInt32(truncatingIfNeeded: number >> 32)))
-        bytes.append(bigEndian: hexadecimal(UInt32(truncatingIfNeeded: number)))
-    }
-
-    /// Eight digits as ASCII, the last in the lowest byte.
-    @inline(__always)
-    private static func hexadecimal(_ number: UInt32) -> UInt64 {
-        // One nibble to each byte.
-        var value = UInt64(number)
-        value = (value | value << 16) & 0x0000_FFFF_0000_FFFF
-        value = (value | value << 8) & 0x00FF_00FF_00FF_00FF
-        value = (value | value << 4) & 0x0F0F_0F0F_0F0F_0F0F
-        // 1 in each byte whose digit is a letter, which is 39 further than a decimal digit would be.
-        let letters = (value + 0x0606_0606_0606_0606) >> 4 & 0x0101_0101_0101_0101
-        return value + 0x3030_3030_3030_3030 + letters * 39
+        bytes.append(hexadecimal: flags)
     }
 
     /// The number written with `count` lower-case hexadecimal digits.

@@ -27,6 +27,11 @@ package struct Revocation: Sendable, Hashable {
         self.target = target
         self.endsAt = endsAt
     }
+
+    /// Whether all of a user's tokens of some time are meant.
+    package var meansUser: Bool {
+        if case .subject = target { true } else { false }
+    }
 }
 
 /// What a revocation is found by.

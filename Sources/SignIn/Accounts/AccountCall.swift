@@ -95,8 +95,8 @@ package enum AccountOutcome: Sendable {
 ///
 /// `confirm` with a password is two calls: `confirm`, and the `login` after it.
 package protocol AccountObserver: Sendable {
-    /// Called before Cognito is asked, with what the request itself says. A request that is malformed comes to
-    /// ``ended(_:_:)`` only.
+    /// Called before Cognito is asked, with what the request itself says, and for a token that is none or counts no
+    /// more. A request that is malformed comes to ``ended(_:_:)`` only.
     ///
     /// - Throws: what the client is told instead of being served; ``ended(_:_:)`` then sees it as refused.
     func admit(_ call: AccountCall) async throws(Refusal)

@@ -89,7 +89,13 @@ package struct CognitoAccounts: Sendable {
     ) async throws(Refusal) -> AccountAnswer {
         let answer: AccountAnswer
         do throws(Refusal) {
-            let task = try prepare(command, request, &call)
+            let task: AccountTask
+            do throws(Refusal) {
+                task = try prepare(command, request, &call)
+            } catch {
+                try await admitGuess(call, error)
+                throw error
+            }
             for observer in observers { try await observer.admit(call) }
             answer = try await perform(task, request)
         } catch {
@@ -107,6 +113,12 @@ package struct CognitoAccounts: Sendable {
         request.operation = .login
         var call = AccountCall(request, poolID: settings.poolID)
         return try await carryOut(.login(body), request, &call)
+    }
+
+    /// Whoever shows a token that is none may be trying some out: that counts as a call.
+    private func admitGuess(_ call: AccountCall, _ refusal: Refusal) async throws(Refusal) {
+        guard refusal.error.status == .unauthorized else { return }
+        for observer in observers { try await observer.admit(call) }
     }
 
     private func tell(_ call: AccountCall, refusal: Refusal) async throws(Refusal) -> Never {

@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import Logging
 internal import Pipeline
 internal import Store
@@ -11,6 +12,7 @@ package final class AppleGrantValidation: Sendable {
     private static let roundLength: Duration = .seconds(60)
     static let perRound = 120
     private static let atOnce = 4
+    private static let requestID = "apple-validation"
 
     private let grants: AppleGrants
     private let sessions: UserSessions
@@ -58,28 +60,40 @@ package final class AppleGrantValidation: Sendable {
             return grants.logger.error("a refresh token of Apple's does not open any more and can't be validated")
         }
         do {
-            try await grants.client.validate(refreshToken: token, clientID: record.clientID)
-            await grants.reseal(token, record)
-        } catch {
-            guard error.kind == .invalidGrant else {
-                return grants.report(error, "a refresh token of Apple's could not be validated")
+            // What begins while Apple is asked is not what it was asked about.
+            let held = try await sessions.records.sessions(of: record.userID).filter { $0.endedAt == nil }
+            if try await isGood(token, record) {
+                await grants.reseal(token, record)
+            } else {
+                try await endConsent(record, held)
             }
-            await endConsent(record)
+        } catch {
+            grants.logger.error("sessions without consent go on until tomorrow", metadata: ["error": "\(error)"])
         }
     }
 
-    /// First the sessions: while the token is there, it is asked again.
-    private func endConsent(_ record: AppleTokenRecord) async {
-        do throws(Refusal) {
-            let count = try await sessions.endAll(of: record.userID, requestID: "apple-validation")
-            grants.logger.info(
-                "a user has taken back the consent to Sign in with Apple", metadata: ["sessions": "\(count)"])
-            try await sessions.kept("apple-validation") {
-                try await grants.records.removeAppleToken(of: record.userID, clientID: record.clientID)
-            }
+    /// As far as Apple says.
+    private func isGood(_ token: Secret, _ record: AppleTokenRecord) async throws -> Bool {
+        do throws(AppleClientError) {
+            try await grants.client.validate(refreshToken: token, clientID: record.clientID)
         } catch {
-            grants.logger.error(
-                "sessions without consent go on until tomorrow", metadata: ["reason": "\(error.reason)"])
+            guard error.kind == .invalidGrant else {
+                grants.report(error, "a refresh token of Apple's could not be validated")
+                return true
+            }
+            return false
         }
+        return true
+    }
+
+    /// First the sessions: while the token is there, it is asked again. Where a sign-in has brought another token
+    /// meanwhile, that is a consent of its own, by which everything goes on.
+    private func endConsent(_ record: AppleTokenRecord, _ held: [UserSessionRecord]) async throws {
+        let kept = try await grants.records.appleTokens(of: record.userID)
+        guard kept.contains(where: { $0.clientID == record.clientID && $0.token == record.token }) else { return }
+        try await sessions.end(held, requestID: Self.requestID)
+        grants.logger.info(
+            "a user has taken back the consent to Sign in with Apple", metadata: ["sessions": "\(held.count)"])
+        try await grants.records.remove(record)
     }
 }

@@ -9,21 +9,24 @@ package struct AppleGrants: Sendable {
     let client: AppleClient
     let records: any AppleTokenRecords
     let sealingKeys: SealingKeyRing
-    /// Keeps a consent to be taken back; false where that can't be kept.
-    let revokeLater: @Sendable (AppleRevocation) async -> Bool
+    /// The message to the outbox by which a consent is taken back.
+    let message: @Sendable (AppleRevocation) -> OutboxMessage
+    /// How many messages may wait there.
+    let limit: Int
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
     let logger: Logger
 
     package init(
         client: AppleClient, records: any AppleTokenRecords, sealingKeys: SealingKeyRing,
-        revokeLater: @escaping @Sendable (AppleRevocation) async -> Bool, now: @escaping @Sendable () -> Int64,
-        logger: Logger
+        message: @escaping @Sendable (AppleRevocation) -> OutboxMessage, limit: Int,
+        now: @escaping @Sendable () -> Int64, logger: Logger
     ) {
         self.client = client
         self.records = records
         self.sealingKeys = sealingKeys
-        self.revokeLater = revokeLater
+        self.message = message
+        self.limit = limit
         self.now = now
         self.logger = logger
     }
@@ -51,21 +54,32 @@ package struct AppleGrants: Sendable {
         }
     }
 
-    /// Keeps a refresh token of Apple's. Where that fails, the sign-in stays good and only the consent can't be taken
-    /// back: the next sign-in with a code makes up for it.
-    func keep(_ refreshToken: Secret, of user: UserRecord, clientID: String, requestID: String) async {
+    /// A refresh token of Apple's as it is kept. Where it can't be sealed, the sign-in stays good and only the consent
+    /// can't be taken back: the next sign-in with a code makes up for it.
+    func record(
+        of refreshToken: Secret, userID: String, clientID: String, requestID: String
+    ) -> AppleTokenRecord? {
         do {
             let time = now()
-            try await records.keep(
-                AppleTokenRecord(
-                    userID: user.id, clientID: clientID,
-                    token: try SealedAppleToken.seal(
-                        refreshToken, userID: user.id, clientID: clientID, with: sealingKeys),
-                    keptAt: time, validatedAt: time))
+            return AppleTokenRecord(
+                userID: userID, clientID: clientID,
+                token: try SealedAppleToken.seal(refreshToken, userID: userID, clientID: clientID, with: sealingKeys),
+                keptAt: time, validatedAt: time)
         } catch {
-            logger.error(
-                "a refresh token of Apple's could not be kept",
-                metadata: ["request_id": "\(requestID)", "error": "\(error)"])
+            notKept(error, requestID)
+            return nil
+        }
+    }
+
+    /// Keeps a refresh token of Apple's for a user who is known, without a sign-in.
+    func keep(_ refreshToken: Secret, of user: UserRecord, clientID: String, requestID: String) async {
+        guard let record = record(of: refreshToken, userID: user.id, clientID: clientID, requestID: requestID) else {
+            return
+        }
+        do {
+            try await records.keep(record)
+        } catch {
+            notKept(error, requestID)
         }
     }
 
@@ -73,17 +87,21 @@ package struct AppleGrants: Sendable {
     func reseal(_ token: Secret, _ record: AppleTokenRecord) async {
         guard !SealedText.isCurrent(Secret(record.token), sealingKeys) else { return }
         do {
-            var renewed = record
-            renewed.token = try SealedAppleToken.seal(
+            let sealed = try SealedAppleToken.seal(
                 token, userID: record.userID, clientID: record.clientID, with: sealingKeys)
-            renewed.validatedAt = now()
-            try await records.keep(renewed)
+            try await records.replace(record, by: sealed, validatedAt: now())
         } catch {
-            logger.error("a refresh token of Apple's could not be kept", metadata: ["error": "\(error)"])
+            notKept(error)
         }
     }
 
     // MARK: Parts
+
+    private func notKept(_ error: any Error, _ requestID: String? = nil) {
+        var metadata: Logger.Metadata = ["error": "\(error)"]
+        metadata["request_id"] = requestID.map { "\($0)" }
+        logger.error("a refresh token of Apple's could not be kept", metadata: metadata)
+    }
 
     func report(_ error: AppleClientError, _ what: Logger.Message, _ requestID: String? = nil) {
         var metadata: Logger.Metadata = ["error": "\(error.name)", "reason": "\(error.kind.rawValue)"]
@@ -176,14 +194,20 @@ package struct AppleRevocation: Sendable, Equatable {
     }
 }
 
-/// A consent could not be kept to be taken back.
-struct AppleRevocationLost: Error {}
+/// So many messages wait that no consent can be kept to be taken back.
+struct AppleRevocationsWaiting: Error {}
 
 extension AppleGrants: UserCompanion {
+    /// How a token is taken back whose user goes.
+    var handOver: AppleTokenHandOver {
+        { [message] record in
+            message(AppleRevocation(userID: record.userID, clientID: record.clientID, sealed: record.token))
+        }
+    }
+
     package func willDelete(_ user: UserRecord) async throws {
-        for record in try await records.appleTokens(of: user.id) {
-            let revocation = AppleRevocation(userID: user.id, clientID: record.clientID, sealed: record.token)
-            guard await revokeLater(revocation) else { throw AppleRevocationLost() }
+        guard try await records.handOverAppleTokens(of: user.id, as: handOver, limit: limit) else {
+            throw AppleRevocationsWaiting()
         }
     }
 

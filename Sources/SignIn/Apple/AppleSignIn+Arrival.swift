@@ -19,12 +19,14 @@ extension AppleSignIn {
             refreshToken = try await grants.exchange(code, of: identity, requestID: request.requestID)
         }
         do throws(Refusal) {
-            let begun = try await sessions.begin(
-                arrival(of: identity, proven.proof, body), requestID: request.requestID)
-            if let refreshToken {
-                await grants?.keep(
-                    refreshToken, of: begun.user, clientID: identity.audience, requestID: request.requestID)
+            var arrival = arrival(of: identity, proven.proof, body)
+            if let refreshToken, let grants {
+                arrival.appleToken = { userID in
+                    grants.record(
+                        of: refreshToken, userID: userID, clientID: identity.audience, requestID: request.requestID)
+                }
             }
+            let begun = try await sessions.begin(arrival, requestID: request.requestID)
             return AccountAnswer(
                 .ok, ["success": true, "token": .string(begun.token.exposeText()), "user": .object(begun.user.object)],
                 subject: begun.user.id, outcome: .signedIn(begun.user.account))
@@ -42,7 +44,7 @@ extension AppleSignIn {
             user: UserRecord(
                 id: "", issuer: identity.issuer, subject: identity.subject, name: body.name, email: identity.email,
                 emailVerified: identity.email != nil, isPrivateEmail: identity.isPrivateEmail ?? false,
-                role: identity.role, createdAt: 0),
+                emailAsOf: identity.email == nil ? 0 : min(identity.issuedAt, now()), role: identity.role, createdAt: 0),
             device: body.device, authTime: identity.issuedAt, roleConflictMessage: settings.roleConflictMessage)
     }
 

@@ -74,18 +74,12 @@ extension AppleSignIn {
         of user: UserRecord, upTo time: Int64, _ sessions: UserSessions, _ request: SessionRequest
     ) async throws(Refusal) {
         let held = try await kept(request) { try await sessions.records.sessions(of: user.id) }
-        let open = held.filter { $0.endedAt == nil }
-        if open.contains(where: { $0.authTime > time }) {
-            for session in open where session.authTime <= time {
-                try await sessions.end(session.id, requestID: request.requestID)
-            }
-        } else {
-            _ = try await sessions.endAll(of: user.id, requestID: request.requestID)
-        }
+        let meant = held.filter { $0.endedAt == nil && $0.authTime <= time }
+        try await sessions.end(meant, requestID: request.requestID)
         guard let grants else { return }
         try await kept(request) {
             for token in try await grants.records.appleTokens(of: user.id) where token.keptAt <= time {
-                try await grants.records.removeAppleToken(of: user.id, clientID: token.clientID)
+                try await grants.records.remove(token)
             }
         }
     }
@@ -98,6 +92,8 @@ extension AppleSignIn {
         let email = VouchedEmail(
             address: address, isVerified: notification.event == .emailEnabled,
             isPrivate: notification.isPrivateEmail ?? user.isPrivateEmail)
-        _ = try await kept(request) { try await sessions.users.setEmail(email, of: user.id) }
+        _ = try await kept(request) {
+            try await sessions.users.setEmail(email, asOf: notification.occurredAt, of: user.id)
+        }
     }
 }

@@ -54,9 +54,9 @@ struct RefreshSessions: Sendable {
         return .retry(session)
     }
 
-    /// Within the window, or while it is not known whether the answer was ever given.
+    /// Within the window, which opens once more for what a process that ended may never have given.
     private func mayRetry(_ record: SessionRecord) -> Bool {
-        record.answerMayBeLost || now() - record.refreshedAt <= StoredSessions.retryWindow
+        now() <= max(record.refreshedAt + StoredSessions.retryWindow, record.retryUntil)
     }
 
     /// Keeps the answer before it is given, so that whoever does not get it can ask once more.

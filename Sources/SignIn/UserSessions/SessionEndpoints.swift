@@ -59,7 +59,13 @@ package struct SessionEndpoints: Sendable {
         var call = AccountCall(request, issuer: name)
         let answer: AccountAnswer
         do throws(Refusal) {
-            let task = try prepare(request, &call)
+            let task: Task
+            do throws(Refusal) {
+                task = try prepare(request, &call)
+            } catch {
+                try await admitGuess(call, error)
+                throw error
+            }
             for observer in observers { try await observer.admit(call) }
             answer = try await perform(task, request, &call)
         } catch {
@@ -73,6 +79,12 @@ package struct SessionEndpoints: Sendable {
         call.subject = answer.subject ?? call.subject
         for observer in observers { try await observer.ended(call, answer.outcome) }
         return answer
+    }
+
+    /// Whoever shows a token that is none may be trying some out: that counts as a call.
+    private func admitGuess(_ call: AccountCall, _ refusal: Refusal) async throws(Refusal) {
+        guard refusal.error.status == .unauthorized else { return }
+        for observer in observers { try await observer.admit(call) }
     }
 
     /// A call whose body was read and whose session was judged.

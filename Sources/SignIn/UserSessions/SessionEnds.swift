@@ -39,7 +39,9 @@ extension SessionEndpoints {
         // For ever: who signs in again is another user.
         let held = try await sessions.kept(requestID) { try await sessions.records.sessions(of: userID) }
         try await sessions.revoke([.subject(userID, before: .max)], meaning: held, requestID)
-        _ = try await sessions.kept(requestID) { try await sessions.users.delete(userID) }
+        _ = try await sessions.kept(requestID) {
+            try await sessions.users.delete(userID, handingOver: apple.grants?.handOver)
+        }
     }
 
     /// `GET me/export`: everything that is held about the user.
@@ -74,6 +76,11 @@ extension UserSessions {
         _ = try await kept(requestID) { try await records.end(sessionID, at: now()) }
     }
 
+    /// Ends these sessions, and none that have begun since they were read.
+    func end(_ sessions: [UserSessionRecord], requestID: String) async throws(Refusal) {
+        for session in sessions { try await end(session.id, requestID: requestID) }
+    }
+
     /// Ends all of a user's sessions.
     ///
     /// - Parameter also: one that ends whether it is kept here or not.
@@ -82,8 +89,13 @@ extension UserSessions {
         let held = try await kept(requestID) { try await records.sessions(of: userID) }
         let open = held.filter { $0.endedAt == nil }
         let known = Set(open.map(\.id) + [also].compactMap { $0 })
-        try await revoke(
-            try await targets(for: known.sorted(), of: userID, from: open, requestID), meaning: held, requestID)
+        do throws(Refusal) {
+            try await revoke(
+                try await targets(for: known.sorted(), of: userID, from: open, requestID), meaning: held, requestID)
+        } catch {
+            try await revokeAll(
+                of: userID, upTo: open.map(\.authTime).max(), meaning: held, otherwise: error, requestID)
+        }
         let ended = try await kept(requestID) { try await records.endAll(of: userID, at: now()) }
         // One may have begun in between.
         try await revoke(
@@ -109,6 +121,15 @@ extension UserSessions {
         guard hasMany else { return singly }
         let others = Set(ids).subtracting(held.map(\.id)).sorted()
         return [.subject(userID, before: newest)] + others.map(Revocation.Target.session)
+    }
+
+    /// By one entry, where there was no room for more: it takes along what began before.
+    func revokeAll(
+        of userID: String, upTo time: Int64?, meaning held: [UserSessionRecord], otherwise refusal: Refusal,
+        _ requestID: String
+    ) async throws(Refusal) {
+        guard let time else { throw refusal }
+        try await revoke([.subject(userID, before: time)], meaning: held, requestID)
     }
 
     /// Puts sessions on the revocation list for as long as any of their tokens is good for anything: also those that
@@ -137,6 +158,7 @@ extension UserRecord {
         var object = object
         object["email_verified"] = .bool(emailVerified)
         object["is_private_email"] = .bool(isPrivateEmail)
+        object["email_as_of"] = emailAsOf > 0 ? .string(Timestamp.text(emailAsOf)) : .null
         object["issuer"] = .string(issuer)
         object["subject"] = .string(subject)
         object["created_at"] = .string(Timestamp.text(createdAt))

@@ -54,9 +54,9 @@ extension UserSessions {
         throw .tokenInvalid(.tokenRefresh, reason: "refresh-token-reused")
     }
 
-    /// Within the window, or while it is not known whether the answer was ever given.
+    /// Within the window, which opens once more for what a process that ended may never have given.
     private func mayRetry(_ session: UserSessionRecord) -> Bool {
-        session.answerMayBeLost || now() - session.refreshedAt <= StoredUsers.retryWindow
+        now() <= max(session.refreshedAt + StoredUsers.retryWindow, session.retryUntil)
     }
 
     /// The next step of a session that may still go on.
@@ -117,7 +117,26 @@ extension UserSessions {
     private func endReused(_ session: UserSessionRecord, _ requestID: String) async throws(Refusal) {
         logger.warning(
             "a session's token was used again: the session has been ended", metadata: ["request_id": "\(requestID)"])
-        try await end(session.id, requestID: requestID)
+        do throws(Refusal) {
+            try await end(session.id, requestID: requestID)
+        } catch {
+            try await endWithoutRoom(session, error, requestID)
+        }
+    }
+
+    /// Where the revocation list is full, the thief must not have the session meanwhile: the user's older ones go along,
+    /// and where there is no room for that either, nobody gets another token.
+    private func endWithoutRoom(
+        _ session: UserSessionRecord, _ refusal: Refusal, _ requestID: String
+    ) async throws(Refusal) {
+        do throws(Refusal) {
+            try await revokeAll(
+                of: session.userID, upTo: session.authTime, meaning: [session], otherwise: refusal, requestID)
+        } catch {
+            logger.error(
+                "a session's newest token counts until it expires", metadata: ["request_id": "\(requestID)"])
+        }
+        _ = try await kept(requestID) { try await records.end(session.id, at: now()) }
     }
 
     private static var ended: Refusal { .tokenInvalid(.tokenRefresh, reason: "session-ended") }

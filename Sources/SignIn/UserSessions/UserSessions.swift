@@ -76,16 +76,20 @@ extension UserSessions {
         package var authTime: Int64?
         /// What the client is told whose app is not the one for the user's role.
         package var roleConflictMessage: String?
+        /// As ``UserArrival/appleToken``.
+        package var appleToken: (@Sendable (_ userID: String) -> AppleTokenRecord?)?
 
         package init(
             proof: UserArrival.Proof? = nil, user: UserRecord, device: DeviceInfo? = nil, authTime: Int64? = nil,
-            roleConflictMessage: String? = nil
+            roleConflictMessage: String? = nil,
+            appleToken: (@Sendable (_ userID: String) -> AppleTokenRecord?)? = nil
         ) {
             self.proof = proof
             self.user = user
             self.device = device
             self.authTime = authTime
             self.roleConflictMessage = roleConflictMessage
+            self.appleToken = appleToken
         }
     }
 
@@ -104,7 +108,8 @@ extension UserSessions {
         bringTimes(of: &session)
         guard session.expiresAt > now else { throw .tokenInvalid(reason: "session-too-old") }
         let step = try await kept(requestID) { [user, session] in
-            try await records.arrive(UserArrival(proof: arrival.proof, user: user, session: session))
+            try await records.arrive(
+                UserArrival(proof: arrival.proof, user: user, session: session, appleToken: arrival.appleToken))
         }
         switch step {
         case .arrived(let user, let isNew):

@@ -52,19 +52,7 @@ extension StoredUsers: SpentRecords {
 
 extension StoredUsers: AppleTokenRecords {
     package func keep(_ record: AppleTokenRecord) async throws {
-        try await store.write { database in
-            try database.execute(
-                sql: """
-                    INSERT INTO apple_tokens (user_id, client_id, token, kept_at, validated_at)
-                    SELECT ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM users WHERE id = ?)
-                    ON CONFLICT DO UPDATE SET token = excluded.token, kept_at = excluded.kept_at,
-                        validated_at = excluded.validated_at
-                    """,
-                arguments: [
-                    record.userID, record.clientID, Data(record.token), record.keptAt, record.validatedAt,
-                    record.userID,
-                ])
-        }
+        try await store.write { try Self.keep(record, in: $0) }
     }
 
     package func appleTokens(of userID: String) async throws -> [AppleTokenRecord] {
@@ -92,10 +80,61 @@ extension StoredUsers: AppleTokenRecords {
         }
     }
 
-    package func removeAppleToken(of userID: String, clientID: String) async throws {
+    package func replace(_ record: AppleTokenRecord, by text: [UInt8], validatedAt time: Int64) async throws {
         try await store.write { database in
             try database.execute(
-                sql: "DELETE FROM apple_tokens WHERE user_id = ? AND client_id = ?", arguments: [userID, clientID])
+                sql: """
+                    UPDATE apple_tokens SET token = ?, validated_at = ?
+                    WHERE user_id = ? AND client_id = ? AND token = ?
+                    """,
+                arguments: [Data(text), time, record.userID, record.clientID, Data(record.token)])
+        }
+    }
+
+    package func remove(_ record: AppleTokenRecord) async throws {
+        try await store.write { database in
+            try database.execute(
+                sql: "DELETE FROM apple_tokens WHERE user_id = ? AND client_id = ? AND token = ?",
+                arguments: [record.userID, record.clientID, Data(record.token)])
+        }
+    }
+
+    package func handOverAppleTokens(
+        of userID: String, as message: @escaping AppleTokenHandOver, limit: Int
+    ) async throws -> Bool {
+        do {
+            try await store.write { try Self.handOver(message, of: userID, limit: limit, in: $0) }
+            return true
+        } catch is TooManyMessages {
+            return false
+        }
+    }
+
+    private struct TooManyMessages: Error {}
+
+    // MARK: Statements
+
+    static func keep(_ record: AppleTokenRecord, in database: Database) throws {
+        try database.execute(
+            sql: """
+                INSERT INTO apple_tokens (user_id, client_id, token, kept_at, validated_at)
+                SELECT ?, ?, ?, ?, ? WHERE EXISTS (SELECT 1 FROM users WHERE id = ?)
+                ON CONFLICT DO UPDATE SET token = excluded.token, kept_at = excluded.kept_at,
+                    validated_at = excluded.validated_at
+                """,
+            arguments: [
+                record.userID, record.clientID, Data(record.token), record.keptAt, record.validatedAt, record.userID,
+            ])
+    }
+
+    static func handOver(
+        _ message: AppleTokenHandOver, of userID: String, limit: Int = .max, in database: Database
+    ) throws {
+        let records = try Row.fetchAll(
+            database, sql: "DELETE FROM apple_tokens WHERE user_id = ? RETURNING *", arguments: [userID]
+        ).map(AppleTokenRecord.init)
+        for record in records {
+            guard try StoredOutbox.add(message(record), limit: limit, in: database) else { throw TooManyMessages() }
         }
     }
 }

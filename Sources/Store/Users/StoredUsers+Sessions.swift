@@ -3,7 +3,7 @@ internal import GRDB
 
 extension StoredUsers: UserSessionRecords {
     /// For how many seconds after a refresh the same one may be asked for once more.
-    package static let retryWindow: Int64 = 60
+    package static let retryWindow = LostAnswers.window
     /// What is done at most of each kind of tidying with one write, so that no write takes long.
     private static let tidiedAtOnce = 8
 
@@ -29,6 +29,7 @@ extension StoredUsers: UserSessionRecords {
             var session = arrival.session
             session.userID = user.id
             try Self.insert(session, in: database)
+            if let token = arrival.appleToken?(user.id) { try Self.keep(token, in: database) }
             return .arrived(user, isNew: known == nil)
         }
     }
@@ -47,7 +48,7 @@ extension StoredUsers: UserSessionRecords {
             try Self.tidy(database, now: record.refreshedAt)
             let statement = try database.cachedStatement(
                 sql: """
-                    UPDATE user_sessions SET rotation = ?, successor = ?, answer_may_be_lost = 0, refreshed_at = ?,
+                    UPDATE user_sessions SET rotation = ?, successor = ?, retry_until = 0, refreshed_at = ?,
                         expires_at = ?, previous_expires_at = max(previous_expires_at, expires_at), ends_at = ?
                     WHERE id = ? AND rotation < ? AND ended_at IS NULL
                         AND EXISTS (SELECT 1 FROM users WHERE id = user_id AND disabled_at IS NULL)
@@ -127,16 +128,15 @@ extension StoredUsers: UserSessionRecords {
     private static func brought(
         upToDate known: UserRecord, by user: UserRecord, in database: Database
     ) throws -> UserRecord {
-        guard let address = user.email,
-            address != known.email || user.emailVerified != known.emailVerified
-                || user.isPrivateEmail != known.isPrivateEmail
-        else { return known }
-        let email = VouchedEmail(address: address, isVerified: user.emailVerified, isPrivate: user.isPrivateEmail)
-        try setEmail(email, of: known.id, in: database)
+        guard let address = user.email, user.emailAsOf >= known.emailAsOf else { return known }
         var updated = known
         updated.email = address
-        updated.emailVerified = email.isVerified
-        updated.isPrivateEmail = email.isPrivate
+        updated.emailVerified = user.emailVerified
+        updated.isPrivateEmail = user.isPrivateEmail
+        updated.emailAsOf = user.emailAsOf
+        guard updated != known else { return known }
+        let email = VouchedEmail(address: address, isVerified: user.emailVerified, isPrivate: user.isPrivateEmail)
+        try setEmail(email, asOf: user.emailAsOf, of: known.id, in: database)
         return updated
     }
 
@@ -148,12 +148,12 @@ extension StoredUsers: UserSessionRecords {
     private static func insert(_ record: UserSessionRecord, in database: Database) throws {
         try database.cachedStatement(
             sql: """
-                INSERT INTO user_sessions (id, user_id, rotation, successor, answer_may_be_lost, auth_time, device_id,
+                INSERT INTO user_sessions (id, user_id, rotation, successor, retry_until, auth_time, device_id,
                     platform, created_at, refreshed_at, expires_at, previous_expires_at, ends_at, ended_at)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """
         ).execute(arguments: [
-            record.id, record.userID, record.rotation, record.successor.map { Data($0) }, record.answerMayBeLost,
+            record.id, record.userID, record.rotation, record.successor.map { Data($0) }, record.retryUntil,
             record.authTime, record.deviceID, record.platform, record.createdAt, record.refreshedAt,
             record.expiresAt, record.previousExpiresAt, record.endsAt, record.endedAt,
         ])
@@ -182,9 +182,9 @@ extension StoredUsers: UserSessionRecords {
             sql: """
                 UPDATE user_sessions SET successor = NULL WHERE id IN (
                     SELECT id FROM user_sessions
-                    WHERE successor IS NOT NULL AND refreshed_at < ? AND answer_may_be_lost = 0 LIMIT ?)
+                    WHERE successor IS NOT NULL AND refreshed_at < ? AND retry_until < ? LIMIT ?)
                 """
-        ).execute(arguments: [now - retryWindow, tidiedAtOnce])
+        ).execute(arguments: [now - retryWindow, now, tidiedAtOnce])
     }
 }
 
@@ -201,7 +201,7 @@ extension UserSessionRecord {
         let successor: Data? = row["successor"]
         self.init(
             id: row["id"], userID: row["user_id"], rotation: row["rotation"], successor: successor.map { [UInt8]($0) },
-            answerMayBeLost: row["answer_may_be_lost"], authTime: row["auth_time"], deviceID: row["device_id"],
+            retryUntil: row["retry_until"], authTime: row["auth_time"], deviceID: row["device_id"],
             platform: row["platform"], createdAt: row["created_at"], refreshedAt: row["refreshed_at"],
             expiresAt: row["expires_at"], previousExpiresAt: row["previous_expires_at"], endsAt: row["ends_at"],
             endedAt: row["ended_at"])

@@ -56,25 +56,18 @@ package struct StoredUsers: Sendable {
                     PRIMARY KEY (user_id, client_id)
                 ) STRICT, WITHOUT ROWID;
                 CREATE INDEX apple_tokens_by_validation ON apple_tokens (validated_at);
-                """)
+                """),
+        // What was 1 is a time that is long past.
+        Store.Migration(
+            name: "users-2", sql: "ALTER TABLE user_sessions RENAME COLUMN answer_may_be_lost TO retry_until"),
+        Store.Migration(
+            name: "users-3", sql: "ALTER TABLE users ADD COLUMN email_as_of INTEGER NOT NULL DEFAULT 0"),
     ]
 
     let store: Store
 
-    /// - Parameter isStart: whether a process that is gone may have kept a token that it never gave. The newest ones may
-    ///   then be asked for at any time, until they are used.
-    package init(_ store: Store, isStart: Bool = false) throws {
+    package init(_ store: Store) {
         self.store = store
-        guard isStart else { return }
-        // A process answers within seconds of its last write, if at all.
-        try store.writeBlocking { database in
-            try database.execute(
-                sql: """
-                    UPDATE user_sessions SET answer_may_be_lost = 1
-                    WHERE successor IS NOT NULL AND refreshed_at >= (
-                        SELECT max(refreshed_at) FROM user_sessions WHERE successor IS NOT NULL) - 10
-                    """)
-        }
     }
 }
 
@@ -99,9 +92,9 @@ extension StoredUsers: UserRecords {
         }
     }
 
-    package func setEmail(_ email: VouchedEmail?, of id: String) async throws -> UserRecord? {
+    package func setEmail(_ email: VouchedEmail?, asOf time: Int64, of id: String) async throws -> UserRecord? {
         try await store.write { database in
-            try Self.setEmail(email, of: id, in: database)
+            try Self.setEmail(email, asOf: time, of: id, in: database)
             return try Self.user(id, in: database)
         }
     }
@@ -120,9 +113,11 @@ extension StoredUsers: UserRecords {
         }
     }
 
-    package func delete(_ id: String) async throws -> UserRecord? {
+    package func delete(_ id: String, handingOver handOver: AppleTokenHandOver?) async throws -> UserRecord? {
         let user = try await store.write { database in
             let user = try Self.user(id, in: database)
+            // Those that came after the others were handed over: few, and never too many.
+            if let handOver { try Self.handOver(handOver, of: id, in: database) }
             // Sessions and Apple's tokens go with it.
             try database.execute(sql: "DELETE FROM users WHERE id = ?", arguments: [id])
             return user
@@ -145,22 +140,27 @@ extension StoredUsers: UserRecords {
         ).map(UserRecord.init)
     }
 
-    static func setEmail(_ email: VouchedEmail?, of id: String, in database: Database) throws {
+    static func setEmail(
+        _ email: VouchedEmail?, asOf time: Int64, of id: String, in database: Database
+    ) throws {
         try database.execute(
-            sql: "UPDATE users SET email = ?, email_verified = ?, is_private_email = ? WHERE id = ?",
-            arguments: [email?.address, email?.isVerified ?? false, email?.isPrivate ?? false, id])
+            sql: """
+                UPDATE users SET email = ?1, email_verified = ?2, is_private_email = ?3, email_as_of = ?4
+                WHERE id = ?5 AND email_as_of <= ?4
+                """,
+            arguments: [email?.address, email?.isVerified ?? false, email?.isPrivate ?? false, time, id])
     }
 
     static func insert(_ user: UserRecord, in database: Database) throws {
         try database.cachedStatement(
             sql: """
-                INSERT INTO users (id, issuer, subject, name, email, email_verified, is_private_email, phone_number,
-                    role, created_at, disabled_at)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO users (id, issuer, subject, name, email, email_verified, is_private_email, email_as_of,
+                    phone_number, role, created_at, disabled_at)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 """
         ).execute(arguments: [
             user.id, user.issuer, user.subject, user.name, user.email, user.emailVerified, user.isPrivateEmail,
-            user.phoneNumber, user.role, user.createdAt, user.disabledAt,
+            user.emailAsOf, user.phoneNumber, user.role, user.createdAt, user.disabledAt,
         ])
     }
 }
@@ -170,7 +170,7 @@ extension UserRecord {
         self.init(
             id: row["id"], issuer: row["issuer"], subject: row["subject"], name: row["name"], email: row["email"],
             emailVerified: row["email_verified"], isPrivateEmail: row["is_private_email"],
-            phoneNumber: row["phone_number"], role: row["role"], createdAt: row["created_at"],
-            disabledAt: row["disabled_at"])
+            emailAsOf: row["email_as_of"], phoneNumber: row["phone_number"], role: row["role"],
+            createdAt: row["created_at"], disabledAt: row["disabled_at"])
     }
 }

@@ -11,6 +11,9 @@ package struct UserRecord: Sendable, Equatable {
     package var emailVerified: Bool
     /// Whether the address is one of Apple's that forwards to the user's.
     package var isPrivateEmail: Bool
+    /// When the provider said so of the address: of two such words the later one counts, whichever comes first. 0 where
+    /// it has not said anything.
+    package var emailAsOf: Int64
     package var phoneNumber: String?
     package var role: String?
     /// Seconds since 1970, as all times here.
@@ -20,8 +23,8 @@ package struct UserRecord: Sendable, Equatable {
 
     package init(
         id: String, issuer: String, subject: String, name: String? = nil, email: String? = nil,
-        emailVerified: Bool = false, isPrivateEmail: Bool = false, phoneNumber: String? = nil, role: String? = nil,
-        createdAt: Int64, disabledAt: Int64? = nil
+        emailVerified: Bool = false, isPrivateEmail: Bool = false, emailAsOf: Int64 = 0, phoneNumber: String? = nil,
+        role: String? = nil, createdAt: Int64, disabledAt: Int64? = nil
     ) {
         self.id = id
         self.issuer = issuer
@@ -30,6 +33,7 @@ package struct UserRecord: Sendable, Equatable {
         self.email = email
         self.emailVerified = emailVerified
         self.isPrivateEmail = isPrivateEmail
+        self.emailAsOf = emailAsOf
         self.phoneNumber = phoneNumber
         self.role = role
         self.createdAt = createdAt
@@ -59,10 +63,11 @@ package protocol UserRecords: Sendable {
     /// Users whose id, subject, e-mail address or name is or begins with `text`, all for nil, by id from `after` on.
     func users(matching text: String?, after: String, limit: Int) async throws -> [UserRecord]
 
-    /// Another address, as when the provider tells of it.
+    /// Another address, as when the provider tells of it; nothing changes where a later word of its is known.
     ///
+    /// - Parameter time: when it said so.
     /// - Returns: the user as they are now; nil where there is none.
-    func setEmail(_ email: VouchedEmail?, of id: String) async throws -> UserRecord?
+    func setEmail(_ email: VouchedEmail?, asOf time: Int64, of id: String) async throws -> UserRecord?
 
     /// Another role. Sessions say what the user was when they were last refreshed: end them as well.
     ///
@@ -76,8 +81,9 @@ package protocol UserRecords: Sendable {
 
     /// Forgets a user, with all that is kept of them: sessions, Apple's tokens.
     ///
+    /// - Parameter handOver: what Apple's tokens that are still there become first; nil where nobody wants them.
     /// - Returns: the user as they were; nil where there was none.
-    func delete(_ id: String) async throws -> UserRecord?
+    func delete(_ id: String, handingOver handOver: AppleTokenHandOver?) async throws -> UserRecord?
 }
 
 /// What may be used only once: identity tokens, nonces, messages. What it was is kept as a hash until it could be used no
@@ -125,6 +131,9 @@ package struct AppleTokenRecord: Sendable, Equatable {
     }
 }
 
+/// What becomes of Apple's tokens whose user goes: messages of the outbox.
+package typealias AppleTokenHandOver = @Sendable (AppleTokenRecord) -> OutboxMessage
+
 package protocol AppleTokenRecords: Sendable {
     /// Keeps a token in place of the one before; nothing for a user who is gone.
     func keep(_ record: AppleTokenRecord) async throws
@@ -135,5 +144,17 @@ package protocol AppleTokenRecords: Sendable {
     /// no two processes ask of one at the same time.
     func claimAppleTokens(validatedBefore time: Int64, now: Int64, limit: Int) async throws -> [AppleTokenRecord]
 
-    func removeAppleToken(of userID: String, clientID: String) async throws
+    /// Puts another text in a token's place, as when it is sealed anew; nothing where another token is there by now.
+    func replace(_ record: AppleTokenRecord, by text: [UInt8], validatedAt time: Int64) async throws
+
+    /// Removes a token, unless another one is in its place by now.
+    func remove(_ record: AppleTokenRecord) async throws
+
+    /// Makes messages of a user's tokens, in one step with their removal.
+    ///
+    /// - Parameter limit: how many messages may wait.
+    /// - Returns: false where too many wait; then all is as it was.
+    func handOverAppleTokens(
+        of userID: String, as message: @escaping AppleTokenHandOver, limit: Int
+    ) async throws -> Bool
 }

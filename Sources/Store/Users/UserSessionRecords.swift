@@ -7,8 +7,9 @@ package struct UserSessionRecord: Sendable, Equatable {
     package var rotation: Int64
     /// The newest token, sealed, for whoever asks once more with the one before it.
     package var successor: [UInt8]?
-    /// Whether the process may have ended before it gave the newest token.
-    package var answerMayBeLost: Bool
+    /// Until when the newest token may be asked for once more although the window for that is over: a process that ended
+    /// may never have given it (``LostAnswers``). 0 where that is not so.
+    package var retryUntil: Int64
     /// When the user proved who they are. Seconds since 1970, as all times here.
     package var authTime: Int64
     package var deviceID: String?
@@ -25,7 +26,7 @@ package struct UserSessionRecord: Sendable, Equatable {
     package var endedAt: Int64?
 
     package init(
-        id: String, userID: String, rotation: Int64 = 0, successor: [UInt8]? = nil, answerMayBeLost: Bool = false,
+        id: String, userID: String, rotation: Int64 = 0, successor: [UInt8]? = nil, retryUntil: Int64 = 0,
         authTime: Int64, deviceID: String? = nil, platform: String? = nil, createdAt: Int64, refreshedAt: Int64,
         expiresAt: Int64, previousExpiresAt: Int64 = 0, endsAt: Int64, endedAt: Int64? = nil
     ) {
@@ -33,7 +34,7 @@ package struct UserSessionRecord: Sendable, Equatable {
         self.userID = userID
         self.rotation = rotation
         self.successor = successor
-        self.answerMayBeLost = answerMayBeLost
+        self.retryUntil = retryUntil
         self.authTime = authTime
         self.deviceID = deviceID
         self.platform = platform
@@ -84,11 +85,17 @@ package struct UserArrival: Sendable {
     package var user: UserRecord
     /// Its `userID` is the user's that is found.
     package var session: UserSessionRecord
+    /// A refresh token of Apple's that came with it, for the user who is found.
+    package var appleToken: (@Sendable (_ userID: String) -> AppleTokenRecord?)?
 
-    package init(proof: Proof?, user: UserRecord, session: UserSessionRecord) {
+    package init(
+        proof: Proof?, user: UserRecord, session: UserSessionRecord,
+        appleToken: (@Sendable (_ userID: String) -> AppleTokenRecord?)? = nil
+    ) {
         self.proof = proof
         self.user = user
         self.session = session
+        self.appleToken = appleToken
     }
 }
 

@@ -59,8 +59,7 @@ package struct AccessLogEncoder: Sendable {
         line.appendField("request_id", record.requestID)
         line.appendField("client_address", record.clientAddress)
         line.appendField("method", record.method)
-        line.appendKey("path")
-        line.append(UInt8(ascii: "\""))
+        line.append(contentsOf: #","path":""#.utf8)
         let start = line.count
         line.append(contentsOf: record.target.utf8)
         RedactedTarget.redact(&line, from: start)
@@ -79,8 +78,8 @@ package struct AccessLogEncoder: Sendable {
 
     private mutating func hash(ofSubject subject: String) -> String? {
         guard let hashes else { return nil }
-        // Texts that are canonically equivalent are one key, and still different subjects.
-        guard subject.utf8.allSatisfy({ $0 < 0x80 }) else { return hashes.hash(ofSubject: subject) }
+        // Other texts that are canonically equivalent are one key, and still different subjects.
+        guard subject.utf8.span.isPlainJSON else { return hashes.hash(ofSubject: subject) }
         if let known = subjectHashes[subject] { return known }
         if subjectHashes.count >= Self.maximumSubjectHashes { subjectHashes.removeAll(keepingCapacity: true) }
         let hash = hashes.hash(ofSubject: subject)

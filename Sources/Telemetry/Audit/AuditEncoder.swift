@@ -26,7 +26,7 @@ package struct AuditEncoder: LineEncoder {
     private mutating func encodeText(_ event: AuditEvent, into line: inout [UInt8]) {
         clock.append(milliseconds: event.time, to: &line)
         line.append(contentsOf: " audit \(event.kind.rawValue)".utf8)
-        for (name, value) in fields(event) { line.appendTextField(name, value) }
+        for (name, value) in fields(event) { line.appendTextField(name.description, value) }
         if let trace = event.trace { line.appendFields(trace, format: .text) }
     }
 
@@ -41,8 +41,8 @@ package struct AuditEncoder: LineEncoder {
         line.append(UInt8(ascii: "}"))
     }
 
-    private func fields(_ event: AuditEvent) -> [(String, String)] {
-        let fields: [(String, String?)] = [
+    private func fields(_ event: AuditEvent) -> [(StaticString, String)] {
+        let fields: [(StaticString, String?)] = [
             ("request_id", event.requestID), ("operation", event.operation), ("client_address", event.address),
             ("application", event.application), ("subject_hash", event.subject.map(hashes.hash(ofSubject:))),
             ("account_hash", event.account.map(hashes.hash(ofAccount:))), ("device_id", event.device?.id),

@@ -13,7 +13,9 @@ struct TimestampEncoder: Sendable {
         }
         bytes.append(contentsOf: text)
         bytes.append(UInt8(ascii: "."))
-        bytes.append(paddedTo: 3, millisecond)
+        for divisor: Int64 in [100, 10, 1] {
+            bytes.append(UInt8(ascii: "0") + UInt8(millisecond / divisor % 10))
+        }
         bytes.append(UInt8(ascii: "Z"))
     }
 

@@ -8,12 +8,24 @@ package struct MetricsReadings: Sendable {
         package var failures: Int
         /// Seconds since the set in use was fetched; nil while there is none.
         package var ageSeconds: Double?
+        /// How many keys there are to verify with.
+        package var keys: Int
+        /// Seconds until the set is to be fetched again, negative when that should have been done, and until it is
+        /// trusted no more; nil for one that is not fetched, and while there is none.
+        package var dueInSeconds: Int64?
+        package var endsInSeconds: Int64?
 
-        package init(issuer: String, refreshes: Int, failures: Int, ageSeconds: Double?) {
+        package init(
+            issuer: String, refreshes: Int, failures: Int, ageSeconds: Double?, keys: Int = 0,
+            dueInSeconds: Int64? = nil, endsInSeconds: Int64? = nil
+        ) {
             self.issuer = issuer
             self.refreshes = refreshes
             self.failures = failures
             self.ageSeconds = ageSeconds
+            self.keys = keys
+            self.dueInSeconds = dueInSeconds
+            self.endsInSeconds = endsInSeconds
         }
     }
 
@@ -30,12 +42,15 @@ package struct MetricsReadings: Sendable {
     /// The revocation list.
     package struct Revocations: Sendable {
         package var held: Int
+        /// How many are held at most.
+        package var limit: Int
         package var failures: Int
         /// Sessions with tokens that were replaced.
         package var superseded: Int
 
-        package init(held: Int, failures: Int, superseded: Int = 0) {
+        package init(held: Int, limit: Int, failures: Int, superseded: Int = 0) {
             self.held = held
+            self.limit = limit
             self.failures = failures
             self.superseded = superseded
         }

@@ -275,6 +275,8 @@ extension PrometheusText {
     fileprivate mutating func write(_ revocations: MetricsReadings.Revocations) {
         single("gatehouse_revocations", .gauge, "Revocations that are held.", Int64(revocations.held))
         single(
+            "gatehouse_revocations_limit", .gauge, "Revocations that are held at most.", Int64(revocations.limit))
+        single(
             "gatehouse_revocation_failures_total", .counter, "Revocations that were refused, or not kept in the store.",
             Int64(revocations.failures))
         single(

@@ -1,3 +1,5 @@
+internal import Pipeline
+
 /// Which trace a line or span belongs to, and which span of it it is.
 package struct TraceIDs: Sendable, Equatable {
     package var traceID: UInt128
@@ -25,22 +27,17 @@ extension [UInt8] {
     mutating func appendFields(_ ids: TraceIDs, format: LogFormat) {
         switch format {
         case .json:
-            append(contentsOf: #","trace_id":""#.utf8)
-            appendHexadecimal(UInt64(truncatingIfNeeded: ids.traceID >> 64))
-            appendHexadecimal(UInt64(truncatingIfNeeded: ids.traceID))
-            append(contentsOf: #"","span_id":""#.utf8)
-            appendHexadecimal(ids.spanID)
-            append(UInt8(ascii: "\""))
+            append(addingCapacity: 80) { line in
+                line.append(#","trace_id":""#)
+                line.append(hexadecimal: UInt64(truncatingIfNeeded: ids.traceID >> 64))
+                line.append(hexadecimal: UInt64(truncatingIfNeeded: ids.traceID))
+                line.append(#"","span_id":""#)
+                line.append(hexadecimal: ids.spanID)
+                line.append("\"")
+            }
         case .text:
             appendTextField("trace_id", ids.traceText)
             appendTextField("span_id", ids.spanText)
-        }
-    }
-
-    private mutating func appendHexadecimal(_ number: UInt64) {
-        for shift in stride(from: 60, through: 0, by: -4) {
-            let digit = UInt8(truncatingIfNeeded: number >> UInt64(shift)) & 15
-            append(digit < 10 ? UInt8(ascii: "0") + digit : UInt8(ascii: "a") + digit - 10)
         }
     }
 }

@@ -78,7 +78,8 @@ class State:
                 return known[0]
             user = secrets.token_hex(16)
             database.execute(
-                "INSERT INTO users VALUES (?, 'https://appleid.apple.com', ?, 'Ada', ?, 1, 0, NULL, ?, ?, NULL)",
+                "INSERT INTO users (id, issuer, subject, name, email, email_verified, is_private_email, role, created_at)"
+                " VALUES (?, 'https://appleid.apple.com', ?, 'Ada', ?, 1, 0, ?, ?)",
                 [user, subject, f"{subject}@example.com", role, int(time.time())],
             )
         return user
@@ -101,7 +102,10 @@ class State:
     def let_the_window_pass(self) -> None:
         """As if the last refresh of every session had been a minute ago."""
         with self.database() as database:
-            database.execute("UPDATE user_sessions SET refreshed_at = refreshed_at - ?", [WINDOW + 2])
+            database.execute(
+                "UPDATE user_sessions SET refreshed_at = refreshed_at - ?1, retry_until = max(0, retry_until - ?1)",
+                [WINDOW + 2],
+            )
 
 
 class App(Account):

@@ -1,7 +1,6 @@
 import Cryptography
 import Pipeline
 import Store
-import Synchronization
 import Upstream
 
 @testable import SignIn
@@ -104,26 +103,17 @@ enum AppleFixture {
         name: "apple", issuer: issuer, profile: .apple(audiences: [app, driverApp]),
         keySource: .url("https://appleid.apple.com/auth/keys"))
 
-    /// What is to be revoked at Apple.
-    final class Revocations: Sendable {
-        private let kept = Mutex<[AppleRevocation]>([])
-        let isFull = Mutex(false)
-        var all: [AppleRevocation] { kept.withLock { $0 } }
-
-        func add(_ revocation: AppleRevocation) -> Bool {
-            guard !isFull.withLock({ $0 }) else { return false }
-            kept.withLock { $0.append(revocation) }
-            return true
-        }
-    }
-
     static func grants(
-        _ users: StoredUsers, _ fetcher: any Fetcher, _ log: CapturedLog, revocations: Revocations = Revocations(),
-        now: Int64 = now
+        _ users: StoredUsers, _ fetcher: any Fetcher, _ log: CapturedLog, sealingKeys: SealingKeyRing? = nil,
+        limit: Int = 9, now: Int64 = now
     ) throws -> AppleGrants {
         AppleGrants(
-            client: try client(fetcher), records: users, sealingKeys: try Fixture.ring(),
-            revokeLater: { revocations.add($0) }, now: { now }, logger: log.logger)
+            client: try client(fetcher), records: users, sealingKeys: try sealingKeys ?? Fixture.ring(),
+            message: { revocation in
+                OutboxMessage(
+                    key: Hexadecimal.encode(SHA256.hash(revocation.sealed)), destination: "apple", kind: "revoke",
+                    body: revocation.text, createdAt: 0)
+            }, limit: limit, now: { now }, logger: log.logger)
     }
 
     static func signIn(

@@ -50,18 +50,19 @@ struct AppleGrantTests {
         let old = try #require(try await world.tokens().first)
         let key = try SealingKey(Secret([UInt8](repeating: 9, count: 32)))
         let ring = try SealingKeyRing(sealing: key, opening: [SealingKey(Secret([UInt8](repeating: 7, count: 32)))])
-        let grants = AppleGrants(
-            client: try Apple.client(world.fetcher), records: world.fixture.users, sealingKeys: ring,
-            revokeLater: { _ in true }, now: { world.fixture.now }, logger: world.fixture.log.logger)
-        world.fixture.pass(86_401)
-        await AppleGrantValidation(grants, try world.fixture.sessions()).round()
+        func round() async throws {
+            world.fixture.pass(86_401)
+            let grants = try Apple.grants(
+                world.fixture.users, world.fetcher, world.fixture.log, sealingKeys: ring, now: world.fixture.now)
+            await AppleGrantValidation(grants, try world.fixture.sessions()).round()
+        }
+        try await round()
         let renewed = try #require(try await world.tokens().first)
         #expect(renewed.token != old.token && renewed.keptAt == old.keptAt)
         let opened = try SealedAppleToken.open(
             renewed.token, userID: user.id, clientID: Apple.app, with: SealingKeyRing(sealing: key))
         #expect(opened.exposeText() == "apple-refresh-token")
-        world.fixture.pass(86_401)
-        await AppleGrantValidation(grants, try world.fixture.sessions()).round()
+        try await round()
         #expect(try await world.tokens().map(\.token) == [renewed.token])
     }
 
@@ -103,18 +104,103 @@ struct AppleGrantTests {
     @Test("Who is deleted has every consent taken back, or is not deleted")
     func deletion() async throws {
         let (world, user, token) = try await Self.world()
-        let endpoints = try world.endpoints()
-        world.revocations.isFull.withLock { $0 = true }
-        let refused = await endpoints.answer(world.fixture.request(.deleteMe, token))
+        let request = world.fixture.request(.deleteMe, token)
+        let refused = await (try world.endpoints(outboxLimit: 0)).answer(request)
         #expect(refused.status.code == 503)
         #expect(try await world.user() != nil && world.fixture.verify(token) != nil)
-        world.revocations.isFull.withLock { $0 = false }
-        #expect(await endpoints.answer(world.fixture.request(.deleteMe, token)).status == .noContent)
+        #expect(try await world.tokens().count == 1)
+        #expect(await (try world.endpoints()).answer(request).status == .noContent)
         #expect(try await world.user() == nil)
-        let revocation = try #require(world.revocations.all.first)
+        let revocation = try #require(try await world.revocations().first)
         #expect(revocation.userID == user.id && revocation.clientID == Apple.app)
         #expect(AppleRevocation(text: revocation.text) == revocation)
         #expect(!revocation.text.contains("apple-refresh-token"))
+    }
+
+    /// Apple, with something that happens while it is asked.
+    struct Meanwhile: Fetcher {
+        let fetcher: any Fetcher
+        let happens: @Sendable () async -> Void
+
+        func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResponse {
+            await happens()
+            return try await fetcher.fetch(request)
+        }
+    }
+
+    /// Asks after the consents of a user who signs in once more meanwhile, with another token of Apple's or none.
+    private static func round(
+        _ world: World, _ answer: FetchResponse, sealingKeys: SealingKeyRing? = nil, code: String?
+    ) async throws -> Secret {
+        world.fixture.pass(86_401)
+        let signedIn = Mutex<Secret?>(nil)
+        let during = Meanwhile(fetcher: RecordedFetcher(answer)) {
+            let issued = JSON.number(JSONNumber(world.fixture.now - 5))
+            let token = try? Apple.identityToken([
+                ("iat", issued), ("exp", .number(JSONNumber(world.fixture.now + 600))),
+            ])
+            let answer = try? await world.signIn(token ?? "", code: code)
+            signedIn.withLock { $0 = answer?.token }
+        }
+        let grants = try Apple.grants(
+            world.fixture.users, during, world.fixture.log, sealingKeys: sealingKeys, now: world.fixture.now)
+        await AppleGrantValidation(grants, try world.fixture.sessions()).round()
+        return try #require(signedIn.withLock { $0 })
+    }
+
+    @Test("Who consents anew while the old consent is asked after keeps the new one, and every session")
+    func consentedMeanwhile() async throws {
+        let (world, user, old) = try await Self.world(AppleSignInTests.granted("another"))
+        let new = try await Self.round(world, AppleSignInTests.failure("invalid_grant"), code: Apple.code)
+        #expect(world.fixture.verify(new) != nil && world.fixture.verify(old) != nil)
+        let kept = try #require(try await world.tokens().first)
+        let opened = try SealedAppleToken.open(
+            kept.token, userID: user.id, clientID: Apple.app, with: Fixture.ring())
+        #expect(opened.exposeText() == "another")
+    }
+
+    @Test("Who signs in without a code while the consent ends has that session, and no other")
+    func signedInMeanwhile() async throws {
+        let (world, _, old) = try await Self.world()
+        let new = try await Self.round(world, AppleSignInTests.failure("invalid_grant"), code: nil)
+        #expect(world.fixture.verify(new) != nil && world.fixture.verify(old) == nil)
+        #expect(try await world.tokens().isEmpty)
+    }
+
+    @Test("An old token that is sealed anew takes no new one's place")
+    func resealedMeanwhile() async throws {
+        let (world, user, _) = try await Self.world(AppleSignInTests.granted("another"))
+        let key = try SealingKey(Secret([UInt8](repeating: 9, count: 32)))
+        let ring = try SealingKeyRing(sealing: key, opening: [SealingKey(Secret([UInt8](repeating: 7, count: 32)))])
+        _ = try await Self.round(world, Self.valid, sealingKeys: ring, code: Apple.code)
+        let kept = try #require(try await world.tokens().first)
+        let opened = try SealedAppleToken.open(kept.token, userID: user.id, clientID: Apple.app, with: ring)
+        #expect(opened.exposeText() == "another")
+    }
+
+    /// Signs the user in once more when they are about to be deleted, behind whoever was told before.
+    struct LateSignIn: UserCompanion {
+        let world: World
+
+        func willDelete(_ user: UserRecord) async throws {
+            let token = try Apple.identityToken([("jti", "late")])
+            #expect(try await world.signIn(token, code: Apple.code).status == .ok)
+        }
+
+        func held(of user: UserRecord) async throws -> JSONObject { [:] }
+    }
+
+    @Test("A consent that comes while its user is deleted is taken back with the others")
+    func deletedMeanwhile() async throws {
+        let (world, user, token) = try await Self.world(AppleSignInTests.granted("late"))
+        let endpoints = try world.endpoints(companions: [LateSignIn(world: world)])
+        #expect(await endpoints.answer(world.fixture.request(.deleteMe, token)).status == .noContent)
+        #expect(try await world.user() == nil)
+        let ring = try Fixture.ring()
+        let texts = try await world.revocations().map { revocation in
+            try SealedAppleToken.open(revocation.sealed, userID: user.id, clientID: Apple.app, with: ring).exposeText()
+        }
+        #expect(texts.sorted() == ["apple-refresh-token", "late"])
     }
 
     static let revocations: [(answer: FetchResponse, kind: AppleClientError.Kind?)] = [

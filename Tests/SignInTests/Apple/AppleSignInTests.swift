@@ -15,7 +15,6 @@ struct AppleSignInTests {
     final class World: Sendable {
         let fixture: SessionFixture
         let fetcher: RecordedFetcher
-        let revocations = Apple.Revocations()
 
         /// - Parameter answers: Apple's.
         init(_ answers: FetchResponse...) throws {
@@ -25,17 +24,18 @@ struct AppleSignInTests {
         }
 
         var grants: AppleGrants {
-            get throws {
-                try Apple.grants(fixture.users, fetcher, fixture.log, revocations: revocations, now: fixture.now)
-            }
+            get throws { try Apple.grants(fixture.users, fetcher, fixture.log, now: fixture.now) }
         }
 
         func endpoints(
             keys: (any IssuerKeys)? = nil, records: (any UserSessionRecords)? = nil,
+            companions: [any UserCompanion] = [], outboxLimit: Int = 9,
             _ change: (inout AppleSignInSettings) -> Void = { _ in }
         ) throws -> SessionEndpoints {
-            try fixture.endpoints(
-                records: records,
+            let grants = try Apple.grants(
+                fixture.users, fetcher, fixture.log, limit: outboxLimit, now: fixture.now)
+            return try fixture.endpoints(
+                records: records, companions: companions,
                 apple: Apple.signIn(
                     fixture.users, fixture.log, grants: grants, keys: keys, now: fixture.now, change))
         }
@@ -48,6 +48,12 @@ struct AppleSignInTests {
             for (name, value) in more { body[name] = value }
             return try await (endpoints ?? self.endpoints()).answer(
                 fixture.request(.apple, nil, .object(body)))
+        }
+
+        /// What is to be taken back at Apple.
+        func revocations() async throws -> [AppleRevocation] {
+            try await StoredOutbox(fixture.store).claim(now: .max, until: .max, limit: 100)
+                .compactMap { AppleRevocation(text: $0.body) }
         }
 
         func user() async throws -> UserRecord? {

@@ -1,0 +1,183 @@
+"use strict";
+
+/* What is wrong, in plain words: the worst first. */
+
+/** Figures are of the last minute, tables of the last five. */
+const SHORT = 60;
+const LONG = 300;
+/** How long ahead a certificate's end is told, and when it is urgent. */
+const CERTIFICATE_DAYS = { warn: 21, bad: 3 };
+
+/** Refusals that say that the gateway, or what it is to Cognito or Apple, is at fault. */
+const OWN_FAULTS = {
+  "client-secret-refused": "Cognito does not take the client secret",
+  "client-unknown": "Cognito does not know the app client",
+  "signature-refused": "Cognito does not take the AWS signature",
+  "aws-credentials-missing": "There are no AWS credentials",
+  "flow-not-enabled": "The app client does not allow the sign-in flow",
+  "pool-misconfigured": "The user pool is not set up for what is asked of it",
+  "blocked-by-firewall": "A firewall stands between the gateway and Cognito",
+  "provider-unavailable": "Cognito does not answer",
+  "provider-error": "Cognito answers with errors",
+  "apple-client-refused": "Apple does not take the gateway's key",
+  "apple-unavailable": "Apple does not answer",
+  "keys-unavailable": "Tokens cannot be verified for want of keys",
+  "session-records-unavailable": "The store does not answer",
+  "session-keys-unavailable": "There are no keys for sessions",
+  "sealing-failed": "Refresh tokens cannot be sealed",
+  "assertion-not-signed": "Assertions cannot be signed",
+  "overloaded": "More came than limits let in",
+  "upstream-overloaded": "More waited for an upstream than may",
+};
+
+/** A list of {level, text}, where level is "bad", "warn" or "note". */
+function attention(status, readings, readiness) {
+  const found = [
+    ...whole(status, readiness), ...settings(status), ...certificates(status), ...upstreams(status, readings),
+    ...keys(status), ...answers(readings), ...ownFaults(readings), ...spikes(readings), ...signIns(readings),
+    ...room(status), ...losses(status, readings),
+  ];
+  const order = ["bad", "warn", "note"];
+  return found.sort((a, b) => order.indexOf(a.level) - order.indexOf(b.level));
+}
+
+function* whole(status, readiness) {
+  if (status.draining) {
+    yield { level: "warn", text: "Draining: /readyz says 503, so that load balancers leave. Requests are served on." };
+  } else if (!status.ready) {
+    yield { level: "bad", text: `Not ready: ${readiness || "/readyz says 503"}. Load balancers send nothing.` };
+  }
+}
+
+function* settings(status) {
+  const faults = status.configuration.faults;
+  if (faults.length === 0) return;
+  const more = faults.length > 1 ? ` (and ${plural(faults.length - 1, "more fault")})` : "";
+  yield { level: "bad", text: `The last configuration was not taken over, the one before it is in use: ${faults[0]}${more}` };
+}
+
+function* certificates(status) {
+  const now = serverTime(status);
+  for (const listener of status.listeners) {
+    for (const { names, expires_at: end } of listener.certificates) {
+      const days = (end - now) / 86400;
+      if (days >= CERTIFICATE_DAYS.warn) continue;
+      const of = `The certificate of ${names[0] ?? "no name"} on ${listener.address}`;
+      const text = days <= 0 ? `${of} expired ${lasting(now - end)} ago` : `${of} expires in ${lasting(end - now)}`;
+      yield { level: days < CERTIFICATE_DAYS.bad ? "bad" : "warn", text };
+    }
+  }
+}
+
+function* upstreams(status, readings) {
+  for (const upstream of status.upstreams) {
+    const states = upstream.servers.map((server) => ({ server, ...serverState(server) }));
+    const serving = states.filter((state) => state.serves).length;
+    if (serving === 0) {
+      const why = states.map(({ server, word, note }) => `${server.name} is ${word} (${note})`).join(", ");
+      yield { level: "bad", text: `Upstream ${upstream.name} has no server that takes requests: ${why}` };
+      continue;
+    }
+    for (const { server, serves, word, note, kind } of states) {
+      if (!serves) yield { level: kind, text: `Upstream ${upstream.name}: ${server.name} is ${word} (${note})` };
+    }
+    yield* failing(upstream, readings);
+  }
+}
+
+/** Servers that get requests and do not answer them as they should. */
+function* failing(upstream, readings) {
+  for (const server of upstream.servers) {
+    const is = (labels) => labels.upstream === upstream.name && labels.server === server.name;
+    const failed = readings.increase("gatehouse_upstream_server_failures_total", SHORT, is);
+    const asked = readings.increase("gatehouse_upstream_server_requests_total", SHORT, is);
+    if (failed === 0 || !serverState(server).serves) continue;
+    const level = failed * 2 >= asked ? "bad" : "warn";
+    yield { level, text: `Upstream ${upstream.name}: ${server.name} failed ${count(failed)} of ${plural(Math.max(asked, failed), "request")} in the last minute` };
+  }
+}
+
+function* keys(status) {
+  for (const issuer of status.issuers) {
+    const left = issuer.keys_end_in_seconds;
+    if (issuer.keys === 0) {
+      yield { level: "bad", text: `Tokens of ${issuer.name} cannot be verified: there is no key set, after ${plural(issuer.key_failures, "failed fetch", "failed fetches")}` };
+    } else if (issuer.keys_due_in_seconds < 0) {
+      const until = left === null ? "" : `, and serve for ${lasting(left)} more`;
+      yield { level: left < 3600 ? "bad" : "warn", text: `The keys of ${issuer.name} should have been fetched again ${lasting(-issuer.keys_due_in_seconds)} ago${until}` };
+    }
+  }
+}
+
+function* answers(readings) {
+  const all = readings.increase("gatehouse_requests_total", SHORT);
+  const failed = readings.increase("gatehouse_requests_total", SHORT, isRequest("5xx"));
+  if (failed < 3 || failed / all < 0.01) return;
+  yield { level: failed / all >= 0.05 ? "bad" : "warn", text: `${percent(failed, all)} of requests were answered with 5xx in the last minute: ${count(failed)} of ${count(all)}` };
+}
+
+function* ownFaults(readings) {
+  for (const row of refusals(readings)) {
+    if (!OWN_FAULTS[row.name] || row.increase === 0) continue;
+    yield { level: "bad", text: `${OWN_FAULTS[row.name]}: ${plural(row.increase, "request")} refused as ${row.name} in the last ${spoken(readings)}` };
+  }
+}
+
+/** A minute with three times the refusals of the minutes before it, where those are enough to tell. */
+function* spikes(readings) {
+  if (readings.covered(LONG) < 2 * SHORT) return;
+  const now = readings.increase("gatehouse_denials_total", SHORT);
+  const minutes = (readings.covered(LONG) - SHORT) / 60;
+  const usual = (readings.increase("gatehouse_denials_total", LONG) - now) / minutes;
+  if (now < 30 || now < 3 * usual) return;
+  const [most] = readings.by("gatehouse_denials_total", "reason", SHORT);
+  yield { level: "warn", text: `${count(now)} requests were refused in the last minute, usually ${count(usual)}; mostly ${most.name}` };
+}
+
+function* signIns(readings) {
+  const done = readings.increase("gatehouse_account_calls_total", LONG, isLogin("success"));
+  const refused = readings.increase("gatehouse_account_calls_total", LONG, isLogin("refused"));
+  if (refused < 10 || refused < done) return;
+  const [most] = readings.by("gatehouse_account_calls_total", "reason", LONG, isLogin("refused"));
+  yield { level: "warn", text: `More sign-ins fail than succeed: ${count(refused)} against ${count(done)} in the last ${spoken(readings)}, mostly ${most.name}` };
+}
+
+function* room(status) {
+  const places = [
+    ["Requests in flight", status.limits.requests.in_flight, status.limits.requests.limit],
+    ["Open connections", status.limits.connections.open, status.limits.connections.limit],
+    ["Revocations held", status.limits.revocations.held, status.limits.revocations.limit],
+  ];
+  for (const [what, number, limit] of places) {
+    if (limit <= 0 || number / limit < 0.8) continue;
+    yield { level: number / limit >= 0.95 ? "bad" : "warn", text: `${what}: ${count(number)} of at most ${count(limit)}` };
+  }
+}
+
+/** What should have been kept or sent on, and was not. */
+function* losses(status, readings) {
+  for (const { name, increase, total } of readings.by("gatehouse_log_lines_lost_total", "log", LONG)) {
+    const lately = increase > 0 ? `${count(increase)} of them in the last ${spoken(readings)}` : "none of them lately";
+    yield { level: increase > 0 ? "bad" : "warn", text: `${plural(total, "line")} of the ${name} log could not be written, ${lately}` };
+  }
+  const { lost = 0, waiting = 0 } = status.outbox ?? {};
+  if (lost > 0) yield { level: "warn", text: `${plural(lost, "message")} to backends were given up since the start` };
+  if (waiting > 1000) yield { level: "warn", text: `${plural(waiting, "message")} to backends wait` };
+}
+
+/** Why requests and account calls were refused, lately. */
+function refusals(readings) { return readings.by("gatehouse_denials_total", "reason", LONG); }
+
+function serverState(server) {
+  if (server.drained) return { serves: false, word: "drained", note: "by an operator", kind: "note" };
+  if (server.healthy === false) return { serves: false, word: "down", note: "checks fail", kind: "bad" };
+  if (!server.serving) return { serves: false, word: "ejected", note: "after failures", kind: "bad" };
+  const note = server.healthy === null ? "not checked" : "checks pass";
+  return { serves: true, word: "serving", note, kind: "good" };
+}
+
+/** How long the longer differences are, in words. */
+function spoken(readings) { return lasting(Math.min(readings.covered(LONG), LONG)); }
+
+/** Seconds since 1970 by the gateway's clock. */
+function serverTime(status) { return status.started_at + status.uptime_seconds; }

@@ -1,0 +1,181 @@
+"use strict";
+
+/* What the page shows of one reading. */
+
+function showFigures(status, readings) {
+  const per = (matches) => readings.increase("gatehouse_requests_total", SHORT, matches);
+  const all = per();
+  say(element("rate"), rate(readings.rate("gatehouse_requests_total", SHORT)));
+  const { requests, connections } = status.limits;
+  const sockets = readings.total("gatehouse_websockets_open");
+  say(element("load"), [
+    `${count(requests.in_flight)} in flight`, plural(connections.open, "connection"),
+    ...(sockets > 0 ? [plural(sockets, "WebSocket")] : []),
+  ].join(" · "));
+  const failed = per(isRequest("5xx"));
+  say(element("errors"), percent(failed, all));
+  dress(element("errors"), failed > 0 ? "bad" : "");
+  say(element("refusals"), percent(per(isRequest("4xx")), all));
+  say(element("failing"), all > 0 ? `of ${plural(all, "request")} in the last minute` : "no requests in the last minute");
+  const kinds = [["gateway", "gateway’s part"], ["upstream", "upstream’s part"], ["request", "all requests"]];
+  fill("latency", kinds.map(([metric, name]) => [
+    name, ...[0.5, 0.99].map((share) => latency(readings.quantile(`gatehouse_${metric}_duration_seconds`, share, SHORT))),
+  ]), "");
+  showSignInFigures(readings);
+}
+
+function showSignInFigures(readings) {
+  const calls = (matches) => readings.rate("gatehouse_account_calls_total", LONG, matches);
+  const minute = (each) => (each === null ? "–" : rate(each * 60));
+  const refused = calls(isLogin("refused"));
+  say(element("sign-ins"), minute(calls(isLogin("success"))));
+  say(element("sign-in-failures"), minute(refused));
+  dress(element("sign-in-failures"), "second");
+  const refreshed = calls((labels) => labels.operation === "refresh" && labels.result === "success");
+  const locked = readings.increase("gatehouse_account_limits_total", LONG);
+  say(element("sign-in-note"), `${minute(refreshed)} refreshes a minute · ${count(locked)} held back by limits`);
+}
+
+function showUpstreams(status, readings) {
+  const rows = status.upstreams.flatMap((upstream) => upstream.servers.map((server) => {
+    const is = (labels) => labels.upstream === upstream.name && labels.server === server.name;
+    const failed = readings.increase("gatehouse_upstream_server_failures_total", LONG, is);
+    const { word, note, kind } = serverState(server);
+    return [
+      { text: upstream.name, note: server.name },
+      { text: word, note, kind },
+      { text: rate(readings.rate("gatehouse_upstream_server_requests_total", SHORT, is)), kind: "number" },
+      { text: count(server.requests_in_flight), kind: "number" },
+      { text: count(failed), note: ejected(server), kind: failed > 0 ? "number bad" : "number" },
+    ];
+  }));
+  fill("upstreams", rows, "No upstream is configured.");
+  const opened = readings.increase("gatehouse_upstream_connections_opened_total", LONG);
+  const reused = readings.increase("gatehouse_upstream_connections_reused_total", LONG);
+  const retried = readings.increase("gatehouse_upstream_retries_total", LONG);
+  say(element("upstream-note"), `${opened + reused > 0 ? `${percent(reused, opened + reused)} on connections used before` : "no connection used"} · ${plural(retried, "retry", "retries")}`);
+}
+
+function ejected(server) { return server.ejections > 0 ? `ejected ${count(server.ejections)}×` : ""; }
+
+function showIssuers(status) {
+  fill("issuers", status.issuers.map((issuer) => [
+    { text: issuer.name, note: issuer.issuer },
+    keyState(issuer),
+    { text: issuer.key_age_seconds === null ? "–" : `${lasting(issuer.key_age_seconds)} ago`, kind: "number" },
+    { text: count(issuer.key_failures), kind: issuer.key_failures > 0 ? "number warn" : "number" },
+  ]), "No issuer is configured: no tokens are taken.");
+}
+
+function keyState(issuer) {
+  if (issuer.keys === 0) return { text: "none", note: "no token counts", kind: "bad" };
+  const due = issuer.keys_due_in_seconds;
+  const text = plural(issuer.keys, "key");
+  if (due === null) return { text, note: "not fetched", kind: "good" };
+  return due < 0 ? { text: `${text}, overdue`, note: `by ${lasting(-due)}`, kind: "warn" }
+    : { text, note: `fresh for ${lasting(due)}`, kind: "good" };
+}
+
+const ROUTES_SHOWN = 12;
+
+function showRoutes(readings) {
+  const rows = readings.by("gatehouse_requests_total", "route", SHORT);
+  const of = (route, status) => readings.increase("gatehouse_requests_total", LONG, (labels) => labels.route === route && labels.status === status);
+  const covered = readings.covered(SHORT);
+  fill("routes", rows.slice(0, ROUTES_SHOWN).map((row) => {
+    const failed = of(row.name, "5xx");
+    return [
+      row.name === "none" ? "none (404)" : row.name,
+      { text: rate(covered > 0 ? row.increase / covered : null), kind: "number" },
+      { text: count(of(row.name, "4xx")), kind: "number" },
+      { text: count(failed), kind: failed > 0 ? "number bad" : "number" },
+      { text: count(row.total), kind: "number" },
+    ];
+  }), "No request has come yet.");
+  const more = rows.length - ROUTES_SHOWN;
+  say(element("route-note"), more > 0 ? `and ${plural(more, "route")} with fewer requests` : "");
+}
+
+function showAccountCalls(readings) {
+  const metric = "gatehouse_account_calls_total";
+  fill("calls", readings.by(metric, "operation", LONG).map((row) => [
+    row.name,
+    ...["success", "challenge", "refused"].map((result) => ({
+      text: count(readings.increase(metric, LONG, (labels) => labels.operation === row.name && labels.result === result)),
+      kind: "number",
+    })),
+    { text: count(row.total), kind: "number" },
+  ]), "No account call has come yet.");
+  const refused = readings.by(metric, "reason", LONG, (labels) => labels.result === "refused");
+  const limited = readings.by("gatehouse_account_limits_total", "cause", LONG);
+  fill("failures", reasonRows([...refused, ...limited.filter((row) => !refused.some((each) => each.name === row.name))]), "None was refused.");
+}
+
+/** Reasons with a bar beneath each, as long as its part of the most frequent one. */
+function reasonRows(rows) {
+  const most = Math.max(...rows.map((row) => row.increase), 1);
+  return rows.slice(0, 15).map((row) => [
+    { text: row.name, share: row.increase / most },
+    { text: count(row.increase), kind: "number" },
+    { text: count(row.total), kind: "number" },
+  ]);
+}
+
+const MODES = { block: "Calls are refused.", translate: "Calls are carried out with the secret added." };
+
+function showApps(status) {
+  const direct = status.direct_cognito;
+  const now = serverTime(status);
+  const rows = [...direct.applications].sort((a, b) => b.last_seen - a.last_seen || b.calls - a.calls);
+  fill("apps", rows.slice(0, 20).map((row) => [
+    row.application,
+    { text: `${lasting(now - row.last_seen)} ago`, kind: "number" },
+    { text: count(row.calls), kind: "number" },
+    { text: count(row.refused), kind: "number" },
+  ]), "None since the start.");
+  const operations = Object.entries(direct.operations).map(([name, calls]) => `${name} ${count(calls)}`);
+  const others = direct.other_applications > 0 ? [`${count(direct.other_applications)} calls of apps not kept`] : [];
+  say(element("app-note"), [MODES[direct.mode] ?? direct.mode, ...operations, ...others].join(" · "));
+}
+
+function showCapacity(status, readings) {
+  const { requests, connections, revocations } = status.limits;
+  const limited = (name, number, limit) => [
+    { text: name, share: limit > 0 ? number / limit : 0 }, { text: `${count(number)} of ${count(limit)}`, kind: "number" },
+  ];
+  const plain = (name, text, kind = "") => [name, { text, kind: `number ${kind}`.trim() }];
+  const cache = (result) => readings.increase("gatehouse_token_cache_total", LONG, (labels) => labels.result === result);
+  const lost = readings.total("gatehouse_log_lines_lost_total");
+  const rows = [
+    limited("requests in flight", requests.in_flight, requests.limit),
+    limited("connections", connections.open, connections.limit),
+    limited("revocations held", revocations.held, revocations.limit),
+    plain("tokens found verified already", percent(cache("hit"), cache("hit") + cache("miss"))),
+    plain("log lines lost", count(lost), lost > 0 ? "bad" : ""),
+  ];
+  if (status.outbox) rows.push(plain("messages to backends", `${count(status.outbox.waiting)} waiting, ${count(status.outbox.lost)} lost`));
+  const { reloads, failed_reloads: failed } = status.configuration;
+  rows.push(plain("configuration read again", `${count(reloads)}×, ${count(failed)} refused`));
+  for (const listener of status.listeners) {
+    const speaks = `${listener.tls ? "TLS, " : ""}HTTP/1.1${listener.http2 ? " and 2" : ""}`;
+    const left = listener.certificates.map((each) => each.expires_at - serverTime(status));
+    const note = left.length > 0 ? `certificate ends in ${lasting(Math.min(...left))}` : "";
+    rows.push([`listens on ${listener.address}`, { text: speaks, note, kind: "number" }]);
+  }
+  fill("capacity", rows, "");
+}
+
+function showDenials(status, readings) {
+  fill("denials", reasonRows(refusals(readings)), "Nothing was refused.");
+  const now = serverTime(status);
+  const ago = (seconds) => ({ text: lasting(now - seconds), kind: "fixed" });
+  fill("recent-denials", status.recent_denials.slice(0, 12).map((denial) => [
+    ago(denial.time / 1000),
+    { text: denial.reason, note: `${denial.method} ${denial.path} · ${denial.client_address}` },
+    { text: String(denial.status), kind: "number" },
+  ]), "None since the start.");
+  fill("recent-events", status.recent_audit_events.slice(0, 12).map((event) => [
+    ago(Date.parse(event.time) / 1000),
+    { text: [event.event, event.reason].filter(Boolean).join(": "), note: [event.operation, event.application, event.app_version, event.device_platform, event.client_address].filter(Boolean).join(" · ") },
+  ]), "None since the start.");
+}

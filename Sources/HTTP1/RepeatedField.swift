@@ -1,0 +1,42 @@
+internal import HTTPTypes
+
+/// The `Authorization` field of the request before on the same connection, which the next one mostly repeats byte for
+/// byte.
+///
+/// A token of a kilobyte is then compared instead of being checked byte by byte, copied and given memory of its own: an
+/// eighth of what a small request costs outside of the kernel.
+struct RepeatedField: Sendable {
+    /// The bytes of the longest value that is kept, as long as the connection is.
+    private static let maximumLength = 4096
+
+    private(set) var field: HTTPField?
+
+    /// Whether this is its value. Takes the same time wherever the two differ, since what is kept is a secret, and a
+    /// proxy in front may share its connection among clients.
+    func holds(_ value: UnsafeRawBufferPointer) -> Bool {
+        guard let field else { return false }
+        return unsafe field.withUnsafeBytesOfValue { unsafe Self.areEqual(value, UnsafeRawBufferPointer($0)) }
+    }
+
+    mutating func keep(_ field: HTTPField, length: Int) {
+        self.field = length <= Self.maximumLength ? field : nil
+    }
+
+    private static func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {
+        guard one.count == other.count else { return false }
+        var differences = SIMD16<UInt8>(repeating: 0)
+        var index = 0
+        while index &+ 16 <= one.count {
+            unsafe differences |=
+                one.loadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self)
+                ^ other.loadUnaligned(fromByteOffset: index, as: SIMD16<UInt8>.self)
+            index &+= 16
+        }
+        var rest: UInt8 = 0
+        while index < one.count {
+            unsafe rest |= one[index] ^ other[index]
+            index &+= 1
+        }
+        return rest == 0 && differences == SIMD16(repeating: 0)
+    }
+}

@@ -1,0 +1,293 @@
+"""The dashboard, in Chromium: what it shows, of what it warns, and that nothing from outside gets into it."""
+
+import base64
+import hashlib
+import json
+import re
+import urllib.parse
+
+from harness import raw
+from harness.account import Account, bearer
+from harness.browser import Page
+from harness.gateway import ADA, Gateway
+from harness.process import SILENT_PORT, wait_until
+
+TOKEN = "an-admin-token-of-some-length"
+HOSTILE = "<img src=x onerror=\"window.broken='in'\"><script>window.broken='in'</script>"
+CALL = "AWSCognitoIdentityProviderService.InitiateAuth"
+
+
+# ---- The document
+
+
+def test_it_is_one_document_that_may_load_and_run_nothing_else(start_gateway):
+    gateway = start_gateway({"admin": {"token": TOKEN}})
+    # It holds no data, and so takes no token.
+    page = raw.exchange(gateway.admin_port, "GET", "/")
+    assert page.status == 200 and page.header("content-type") == "text/html; charset=utf-8"
+    assert page.header("cache-control") == "no-store" and page.header("x-content-type-options") == "nosniff"
+    assert page.header("referrer-policy") == "no-referrer"
+    text = page.body.decode()
+
+    def source(tag: str) -> str:
+        (content,) = re.findall(rf"<{tag}>(.*?)</{tag}>", text, re.DOTALL)
+        return f"'sha256-{base64.b64encode(hashlib.sha256(content.encode()).digest()).decode()}'"
+
+    assert page.header("content-security-policy").split("; ") == [
+        "default-src 'none'",
+        f"style-src {source('style')}",
+        f"script-src {source('script')}",
+        "connect-src 'self'",
+        "img-src data:",
+        "base-uri 'none'",
+        "form-action 'none'",
+        "frame-ancestors 'none'",
+    ]
+    # What the gateway says is put in as text.
+    assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", text)
+    assert raw.exchange(gateway.admin_port, "HEAD", "/").body == b""
+    assert raw.exchange(gateway.admin_port, "POST", "/", {}, b"").status == 405
+
+
+def test_it_reads_what_the_gateway_counts(gateway):
+    script = raw.exchange(gateway.admin_port, "GET", "/").body.decode()
+    durations = {f"gatehouse_{part}_duration_seconds" for part in ("request", "upstream", "gateway")}
+    names = set(re.findall(r"\bgatehouse_[a-z0-9_]+(?=\")", script)) | durations
+    there = set(re.findall(r"^# TYPE (\S+)", gateway.admin("/metrics")[1], re.MULTILINE))
+    assert len(names) > 12 and names <= there, names - there
+
+
+# ---- Figures
+
+
+def test_figures_appear_and_follow_the_traffic(start_gateway, open_page, issuer, pool, ledger):
+    gateway = start_gateway(pool=pool)
+    page = open_page(gateway)
+    page.wait_for_state("Ready")
+    assert re.fullmatch(r"Gatehouse \d+\.\d+\.\d+", page.text("h1")) and page.text("#problems") == "Nothing needs attention."
+    token = bearer(issuer.access())
+    for _ in range(20):
+        assert raw.exchange(gateway.port, "GET", "/recorded/required/x", token).status == 200
+    # By itself, within a few seconds, and without being loaded again.
+    wait_until(lambda: page.row("#routes", "required"), "the requests to appear")
+    assert page.row("#routes", "required")[2:] == ["0", "0", "20"]
+    assert float(page.text("#rate")) > 0 and page.text("#errors") == "0 %"
+    assert re.search(r"ms|s$", page.row("#latency", "gateway’s part")[1])
+    assert page.run("document.querySelectorAll('#chart-traffic path.area').length") == 1
+    raw.exchange(gateway.port, "GET", "/recorded/required/x")
+    raw.exchange(gateway.port, "GET", "/nowhere")
+    account = Account(gateway.port, ledger)
+    assert account.login(*ADA).status == 200
+    assert account.login(ADA[0], "A-Wrong-Password-For-The-Board").status == 401
+    page.refresh()
+    assert page.row("#routes", "required")[2:] == ["1", "0", "21"]
+    assert page.row("#denials", "token-missing")[1:] == ["1", "1"] and page.row("#denials", "no-route")[1:] == ["1", "1"]
+    assert page.row("#calls", "login") == ["login", "1", "0", "1", "2"]
+    assert page.row("#failures", "bad-credentials")[1:] == ["1", "1"]
+    assert any(cells[1].startswith("token-missing\nGET /recorded/required/x") for cells in page.rows("#recent-denials"))
+    wait_until(lambda: any("signed_in" in cells[1] for cells in page.refresh().rows("#recent-events")), "the event")
+    assert float(page.text("#sign-ins")) > 0 and float(page.text("#sign-in-failures")) > 0
+    own = page.row("#issuers", "own")
+    assert own[1].startswith("2 keys") and own[2].endswith("s ago") and own[3] == "0"
+    page.assert_sound(gateway)
+
+
+def test_released_apps_are_there_with_their_versions(start_gateway, open_page):
+    gateway = start_gateway({"direct_cognito": "block"})
+    for version, calls in (("3.0.2", 2), ("3.1.0", 1)):
+        for _ in range(calls):
+            raw.exchange(gateway.port, "POST", "/", {"X-Amz-Target": CALL, "User-Agent": f"Shop/{version} (iPhone)"}, b"{}")
+    page = open_page(gateway)
+    wait_until(lambda: page.row("#apps", "Shop/3.1.0"), "the app")
+    assert page.row("#apps", "Shop/3.0.2")[2:] == ["2", "2"] and page.row("#apps", "Shop/3.1.0")[2:] == ["1", "1"]
+    assert "Calls are refused." in page.text("#app-note") and "InitiateAuth 3" in page.text("#app-note")
+    page.assert_sound(gateway)
+
+
+# ---- What needs attention
+
+
+def test_a_dead_backend_is_down_and_a_failing_one_named(start_gateway, open_page, own_recorder):
+    dead = f"http://127.0.0.1:{SILENT_PORT}"
+    servers = [{"url": own_recorder.url}, {"url": dead}]
+    health = {"path": "/recorded/public/health", "interval": "100ms", "unhealthy_after": 1}
+    gateway = start_gateway({"upstreams": {"recorder": {"url": ..., "servers": servers, "health": health}}})
+    page = open_page(gateway)
+    wait_until(lambda: f"Upstream recorder: {dead} is down (checks fail)" in page.problems(), "the dead server")
+    states = {cells[0]: cells[1].splitlines()[0] for cells in page.rows("#upstreams")}
+    assert states[f"recorder\n{dead}"] == "down" and states[f"recorder\n{own_recorder.url}"] == "serving"
+    for _ in range(4):
+        assert raw.exchange(gateway.port, "GET", "/down/x").status == 502
+    said = page.problems()
+    assert any(re.fullmatch(r"Upstream down: \S+ failed 4 of 4 requests in the last minute", line) for line in said)
+    assert any(re.fullmatch(r"\S+ % of requests were answered with 5xx in the last minute: 4 of \d+", line) for line in said)
+    # When none is left the upstream itself is down, and is told first.
+    own_recorder.on("/recorded/public/health", lambda exchange: exchange.respond(500))
+    wait_until(lambda: page.problems()[0].startswith("Upstream recorder has no server that takes requests"), "the upstream")
+    page.assert_sound(gateway)
+
+
+def test_a_refused_configuration_says_why_and_draining_is_told(start_gateway, open_page):
+    gateway = start_gateway({"admin": {"token": TOKEN}})
+    page = open_page(gateway)
+    page.type_into("#token", TOKEN)
+    page.wait_for_state("Ready")
+    raw.exchange(gateway.admin_port, "POST", "/drain", bearer(TOKEN))
+    gateway.write_config({"threads": -1})
+    assert raw.exchange(gateway.admin_port, "POST", "/reload", bearer(TOKEN)).status == 422
+    said = page.problems()
+    assert said[0].startswith("The last configuration was not taken over") and "threads: must be a whole number" in said[0]
+    assert said[1].startswith("Draining: /readyz says 503") and page.text("#state") == "Draining"
+    gateway.write_config({"threads": 2})
+    assert raw.exchange(gateway.admin_port, "POST", "/reload", bearer(TOKEN)).status == 200
+    raw.exchange(gateway.admin_port, "DELETE", "/drain", bearer(TOKEN))
+    assert page.problems() == ["Nothing needs attention."]
+
+
+# ---- The token
+
+
+def test_a_token_is_asked_for_and_kept_in_the_tab_only(start_gateway, open_page):
+    gateway = start_gateway({"admin": {"token": TOKEN}})
+    page = open_page(gateway)
+    wait_until(lambda: page.text("#entrance label") == "Admin token", "the form")
+    assert page.run("document.activeElement.id") == "token" and page.text("#board") == ""
+    for wrong in ("wrong-token-of-some-length", "pässwört"):
+        page.type_into("#token", wrong)
+        wait_until(lambda: page.text("#refused") == "The gateway does not take this token.", "the refusal")
+        assert page.text("#board") == "" and page.run("document.querySelector('#token').value") == ""
+        page.run("document.querySelector('#refused').textContent = ''")
+    page.type_into("#token", TOKEN)
+    page.wait_for_state("Ready")
+    assert page.text("#entrance") == ""
+    assert TOKEN in page.run("JSON.stringify(sessionStorage)")
+    for elsewhere in ("JSON.stringify(localStorage)", "document.cookie", "location.href", "document.body.innerText"):
+        assert TOKEN not in page.run(elsewhere)
+    assert not any(TOKEN in url for url in page.requested())
+    # Another tab does not have it, the same one does after it was loaded again, until it is told to forget.
+    other = open_page(gateway)
+    wait_until(lambda: other.text("#entrance label") == "Admin token", "the form in another tab")
+    page.go(f"http://127.0.0.1:{gateway.admin_port}/")
+    page.wait_for_state("Ready")
+    page.press("#forget")
+    wait_until(lambda: page.text("#entrance label") == "Admin token", "the form again")
+    assert TOKEN not in page.run("JSON.stringify(sessionStorage)") and page.text("#refused") == ""
+    # Of all that went wrong a browser tells that it was refused, and nothing else.
+    assert all("status of 401" in each for each in page.complaints())
+
+
+def test_a_token_that_counts_no_more_is_asked_for_again(start_gateway, open_page):
+    gateway = start_gateway({"admin": {"token": TOKEN}})
+    page = open_page(gateway)
+    wait_until(lambda: page.text("#entrance label") == "Admin token", "the form")
+    page.type_into("#token", TOKEN)
+    page.wait_for_state("Ready")
+    gateway.write_config({"admin": {"token": "another-token-of-some-length"}})
+    assert raw.exchange(gateway.admin_port, "POST", "/reload", bearer(TOKEN)).status == 200
+    page.refresh()
+    assert page.text("#board") == "" and page.text("#refused") == "The gateway does not take this token."
+
+
+# ---- What comes from outside
+
+
+def made_hostile(value):
+    """Every text in it begins with markup."""
+    if isinstance(value, dict):
+        return {name: made_hostile(each) for name, each in value.items()}
+    if isinstance(value, list):
+        return [made_hostile(each) for each in value]
+    return HOSTILE + value if isinstance(value, str) else value
+
+
+def assert_nothing_got_in(page: Page) -> None:
+    assert page.run("window.broken") is None
+    assert page.run("document.querySelectorAll('img, iframe, script, a, object, base, meta[http-equiv]').length") == 1
+
+
+def test_what_the_gateway_says_is_text_whatever_is_in_it(start_gateway, open_page, pool):
+    gateway = start_gateway({"direct_cognito": "block"}, pool=pool)
+    raw.exchange(gateway.port, "GET", "/nowhere")
+    raw.exchange(gateway.port, "POST", "/", {"X-Amz-Target": CALL, "User-Agent": "Shop/1"}, b"{}")
+    wait_until(lambda: json.loads(gateway.admin("/status")[1])["recent_audit_events"], "the audit event")
+    page = open_page(gateway)
+    page.wait_for_state("Ready")
+    status = json.loads(gateway.admin("/status")[1])
+    status["configuration"]["faults"] = ["fault"]
+    status["listeners"][0]["certificates"] = [{"names": ["name"], "expires_at": 0}]
+    status["upstreams"][0]["servers"][0]["healthy"] = False
+    status["direct_cognito"]["operations"] = {HOSTILE: 1}
+    status = json.dumps(made_hostile(status))
+    label = HOSTILE.replace('"', '\\"')
+    metrics = gateway.admin("/metrics")[1].replace("} 0", "} 1")
+    metrics = re.sub(r'(route|reason|operation|application)="', rf'\g<1>="{label}', metrics)
+    page.answer_with(lambda url: {"status": status, "metrics": metrics}.get(url.rsplit("/", 1)[1]))
+    page.refresh()
+    page.refresh()
+    assert_nothing_got_in(page)
+    seen = page.run("document.body.innerText")
+    tables = ("upstreams", "issuers", "routes", "denials", "apps", "recent-denials", "recent-events")
+    for place in ("version", "problems", "app-note", *tables):
+        assert HOSTILE in page.text(f"#{place}"), place
+    assert seen.count(HOSTILE) > 30
+    assert page.complaints() == []
+
+
+def test_what_attackers_send_is_text(start_gateway, open_page, pool, ledger):
+    gateway = start_gateway(pool=pool)
+    with raw.RawConnection(gateway.port) as connection:
+        connection.send(f"GET /nowhere/{urllib.parse.quote(HOSTILE)} HTTP/1.1\r\nHost: x\r\n\r\n".encode())
+        connection.response()
+    target = HOSTILE.replace(" ", "/")
+    raw.exchange(gateway.port, "GET", f"/nowhere/{target}")
+    device = {"device_id": "one", "platform": HOSTILE[:60], "app_version": HOSTILE[:60]}
+    account = Account(gateway.port, ledger, headers={"User-Agent": target})
+    account.login(ADA[0], "A-Wrong-Password-Of-Markup", device_info=device)
+    page = open_page(gateway)
+    wait_until(lambda: "sign_in_failed" in page.refresh().text("#recent-events"), "the event")
+    assert target in page.text("#recent-denials")
+    assert_nothing_got_in(page)
+    page.assert_sound(gateway)
+
+
+# ---- Without an answer
+
+
+def test_without_an_answer_it_says_how_old_the_figures_are(start_gateway, open_page):
+    gateway = start_gateway()
+    page = open_page(gateway)
+    for _ in range(5):
+        raw.exchange(gateway.port, "GET", "/recorded/public/x")
+    wait_until(lambda: page.refresh().row("#routes", "public"), "the requests")
+    gateway.stop()
+    (said, *_) = page.problems()
+    assert said.startswith("The gateway has not answered this page since") and said.endswith(": it cannot be reached.")
+    assert page.text("#state") == "No answer" and re.fullmatch(r"figures \d+ s old", page.text("#updated"))
+    assert page.row("#routes", "public")[-1] == "5"
+    # Another process: counts begin anew, and nothing is negative.
+    again = Gateway(gateway.config_path.parent, "gateway", gateway.config)
+    try:
+        wait_until(lambda: page.problems() == ["Nothing needs attention."], "the answer")
+        raw.exchange(again.port, "GET", "/recorded/public/x")
+        wait_until(lambda: (page.refresh().row("#routes", "public") or [""])[-1] == "1", "the new process's request")
+        assert not re.search(r"[-−]\d|NaN|undefined|null|Infinity", page.text(".tiles") + page.text("#routes"))
+    finally:
+        again.stop()
+
+
+def test_while_nobody_looks_nothing_is_asked(start_gateway, open_page):
+    gateway = start_gateway()
+    page = open_page(gateway)
+    page.wait_for_state("Ready")
+
+    def see(state: str) -> None:
+        page.run(f"Object.defineProperty(document, 'visibilityState', {{value: '{state}', configurable: true}})")
+        page.run("document.dispatchEvent(new Event('visibilitychange'))")
+
+    see("hidden")
+    page.refresh()
+    assert page.run("timer") is None
+    before = len(page.requested())
+    see("visible")
+    wait_until(lambda: len(page.requested()) > before, "a request as soon as it is seen")
+    wait_until(lambda: page.run("timer") is not None, "the next one")

@@ -1,0 +1,176 @@
+"""What the dashboard's script makes of two readings, and what it says needs attention: its own functions, in Chromium."""
+
+import json
+
+import pytest
+from harness.browser import Page
+
+SERIES = 'gatehouse_requests_total{route="a",status="2xx"}'
+BUCKETS = {"0.001": 50, "0.01": 90, "+Inf": 100}
+
+
+def measured(page: Page, *samples: tuple[float, int, dict[str, float]], asked: str):
+    """What readings of these (seconds, start, values by sample) say."""
+    texts = ["".join(f"{name} {value}\n" for name, value in values.items()) for _, _, values in samples]
+    readings = [[time, start, text] for (time, start, _), text in zip(samples, texts, strict=True)]
+    add = f"for (const [time, start, text] of {json.dumps(readings)}) r.add(time, start, parseMetrics(text));"
+    return page.run(f"(() => {{ const r = new Readings(); {add} return {asked}; }})()")
+
+
+def test_rates_are_differences_and_begin_anew_with_the_process(functions):
+    rate = "r.rate('gatehouse_requests_total', 60)"
+    assert measured(functions, (0, 1, {SERIES: 100}), asked=rate) is None
+    assert measured(functions, (0, 1, {SERIES: 100}), (10, 1, {SERIES: 150}), asked=rate) == 5
+    # A route that was not there before, one that has gone, and a reading that is too old.
+    other = SERIES.replace('"a"', '"b"')
+    assert measured(functions, (0, 1, {}), (10, 1, {other: 20}), asked=rate) == 2
+    assert measured(functions, (0, 1, {SERIES: 100, other: 5}), (10, 1, {other: 15}), asked=rate) == 1
+    far = [(0, 1, {SERIES: 0}), (100, 1, {SERIES: 1000}), (110, 1, {SERIES: 1010})]
+    assert measured(functions, *far, asked=rate) == 1
+    # Another process counts from nought, and so does a counter that has become smaller.
+    again = [(0, 1, {SERIES: 100}), (10, 2, {SERIES: 3})]
+    assert measured(functions, *again, asked=rate) is None
+    assert measured(functions, *again, (20, 2, {SERIES: 13}), asked=rate) == 1
+    assert measured(functions, (0, 1, {SERIES: 100}), (10, 1, {SERIES: 20}), asked=rate) == 2
+
+
+def test_labels_are_read_as_they_were_written(functions):
+    name = 'x{application="a\\"b\\\\n\\nc",operation="}, {"}'
+    read = measured(functions, (0, 1, {name: 7}), asked="r.samples('x').map((each) => [each.labels, each.value])")
+    assert read == [[{"application": 'a"b\\n\nc', "operation": "}, {"}, 7]]
+
+
+@pytest.mark.parametrize(
+    ("share", "counts", "value", "kind"),
+    [
+        (0.5, BUCKETS, 0.001, "below"),
+        (0.7, BUCKETS, 0.0055, "exact"),
+        (0.9, BUCKETS, 0.01, "exact"),
+        (0.99, BUCKETS, 0.01, "above"),
+        (0.5, dict.fromkeys(BUCKETS, 0), None, None),
+        (0.5, {"0.001": 0, "0.01": 4, "+Inf": 4}, 0.0055, "exact"),
+    ],
+)
+def test_quantiles_are_read_off_the_buckets_since(functions, share, counts, value, kind):
+    # What the buckets held before is none of it.
+    before = {f'd_bucket{{le="{limit}"}}': 1000 for limit in counts}
+    after = {f'd_bucket{{le="{limit}"}}': 1000 + number for limit, number in counts.items()}
+    found = measured(functions, (0, 1, before), (10, 1, after), asked=f"r.quantile('d', {share}, 60)")
+    assert found == value if value is None else (found["value"], found["kind"]) == (pytest.approx(value), kind)
+
+
+def test_quantiles_are_of_all_series_or_of_some(functions):
+    samples = {
+        'd_bucket{route="a",le="0.001"}': 90,
+        'd_bucket{route="a",le="+Inf"}': 90,
+        'd_bucket{route="b",le="0.001"}': 0,
+        'd_bucket{route="b",le="+Inf"}': 10,
+    }
+
+    def kind(matches: str) -> str:
+        return measured(functions, (0, 1, {}), (10, 1, samples), asked=f"r.quantile('d', 0.9, 60, {matches})")["kind"]
+
+    assert [kind("undefined"), kind("(labels) => labels.route === 'b'")] == ["below", "above"]
+
+
+# ---- What needs attention
+
+DAY = 86_400
+ISSUER = "status.issuers[0]"
+# What is changed in a sound status, and what is then said.
+FAULTS = [
+    ("status.ready = false", "bad", "Not ready: waiting for key sets. Load balancers send nothing."),
+    (
+        f"{ISSUER}.keys = 0; {ISSUER}.key_failures = 1",
+        "bad",
+        "Tokens of own cannot be verified: there is no key set, after 1 failed fetch",
+    ),
+    (
+        f"Object.assign({ISSUER}, {{keys_due_in_seconds: -600, keys_end_in_seconds: 7200}})",
+        "warn",
+        "The keys of own should have been fetched again 10 min ago, and serve for 2 h 0 min more",
+    ),
+    (
+        f"Object.assign({ISSUER}, {{keys_due_in_seconds: -600, keys_end_in_seconds: 60}})",
+        "bad",
+        "The keys of own should have been fetched again 10 min ago, and serve for 1 min more",
+    ),
+    (f"certify({10 * DAY})", "warn", "The certificate of a.example on 0.0.0.0:443 expires in 10 d 0 h"),
+    (f"certify({2 * DAY})", "bad", "The certificate of a.example on 0.0.0.0:443 expires in 2 d 0 h"),
+    ("certify(-120)", "bad", "The certificate of a.example on 0.0.0.0:443 expired 2 min ago"),
+    ("status.limits.requests = {limit: 100, in_flight: 80}", "warn", "Requests in flight: 80 of at most 100"),
+    ("status.limits.revocations = {limit: 100, held: 95}", "bad", "Revocations held: 95 of at most 100"),
+    ("status.outbox = {lost: 1, waiting: 0}", "warn", "1 message to backends were given up since the start"),
+    (
+        "server.drained = true; status.upstreams[0].servers.push({...server, name: 'b', drained: false})",
+        "note",
+        "Upstream recorder: a is drained (by an operator)",
+    ),
+    (
+        "server.serving = false",
+        "bad",
+        "Upstream recorder has no server that takes requests: a is ejected (after failures)",
+    ),
+    (
+        "later('gatehouse_log_lines_lost_total{log=\"access\"}', 3)",
+        "bad",
+        "3 lines of the access log could not be written, 3 of them in the last 1 min",
+    ),
+    (
+        "first('gatehouse_log_lines_lost_total{log=\"audit\"}', 1)",
+        "warn",
+        "1 line of the audit log could not be written, none of them lately",
+    ),
+    (
+        "later('gatehouse_denials_total{reason=\"client-secret-refused\"}', 1)",
+        "bad",
+        "Cognito does not take the client secret: 1 request refused as client-secret-refused in the last 1 min",
+    ),
+    (
+        "later('gatehouse_account_calls_total{operation=\"login\",result=\"refused\",reason=\"bad-credentials\"}', 10)",
+        "warn",
+        "More sign-ins fail than succeed: 10 against 0 in the last 1 min, mostly bad-credentials",
+    ),
+]
+
+
+def judged(page: Page, change: str) -> list[dict]:
+    """What a status needs attention for after a change, or readings a minute apart."""
+    return page.run(
+        f"""ask("status").then((text) => {{
+            const status = JSON.parse(text), values = [{{}}, {{}}], readings = new Readings();
+            const later = (name, value) => {{ values[1][name] = value; }};
+            const first = (name, value) => {{ values[0][name] = values[1][name] = value; }};
+            const certify = (left) => {{
+                status.listeners[0].address = "0.0.0.0:443";
+                status.listeners[0].certificates = [{{names: ["a.example"], expires_at: serverTime(status) + left}}];
+            }};
+            const server = {{...status.upstreams[0].servers[0], name: "a", healthy: null, serving: true, drained: false}};
+            status.upstreams = [{{name: "recorder", servers: [server]}}];
+            Object.assign(status, {{ready: true, draining: false}});
+            Object.assign(status.outbox, {{lost: 0, waiting: 0}});
+            {change};
+            values.forEach((each, index) => readings.add(index * 60, 1, parseMetrics(
+                Object.entries(each).map(([name, value]) => `${{name}} ${{value}}\\n`).join(""))));
+            return attention(status, readings, "waiting for key sets");
+        }})"""
+    )
+
+
+@pytest.mark.parametrize(("change", "level", "text"), FAULTS, ids=[text for _, _, text in FAULTS])
+def test_what_is_wrong_is_said(functions, change, level, text):
+    assert judged(functions, change) == [{"level": level, "text": text}]
+
+
+def test_what_is_sound_is_not_complained_of(functions):
+    assert judged(functions, "certify(100 * 86400); status.limits.requests = {limit: 100, in_flight: 79}") == []
+
+
+@pytest.mark.parametrize(("usual", "last", "told"), [(10, 40, True), (20, 40, False), (0, 29, False), (0, 30, True)])
+def test_a_spike_of_refusals_is_told(functions, usual, last, told):
+    name = 'gatehouse_denials_total{reason="no-route"}'
+    samples = [(60 * minute, 1, {name: usual * minute}) for minute in range(5)]
+    samples.append((300, 1, {name: usual * 4 + last}))
+    found = measured(functions, *samples, asked="[...spikes(r)]")
+    text = f"{last} requests were refused in the last minute, usually {usual}; mostly no-route"
+    assert found == ([{"level": "warn", "text": text}] if told else [])

@@ -1,0 +1,84 @@
+"""The dashboard on a phone, a tablet and a desktop, by day and by night, and for those who do not see it."""
+
+import pytest
+from harness import raw
+from harness.account import Account
+from harness.certificates import Authority
+from harness.gateway import ADA
+from harness.process import SILENT_PORT, free_port, wait_until
+
+# Of each text that is seen, its contrast to what is behind it (WCAG 2.2, 1.4.3).
+CONTRASTS = """(() => {
+    const parts = (colour) => colour.match(/[\\d.]+/g).map(Number);
+    const light = (colour) => {
+        const linear = (x) => x <= .04045 ? x / 12.92 : ((x + .055) / 1.055) ** 2.4;
+        const [r, g, b] = parts(colour).map((part) => linear(part / 255));
+        return .2126 * r + .7152 * g + .0722 * b;
+    };
+    const ground = (node) => {
+        for (; node; node = node.parentElement) {
+            const colour = getComputedStyle(node).backgroundColor;
+            if (parts(colour)[3] !== 0) return colour;
+        }
+    };
+    const written = [...document.querySelectorAll("body *")].filter((node) => node.checkVisibility()
+        && [...node.childNodes].some((child) => child.nodeType === 3 && child.data.trim()));
+    return written.map((node) => {
+        const [a, b] = [light(getComputedStyle(node).color), light(ground(node))];
+        return [(Math.max(a, b) + .05) / (Math.min(a, b) + .05), node.textContent.slice(0, 40)];
+    });
+})()"""
+
+# What does not fit into its own box.
+OVERFLOWING = """[...document.querySelectorAll("section, table, th, td, p, li")]
+    .filter((node) => node.scrollWidth > node.clientWidth + 1 && !node.matches(".unseen"))
+    .map((node) => node.outerHTML.slice(0, 200))"""
+
+# Tables with as many headers of rows as rows, and things without a name.
+HEADED = """[...document.querySelectorAll("tbody")]
+    .map((body) => [body.querySelectorAll("th[scope=row], td.empty").length, body.rows.length])"""
+NAMELESS = """[...document.querySelectorAll("section, svg[role=img], input")]
+    .filter((node) => !node.ariaLabel && !node.labels?.length
+        && !document.getElementById(node.getAttribute("aria-labelledby"))?.textContent)
+    .map((node) => node.outerHTML.slice(0, 200))"""
+
+
+@pytest.mark.parametrize("width", [390, 820, 1440])
+def test_it_fits_and_can_be_read(start_gateway, open_page, pool, ledger, run_directory, width):
+    authority = Authority(run_directory / f"authority-{width}")
+    tls = {"address": f"127.0.0.1:{free_port()}", "tls": {"certificates": [authority.issue("api.example.com").settings()]}}
+    long = "upstream" * 8
+    gateway = start_gateway(
+        {
+            "direct_cognito": "block",
+            "listeners": [{"address": f"127.0.0.1:{free_port()}"}, tls],
+            "routes": [{"name": long, "path": "/long", "access": "public", "upstream": long}],
+            "upstreams": {long: {"url": f"http://127.0.0.1:{SILENT_PORT}"}},
+        },
+        pool=pool,
+    )
+    for path in ("/long", f"/{long}{long}", "/down/x"):
+        raw.exchange(gateway.port, "GET", path)
+    call = {"X-Amz-Target": "AWSCognitoIdentityProviderService.InitiateAuth", "User-Agent": "A" * 64}
+    raw.exchange(gateway.port, "POST", "/", call, b"{}")
+    Account(gateway.port, ledger).login(ADA[0], "A-Wrong-Password-For-The-Look")
+    page = open_page(gateway, width=width, height=844)
+    wait_until(lambda: page.row("#routes", long), "the page")
+    for scheme in ("light", "dark"):
+        page.prefer(scheme)
+        page.refresh()
+        page.screenshot(run_directory / f"dashboard-{width}-{scheme}.png", whole=True)
+        assert page.run("document.documentElement.scrollWidth") <= width
+        assert page.run(OVERFLOWING) == []
+        assert [found for found in page.run(CONTRASTS) if found[0] < 4.5] == []
+    page.assert_sound(gateway)
+
+
+def test_it_can_be_used_without_eyes_or_a_pointer(functions):
+    assert all(headed == rows > 0 for headed, rows in functions.run(HEADED))
+    assert functions.run(NAMELESS) == []
+    assert functions.run("document.documentElement.lang") == "en"
+    # A change of a number alone is not read out.
+    say = "(text) => { announce([{level: 'bad', text}]); return document.querySelector('#announced').textContent; }"
+    said = functions.run(f"['3 of 4 failed', '5 of 6 failed', 'gone'].map({say})")
+    assert said == ["Urgent: 3 of 4 failed", "Urgent: 3 of 4 failed", "Urgent: gone"]
