@@ -45,7 +45,7 @@ let package = Package(
         // The C libraries, each seen by one wrapper only.
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        .target(name: "Curl", dependencies: ["CCurl", nio("NIOCore")], swiftSettings: strict),
+        .target(name: "Curl", dependencies: ["CCurl", "Cryptography", nio("NIOCore")], swiftSettings: strict),
         // The module is not called Crypto because swift-nio-extras brings swift-crypto's module of that name along.
         .target(
             name: "Cryptography", dependencies: ["COpenSSL"], path: "Sources/Crypto", swiftSettings: strict),

@@ -13,6 +13,7 @@
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/rsa.h>
+#include <openssl/x509.h>
 
 /* Macros that Swift cannot see, one function each. */
 
@@ -53,6 +54,16 @@ static inline int gatehouse_set_pss(EVP_PKEY_CTX *context, const EVP_MD *digest)
 static inline int gatehouse_no_passphrase(char *buffer, int size, int writing, void *user) {
     (void)buffer; (void)size; (void)writing; (void)user;
     return -1;
+}
+
+static inline X509 *gatehouse_read_certificate(BIO *bio) {
+    return PEM_read_bio_X509(bio, NULL, gatehouse_no_passphrase, NULL);
+}
+
+/* Whether what could not be read was not there at all. */
+static inline int gatehouse_was_no_pem(void) {
+    unsigned long error = ERR_peek_last_error();
+    return ERR_GET_LIB(error) == ERR_LIB_PEM && ERR_GET_REASON(error) == PEM_R_NO_START_LINE;
 }
 
 static inline EVP_PKEY *gatehouse_read_private_key(BIO *bio) {

@@ -13,7 +13,7 @@ package protocol CurlConnectionDelegate: AnyObject {
 }
 
 /// What a connection is made to. The rest (name resolution, TLS, happy eyeballs) is libcurl's.
-package struct CurlTarget: Hashable, Sendable {
+package struct CurlTarget: Equatable, Sendable {
     /// Scheme, host and port.
     package var url: String
     package var connectTimeout: Duration

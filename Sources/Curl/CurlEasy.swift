@@ -29,6 +29,11 @@ final class CurlEasy {
         try gatehouse_setopt_text(handle, option, value).check()
     }
 
+    /// libcurl copies the bytes.
+    func set(_ option: CURLoption, bytes: [UInt8]) throws(CurlFailure) {
+        try gatehouse_setopt_bytes(handle, option, bytes, bytes.count).check()
+    }
+
     func set(_ option: CURLoption, pointer: UnsafeMutableRawPointer?) throws(CurlFailure) {
         try gatehouse_setopt_pointer(handle, option, pointer).check()
     }

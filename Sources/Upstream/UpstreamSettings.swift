@@ -67,8 +67,6 @@ package struct UpstreamSettings: Sendable, Equatable {
     /// Whether the only server of an upstream is ejected as well, so that its clients hear at once that it fails.
     package var ejectsOnlyServer = false
     package var healthCheck: HealthCheckSettings?
-    /// A digest of the files that connections are made with, so that settings differ where the files do.
-    package var filesDigest: [UInt8] = []
 
     package init(
         name: String, servers: [UpstreamServer], timeouts: UpstreamTimeouts = UpstreamTimeouts(),

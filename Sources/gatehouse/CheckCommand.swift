@@ -2,6 +2,7 @@ import ArgumentParser
 import Gateway
 import Pipeline
 import Settings
+import Synchronization
 
 /// `gatehouse check`: says whether a configuration is good, without starting anything.
 struct CheckCommand: AsyncParsableCommand {
@@ -10,8 +11,9 @@ struct CheckCommand: AsyncParsableCommand {
         abstract: "Check a configuration and report every fault at once.",
         discussion: """
             With --online it also asks, all at once, whether what the configuration points to is there: every issuer's key \
-            set is fetched, each user pool is asked whether it knows the app client and takes its secret, and each server \
-            of every upstream for the path of its health check, or else /. No account is touched and no secret told.
+            set is fetched, and its clock compared with this machine's; each user pool is asked whether it knows the app \
+            client and takes its secret, Apple the same for each app, and each server of every upstream for the path of \
+            its health check, or else /. No account is touched, nothing is changed anywhere, and no secret told.
 
             Exit status 0: good; 69: something did not answer as it should; 78: faulty.
 
@@ -24,7 +26,7 @@ struct CheckCommand: AsyncParsableCommand {
 
     @OptionGroup var options: SettingsOptions
 
-    @Flag(help: "Also ask key sets, user pools and upstreams whether they are there.")
+    @Flag(help: "Also ask key sets, user pools, Apple and upstreams whether they are there.")
     var online = false
 
     @OptionGroup var output: OutputOptions
@@ -38,7 +40,7 @@ struct CheckCommand: AsyncParsableCommand {
             print("\(origin.name): \(Terminal.standardOutput.styled(.good, "good")): \(counts)")
             flushStandardOutput()
         }
-        let findings = online ? try await OnlineCheck(settings).run(tell: tell) : []
+        let findings = online ? try await ask(settings) : []
         if output.json {
             var object: JSONObject = [
                 "config": .string(origin.name), "good": true, "routes": Self.number(settings.routes.count),
@@ -63,7 +65,20 @@ struct CheckCommand: AsyncParsableCommand {
         throw ExitCode.faultyConfiguration
     }
 
-    /// A line as soon as it is known, so that a slow one does not hold up the others.
+    /// Tells each finding as soon as it is known, so that a slow one does not hold up the others, and how many there are.
+    private func ask(_ settings: GatewaySettings) async throws -> [OnlineCheck.Finding] {
+        let answers = AnswerCount()
+        let progress = { @Sendable in
+            "asking what the configuration points to: \(answers.value) have answered"
+        }
+        return try await ProgressLine.showing(progress) { line in
+            try await OnlineCheck(settings).run { finding in
+                answers.add()
+                line.interrupt { tell(finding) }
+            }
+        }
+    }
+
     private func tell(_ finding: OnlineCheck.Finding) {
         guard !output.json else { return }
         let verdict = Terminal.standardOutput.styled(finding.isGood ? .good : .bad, finding.isGood ? "ok  " : "FAIL")
@@ -90,4 +105,12 @@ struct CheckCommand: AsyncParsableCommand {
     }
 
     private static func number(_ value: Int) -> JSON { .number(JSONNumber(value)) }
+}
+
+/// How many have answered.
+private final class AnswerCount: Sendable {
+    private let count = Mutex(0)
+
+    var value: Int { count.withLock { $0 } }
+    func add() { count.withLock { $0 += 1 } }
 }

@@ -13,7 +13,38 @@ struct OutputOptions: ParsableArguments {
     }
 
     /// Prints what was done, in words.
-    func done(_ text: String) { tell(["done": true, "text": .string(text)], text: text) }
+    func done(_ text: String) {
+        tell(["done": true, "text": .string(text)], text: Terminal.standardOutput.styled(.good, text))
+    }
+}
+
+/// `--json`, of the commands that print what is kept: as lines of JSON also for programs that do not ask for it.
+struct ListingOptions: ParsableArguments {
+    @Flag(help: "Lines of JSON also on a terminal; in a pipe or a file it is always that.")
+    var json = false
+
+    /// Prints a line for each: in columns under a heading where somebody sits at a terminal.
+    func tell(_ objects: [JSONObject], columns: [String]) {
+        guard isForPeople else {
+            for object in objects { print(String(decoding: object.encoded(), as: UTF8.self)) }
+            return
+        }
+        let headings = columns.map { column in String(column.map { $0 == "_" ? " " : $0 }) }
+        let rows = objects.map { object in columns.map { object.text($0) } }
+        for line in Columns([headings] + rows).lines(on: .standardOutput) { print(line) }
+    }
+
+    /// Prints one, a member on each line where somebody sits at a terminal.
+    func tell(_ object: JSONObject) {
+        guard isForPeople else { return tell([object], columns: []) }
+        let terminal = Terminal.standardOutput
+        for member in object {
+            let name = terminal.styled(.bold, member.name.split(separator: "_").joined(separator: " "))
+            print("\(name): \(Columns.visible(object.text(member.name)))")
+        }
+    }
+
+    private var isForPeople: Bool { !json && Terminal.standardOutput.isTerminal }
 }
 
 /// Lets who reads through a pipe see what has been printed so far.

@@ -22,7 +22,8 @@ struct HealthCommand: AsyncParsableCommand {
     var address: String?
 
     @Option(
-        help: ArgumentHelp("Take the address from these settings; - for standard input.", valueName: "file"))
+        help: ArgumentHelp("Take the address from these settings; - for standard input.", valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"]))
     var config: String?
 
     @Flag(help: "Ask /healthz: whether it runs, also while it takes no traffic.")

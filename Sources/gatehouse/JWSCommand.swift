@@ -30,7 +30,7 @@ struct VerifyJWSCommand: AsyncParsableCommand {
               gatehouse jws verify --jwks keys.json --alg ES256 --alg EdDSA --lines < messages.txt
             """)
 
-    @Option(help: ArgumentHelp("The file with the keys.", valueName: "file"))
+    @Option(help: ArgumentHelp("The file with the keys.", valueName: "file"), completion: .file(extensions: ["json"]))
     var jwks: String
 
     @Option(

@@ -28,7 +28,9 @@ struct LocalPoolCommand: AsyncParsableCommand {
                 -d '{"user": "ada@icloud.example", "client_id": "com.example.app"}'
             """)
 
-    @Option(help: ArgumentHelp("The YAML file that describes the pool.", valueName: "file"))
+    @Option(
+        help: ArgumentHelp("The YAML file that describes the pool.", valueName: "file"),
+        completion: .file(extensions: ["yaml", "yml"]))
     var config: String
 
     func run() async throws {

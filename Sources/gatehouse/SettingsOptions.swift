@@ -10,7 +10,7 @@ struct SettingsOptions: ParsableArguments {
             """
             The YAML file with the settings; - for standard input. Without it: the text in the environment variable \
             GATEHOUSE_CONFIG_YAML, else /etc/gatehouse/gatehouse.yaml.
-            """, valueName: "file"))
+            """, valueName: "file"), completion: .file(extensions: ["yaml", "yml"]))
     var config: String?
 
     var origin: SettingsOrigin {

@@ -17,7 +17,7 @@ struct StoreCommand: AsyncParsableCommand {
             """,
         subcommands: [BackUp.self, Restore.self, Check.self])
 
-    struct BackUp: ParsableCommand {
+    struct BackUp: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "backup",
             abstract: "Copy the database to a new file, while the gateway runs.",
@@ -29,15 +29,23 @@ struct StoreCommand: AsyncParsableCommand {
 
         @OptionGroup var options: SettingsOptions
 
-        @Argument(help: "The file to write; it must not be there.")
+        @Argument(help: "The file to write; it must not be there.", completion: .file())
         var file: String
 
         @Flag(help: "Put the keys of the state directory into the copy too; it is then as secret as they are.")
         var withKeys = false
 
-        func run() throws {
-            let settings = try options.load()
-            try reportingFaults { print(try StoreCopies(settings).backUp(to: file, withKeys: withKeys)) }
+        @OptionGroup var output: OutputOptions
+
+        func run() async throws {
+            let copies = StoreCopies(try options.load())
+            try await reportingFaults {
+                let progress = { @Sendable [file] in copies.progress(ofCopyTo: file) }
+                let done = try await ProgressLine.showing(progress) { _ in
+                    try copies.backUp(to: file, withKeys: withKeys)
+                }
+                output.done(done)
+            }
         }
     }
 
@@ -53,15 +61,23 @@ struct StoreCommand: AsyncParsableCommand {
 
         @OptionGroup var options: SettingsOptions
 
-        @Argument(help: "The backup.")
+        @Argument(help: "The backup.", completion: .file())
         var file: String
 
         @Flag(help: "Put the backup's keys in the place of those that are there, which are kept.")
         var withKeys = false
 
+        @OptionGroup var output: OutputOptions
+
         func run() async throws {
             let copies = StoreCopies(try options.load())
-            try await reportingFaults { print(try await copies.restore(from: file, withKeys: withKeys)) }
+            try await reportingFaults {
+                let progress = { @Sendable [file] in copies.progress(ofRestoreFrom: file) }
+                let done = try await ProgressLine.showing(progress) { _ in
+                    try await copies.restore(from: file, withKeys: withKeys)
+                }
+                output.done(done)
+            }
         }
     }
 
@@ -79,7 +95,7 @@ struct StoreCommand: AsyncParsableCommand {
 
         @OptionGroup var options: SettingsOptions
 
-        @Argument(help: "A backup; without it the state directory's own.")
+        @Argument(help: "A backup; without it the state directory's own.", completion: .file())
         var file: String?
 
         @Flag(help: "As one JSON object.")
@@ -88,8 +104,9 @@ struct StoreCommand: AsyncParsableCommand {
         func run() async throws {
             let copies = StoreCopies(try options.load())
             try await reportingFaults {
-                let report = try await copies.check(file)
-                print(json ? report.json.indented() : report.text)
+                let progress = { @Sendable [file] in copies.progress(ofCheck: file) }
+                let report = try await ProgressLine.showing(progress) { _ in try await copies.check(file) }
+                print(json ? report.json.indented() : report.text(on: .standardOutput))
                 if !report.isGood { throw ExitCode.failure }
             }
         }
@@ -105,9 +122,9 @@ extension StoreReport {
         ]
     }
 
-    fileprivate var text: String {
-        var lines = [isGood ? "good" : "not good"]
-        lines += faults.map { "fault: \($0)" }
+    fileprivate func text(on terminal: Terminal) -> String {
+        var lines = [terminal.styled(isGood ? .good : .bad, isGood ? "good" : "not good")]
+        lines += faults.map { "\(terminal.styled(.bad, "fault")): \($0)" }
         let difference = schemaDifference.isEmpty ? "" : " (\(schemaDifference.joined(separator: ", ")))"
         lines.append("schema: \(schemaState)\(difference)")
         lines += rows.map { "\($0.table): \($0.count)" }
@@ -133,15 +150,6 @@ extension StoreReport {
 }
 
 /// - Throws: exit status 1 after the fault was printed.
-private func reportingFaults(_ body: () throws -> Void) throws {
-    do {
-        try body()
-    } catch let fault as WiringFault {
-        StandardError.write("\(fault)\n")
-        throw ExitCode.failure
-    }
-}
-
 private func reportingFaults(_ body: () async throws -> Void) async throws {
     do {
         try await body()

@@ -9,6 +9,10 @@ struct Terminal {
         case bad = "31"
     }
 
+    /// Whether somebody sits there.
+    let isTerminal: Bool
+    /// Whether it can be written over what is there.
+    let movesCursor: Bool
     let hasColours: Bool
 
     static let standardOutput = Terminal(STDOUT_FILENO)
@@ -17,8 +21,9 @@ struct Terminal {
     /// No colours for who wants none (`NO_COLOR`, no-color.org), for terminals that have none, and for pipes and files.
     private init(_ descriptor: Int32) {
         let environment = ProcessInfo.processInfo.environment
-        hasColours =
-            isatty(descriptor) == 1 && environment["NO_COLOR"]?.isEmpty != false && environment["TERM"] != "dumb"
+        isTerminal = isatty(descriptor) == 1
+        movesCursor = isTerminal && environment["TERM"] != "dumb"
+        hasColours = movesCursor && environment["NO_COLOR"]?.isEmpty != false
     }
 
     func styled(_ style: Style, _ text: String) -> String {

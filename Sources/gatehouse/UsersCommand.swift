@@ -23,8 +23,12 @@ struct UsersCommand: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "A line of JSON for each user, by id.",
-            discussion: "Example: gatehouse users list --config Config/gatehouse.yaml --matching ada@example.com")
+            abstract: "A line for each user, by id.",
+            discussion: """
+                Examples:
+                  gatehouse users list --config Config/gatehouse.yaml --matching ada@example.com
+                  gatehouse users list --config Config/gatehouse.yaml --json | jq -r .id
+                """)
 
         @OptionGroup var options: SettingsOptions
 
@@ -37,13 +41,17 @@ struct UsersCommand: AsyncParsableCommand {
         @Option(help: "At most so many.")
         var limit = 100
 
+        @OptionGroup var output: ListingOptions
+
         func validate() throws {
             guard (1...100_000).contains(limit) else { throw ValidationError("--limit must be 1 to 100000.") }
         }
 
         func run() async throws {
             try await administering(options) { users in
-                for user in try await users.users(matching: matching, after: after, limit: limit) { printLine(user) }
+                output.tell(
+                    try await users.users(matching: matching, after: after, limit: limit),
+                    columns: ["id", "role", "email", "name", "created_at", "disabled_at"])
             }
         }
     }
@@ -54,9 +62,10 @@ struct UsersCommand: AsyncParsableCommand {
             discussion: "Example: gatehouse users show --config Config/gatehouse.yaml 5f0c…")
 
         @OptionGroup var user: UserArgument
+        @OptionGroup var output: ListingOptions
 
         func run() async throws {
-            try await administering(user.options) { printLine(try await $0.user(user.id)) }
+            try await administering(user.options) { output.tell(try await $0.user(user.id)) }
         }
     }
 
@@ -114,14 +123,17 @@ struct UsersCommand: AsyncParsableCommand {
 
     struct Sessions: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
-            abstract: "A line of JSON for each open session of a user.",
+            abstract: "A line for each open session of a user.",
             discussion: "Example: gatehouse users sessions --config Config/gatehouse.yaml 5f0c…")
 
         @OptionGroup var user: UserArgument
+        @OptionGroup var output: ListingOptions
 
         func run() async throws {
             try await administering(user.options) { users in
-                for session in try await users.sessions(of: user.id) { printLine(session) }
+                output.tell(
+                    try await users.sessions(of: user.id),
+                    columns: ["id", "device_id", "platform", "signed_in_at", "refreshed_at", "expires_at"])
             }
         }
     }
@@ -148,10 +160,6 @@ struct UsersCommand: AsyncParsableCommand {
 struct UserArgument: ParsableArguments {
     @OptionGroup var options: SettingsOptions
     @Argument(help: "The user's id.") var id: String
-}
-
-private func printLine(_ object: JSONObject) {
-    print(String(decoding: object.encoded(), as: UTF8.self))
 }
 
 /// - Throws: exit status 1 after the fault was printed.

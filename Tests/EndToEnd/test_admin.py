@@ -11,7 +11,7 @@ from harness import raw
 from harness.account import Account, bearer
 from harness.backend import RecordingBackend
 from harness.certificates import Authority
-from harness.gateway import ADA, check
+from harness.gateway import ADA, check, gatehouse
 from harness.process import free_port, wait_until
 
 TOKEN = "an-admin-token-of-some-length"
@@ -68,6 +68,8 @@ def test_an_admin_listener_for_everyone_is_refused_without_a_token(start_gateway
         path.write_text(json.dumps({**gateway.config, "admin": admin}))
         result = check(path)
         assert result.returncode == (0 if good else 78), result.stdout + result.stderr
+        if not good:
+            assert gatehouse("serve", "--config", path).returncode == 78
         assert good or "admin.address: can be reached from outside" in result.stdout + result.stderr
 
 

@@ -2,9 +2,13 @@
 
 import json
 import time
+from email.utils import formatdate
 
+import httpx
 import pytest
-from harness.gateway import gatehouse, gateway_config
+from harness.apple_app import APP, SIBLING_APP, apple_settings
+from harness.gateway import gatehouse, gateway_config, merged
+from harness.local_apple import LocalApple, team_key
 from harness.local_pool_control import control
 from harness.process import free_port
 
@@ -67,6 +71,73 @@ def test_what_does_not_answer_is_told_and_the_rest_is_asked_all_the_same(asked, 
     status, found = asked(changes(free_port()))
     assert status == 69
     assert [name for name, each in found.items() if not each["good"]] == [subject]
+
+
+def test_a_clock_that_is_wrong_is_told(asked, own_recorder, issuer):
+    """As seen by the clock of whoever has the keys: tokens would be refused as expired, or as not yet valid."""
+    keys = httpx.get(f"{issuer.server.url}/jwks.json").content
+    for offset, words in ((-3600, "3600 s ahead of"), (3600, "s behind"), (0, None)):
+        date = formatdate(time.time() + offset, usegmt=True)
+        own_recorder.on(
+            "/jwks.json",
+            lambda exchange: exchange.respond(200, keys, {"Content-Type": "application/json", "Date": date}),
+        )
+        status, found = asked({"issuers": {"own": {"jwks_url": f"{own_recorder.url}/jwks.json"}}})
+        assert status == (69 if words else 0)
+        assert found["issuers.own"]["good"] is (words is None)
+        assert (words or "keys from") in found["issuers.own"]["text"]
+        assert ("clock_skew" in found["issuers.own"]["text"]) is (words is not None)
+
+
+# ---- Apple
+
+
+@pytest.fixture(scope="module")
+def apple(run_directory):
+    apple = LocalApple(run_directory, "asked-apple")
+    yield apple
+    apple.stop()
+
+
+@pytest.fixture
+def asked_apple(tmp_path, apple, own_recorder):
+    """As `asked`, over settings with sign-in with Apple."""
+
+    def run(server: dict | None = None, **changes):
+        settings = merged(apple_settings(apple), {"sign_in": {"apple": {"server": server or {}}}, **changes})
+        config = gateway_config(tmp_path, own_recorder.url, apple.apple_keys_url, changes=settings)
+        path = tmp_path / "gatehouse.yaml"
+        path.write_text(json.dumps(config))
+        result = gatehouse("check", "--config", path, "--online", "--json")
+        found = [each for each in json.loads(result.stdout)["online"] if each["subject"] == "sign_in.apple.server"]
+        assert "PRIVATE KEY" not in result.stdout + result.stderr
+        return found
+
+    return run
+
+
+def test_apple_is_asked_for_each_app_and_nothing_changes_there(asked_apple, apple):
+    control(apple, "DELETE", "calls")
+    found = asked_apple()
+    assert [each["good"] for each in found] == [True, True]
+    assert [each["text"] for each in found] == [f"{apple.url} knows {app} and takes its client secret" for app in (APP, SIBLING_APP)]
+    assert control(apple, "GET", "calls")["counts"] == {"AppleToken": 2}
+
+
+@pytest.mark.parametrize("what", ["team_id", "key_id", "private_key"])
+def test_a_client_secret_that_apple_does_not_take_is_told(asked_apple, what, tmp_path):
+    other = tmp_path / "other.p8"
+    other.write_text(team_key())
+    wrong = {"team_id": "TEAM000009", "key_id": "KEY0000009", "private_key": f"file:{other}"}
+    found = asked_apple({what: wrong[what]})
+    assert [each["good"] for each in found] == [False, False]
+    assert "(invalid_client): see team_id, key_id and private_key" in found[0]["text"]
+
+
+def test_an_apple_that_does_not_answer_is_told(asked_apple):
+    found = asked_apple({"endpoint": f"http://127.0.0.1:{free_port()}"})
+    assert [each["good"] for each in found] == [False, False]
+    assert "apple-unavailable (cannot-connect)" in found[0]["text"]
 
 
 def test_a_pool_that_does_not_answer_is_told(asked):

@@ -6,13 +6,15 @@ import pty
 import re
 import subprocess
 import time
+from pathlib import Path
 
 import pytest
 from harness.deployment import checked, tool
-from harness.gateway import binary, gatehouse, gateway_config
+from harness.gateway import REPOSITORY, binary, gatehouse, gateway_config
 from harness.keys import Issuer
 from harness.process import free_port
 from harness.sanitizer import PATIENCE
+from harness.sessions import State, session_settings
 
 
 def subcommands(*path: str) -> list[tuple[str, ...]]:
@@ -78,6 +80,29 @@ def test_a_gateway_that_cannot_start_ends_with_70(tmp_path, gateway, config_path
     result = gatehouse("serve", "--config", path)
     assert result.returncode == 70
     assert str(gateway.port) in result.stderr
+
+
+@pytest.mark.parametrize(
+    "changes, words",
+    [
+        ({"state_directory": "/proc/nowhere"}, "state_directory: /proc/nowhere: cannot be made: No such file or directory"),
+        ({"state_directory": "/etc/passwd"}, "state_directory: /etc/passwd: cannot be made: "),
+        ({"logging": {"file": "/nowhere/own.log"}}, "logging.file: /nowhere/own.log: cannot be opened: No such file"),
+        (
+            {"logging": {"access_log_file": "/nowhere/access.log"}},
+            "logging.access_log_file: /nowhere/access.log: cannot be opened: No such file",
+        ),
+        ({"audit": {"log": "/nowhere/audit.log"}}, "audit.log: /nowhere/audit.log: cannot be opened: No such file"),
+    ],
+    ids=lambda value: value.partition(":")[0] if isinstance(value, str) else "",
+)
+def test_what_the_settings_name_and_nobody_can_use_ends_the_start_with_78(tmp_path, config_path, changes, words):
+    config = {**json.loads(config_path.read_text()), "admin": {"address": f"127.0.0.1:{free_port()}"}, **changes}
+    path = tmp_path / "gatehouse.yaml"
+    path.write_text(json.dumps(config))
+    result = gatehouse("serve", "--config", path)
+    assert result.returncode == 78 and words in result.stderr, result.stderr
+    assert "Error Domain" not in result.stderr
 
 
 def test_the_help_has_every_exit_status():
@@ -152,20 +177,119 @@ def test_no_colours_in_a_pipe_nor_in_json(config_path):
     assert "\x1b" not in on_a_terminal(["check", "--config", str(config_path), "--json"], {"NO_COLOR": ""})
 
 
-@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
-def test_completions(tmp_path, shell):
-    script = gatehouse("--generate-completion-script", shell).stdout
-    assert "health" in script and "local-pool" in script
-    if shell != "bash":
-        return
-    path = tmp_path / "gatehouse"
-    path.write_text(script)
-    # What bash offers behind "gatehouse che".
-    complete = (
-        f'source {path}; COMP_WORDS=(gatehouse che); COMP_CWORD=1; COMP_LINE="gatehouse che"; COMP_POINT=${{#COMP_LINE}}; '
-        'f=$(complete -p gatehouse | sed -E "s/.*-F ([^ ]+).*/\\1/"); $f gatehouse che gatehouse; echo "${COMPREPLY[@]}"'
+# Those that run something for people and not to report.
+SILENT = {("serve",), ("local-pool",), ("schema",)}
+LEAVES = [each for each in COMMANDS if each and not any(other[:-1] == each for other in COMMANDS)]
+
+
+@pytest.mark.parametrize("command", LEAVES, ids=" ".join)
+def test_whatever_reports_can_tell_it_as_json(command):
+    assert ("--json" in gatehouse(*command, "--help").stdout) is (command not in SILENT)
+
+
+@pytest.fixture
+def store(start_gateway, issuer):
+    """A gateway with two users, one of whom has chosen a name that would write over the terminal."""
+    gateway = start_gateway(session_settings(issuer.server.url))
+    state = State(gateway)
+    sessions = state.begin("apple-ada"), state.begin("apple-ben")
+    with state.database() as database:
+        database.execute("UPDATE users SET name = ? WHERE id = ?", ["Ben\x1b[2J\u202e", sessions[1].user])
+    return gateway, *sessions
+
+
+def test_people_get_users_in_columns_and_programs_as_json(store):
+    gateway, ada, ben = store
+    arguments = ["users", "list", "--config", str(gateway.config_path)]
+    shown = on_a_terminal(arguments, {"NO_COLOR": ""})
+    heading, *rows = [line.strip() for line in shown.splitlines()]
+    assert heading.startswith("\x1b[1mid") and heading.split()[1:3] == ["role", "email"]
+    assert len(rows) == 2 and any(ada.user in row and "apple-ada@example.com" in row for row in rows)
+    assert "\x1b[2J" not in shown and "\u202e" not in shown
+    for machine in (gatehouse(*arguments).stdout, on_a_terminal([*arguments, "--json"], {"NO_COLOR": ""})):
+        assert {json.loads(line)["id"] for line in machine.splitlines()} == {ada.user, ben.user}
+    shown = on_a_terminal(["users", "show", "--config", str(gateway.config_path), ada.user], {"NO_COLOR": "1"})
+    assert "email: apple-ada@example.com" in shown and "sessions: 1" in shown and "\x1b" not in shown
+    shown = on_a_terminal(["users", "sessions", "--config", str(gateway.config_path), ada.user], {"NO_COLOR": "1"})
+    assert ada.id in shown and "phone-7" in shown
+
+
+def test_the_store_tells_people_how_far_it_is_and_programs_what_it_did(store, tmp_path):
+    gateway, _, _ = store
+
+    def run(command: str, *rest: str) -> list[str]:
+        return ["store", command, "--config", str(gateway.config_path), *rest]
+
+    shown = on_a_terminal(run("backup", str(tmp_path / "one")), {"NO_COLOR": ""})
+    assert re.search(r"copying \S+gatehouse.sqlite: \d+ kB of \d+ kB", shown)
+    # The line goes, and what was done stays.
+    assert re.search(rf"\x1b\[K{re.escape(GREEN)}\S+/one: written", shown)
+    checked_one = on_a_terminal(run("check", str(tmp_path / "one")), {"NO_COLOR": ""})
+    assert re.search(r"reading \S+/one: \d+ kB", checked_one) and f"{GREEN}good" in checked_one
+    backed_up = gatehouse(*run("backup", str(tmp_path / "two")), "--json")
+    assert json.loads(backed_up.stdout)["done"] is True and backed_up.stderr == ""
+    gateway.stop()
+    restored = on_a_terminal(run("restore", str(tmp_path / "one")), {"NO_COLOR": ""})
+    assert re.search(r"restoring \S+/one: \d+ kB of \d+ kB", restored) and f"{GREEN}" in restored
+    # Two of one second would be kept under one name.
+    for replaced in Path(gateway.config["state_directory"]).glob("*.replaced-*"):
+        replaced.unlink()
+    assert json.loads(gatehouse(*run("restore", str(tmp_path / "two")), "--json").stdout)["done"] is True
+
+
+def test_check_online_tells_people_that_it_waits(tmp_path, issuer, own_recorder):
+    own_recorder.on("/recorded/health", lambda exchange: exchange.wait_for_close())
+    health = {"path": "/recorded/health", "timeout": "1s"}
+    config = gateway_config(tmp_path, own_recorder.url, issuer.server.url, changes={"upstreams": {"recorder": {"health": health}}})
+    path = tmp_path / "gatehouse.yaml"
+    path.write_text(json.dumps(config))
+    shown = on_a_terminal(["check", "--config", str(path), "--online"], {"NO_COLOR": ""})
+    assert "asking what the configuration points to: 2 have answered" in shown
+    # Each finding has a line of its own all the same.
+    assert re.search(rf"\x1b\[K{re.escape(GREEN)}ok .*issuers.own", shown) and re.search(rf"{re.escape(RED)}FAIL.*recorder", shown)
+    assert "asking" not in gatehouse("check", "--config", path, "--online").stderr
+
+
+def documented_statuses(text: str) -> dict[str, str]:
+    return dict(re.findall(r"(?m)^ *\|? *(0|1|64|69|70|78) *\|? (.*?)(?: \|)?$", text))
+
+
+def test_the_readme_has_the_statuses_of_the_help():
+    section = (REPOSITORY / "README.md").read_text().partition("| status | means |")[2].partition("\n\n")[0]
+    helped = documented_statuses(gatehouse("--help").stdout.partition("Exit status:")[2].partition("USAGE:")[0])
+    assert set(documented_statuses(section)) == set(helped) == {"0", "1", "64", "69", "70", "78"}
+
+
+def completed(script, *words: str) -> list[str]:
+    """What bash offers for the last of the words."""
+    line, quoted = " ".join(words), " ".join(f"'{word}'" for word in words)
+    command = (
+        f"source {script}; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; COMP_LINE='{line}'; "
+        "COMP_POINT=${#COMP_LINE}; COMP_TYPE=9; f=$(complete -p gatehouse | sed -E 's/.*-F ([^ ]+).*/\\1/'); "
+        f"$f gatehouse '{words[-1]}' '{words[-2]}'; printf '%s\\n' \"${{COMPREPLY[@]}}\""
     )
-    assert "check" in checked("bash", "-c", complete)
+    return checked("bash", "-c", command).split()
+
+
+def test_bash_completes_commands_options_values_and_files(tmp_path):
+    script = tmp_path / "gatehouse"
+    script.write_text(gatehouse("--generate-completion-script", "bash").stdout)
+    (tmp_path / "settings.yaml").touch()
+    (tmp_path / "settings.txt").touch()
+    assert completed(script, "gatehouse", "che") == ["check"]
+    assert {"list", "set-role", "end-sessions"} <= set(completed(script, "gatehouse", "users", ""))
+    assert "--online" in completed(script, "gatehouse", "check", "--o")
+    assert completed(script, "gatehouse", "keys", "rotate", "--purpose", "se") == ["session", "sealing"]
+    assert completed(script, "gatehouse", "check", "--config", f"{tmp_path}/sett") == [f"{tmp_path}/settings.yaml"]
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish"])
+def test_each_shells_completions_have_every_command(shell):
+    script = gatehouse("--generate-completion-script", shell).stdout
+    for command in COMMANDS:
+        for word in command:
+            assert word in script, f"{shell}: {' '.join(command)}"
+    assert f"--generate-completion-script {shell}" in (REPOSITORY / "README.md").read_text()
 
 
 def test_the_shell_scripts_pass_shellcheck():

@@ -357,6 +357,17 @@ def test_a_reload_switches_sessions_on_and_off_and_they_are_still_there(start_ga
     assert claims["exp"] - claims["iat"] == 3600
 
 
+def test_also_what_is_no_call_below_the_prefix_is_refused_with_success_false(served):
+    gateway, _, app = served
+    assert_denied(app.send("GET", "validate"), 405, "MethodNotAllowedException")
+    assert_denied(app.send("POST", "nothing-here", {}), 404, "NotFoundException")
+    for path in ("validate/%2e%2e/refresh", "/validate", "%zz"):
+        assert_denied(app.send("POST", path, {}), 400, "BadRequestException")
+    # Only these clients look for it.
+    for path in ("/api/authority", "/api/auth", "/nowhere", "/recorded/required/%2e%2e/a"):
+        assert "success" not in raw.exchange(gateway.port, "GET", path).json(), path
+
+
 # MARK: The operator
 
 

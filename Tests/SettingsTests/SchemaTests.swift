@@ -1,3 +1,4 @@
+import Foundation
 import Pipeline
 import Testing
 
@@ -26,6 +27,20 @@ struct SchemaTests {
             "upstreams.*.servers[].weight", "sign_in.apple.roles.*", "sign_in.apple.session",
             "sign_in.apple.server.private_key", "account_limits.lockout.after", "direct_cognito.client_ids[]",
         ] { #expect(recorder.entries[path] != nil, "\(path) is missing") }
+    }
+
+    @Test("The reference names every key of it, in every profile and form")
+    func named() throws {
+        let root = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent()
+        let reference = try String(contentsOf: root.appending(path: "Config/gatehouse.yaml"), encoding: .utf8)
+        for path in SettingsSchema.recorded().entries.keys {
+            // What the user names, and elements of lists, have no name of their own.
+            let name = path.split(separator: ".").last?.prefix { $0 != "[" } ?? ""
+            guard name != "*" else { continue }
+            let key = try Regex("(?m)^[ #{-]*(.*[{, ])?\(name):")
+            #expect(reference.contains(key), "\(path) is not in Config/gatehouse.yaml")
+        }
     }
 
     @Test("What must be there is required, what a form leaves out is not")

@@ -17,10 +17,14 @@ enum AdminCall: Equatable {
     case notFound
     case methodNotAllowed([HTTPRequest.Method])
 
-    /// - Parameter path: with its query, which says nothing.
+    /// - Parameter path: with its query, which only users and sessions go by.
     init(_ method: HTTPRequest.Method, path: String) {
         let segments = path.prefix { $0 != "?" }.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
         let text = segments.map { Self.decoded($0) }
+        if let call = AdminUserCall.call(method, text, query: path.drop { $0 != "?" }.dropFirst()) {
+            self = call
+            return
+        }
         switch text.count {
         case 1: self = Self.single(method, text.first ?? "")
         case 4 where text.first == "upstreams" && text.last == "drain":
@@ -46,7 +50,7 @@ enum AdminCall: Equatable {
     }
 
     /// What `POST` begins and `DELETE` ends.
-    private static func switched(_ method: HTTPRequest.Method, _ change: (Bool) -> AdminChange) -> AdminCall {
+    static func switched(_ method: HTTPRequest.Method, _ change: (Bool) -> AdminChange) -> AdminCall {
         switch method {
         case .post: .change(change(true))
         case .delete: .change(change(false))
@@ -55,7 +59,7 @@ enum AdminCall: Equatable {
     }
 
     /// Without its percent-encoding (RFC 3986 §2.1); as it is where that is malformed.
-    private static func decoded(_ segment: Substring) -> String {
+    static func decoded(_ segment: Substring) -> String {
         var bytes: [UInt8] = []
         var rest = segment.utf8[...]
         while let byte = rest.popFirst() {
@@ -81,4 +85,6 @@ enum AdminChange: Equatable {
     case drain(Bool)
     /// Whether a server gets nothing new.
     case server(Bool, upstream: String, server: String)
+    /// What is asked about users and sessions, which takes the token as well.
+    case users(AdminUserCall)
 }

@@ -6,6 +6,10 @@ internal import Pipeline
 struct AdminAnswer: Sendable {
     var status: HTTPResponse.Status
     var body: JSON
+    /// What is answered instead, in the form of all refusals.
+    var refusal: Refusal?
+    /// By which logs know of it.
+    var requestID = "admin"
 }
 
 /// Carries out what is asked of the admin listener, and says so in the log.
@@ -16,12 +20,14 @@ struct AdminChanges: Sendable {
     let drainedServers: DrainedServers
     let logs: GatewayLogs
 
-    func perform(_ change: AdminChange, body: [UInt8]) async -> AdminAnswer {
+    /// - Parameter peer: whose address it is.
+    func perform(_ change: AdminChange, body: [UInt8], peer: String) async -> AdminAnswer {
         switch change {
         case .reload: await reload()
         case .logLevel: setLogLevel(body)
         case .drain(let begins): drain(begins)
         case .server(let begins, let upstream, let server): await drain(begins, server, of: upstream)
+        case .users(let call): await AdminUsers(status.keptUsers, logs.logger, peer: peer).perform(call, body: body)
         }
     }
 

@@ -31,7 +31,8 @@ final class AdminService: RequestService {
             writer.answer(head, body)
             return IgnoringSink()
         case .change(let change):
-            let exchange = AdminExchange(change, writer, changes: changes, eventLoop: eventLoop)
+            let exchange = AdminExchange(
+                change, writer, changes: changes, peer: request.peer, eventLoop: eventLoop)
             if request.body == .none { exchange.receiveEnd() }
             return exchange
         case .notFound, .methodNotAllowed:
@@ -49,7 +50,7 @@ final class AdminService: RequestService {
         }
         guard let token = status.adminToken else {
             if case .page = call { return nil }
-            return Self.refusal(Refusal(.accessDenied, message: "Changes take admin.token.", reason: "token-missing"))
+            return Self.refusal(Refusal(.accessDenied, message: "This takes admin.token.", reason: "token-missing"))
         }
         guard case .value(let value, let prefix) = BearerToken(of: head),
             Secret(Array(value.utf8.dropFirst(prefix))) == token
@@ -92,6 +93,8 @@ final class AdminService: RequestService {
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {}
     func connectionOpened() {}
     func connectionClosed() {}
+    func streamOpened() {}
+    func streamClosed() {}
 }
 
 /// For requests whose body says nothing.
@@ -107,6 +110,7 @@ private final class IgnoringSink: ExchangeSink {
 private final class AdminExchange: ExchangeSink {
     private let change: AdminChange
     private let changes: AdminChanges
+    private let peer: String
     private let eventLoop: any EventLoop
     private var writer: ResponseWriter?
     private var body: [UInt8] = []
@@ -114,9 +118,13 @@ private final class AdminExchange: ExchangeSink {
 
     private static let bodyLimit = 4096
 
-    init(_ change: AdminChange, _ writer: consuming ResponseWriter, changes: AdminChanges, eventLoop: any EventLoop) {
+    init(
+        _ change: AdminChange, _ writer: consuming ResponseWriter, changes: AdminChanges, peer: String,
+        eventLoop: any EventLoop
+    ) {
         self.change = change
         self.changes = changes
+        self.peer = peer
         self.eventLoop = eventLoop
         self.writer = consume writer
     }
@@ -130,13 +138,18 @@ private final class AdminExchange: ExchangeSink {
         guard !hasBegun else { return }
         hasBegun = true
         let exchange = NIOLoopBound(self, eventLoop: eventLoop)
-        Task { [changes, change, body, eventLoop] in
-            let answer = await changes.perform(change, body: body)
+        Task { [changes, change, body, peer, eventLoop] in
+            let answer = await changes.perform(change, body: body, peer: peer)
             eventLoop.execute { exchange.value.finish(answer) }
         }
     }
 
     private func finish(_ answer: AdminAnswer) {
+        if let refusal = answer.refusal {
+            let (head, body) = refusal.answer(requestID: answer.requestID)
+            writer.take()?.answer(head, body)
+            return
+        }
         let text = String(decoding: answer.body.encoded(), as: UTF8.self) + "\n"
         let (head, body) = AdminService.text(answer.status, text, type: "application/json")
         writer.take()?.answer(head, body)

@@ -23,6 +23,7 @@ final class GatewayStatus: Sendable {
         /// An operator wants load balancers to leave.
         var isSetAside = false
         var settings: GatewaySettings?
+        var keptUsers: KeptUsers?
         /// For each listener of the settings.
         var certificates: [[ServedCertificate]] = []
         var issuers: [Issuer] = []
@@ -60,6 +61,7 @@ final class GatewayStatus: Sendable {
             $0.upstreams = generation.plan.upstreams
             $0.checks = generation.checks
             $0.settings = generation.settings
+            $0.keptUsers = KeptUsers(generation)
             $0.certificates = generation.listeners.map { $0.tls?.certificates ?? [] }
             $0.issuers = generation.plan.gate.verifier.issuers
         }
@@ -86,6 +88,9 @@ final class GatewayStatus: Sendable {
 
     /// What changes and most pages ask for; nil: nothing is asked for, and nothing can be changed.
     var adminToken: Secret? { state.withLock { $0.settings?.admin.token } }
+
+    /// The users and sessions that an operator can look at; nil where no tokens are taken.
+    var keptUsers: KeptUsers? { state.withLock { $0.keptUsers } }
 
     var userHashes: UserHashes? { state.withLock { $0.conduct?.hashes } }
 
@@ -149,6 +154,7 @@ final class GatewayStatus: Sendable {
             },
             assertionKeyAge: state.assertionKeys?.signingSince.map { Double(WallClock.seconds() - $0) },
             reloads: state.reloads, directApplications: state.directApplications?.snapshot ?? ([], 0),
+            directCalls: state.directApplications?.calls ?? [],
             conduct: state.conduct.map(\.readings), linesLost: linesLost(state),
             spans: (exported: spanTally.exported, lost: spanTally.lost),
             isReady: Self.readiness(state).isReady)

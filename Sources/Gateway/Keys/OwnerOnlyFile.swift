@@ -126,11 +126,19 @@ struct OwnerOnlyFile: Sendable {
             try FileManager.default.createDirectory(
                 atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         } catch {
-            throw KeyFileFault(directory, "cannot be made: \(error)")
+            throw KeyFileFault(directory, "cannot be made: \(Self.words(error))")
         }
         let lock = unsafe open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard lock >= 0 else { throw KeyFileFault(path + ".lock", failed: "cannot be made") }
         giveToOwnerOfDirectory(lock)
         return lock
+    }
+
+    /// What the system says, where Foundation has kept it.
+    private static func words(_ error: any Error) -> String {
+        guard let code = ((error as? CocoaError)?.underlying as? POSIXError)?.code else {
+            return (error as? CocoaError)?.code == .fileWriteFileExists ? "it is a file" : "\(error)"
+        }
+        return unsafe String(cString: strerror(code.rawValue))
     }
 }

@@ -89,7 +89,7 @@ package final class GatewayLogs: Sendable {
             let isText = format == .text || (format == .auto && output.isTerminal)
             return LogPlace(output: output, format: isText ? .text : .json)
         } catch {
-            throw WiringFault(description: "\(key): \(error)")
+            throw WiringFault(description: "\(key): \(error)", isOfSettings: true)
         }
     }
 }

@@ -4,7 +4,7 @@ package import Settings
 internal import SignIn
 internal import Upstream
 
-/// Asks everything that settings point to whether it is there and what it should be: key sets, Cognito, upstreams.
+/// Asks everything that settings point to whether it is there and what it should be: key sets, Cognito, Apple, upstreams.
 ///
 /// All are asked at once, and each for no longer than the gateway itself would wait. Nobody's account is touched, and
 /// nothing secret is told.
@@ -33,7 +33,8 @@ package struct OnlineCheck: Sendable {
     /// - Returns: all of them, in the settings' order.
     package func run(tell: (Finding) -> Void = { _ in }) async throws -> [Finding] {
         try await FetchSession.with { session in
-            let probes = try await issuerProbes(session) + poolProbes(session) + upstreamProbes(session)
+            let accounts = try await poolProbes(session) + appleProbes(session)
+            let probes = try await issuerProbes(session) + accounts + upstreamProbes(session)
             return await withTaskGroup(of: (Int, Finding).self) { tasks in
                 for (index, probe) in probes.enumerated() { tasks.addTask { (index, await Self.ask(probe)) } }
                 var findings: [(Int, Finding)] = []
@@ -75,8 +76,11 @@ package struct OnlineCheck: Sendable {
             probes.append(
                 Probe(subject: subject) {
                     do throws(KeySetFetch.Fault) {
-                        let set = try await fetch.fetch(timeout: timeout, maximumBytes: maximum).set
-                        return (true, "\(set.count) keys from \(issuer.keySource.place)")
+                        let (set, response) = try await fetch.fetch(timeout: timeout, maximumBytes: maximum)
+                        let difference = ClockDifference(response, now: WallClock.seconds())
+                        let isGood = difference.isWithin(issuer.skew)
+                        let clock = isGood ? "" : "; \(difference), which clock_skew does not allow for"
+                        return (isGood, "\(set.count) keys from \(issuer.keySource.place)\(clock)")
                     } catch {
                         return (false, "no keys from \(issuer.keySource.place): \(error.reason)")
                     }
@@ -127,6 +131,39 @@ package struct OnlineCheck: Sendable {
             }
         }
         return (true, "\(pool.endpoint) knows the app client and takes its secret")
+    }
+
+    // MARK: Apple
+
+    /// One for each app that users sign in to with Apple; none where the gateway does not speak to Apple.
+    private func appleProbes(_ session: FetchSession) async throws -> [Probe] {
+        guard let apple = settings.signIn.apple, let server = apple.server,
+            case .apple(let apps)? = settings.issuers.first(where: { $0.name == apple.issuer })?.rules
+        else { return [] }
+        let client = try Wiring.appleClient(server, try await session.fetcher(plain: server.endpoint.isPlain))
+        return apps.map { app in
+            Probe(subject: "sign_in.apple.server") { await Self.ask(client, app, at: server) }
+        }
+    }
+
+    /// Asks for the tokens of a code that Apple never gave: it looks at the client's id and secret first, and finds the
+    /// code wrong only then (RFC 6749, 5.2). Nothing changes by it.
+    private static func ask(
+        _ client: AppleClient, _ app: String, at server: AppleServerSettings
+    ) async -> (isGood: Bool, text: String) {
+        let code = Secret("gatehouse-check-" + Hexadecimal.encode(SecureRandom.bytes(16)))
+        do throws(AppleClientError) {
+            _ = try await client.exchange(code: code, clientID: app)
+            return (false, "\(server.endpoint): gives tokens for a code that nobody was given")
+        } catch {
+            switch error.kind {
+            case .invalidGrant: return (true, "\(server.endpoint) knows \(app) and takes its client secret")
+            case .misconfigured:
+                let settings = "team_id, key_id and private_key, and whether the key is for this app"
+                return (false, "\(server.endpoint) refuses \(app) (\(error.name)): see \(settings)")
+            case .refused, .unavailable: return (false, "\(server.endpoint): \(error.kind.rawValue) (\(error.name))")
+            }
+        }
     }
 
     // MARK: Upstreams

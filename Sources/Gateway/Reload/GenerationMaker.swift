@@ -48,7 +48,8 @@ struct GenerationMaker: Sendable {
             timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
             endpoints: Wiring.endpoints(settings),
             accounts: try await accounts(settings, sessions, revocations, conduct, after: previous),
-            sessions: endpoints, keyServices: keyServices,
+            sessions: endpoints, sessionPrefix: settings.signIn.apple.map { $0.prefix + "/" },
+            keyServices: keyServices,
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
             directCalls: try await directCalls(settings, conduct, revocations),

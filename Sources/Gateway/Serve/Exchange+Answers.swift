@@ -8,11 +8,17 @@ extension Exchange {
     func refuse(_ refusal: Refusal) {
         log.reason = refusal.reason
         var refusal = refusal
-        refusal.deniesSuccess = rule?.deniesSuccess ?? false
+        refusal.deniesSuccess = rule?.deniesSuccess ?? isSessionCall
         var (head, body) = refusal.answer(requestID: log.requestID)
         // Who sends what can be read two ways may have more of it: nothing further is read (RFC 9112 §11.2).
         if refusal.error == .badRequest { head.headerFields[.connection] = "close" }
         answer(head, body)
+    }
+
+    /// Whether what has no route is below the sessions' endpoints, whose clients look for `success`.
+    private var isSessionCall: Bool {
+        guard let prefix = service.plan.sessionPrefix else { return false }
+        return request.head.path?.utf8.starts(with: prefix.utf8) == true
     }
 
     func answerPreflight(_ fields: HTTPFields) {

@@ -22,6 +22,8 @@ struct ServingPlan: Sendable {
     var accounts: [AccountGroup]
     /// Nil where nobody signs in with Apple here.
     var sessions: SessionEndpoints?
+    /// What their paths begin with, with the slash at the end.
+    var sessionPrefix: String?
     /// In the verifier's order.
     var keyServices: [KeySetService]
     var directCognito: DirectCognitoAnswer
@@ -99,6 +101,8 @@ struct TokenRules: Sendable, Equatable {
 /// Why a gateway with good settings cannot start.
 package struct WiringFault: Error, CustomStringConvertible {
     package let description: String
+    /// Whether what the settings name cannot be used, however long one waits.
+    package var isOfSettings = false
 }
 
 /// Builds the parts of a ``ServingPlan`` that need no running service.

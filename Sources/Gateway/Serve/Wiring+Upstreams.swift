@@ -29,7 +29,6 @@ extension Wiring {
             first: TimeAmount(settings.ejection.first), longest: TimeAmount(settings.ejection.longest),
             slowReturn: TimeAmount(settings.ejection.slowReturn))
         made.ejectsOnlyServer = settings.ejection.onlyServer
-        made.filesDigest = settings.tls?.filesDigest ?? []
         made.healthCheck = settings.health.map {
             HealthCheckSettings(
                 path: $0.path, interval: $0.interval, timeout: $0.timeout, healthyAfter: $0.healthyAfter,

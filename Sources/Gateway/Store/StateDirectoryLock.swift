@@ -18,7 +18,7 @@ final class StateDirectoryLock: Sendable {
         do {
             descriptor = try file.openLock()
         } catch {
-            throw WiringFault(description: "\(file.path): cannot be opened: \(error)")
+            throw WiringFault(description: "state_directory: \(error)", isOfSettings: true)
         }
         while flock(descriptor, (use == .alone ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0 {
             if errno == EINTR { continue }

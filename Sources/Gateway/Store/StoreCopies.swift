@@ -34,7 +34,7 @@ package struct StoreCopies: Sendable {
             throw WiringFault(description: "\(path): is not there")
         }
         let keys = withKeys ? try keyFiles() : []
-        let partial = copy + ".partial"
+        let partial = copy + Self.partialEnd
         try? FileManager.default.removeItem(atPath: partial)
         do {
             try Store(reading: path).copy(to: partial) { database in
@@ -83,7 +83,7 @@ package struct StoreCopies: Sendable {
         }
         let lock = try StateDirectoryLock(stateDirectory, .alone)
         defer { withExtendedLifetime(lock) {} }
-        let new = path + ".restoring"
+        let new = path + Self.restoringEnd
         try? FileManager.default.removeItem(atPath: new)
         let keys: [(name: String, contents: [UInt8])]
         do {
@@ -154,5 +154,30 @@ package struct StoreCopies: Sendable {
         } catch {
             throw WiringFault(description: "\(path): cannot be read: \(error)")
         }
+    }
+
+    // MARK: Progress
+
+    /// How far ``backUp(to:withKeys:)`` is, in words.
+    package func progress(ofCopyTo copy: String) -> String {
+        "copying \(path): \(Self.size(copy + Self.partialEnd)) of \(Self.size(path))"
+    }
+
+    package func progress(ofRestoreFrom copy: String) -> String {
+        "restoring \(copy): \(Self.size(path + Self.restoringEnd)) of \(Self.size(copy))"
+    }
+
+    package func progress(ofCheck file: String?) -> String {
+        "reading \(file ?? path): \(Self.size(file ?? path))"
+    }
+
+    private static let partialEnd = ".partial"
+    private static let restoringEnd = ".restoring"
+
+    private static func size(_ path: String) -> String {
+        // One that is not there yet has nothing in it.
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        let bytes = (attributes?[.size] as? any BinaryInteger).map { Int64($0) } ?? 0
+        return bytes < 10_000_000 ? "\((bytes + 999) / 1000) kB" : "\(bytes / 1_000_000) MB"
     }
 }

@@ -13,5 +13,12 @@ package enum AuditEventKind: String, Sendable, CaseIterable {
     case lockedOut = "locked_out"
     case userDeleted = "user_deleted"
     case userExported = "user_exported"
+    /// An operator has ended sessions.
+    case sessionsEnded = "sessions_ended"
+    /// An operator has given a user another role, which ends their sessions.
+    case roleChanged = "role_changed"
+    /// An operator has locked a user out, or let them in again.
+    case userDisabled = "user_disabled"
+    case userEnabled = "user_enabled"
     case directCognito = "direct_cognito"
 }

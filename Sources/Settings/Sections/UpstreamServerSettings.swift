@@ -1,4 +1,4 @@
-internal import Cryptography
+package import Cryptography
 
 /// Where a server is.
 package enum ServerAddress: Sendable, Hashable, CustomStringConvertible {
@@ -77,40 +77,36 @@ extension ScalarFormat where Value == ServerAddress {
 
 /// How servers with https URLs are verified, and how the gateway shows who it is.
 package struct UpstreamTLSSettings: Sendable {
-    /// Paths of PEM files.
-    package var certificateAuthorities: String?
-    package var certificate: String?
-    package var key: String?
+    /// What the files hold, PEM.
+    package var certificateAuthorities: [UInt8]?
+    package var certificate: [UInt8]?
+    package var key: Secret?
     /// `sha256//…`
     package var pinnedKey: String?
     /// The name that is asked for and verified, where it is not the URL's host.
     package var serverName: String?
-    /// SHA-256 of what the files held.
-    package var filesDigest: [UInt8]
 
     init(reading keys: SettingsMapping) {
-        var contents: [UInt8] = []
-        certificateAuthorities = Self.file(keys.optional("ca"), &contents)
-        certificate = Self.file(keys.optional("certificate"), &contents)
-        key = Self.file(keys.optional("key"), &contents)
-        filesDigest = SHA256.hash(contents)
+        let (authorities, chain, keyNode) = (keys.optional("ca"), keys.optional("certificate"), keys.optional("key"))
+        certificateAuthorities = authorities?.readFile()
+        certificate = chain?.readFile()
+        key = keyNode?.readFile().map { Secret($0) }
         pinnedKey = keys.value("pinned_key", .pinnedKey)
         serverName = keys.value("server_name", .hostName)
-        if (certificate == nil) != (key == nil), keys.has("certificate") != keys.has("key") {
+        if (chain == nil) != (keyNode == nil), keys.has("certificate") != keys.has("key") {
             keys.node.fault("certificate and key need each other")
         }
-    }
-
-    /// The path, after a look whether the file can be read: libcurl reads it for each connection.
-    private static func file(_ node: SettingsNode?, _ contents: inout [UInt8]) -> String? {
-        guard let node, let path = node.read(.text) else { return nil }
-        let resolved = node.context.resolve(path: path)
-        do {
-            contents += try node.context.readFile(resolved)
-            return resolved
-        } catch {
-            node.fault("the file can't be read: \(error)")
-            return nil
+        if let certificateAuthorities, (PEMFile.certificates(in: certificateAuthorities) ?? 0) == 0 {
+            authorities?.fault("the file holds no certificates in PEM, or not all of one")
+        }
+        if let certificate, (PEMFile.certificates(in: certificate) ?? 0) == 0 {
+            chain?.fault("the file holds no certificate in PEM, or not all of one")
+        } else if let certificate, let key {
+            switch PEMFile.isKey(key, of: certificate) {
+            case nil: keyNode?.fault("the file holds no private key in PEM without a passphrase")
+            case false?: keyNode?.fault("the key is not the certificate's")
+            case true?: break
+            }
         }
     }
 }

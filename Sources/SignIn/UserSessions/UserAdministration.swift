@@ -6,9 +6,12 @@ package struct UserAdministration: Sendable {
     /// Why something was not done, in words.
     package struct Fault: Error, CustomStringConvertible, Equatable {
         package let description: String
+        /// Whether there is no such user; else what was asked for cannot be.
+        package let isUnknownUser: Bool
 
-        package init(_ description: String) {
+        package init(_ description: String, isUnknownUser: Bool = false) {
             self.description = description
+            self.isUnknownUser = isUnknownUser
         }
     }
 
@@ -41,7 +44,16 @@ package struct UserAdministration: Sendable {
     /// - Throws: ``Fault`` where there is no such user.
     package func sessions(of id: String) async throws -> [JSONObject] {
         _ = try await known(id)
-        return try await sessions.records.sessions(of: id).filter(isOpen).map(\.exported)
+        return try await openSessions(of: id)
+    }
+
+    /// As ``sessions(of:)``; none of somebody who is not known.
+    package func openSessions(of id: String) async throws -> [JSONObject] {
+        try await sessions.records.sessions(of: id).filter(isOpen).map { session in
+            var object = session.exported
+            object["subject"] = .string(session.userID)
+            return object
+        }
     }
 
     /// Gives a user another role. Their sessions end, since their tokens say the role that they had.
@@ -75,6 +87,27 @@ package struct UserAdministration: Sendable {
         return try await sessions.endAll(of: id, requestID: requestID)
     }
 
+    /// As ``endSessions(of:requestID:)``; none of somebody who is not known.
+    package func endSessionsIfKnown(of id: String, requestID: String) async throws -> EndedSessions {
+        guard try await sessions.users.user(id) != nil else { return EndedSessions() }
+        return EndedSessions(count: try await sessions.endAll(of: id, requestID: requestID))
+    }
+
+    /// Nil where no session of this id goes on.
+    package func user(ofSession id: String) async throws -> String? {
+        guard let held = try await sessions.records.session(id)?.session, isOpen(held) else { return nil }
+        return held.userID
+    }
+
+    /// Ends one session.
+    ///
+    /// - Returns: nil where no session of this id goes on.
+    package func endSession(_ id: String, requestID: String) async throws -> EndedSessions? {
+        guard try await user(ofSession: id) != nil else { return nil }
+        try await sessions.end(id, requestID: requestID)
+        return EndedSessions(count: 1)
+    }
+
     private func known(_ id: String) async throws -> UserRecord {
         guard let user = try await sessions.users.user(id) else { throw Self.unknown }
         return user
@@ -84,5 +117,5 @@ package struct UserAdministration: Sendable {
         session.endedAt == nil && session.endsAt > sessions.now()
     }
 
-    private static let unknown = Fault("there is no user of this id")
+    private static let unknown = Fault("there is no user of this id", isUnknownUser: true)
 }

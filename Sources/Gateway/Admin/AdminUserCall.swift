@@ -1,0 +1,92 @@
+internal import HTTPTypes
+
+/// What is asked of the admin listener about users who are kept here, and about sessions.
+enum AdminUserCall: Equatable {
+    /// Users by id, from behind `after` on; `matching` is whose id or subject it is, or what address or name begins with.
+    case find(matching: String?, after: String, limit: Int)
+    case show(String)
+    /// The role is in the body.
+    case setRole(String)
+    /// Whether a user is locked out.
+    case setDisabled(Bool, String)
+    case sessions(of: String, issuer: String?)
+    case endSession(String)
+    case endSessions(of: String, issuer: String?)
+    /// What the query says cannot be made sense of.
+    case malformed(String)
+
+    /// The most users that one answer tells of.
+    static let largestPage = 1000
+}
+
+extension AdminUserCall {
+    /// - Parameters:
+    ///   - path: its segments, decoded.
+    ///   - query: without the question mark.
+    /// - Returns: nil for a path that is about neither users nor sessions.
+    static func call(_ method: HTTPRequest.Method, _ path: [String], query: Substring) -> AdminCall? {
+        guard path.first == "users" || path.first == "sessions" else { return nil }
+        // A name that is not there would be nobody's.
+        guard path.allSatisfy({ !$0.isEmpty }) else { return .notFound }
+        switch (path.count, path[0], path.last) {
+        case (1, "users", _): return only(.get, method) { find(AdminQuery(query)) }
+        case (2, "users", _): return only(.get, method) { .show(path[1]) }
+        case (3, "users", "role"): return only(.put, method) { .setRole(path[1]) }
+        case (3, "users", "disable"): return AdminCall.switched(method) { .users(.setDisabled($0, path[1])) }
+        case (1, "sessions", _): return sessions(method, AdminQuery(query))
+        case (2, "sessions", _): return only(.delete, method) { .endSession(path[1]) }
+        default: return .notFound
+        }
+    }
+
+    private static func only(
+        _ allowed: HTTPRequest.Method, _ method: HTTPRequest.Method, _ call: () -> AdminUserCall
+    ) -> AdminCall {
+        method == allowed ? .change(.users(call())) : .methodNotAllowed([allowed])
+    }
+
+    private static func find(_ query: AdminQuery) -> AdminUserCall {
+        if let fault = query.fault(knowing: ["matching", "after", "limit"]) { return .malformed(fault) }
+        let limit = query["limit"].map { Int($0) ?? 0 } ?? 100
+        guard (1...largestPage).contains(limit) else { return .malformed("limit must be 1 to \(largestPage)") }
+        return .find(matching: query["matching"], after: query["after"] ?? "", limit: limit)
+    }
+
+    private static func sessions(_ method: HTTPRequest.Method, _ query: AdminQuery) -> AdminCall {
+        guard method == .get || method == .delete else { return .methodNotAllowed([.get, .delete]) }
+        if let fault = query.fault(knowing: ["subject", "issuer"]) { return .change(.users(.malformed(fault))) }
+        guard let subject = query["subject"], !subject.isEmpty else {
+            return .change(.users(.malformed("say whose sessions: ?subject=…")))
+        }
+        let issuer = query["issuer"]
+        return .change(
+            .users(method == .get ? .sessions(of: subject, issuer: issuer) : .endSessions(of: subject, issuer: issuer)))
+    }
+}
+
+/// The parameters of a query, by their names. A plus sign is one: addresses have it.
+struct AdminQuery {
+    private let parameters: [(name: String, value: String)]
+
+    init(_ query: Substring) {
+        parameters = query.split(separator: "&").map { part in
+            let name = part.prefix { $0 != "=" }
+            return (AdminCall.decoded(name), AdminCall.decoded(part.dropFirst(name.count + 1)))
+        }
+    }
+
+    subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
+
+    /// What is wrong with it: a parameter that is misspelt must not be one that is left out.
+    func fault(knowing names: [String]) -> String? {
+        for (index, parameter) in parameters.enumerated() {
+            guard names.contains(parameter.name) else {
+                return "there is no such parameter; known: \(names.joined(separator: ", "))"
+            }
+            guard !parameters[..<index].contains(where: { $0.name == parameter.name }) else {
+                return "\(parameter.name) is there twice"
+            }
+        }
+        return nil
+    }
+}

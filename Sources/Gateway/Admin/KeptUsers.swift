@@ -1,0 +1,55 @@
+internal import Pipeline
+internal import Settings
+internal import SignIn
+
+/// The users and sessions that one reading of the settings gives an operator to look at.
+struct KeptUsers: Sendable {
+    /// A user pool whose sessions are kept here.
+    struct Pool: Sendable {
+        /// The issuer's name in the settings.
+        var issuer: String
+        var accounts: CognitoAccounts
+    }
+
+    /// The users who sign in with Apple; nil where none are kept.
+    let own: UserAdministration?
+    /// The name of the issuer of their sessions.
+    let ownIssuer: String?
+    let pools: [Pool]
+    /// Those whose tokens count somewhere.
+    let issuers: [Issuer]
+    let revocations: RevocationService
+    let audit: AuditTrail?
+    /// For how many seconds a refresh may still bring tokens of a sign-in, the longest of all pools.
+    let longestRefresh: Int64
+
+    /// Nil where no tokens are taken.
+    init?(_ generation: Generation) {
+        let plan = generation.plan
+        guard let revocations = plan.revocations else { return nil }
+        self.revocations = revocations
+        audit = plan.audit
+        issuers = plan.gate.verifier.issuers
+        let sessions = plan.sessions?.sessions
+        let roles = generation.settings.signIn.apple?.roles ?? [:]
+        own = sessions.map { UserAdministration($0, roles: Set(roles.values)) }
+        ownIssuer = sessions.map { $0.settings.issuer.name }
+        var pools: [Pool] = []
+        // What is kept of a pool is the same for all app clients.
+        for accounts in plan.accounts.flatMap(\.members).map(\.accounts)
+        where !pools.contains(where: { $0.accounts.settings.poolID == accounts.settings.poolID }) {
+            let issuer = issuers.first { $0.issuer == accounts.settings.issuer }
+            pools.append(Pool(issuer: issuer?.name ?? accounts.settings.poolID, accounts: accounts))
+        }
+        self.pools = pools
+        longestRefresh = pools.map(\.accounts.settings.refreshLifetime).max() ?? 0
+    }
+
+    /// Whether there is an issuer of this name, or none is asked for.
+    func knows(issuer name: String?) -> Bool { name == nil || issuers.contains { $0.name == name } }
+
+    /// Those that are meant, whose sessions are not the gateway's own.
+    func others(named name: String?) -> [Issuer] {
+        issuers.filter { $0.name != ownIssuer && (name == nil || $0.name == name) }
+    }
+}

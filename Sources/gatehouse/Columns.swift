@@ -1,0 +1,50 @@
+import Pipeline
+
+/// Rows of text in columns, for people.
+struct Columns {
+    private let rows: [[String]]
+    private let widths: [Int]
+
+    /// - Parameter rows: all of the same length.
+    init(_ rows: [[String]]) {
+        let visible = rows.map { $0.map(Self.visible) }
+        self.rows = visible
+        widths = (visible.first ?? []).indices.map { column in visible.map { $0[column].count }.max() ?? 0 }
+    }
+
+    /// Line by line. The first row is the heading.
+    func lines(on terminal: Terminal) -> [String] {
+        rows.enumerated().map { number, row in
+            let cells = zip(row, widths).map { text, width in
+                text + String(repeating: " ", count: width - text.count)
+            }
+            var line = cells.joined(separator: "  ")
+            while line.last == " " { line.removeLast() }
+            return number == 0 ? terminal.styled(.bold, line) : line
+        }
+    }
+
+    /// What others have chosen is not to move the cursor or turn the text around.
+    static func visible(_ text: String) -> String {
+        String(
+            String.UnicodeScalarView(
+                text.unicodeScalars.map { scalar in
+                    switch scalar.properties.generalCategory {
+                    case .control, .format, .lineSeparator, .paragraphSeparator, .privateUse, .surrogate, .unassigned:
+                        "\u{FFFD}"
+                    default: scalar
+                    }
+                }))
+    }
+}
+
+extension JSONObject {
+    /// A member as people read it: a dash for what is not there.
+    func text(_ name: String) -> String {
+        switch self[name] {
+        case nil, .null?: "-"
+        case .string(let text)?: text
+        case .some(let value): String(decoding: value.encoded(), as: UTF8.self)
+        }
+    }
+}
