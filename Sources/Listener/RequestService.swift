@@ -43,6 +43,10 @@ package protocol RequestService: AnyObject {
     /// A connection was accepted or has gone.
     func connectionOpened()
     func connectionClosed()
+
+    /// A stream of an HTTP/2 connection was opened or has gone.
+    func streamOpened()
+    func streamClosed()
 }
 
 /// Takes what belongs to a request after its head. Called on the event loop.

@@ -103,6 +103,13 @@ package struct StoredSessions: SessionRecords {
         }
     }
 
+    /// Forgets sessions that nobody can have a token of, and answers that nobody may ask for any more.
+    package func removeEnded(now: Int64) async throws {
+        try await store.removeInSteps("sessions", where: "ends_at <= ?", [now])
+        try await store.clearInSteps(
+            "answer", in: "sessions", where: "refreshed_at < ? AND retry_until < ?", [now - Self.retryWindow, now])
+    }
+
     // MARK: Statements
 
     private static func find(_ family: [UInt8], in database: Database) throws -> SessionRecord? {

@@ -10,6 +10,7 @@ final class ServerConnections {
     /// The most recently used last: it is reused first, so that those no longer needed grow old and go.
     private var idle: [UpstreamConnection] = []
     private var isClosed = false
+    private var idleCountTold = 0
     private var openedCount = 0
 
     init(number: Int, settings: UpstreamSettings, loop: CurlLoop) {
@@ -67,6 +68,12 @@ final class ServerConnections {
             connection.close()
             return true
         }
+    }
+
+    /// How many more are idle than when this was asked last.
+    func takeIdleChange() -> Int {
+        defer { idleCountTold = idle.count }
+        return idle.count - idleCountTold
     }
 
     /// Closes idle connections; those in use are closed when their exchange ends.

@@ -11,6 +11,8 @@ package enum ServerEvent: Sendable, Equatable {
     /// A request went to it, or has ended there.
     case began, ended
     case failed, ejected
+    /// So many more connections are idle than were told of. It is told now and then, not at each request.
+    case idle(more: Int)
     /// Whether it takes requests has changed.
     case serving(Bool)
 }
@@ -94,6 +96,7 @@ package final class UpstreamPool {
         for index in servers.indices where !balancer.takes(index) { observeServer(index, .serving(true)) }
         isClosed = true
         for server in servers { server.close() }
+        tellIdle()
         if active.isEmpty { stopSweeping() }
     }
 
@@ -289,6 +292,14 @@ package final class UpstreamPool {
         for exchange in line.takeExpired(at: now) { exchange.fail(.waitedTooLong) }
         if isInTransition { refreshShares(at: now) }
         for server in servers { server.sweep(at: now) }
+        tellIdle()
+    }
+
+    private func tellIdle() {
+        for server in servers {
+            let change = server.takeIdleChange()
+            if change != 0 { observeServer(server.number, .idle(more: change)) }
+        }
     }
 
     func scheduleDrain() { loop.scheduleDrain() }

@@ -41,8 +41,11 @@ struct ServeCommand: AsyncParsableCommand {
             for address in listeners { logger.info("listening", metadata: ["address": "\(address)"]) }
             if let admin { logger.info("admin listening", metadata: ["address": "\(admin)"]) }
             notification.ready("serving")
+            MemoryOfStart.giveBackSoon()
         } whileReloading: { isReloading in
-            if isReloading { notification.reloading() } else { notification.ready("serving") }
+            guard !isReloading else { return notification.reloading() }
+            notification.ready("serving")
+            MemoryOfStart.giveBackSoon()
         }
         let lifecycle = logs.logger(of: .error)
         do {

@@ -3,14 +3,19 @@
 import hashlib
 import json
 import re
+import signal
+import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
 
 import jwt
 import pytest
 from harness import raw
-from harness.account import assert_refusal
+from harness.account import assert_refusal, bearer
 from harness.apple_app import APP, CONFLICT, SIBLING_APP, AppleApp, apple_settings, kept_addresses, sha256hex, stored
+from harness.gateway import gatehouse
 from harness.keys import SigningKey
 from harness.local_apple import APPLE_ISSUER, LocalApple
 from harness.local_pool_control import control
@@ -53,6 +58,11 @@ def assert_unproven(answer: raw.Response, gateway=None, reason: str | None = Non
     assert (body["message"], body["success"]) == (UNPROVEN, False)
     if reason:
         assert gateway.access_line(answer.header("x-request-id"))["denial_reason"] == reason
+
+
+def database(gateway) -> sqlite3.Connection:
+    path = Path(gateway.config["state_directory"]) / "gatehouse.sqlite"
+    return sqlite3.connect(path, timeout=10, isolation_level=None)
 
 
 # What a sign-in gives
@@ -260,6 +270,77 @@ def test_a_code_that_cannot_be_exchanged_loses_no_sign_in(gateway, app, apple, u
     assert app.sign_in(user).status == 200
     for reason in ("apple-invalid-grant", "apple-unavailable"):
         wait_until(lambda: reason in gateway.log(), f"the log to tell of {reason}")  # noqa: B023
+
+
+def test_a_locked_database_is_503_and_the_same_sign_in_goes_on_afterwards(gateway, app, apple, user):
+    body = app.body(user)
+    with closing(database(gateway)) as lock:
+        lock.execute("BEGIN EXCLUSIVE")
+        refused = assert_refusal(app.post("apple", body), 503, "ServiceUnavailableException")
+        assert refused["success"] is False
+        lock.execute("ROLLBACK")
+        for table in ("users", "user_sessions", "spent", "apple_tokens"):
+            assert lock.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), "nothing half-written"
+    token = app.post("apple", body).json()["token"]
+    # What Apple gave at the first try was not lost: a code is exchanged only once.
+    assert [kept["client_id"] for kept in app.send("GET", "me/export", token=token).json()["apple_tokens"]] == [APP]
+    assert app.send("DELETE", "me", token=token).status == 204
+    wait_until(lambda: apple.account(user)["clients"] == [], "the revocation at Apple", 15)
+
+
+def test_what_was_used_once_is_used_after_a_kill_as_well(gateway, start, app, apple, ledger, user):
+    token = app.signed_in(user)["token"]
+    event = apple.event("account-delete", user, send=False)["payload"]
+    nonce = app.post("apple/nonce").json()["nonce"]
+    bodies = [app.body(user), app.body(user, nonce)]
+    assert [app.post("apple", body).status for body in bodies] == [200, 200]
+    assert notified(app, event).status == 200
+    gateway.process.signal(signal.SIGKILL)
+    gateway.process.wait(10)
+    again = start(state_directory=gateway.config["state_directory"])
+    app = AppleApp(again.port, apple, ledger)
+    for body, reason in zip(bodies, ("identity-token-replayed", "identity-token-replayed")):
+        assert_unproven(app.post("apple", body), again, reason)
+    assert_unproven(app.post("apple", app.body(user, nonce)), again, "nonce-reused")
+    assert not app.validates(token)
+    new = app.signed_in(user)["token"]
+    assert notified(app, event).status == 200
+    assert app.validates(new), "it was about the user who is gone"
+
+
+def test_how_old_an_identity_token_may_be_is_a_setting(start, apple, ledger, user):
+    gateway = start({"maximum_token_age": "30m"})
+    app = AppleApp(gateway.port, apple, ledger)
+    assert app.post("apple", app.body(user, claims={"iat": int(time.time()) - 1700})).status == 200
+    old = app.body(f"old-{user}", claims={"iat": int(time.time()) - 1900})
+    assert_unproven(app.post("apple", old), gateway, "identity-token-too-old")
+
+
+def test_who_is_locked_out_is_refused_everywhere_until_let_in_again(gateway, app, user):
+    signed_in = app.signed_in(user)
+    token, subject = signed_in["token"], signed_in["user"]["id"]
+    assert gatehouse("users", "disable", "--config", gateway.config_path, subject).returncode == 0
+    wait_until(lambda: not app.validates(token), "the end of the session")
+    assert raw.exchange(gateway.port, "GET", "/recorded/required/a", bearer(token)).status == 401
+    for method, call in (("POST", "refresh"), ("GET", "me/export"), ("DELETE", "me")):
+        assert app.send(method, call, token=token).status == 401
+    refused = assert_refusal(app.sign_in(user), 403, "UserDisabledException")
+    assert refused["success"] is False
+    assert gatehouse("users", "enable", "--config", gateway.config_path, subject).returncode == 0
+    assert app.signed_in(user)["user"]["id"] == subject
+    assert not app.validates(token), "what ended has ended"
+
+
+@pytest.mark.long
+@pytest.mark.timeout(150)
+def test_a_consent_is_asked_after_once_a_day(gateway, app, apple, user):
+    """In rounds of a minute."""
+    ended, good = app.signed_in(user)["token"], app.signed_in(f"good-{user}")["token"]
+    apple.event("consent-revoked", user, send=False)
+    with closing(database(gateway)) as records:
+        records.execute("UPDATE apple_tokens SET validated_at = validated_at - 86401")
+    wait_until(lambda: not app.validates(ended), "the next round", 90)
+    assert app.validates(good)
 
 
 def test_a_wrong_key_of_the_gateways_is_not_the_users_fault(start, apple, ledger, user):

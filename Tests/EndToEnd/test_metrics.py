@@ -6,6 +6,7 @@ import pytest
 from harness import raw
 from harness.account import Account, bearer
 from harness.gateway import ADA, REPOSITORY
+from harness.h2raw import H2Connection, request
 from harness.process import wait_until
 
 
@@ -64,10 +65,15 @@ def test_the_gateways_part_is_what_the_upstream_leaves(full, own_recorder):
     raw.exchange(full.port, "GET", "/nowhere")
     wait_until(lambda: full.metric("gatehouse_request_duration_seconds_count") >= 2, "both")
     samples = full.samples()
-    assert samples["gatehouse_gateway_duration_seconds_count"] == samples["gatehouse_upstream_duration_seconds_count"] == 1
-    whole, upstream, gateway = (
-        samples[f"gatehouse_{name}_duration_seconds_sum"] for name in ("request", "upstream", "gateway")
-    )
+    durations = [
+        {
+            value: samples.get(f'gatehouse_{part}_duration_seconds_{value}{{route="{route}"}}') for value in ("count", "sum")
+        }
+        for route, part in (("public", "request"), ("public", "upstream"), ("public", "gateway"), ("none", "request"))
+    ]
+    assert [each["count"] for each in durations] == [1, 1, 1, 1]
+    assert samples['gatehouse_upstream_duration_seconds_count{route="none"}'] == 0
+    whole, upstream, gateway = (each["sum"] for each in durations[:3])
     assert 0 < gateway and upstream + gateway <= whole + 1e-6
 
 
@@ -97,3 +103,99 @@ def test_the_way_of_a_user_is_counted(full, ledger, pool):
     # They go on through a reload.
     full.reload({"drain_timeout": "9s"})
     assert calls("reset-password") == 1
+
+
+def test_streams_are_open_until_they_end(full, own_recorder):
+    def streams() -> tuple[float, float]:
+        return full.metric("gatehouse_http2_streams_open"), full.metric("gatehouse_http2_streams_total")
+
+    assert streams() == (0, 0)
+    with H2Connection(full.port) as connection:
+        first, second = (
+            connection.open(request("POST", "/recorded/public/x", ("content-length", "3")), end=False) for _ in range(2)
+        )
+        wait_until(lambda: streams() == (2, 2), "both to be open")
+        connection.data(first, b"abc", end=True)
+        assert connection.response(first).status == 200
+        wait_until(lambda: streams() == (1, 2), "one to have ended")
+        assert full.metric("gatehouse_client_connections_open") == 1
+    wait_until(lambda: streams() == (0, 2), "the other to go with its connection")
+
+
+def test_idle_connections_to_a_server_are_counted(full, own_recorder):
+    def idle() -> float:
+        found = [value for name, value in full.samples().items() if "connections_idle{" in name and 'upstream="recorder"' in name]
+        assert len(found) == 1
+        return found[0]
+
+    assert idle() == 0
+    raw.exchange(full.port, "GET", "/recorded/public/x")
+    wait_until(lambda: idle() == 1, "the connection to be idle")
+    full.reload({"upstreams": {"recorder": {"maximum_idle_connections": 7}}})
+    wait_until(lambda: idle() == 0, "the old settings' connection to be closed")
+
+
+def test_how_long_sessions_lasted(full, ledger, pool):
+    """By what ended them, and each once, however often its tokens are shown again."""
+    account = Account(full.port, ledger)
+
+    def ended() -> dict[str, float]:
+        found = re.findall(r'^gatehouse_session_length_seconds_count\{end="([^"]+)"\} (\d+)$', full.admin("/metrics")[1], re.M)
+        return {end: int(count) for end, count in found if count != "0"}
+
+    assert ended() == {}
+    tokens = account.login(*ADA).json()
+    assert account.logout(refresh_token=tokens["refresh_token"]).status == 204
+    wait_until(lambda: ended() == {"sign-out": 1}, "the sign-out")
+    assert account.refresh(tokens["refresh_token"]).status == 401
+    tokens = account.login(*ADA).json()
+    assert account.logout(tokens["access_token"]).status == 204
+    wait_until(lambda: ended() == {"sign-out": 2}, "the second one")
+    one, other = account.login(*ADA).json(), account.login(*ADA).json()
+    assert account.logout(one["access_token"], all_devices=True).status == 204
+    assert account.refresh(other["refresh_token"]).status == 401
+    wait_until(lambda: ended() == {"sign-out": 3, "revocation": 1}, "the session of the other device")
+    email, password = "leaver@example.com", "Leaver-Horse-77"
+    assert account.post("register", {"email": email, "password": password}).status == 201
+    assert account.post("confirm", {"email": email, "code": pool.confirmation_code(email)}).status == 204
+    tokens = account.login(email, password).json()
+    assert account.send("DELETE", "me", token=tokens["access_token"]).status == 204
+    wait_until(lambda: ended() == {"sign-out": 3, "revocation": 1, "deletion": 1}, "the account's end")
+    sums = {name: value for name, value in full.samples().items() if name.startswith("gatehouse_session_length_seconds_sum")}
+    assert sum(sums.values()) < 120
+
+
+def test_what_a_client_makes_up_makes_no_series(full, ledger, own_recorder):
+    """Methods, paths, apps, operations, tokens and account fields of a client's own, by the hundred."""
+    account = Account(full.port, ledger)
+
+    def flood(round: int, count: int) -> None:
+        for number in range(count):
+            name = f"made-up-{round}-{number}"
+            raw.exchange(full.port, f"M{round}X{number}", f"/recorded/public/{name}")
+            raw.exchange(full.port, "GET", f"/{name}/{name}?{name}={name}", {"Host": f"{name}.test"})
+            raw.exchange(full.port, "GET", "/recorded/required/x", bearer(f"{name}.{name}.{name}"))
+            for operation in (f"AWSCognitoIdentityProviderService.{name}", "AWSCognitoIdentityProviderService.SignUp"):
+                raw.exchange(full.port, "POST", "/", {"X-Amz-Target": operation, "User-Agent": f"{name}/1.0"}, b"{}")
+            if number % 10 == 0:
+                account.login(f"{name}@example.com", name, device_info={"device_id": name, "platform": name})
+                account.refresh(name)
+
+    def series() -> set[str]:
+        return set(full.samples())
+
+    flood(0, 3)
+    first = series()
+    seen = set(first)
+    for round in range(1, 5):
+        flood(round, 60)
+        now = series()
+        seen |= now
+        apps = {name for name in now if "_applications_total{" in name}
+        assert {re.search(r'operation="([^"]*)"', name)[1] for name in apps} <= {"SignUp", "other"}
+        others = {name for name in now - first if "_applications_total{" not in name}
+        assert not any("made-up" in name or "M1X" in name for name in others), others
+    apps = {re.search(r'application="([^"]*)"', name)[1] for name in seen if "_applications_total{" in name}
+    assert len(apps) <= 201
+    # What else is new are reasons and classes from closed lists that had not occurred before.
+    assert len(seen - first) <= 2 * 201 + 40

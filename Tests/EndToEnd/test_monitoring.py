@@ -10,6 +10,7 @@ from pathlib import Path
 import pytest
 import yaml
 from harness import raw
+from harness.account import Account
 from harness.deployment import DEPLOY, checked
 from harness.gateway import REPOSITORY
 from harness.process import wait_until
@@ -43,9 +44,21 @@ def expressions() -> list[tuple[str, str]]:
 
 
 @pytest.fixture(scope="module")
-def served(run_directory, pool, issuer, shared_recorder):
+def served(run_directory, pool, issuer, shared_recorder, ledger):
     """The samples of a gateway with everything on, after a request of each kind: by metric, all values of each label."""
     from harness.gateway import Gateway, gateway_config
+
+    def user_comes_and_goes() -> None:
+        account = Account(gateway.port, ledger)
+        email, password = "monitored@example.com", "Monitored-Horse-77"
+        account.post("register", {"email": email, "password": password})
+        account.post("confirm", {"email": email, "code": pool.confirmation_code(email)})
+        tokens = account.login(email, password).json()
+        account.refresh(tokens["refresh_token"])
+        account.post("forgot-password", {"email": email})
+        code = pool.confirmation_code(email)
+        assert account.post("reset-password", {"email": email, "code": code, "new_password": "Monitored-78-Pony"}).status == 204
+        wait_until(lambda: 'operation="reset-password",result="success"' in gateway.admin("/metrics")[1], "the calls to be counted")
 
     directory = run_directory / "monitoring"
     directory.mkdir()
@@ -54,6 +67,7 @@ def served(run_directory, pool, issuer, shared_recorder):
     try:
         assert raw.exchange(gateway.port, "GET", "/down/x").status == 502
         assert raw.exchange(gateway.port, "GET", "/recorded/public/x").status == 200
+        user_comes_and_goes()
         wait_until(lambda: 'status="5xx"' in gateway.admin("/metrics")[1], "the 502 to be counted")
         wait_until(lambda: "gatehouse_key_set_age_seconds{" in gateway.admin("/metrics")[1], "a key set")
         text = gateway.admin("/metrics")[1]

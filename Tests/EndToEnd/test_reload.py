@@ -9,14 +9,15 @@ from pathlib import Path
 
 import httpx
 import pytest
-from harness import raw
+from harness import raw, steady_load
 from harness.account import Account, bearer
 from harness import authority as internal
 from harness.backend import RecordingBackend, answer
 from harness.certificates import Authority
-from harness.gateway import ADA
+from harness.gateway import ADA, binary
 from harness.keys import Issuer
 from harness.process import accepts_connections, free_port, wait_until
+from harness.sanitizer import SANITIZER
 
 
 def public_route(name: str, path: str, upstream: str = "recorder", **settings) -> dict:
@@ -747,6 +748,41 @@ def test_no_request_is_lost_through_twenty_reloads_under_load(start_gateway, own
     wait_until(lambda: gateway.samples()["gatehouse_requests_in_flight"] == 0, "the last request to end")
     assert sum(value for name, value in gateway.samples().items() if 'status="5xx"' in name) == 0
     other.stop()
+
+
+@pytest.mark.skipif(bool(SANITIZER), reason="does not come to this rate")
+def test_five_reloads_under_a_thousand_requests_a_second(start_gateway, issuer):
+    """Each request is answered, and each connection is let in, of which there are 40 new ones a second."""
+    backend = steady_load.Backend()
+    gateway = start_gateway({"upstreams": {"recorder": {"url": backend.url}}, "logging": {"access_log": False}})
+    load = steady_load.SteadyLoad(gateway.port, "/recorded/required/x", issuer.access(), rate=1100)
+    routes = gateway.config["routes"]
+
+    def answered() -> float:
+        return gateway.samples().get('gatehouse_requests_total{route="required",method="safe",status="2xx"}', 0)
+
+    try:
+        for number in range(5):
+            before = answered()
+            wait_until(lambda: answered() >= before + 1000, "a thousand requests")
+            gateway.reload(
+                {
+                    "upstreams": {"recorder": {"idle_timeout": f"{40 + number}s"}},
+                    "limits": {"header_count": 60 + number},
+                    "routes": [public_route(f"new-{number}", "/new"), *routes],
+                }
+            )
+        before = answered()
+        wait_until(lambda: answered() >= before + 1000, "a thousand requests")
+    finally:
+        told = load.stop()
+        backend.stop()
+    print(told)
+    assert told["faults"] == [] and set(told["answers"]) == {"200"}
+    # A build that is not optimised may not come to that on a machine that has other work.
+    assert told["answers"]["200"] / told["seconds"] >= 1000 or "debug" in str(binary())
+    assert told["connections"] >= told["answers"]["200"] / 25
+    assert sum(value for name, value in gateway.samples().items() if "_connections_refused_total{" in name) == 0
 
 
 def descriptors(pid: int) -> int:

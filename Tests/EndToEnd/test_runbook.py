@@ -51,6 +51,32 @@ def test_alerts_are_those_of_the_rules():
         assert alert in TEXT, f"the runbook says nothing of {alert}"
 
 
+INCIDENTS = [
+    "The identity provider is down",
+    "Tokens are refused after a key rotation",
+    "The client secret is wrong",
+    "Accounts are locked",
+    "A certificate has expired",
+    "The backend is down",
+    "Overload",
+    "The disk is full",
+    "A clock is wrong",
+    "A key or token has leaked",
+]
+
+
+@pytest.mark.parametrize("incident", INCIDENTS)
+def test_each_incident_has_how_it_looks_and_what_to_do(incident):
+    chapters = dict(re.findall(r"(?ms)^## (.*?)\n(.*?)(?=^## |\Z)", TEXT))
+    chapter = chapters[incident]
+    assert "**Seen**" in chapter and "**Do**" in chapter
+    assert re.search(r"`Gatehouse\w+`", chapter), "no alert leads here"
+    assert re.search(r"`(gatehouse|systemctl|journalctl|curl|top|df|timedatectl|openssl|sudo) ", chapter), "no command"
+    # The table at the beginning leads to it.
+    anchor = incident.lower().replace(" ", "-")
+    assert f"(#{anchor})" in TEXT.partition("\n## ")[0]
+
+
 def test_settings_exist():
     schema = json.loads((REPOSITORY / "Config" / "gatehouse.schema.json").read_text())
     names: set[str] = set()

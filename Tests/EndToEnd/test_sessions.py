@@ -324,6 +324,17 @@ def test_a_stop_opens_no_window_again(start_sessions):
     assert_denied(app.refresh(session.token), 401, "TokenRefreshException")
 
 
+def test_what_has_ended_is_removed_also_where_nothing_is_written(start_sessions):
+    gateway, state, _ = start_sessions()
+    lasting = state.begin()
+    state.begin(age=38 * DAY)
+    gateway.stop()
+    again(start_sessions, gateway)
+    with state.database() as database:
+        left = "SELECT id FROM user_sessions"
+        wait_until(lambda: database.execute(left).fetchall() == [(lasting.id,)], "the removal")
+
+
 def test_a_reload_switches_sessions_on_and_off_and_they_are_still_there(start_gateway, issuer, ledger):
     gateway = start_gateway()
     app = App(gateway.port, ledger)

@@ -1,9 +1,13 @@
 """What attackers, late messages and careless clients do to sign-in with Apple and to the gateway's own sessions."""
 
+import json
 import sqlite3
 import time
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, closing
 from pathlib import Path
 
+import httpx
 import jwt
 import pytest
 from harness import raw
@@ -12,6 +16,7 @@ from harness.apple_app import AppleApp, apple_settings, stored
 from harness.local_apple import LocalApple
 from harness.process import wait_until
 from harness.raw import RawConnection
+from harness.sanitizer import PATIENCE
 
 
 @pytest.fixture(scope="module")
@@ -46,6 +51,82 @@ def test_one_user_does_not_fill_the_revocation_list(start, apple, ledger, user):
     assert not app.validates(other)
 
 
+def test_an_end_counts_on_connections_that_knew_the_session(start, apple, ledger, user):
+    gateway = start(threads=2)
+    app = AppleApp(gateway.port, apple, ledger)
+    for end in (lambda token: app.post("logout", token=token), lambda token: app.send("DELETE", "me", token=token)):
+        token = app.signed_in(user)["token"]
+        known = {"Authorization": f"Bearer {token}"}
+        with ExitStack() as stack:
+            connections = [stack.enter_context(RawConnection(gateway.port)) for _ in range(8)]
+            h2 = stack.enter_context(httpx.Client(http1=False, http2=True, base_url=gateway.url, headers=known))
+            for connection in connections:
+                assert connection.request("GET", "/recorded/required/a", known).status == 200
+            assert h2.get("/recorded/required/a").status_code == 200
+            assert end(token).status == 204
+            assert [each.request("GET", "/recorded/required/a", known).status for each in connections] == [401] * 8
+            assert [each.request("POST", "/api/auth/validate", known, b"").status for each in connections] == [401] * 8
+            assert h2.get("/recorded/required/a").status_code == 401
+
+
+def test_a_database_that_is_away_holds_no_other_request_up(start, apple, ledger, user):
+    """One event loop: what waits for the store does not wait on it."""
+    gateway = start(threads=1)
+    app = AppleApp(gateway.port, apple, ledger)
+    token = app.signed_in(user)["token"]
+    bodies = [app.body(user) for _ in range(4)]
+    known = {"Authorization": f"Bearer {token}"}
+    with closing(database(gateway)) as lock, ThreadPoolExecutor(8) as threads:
+        lock.execute("BEGIN EXCLUSIVE")
+        waiting = [threads.submit(app.post, "apple", body) for body in bodies]
+        waiting += [threads.submit(app.post, "refresh", token=token) for _ in range(4)]
+        slowest = 0.0
+        while not all(each.done() for each in waiting):
+            begun = time.monotonic()
+            assert raw.exchange(gateway.port, "GET", "/recorded/required/a", known).status == 200
+            assert app.validates(token)
+            slowest = max(slowest, time.monotonic() - begun)
+        lock.execute("ROLLBACK")
+    assert {each.result().status for each in waiting} == {503}
+    assert slowest < 1.5 * PATIENCE
+    assert app.post("refresh", token=token).status == 200
+
+
+def test_the_export_has_everything_that_is_kept_of_the_user(start, apple, ledger, user):
+    gateway = start()
+    app = AppleApp(gateway.port, apple, ledger)
+    device = {"device_id": "phone-of-the-export", "platform": "ios"}
+    session = app.signed_in(user, name="Ada", device_info=device)
+    app.signed_in(user)
+    export = app.send("GET", "me/export", token=session["token"]).json()
+    with closing(database(gateway)) as records:
+        records.row_factory = sqlite3.Row
+        subject = session["user"]["id"]
+        kept = dict(records.execute("SELECT * FROM users WHERE id = ?", [subject]).fetchone())
+        sessions = records.execute("SELECT * FROM user_sessions WHERE user_id = ?", [subject]).fetchall()
+        tokens = records.execute("SELECT * FROM apple_tokens WHERE user_id = ?", [subject]).fetchall()
+    told = export["user"]
+    for column in ("id", "issuer", "subject", "name", "email", "role"):
+        assert told[column] == kept[column], column
+    assert told["phoneNumber"] == kept["phone_number"] and told["email_verified"] == bool(kept["email_verified"])
+    assert told["created_at"] and told["email_as_of"] and told["disabled_at"] is None
+    assert set(kept) == {*KEPT_OF_A_USER}, "a new column belongs into the export as well"
+    assert {each["id"] for each in export["sessions"]} == {row["id"] for row in sessions} and len(sessions) == 2
+    assert device["device_id"] in {each["device_id"] for each in export["sessions"]}
+    assert [each["client_id"] for each in export["apple_tokens"]] == [row["client_id"] for row in tokens]
+    assert session["token"] not in json.dumps(export)
+
+
+KEPT_OF_A_USER = (
+    "id issuer subject name email email_verified is_private_email email_as_of phone_number role created_at disabled_at"
+).split()
+
+
+def database(gateway) -> sqlite3.Connection:
+    path = Path(gateway.config["state_directory"]) / "gatehouse.sqlite"
+    return sqlite3.connect(path, timeout=10, isolation_level=None)
+
+
 def test_a_full_revocation_list_keeps_nobody_here_and_no_thief_in(start, apple, ledger, user):
     gateway = start(limits={"revocations": 2})
     app = AppleApp(gateway.port, apple, ledger)
@@ -60,7 +141,7 @@ def test_a_full_revocation_list_keeps_nobody_here_and_no_thief_in(start, apple, 
     assert not app.validates(token)
     # Not even room for whole users any more: a token that is used twice brings no other one, and nobody else's does.
     newest = app.post("refresh", token=other).json()["token"]
-    with sqlite3.connect(Path(gateway.config["state_directory"]) / "gatehouse.sqlite", timeout=10) as records:
+    with closing(database(gateway)) as records:
         records.execute("UPDATE user_sessions SET refreshed_at = refreshed_at - 62")
     for each in (other, newest, newest):
         assert_refusal(app.post("refresh", token=each), 401, "TokenRefreshException")

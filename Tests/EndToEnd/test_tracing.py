@@ -95,6 +95,44 @@ def test_a_trace_begins_where_the_client_has_none(traced, collector, own_recorde
     assert recorded.header("tracestate") is None
 
 
+VALID = "00-" + "1" * 32 + "-" + "2" * 16 + "-01"
+
+
+# What a client sends as `traceparent`, and whether its trace goes on.
+PARENTS = [
+    ([VALID], True),
+    (["01" + VALID[2:] + "-later"], True),
+    ([], False),
+    ([""], False),
+    (["00-junk"], False),
+    (["ff" + VALID[2:]], False),
+    ([VALID + "-more"], False),
+    ([VALID.replace("1" * 32, "0" * 32)], False),
+    ([VALID.replace("2" * 16, "0" * 16)], False),
+    ([VALID, VALID], False),
+]
+
+
+@pytest.mark.parametrize("spans", [False, True])
+def test_state_without_a_valid_trace_is_dropped(start_gateway, collector, own_recorder, spans):
+    """Trace Context, 3.3 and 4.3: also where the gateway makes no spans of its own, it begins a trace then."""
+    tracing = {"tracing": {"endpoint": collector.url, "allow_insecure_http": True}} if spans else {}
+    gateway = start_gateway(tracing)
+    with raw.RawConnection(gateway.port) as connection:
+        for number, (given, follows) in enumerate(PARENTS):
+            headers = [("Tracestate", "one=1"), *(("traceparent", each) for each in given), ("tracestate", "two=2")]
+            lines = "".join(f"{name}: {value}\r\n" for name, value in headers)
+            connection.send(f"GET /recorded/public/{number} HTTP/1.1\r\nHost: gateway.test\r\n{lines}\r\n".encode())
+            assert connection.response().status == 200
+            recorded = own_recorder.last(f"/recorded/public/{number}")
+            version, trace, span, _ = recorded.header("traceparent").split("-")
+            assert (version, len(trace), len(span)) == ("00", 32, 16)
+            if follows:
+                assert (trace, recorded.all("tracestate")) == ("1" * 32, ["one=1", "two=2"]), given
+            else:
+                assert trace not in ("1" * 32, "0" * 32) and recorded.all("tracestate") == [], given
+
+
 def test_what_the_client_does_not_sample_is_not_sent_but_its_ids_are_logged(traced, collector, own_recorder):
     gateway = traced()
     trace, span, header = parent("00")

@@ -1,5 +1,6 @@
 import Foundation
 import GRDB
+import Logging
 import Synchronization
 import Testing
 
@@ -268,6 +269,57 @@ struct StoreTests {
         #expect(removed >= 2 * count)
         #expect(try await outbox.removeOlder(than: 1_000_000).count == 500, "so many at a time")
         #expect(try await outbox.count() == count - 500)
+    }
+
+    @Test("Where nothing is written, what has ended goes all the same, and tokens that nobody may ask for")
+    func upkeep() async throws {
+        let store = try Store(path: ":memory:", migrations: GatewayStore.migrations)
+        let (sessions, users) = (StoredSessions(store), StoredUsers(store))
+        for (name, ends, at) in [(1, 2000, 900), (2, 3000, 1939), (3, 3000, 1940)] as [(UInt8, Int64, Int64)] {
+            var session = StoreFixture.session(name, endsAt: ends)
+            (session.answer, session.refreshedAt) = ([1], at)
+            try await sessions.begin(session)
+            let own = UserSessionRecord(
+                id: "\(name)", userID: "", successor: [1], authTime: 900, createdAt: 900, refreshedAt: at,
+                expiresAt: ends, endsAt: ends)
+            let user = UserRecord(id: "ada", issuer: "i", subject: "s", createdAt: 1)
+            let nonce = UserArrival.Spent(digest: [name, 2], endsAt: ends)
+            let proof = UserArrival.Proof(digest: [name], endsAt: ends, nonce: nonce)
+            _ = try await users.arrive(UserArrival(proof: proof, user: user, session: own))
+        }
+        try await StoreUpkeep(store, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, now: { 2000 })
+            .removeEnded()
+        for name in 1...3 as ClosedRange<UInt8> {
+            #expect(try await sessions.session([name])?.answer == [nil, nil, [1]][Int(name) - 1])
+            #expect(try await (sessions.session([name]) == nil) == (name == 1))
+            #expect(try await users.session("\(name)")?.session.successor == [nil, nil, [1]][Int(name) - 1])
+            #expect(try await (users.session("\(name)") == nil) == (name == 1))
+            #expect(try await users.isSpent([name]) == (name != 1))
+        }
+    }
+
+    @Test("A database of before is brought up to date, and what may have been lost then is so no more")
+    func migrated() async throws {
+        let fixture = StoreFixture()
+        defer { fixture.remove() }
+        let before = try Store(
+            path: fixture.path,
+            migrations: [StoredUsers.migrations, StoredSessions.migrations].compactMap(\.first))
+        try await before.write { database in
+            try database.execute(
+                sql: """
+                    INSERT INTO users VALUES ('ada', 'i', 's', 'Ada', 'a@b.c', 1, 0, NULL, 'customer', 5, NULL);
+                    INSERT INTO user_sessions VALUES ('1', 'ada', 1, x'01', 1, 5, NULL, NULL, 5, 6, 7, 8, 9, NULL);
+                    INSERT INTO sessions VALUES (x'01', 'p', 'ada', NULL, NULL, NULL, 1, x'', x'01', 1, 5, 6, 9, NULL);
+                    """)
+        }
+        try before.close()
+        let store = try fixture.open()
+        let known = try #require(try await StoredUsers(store).session("1"))
+        #expect(known.user.emailAsOf == 0 && known.user.email == "a@b.c")
+        #expect(known.session.retryUntil == 1 && known.session.successor == [1] && known.session.refreshedAt == 6)
+        let session = try #require(try await StoredSessions(store).session([1]))
+        #expect(session.retryUntil == 1 && session.answer == [1])
     }
 
     @Test("Each new session takes a few ended ones away, never many")

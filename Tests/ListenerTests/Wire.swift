@@ -141,6 +141,7 @@ final class ScriptedService: RequestService {
     private(set) var refusedConnections: [ConnectionRefusal] = []
     private(set) var opened = 0
     private(set) var closed = 0
+    private(set) var streamsOpen = 0
     private let onBegin: (ScriptedExchange) -> Void
 
     init(onBegin: @escaping (ScriptedExchange) -> Void = { _ in }) {
@@ -167,6 +168,8 @@ final class ScriptedService: RequestService {
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String) { refusedConnections.append(refusal) }
     func connectionOpened() { opened += 1 }
     func connectionClosed() { closed += 1 }
+    func streamOpened() { streamsOpen += 1 }
+    func streamClosed() { streamsOpen -= 1 }
 
     /// The paths of the requests that were begun, in order.
     var paths: [String] { exchanges.map { $0.request.head.path ?? "" } }

@@ -227,6 +227,26 @@ struct RefreshTests {
         #expect(await accounts.answer(Fixture.refresh(Secret("x"))).reason == "invalid-refresh-token")
     }
 
+    @Test("Those who watch hear which session a token is of, also of one that has expired")
+    func session() async throws {
+        var expired = Fixture.sealed
+        expired.expiresAt = Fixture.now
+        expired.originID = nil
+        let observer = RecordedCalls()
+        let accounts = try Fixture.accounts(
+            RecordedFetcher(Fixture.tokens(refreshToken: nil)), observers: [observer])
+        let began = Fixture.sealed.issuedAt
+        _ = await accounts.answer(Fixture.refresh(try Fixture.sealedText()))
+        #expect(
+            observer.entries.last?.call.session
+                == Fixture.sealed.originID.map { CalledSession(id: $0, beganAt: began) })
+        _ = await accounts.answer(Fixture.refresh(try Fixture.sealedText(expired)))
+        #expect(observer.entries.last?.call.session?.beganAt == began)
+        #expect(observer.entries.last?.call.session?.id == Hexadecimal.encode(expired.family))
+        _ = await accounts.answer(Fixture.refresh(Secret("x")))
+        #expect(observer.entries.last?.call.session == nil)
+    }
+
     private static func token(ofFamily family: UInt8) throws -> Secret {
         var sealed = Fixture.sealed
         sealed.family = [UInt8](repeating: family, count: 16)

@@ -175,6 +175,24 @@ struct SessionRefreshTests {
         #expect(answer.status == .unauthorized && answer.reason == "session-too-old")
     }
 
+    @Test("Those who watch hear when an ended session began, however it ended and however long ago")
+    func lengths() async throws {
+        let fixture = try SessionFixture()
+        let (old, left) = (try await fixture.begin(), try await fixture.begin(SessionFixture.user("apple-eve")))
+        func session(after operation: SessionOperation, _ token: Secret) async throws -> CalledSession? {
+            _ = await (try fixture.endpoints()).answer(fixture.request(operation, token))
+            return fixture.observer.entries.last?.call.session
+        }
+        let began = CalledSession(
+            id: try #require(fixture.verify(left.token)?.claims["sid"]?.stringValue), beganAt: SessionFixture.start)
+        fixture.pass(10)
+        #expect(try await session(after: .logout, left.token) == began)
+        #expect(try await session(after: .refresh, left.token) == began, "it was revoked")
+        fixture.pass(1000 * Self.day)
+        #expect(try await session(after: .refresh, old.token)?.beganAt == SessionFixture.start, "it has expired")
+        #expect(try await session(after: .refresh, Secret("made up")) == nil)
+    }
+
     @Test("A session that was not refreshed for its idle lifetime ends")
     func idleLifetime() async throws {
         let fixture = try SessionFixture { $0.idleLifetime = 31 * Self.day }

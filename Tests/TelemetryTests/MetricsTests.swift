@@ -5,8 +5,8 @@ import Testing
 @Suite("Metrics")
 struct MetricsTests {
     private static let labels = MetricsLabels(
-        routes: ["api", "he\"al\\th\n"], upstreams: ["main", "files"], denialReasons: ["expired", "no-token"],
-        directCognitoOperations: ["InitiateAuth"])
+        routes: ["api", "he\"al\\th\n"], upstreams: ["main", "files"], servers: [["m1"], ["f1"]],
+        denialReasons: ["expired", "no-token"], directCognitoOperations: ["InitiateAuth"])
 
     private func samples(_ registry: MetricsRegistry) -> [Substring] {
         registry.render().split(separator: "\n")
@@ -26,11 +26,12 @@ struct MetricsTests {
         for expected in [
             "gatehouse_websockets_total 3", "gatehouse_websockets_open 2", "gatehouse_requests_in_flight 2",
             #"gatehouse_requests_total{route="api",method="safe",status="1xx"} 1"#,
-            "gatehouse_request_duration_seconds_count 0",
-            "gatehouse_upstream_duration_seconds_count 0",
+            #"gatehouse_request_duration_seconds_count{route="none"} 0"#,
+            #"gatehouse_upstream_duration_seconds_count{route="none"} 0"#,
         ] {
             #expect(samples.contains(Substring(expected)), "\(expected)")
         }
+        #expect(!samples.contains { $0.hasPrefix(#"gatehouse_request_duration_seconds_count{route="api"}"#) })
     }
 
     @Test("Event loops are summed")
@@ -57,6 +58,10 @@ struct MetricsTests {
             loop.upstreamConnectionReused(1)
             loop.upstreamFailed(1)
             loop.upstreamRetried(0)
+            for _ in 0..<3 { loop.streamOpened() }
+            loop.streamClosed()
+            loop.connectionsIdle(more: 3, at: 1)
+            loop.connectionsIdle(more: -1, at: 1)
         }
         let samples = samples(registry)
         for expected in [
@@ -75,12 +80,19 @@ struct MetricsTests {
             #"gatehouse_upstream_connections_reused_total{upstream="files"} 2"#,
             #"gatehouse_upstream_failures_total{upstream="files"} 2"#,
             #"gatehouse_upstream_retries_total{upstream="main"} 2"#,
-            #"gatehouse_request_duration_seconds_bucket{le="0.0005"} 0"#,
-            #"gatehouse_request_duration_seconds_bucket{le="0.001"} 2"#,
-            #"gatehouse_request_duration_seconds_bucket{le="30"} 2"#,
-            #"gatehouse_request_duration_seconds_bucket{le="+Inf"} 4"#,
-            "gatehouse_request_duration_seconds_sum 80.001800", "gatehouse_request_duration_seconds_count 4",
-            "gatehouse_upstream_duration_seconds_sum 0.001400", "gatehouse_upstream_duration_seconds_count 2",
+            #"gatehouse_request_duration_seconds_bucket{route="api",le="0.0005"} 0"#,
+            #"gatehouse_request_duration_seconds_bucket{route="api",le="0.001"} 2"#,
+            #"gatehouse_request_duration_seconds_bucket{route="api",le="+Inf"} 2"#,
+            #"gatehouse_request_duration_seconds_bucket{route="none",le="30"} 0"#,
+            #"gatehouse_request_duration_seconds_bucket{route="none",le="+Inf"} 2"#,
+            #"gatehouse_request_duration_seconds_sum{route="none"} 80.000000"#,
+            #"gatehouse_request_duration_seconds_count{route="none"} 2"#,
+            #"gatehouse_upstream_duration_seconds_sum{route="api"} 0.001400"#,
+            #"gatehouse_upstream_duration_seconds_count{route="api"} 2"#,
+            #"gatehouse_gateway_duration_seconds_sum{route="api"} 0.000400"#,
+            #"gatehouse_gateway_duration_seconds_count{route="none"} 0"#,
+            "gatehouse_http2_streams_total 6", "gatehouse_http2_streams_open 4",
+            #"gatehouse_upstream_server_connections_idle{upstream="files",server="f1"} 4"#,
         ] {
             #expect(samples.contains(Substring(expected)), "\(expected) is missing")
         }
@@ -107,6 +119,45 @@ struct MetricsTests {
         #expect(samples.contains(#"gatehouse_requests_total{route="none",method="safe",status="2xx"} 1"#))
         #expect(samples.contains(#"gatehouse_upstream_failures_total{upstream="main"} 0"#))
         #expect(samples.contains(#"gatehouse_upstream_failures_total{upstream="files"} 0"#))
+    }
+
+    @Test("Whatever is counted, there are no more series than before")
+    func bounded() {
+        let calls = AccountTally(reasons: ["expired"])
+        let applications = ApplicationTally()
+        let registry = MetricsRegistry(labels: Self.labels) {
+            MetricsReadings(
+                directCalls: applications.calls,
+                conduct: .init(
+                    refusals: [], calls: calls.snapshot, sessionLengths: calls.sessions.snapshot, outboxWaiting: 0,
+                    outboxDelivered: 0, outboxFailures: 0, outboxLost: 0))
+        }
+        let loop = registry.makeLoopMetrics()
+        func flood(_ numbers: Range<Int>) {
+            for number in numbers {
+                loop.requestBegan()
+                loop.requestEnded(
+                    route: number, isSafe: number % 2 == 0, status: number, duration: Int64(number),
+                    upstreamDuration: 0)
+                loop.denied("reason-\(number)")
+                loop.directCognitoCall(operation: "Operation\(number)")
+                loop.connectionRefused("reason-\(number)")
+                loop.upstreamFailed(number)
+                loop.connectionsIdle(more: 1, at: number)
+                calls.count(AccountTally.Key(operation: "login", result: "refused", reason: "reason-\(number)"))
+                calls.sessions.ended("session-\(number)", by: .signOut, after: Int64(number))
+                applications.count(
+                    "App/\(number)", operation: "Operation\(number)", refused: true, now: Int64(number))
+            }
+        }
+        flood(0..<2000)
+        let before = samples(registry).count
+        for round in 1..<20 {
+            flood((round * 2000)..<((round + 1) * 2000))
+            let names = samples(registry).filter { $0.contains("_applications_total{") }
+            #expect(names.count <= 101)
+        }
+        #expect(samples(registry).count <= before)
     }
 
     @Test("Readings are taken when metrics are asked for")
@@ -174,7 +225,9 @@ struct MetricsTests {
             #"gatehouse_denials_total{reason="y"} 4"#, #"gatehouse_denials_total{reason="other"} 2"#,
             "gatehouse_client_connections_open 0", "gatehouse_client_connections_total 2",
             "gatehouse_client_received_bytes_total 6", #"gatehouse_token_cache_total{result="hit"} 2"#,
-            "gatehouse_request_duration_seconds_count 12", "gatehouse_upstream_duration_seconds_count 2",
+            #"gatehouse_request_duration_seconds_count{route="b"} 4"#,
+            #"gatehouse_request_duration_seconds_count{route="none"} 4"#,
+            #"gatehouse_upstream_duration_seconds_count{route="b"} 2"#,
         ] {
             #expect(samples.contains(Substring(expected)), "\(expected) is missing")
         }
@@ -243,11 +296,14 @@ struct MetricsTests {
             (0, "0.0005"), (500, "0.0005"), (501, "0.001"), (30_000_000, "30"), (30_000_001, "+Inf"),
         ] as [(Int64, String)])
     func buckets(microseconds: Int64, limit: String) throws {
-        let histogram = DurationHistogram()
-        histogram.observe(microseconds: microseconds)
-        let counts = DurationHistogram.sum([histogram]).counts
-        let index = try #require(counts.firstIndex(of: 1))
-        #expect((DurationHistogram.limits.map(\.seconds) + ["+Inf"])[index] == limit)
+        #expect(DurationHistogram.limits.map { Double($0) / 1_000_000 } == DurationHistogram.labels.map(Double.init))
+        let family = CounterFamily(count: 3 * DurationHistogram.width)
+        family.observe(microseconds: microseconds, row: 1)
+        let row = family.values.dropFirst(DurationHistogram.width).dropLast(DurationHistogram.width)
+        #expect(row.last == microseconds)
+        let index = try #require(row.dropLast().firstIndex { $0 > 0 }) - row.startIndex
+        #expect((DurationHistogram.labels + ["+Inf"])[index] == limit)
+        #expect(family.values.reduce(0, +) == microseconds + 1, "the other rows have nothing")
     }
 
     @Test(

@@ -93,6 +93,8 @@ final class AdminService: RequestService {
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {}
     func connectionOpened() {}
     func connectionClosed() {}
+    func streamOpened() {}
+    func streamClosed() {}
 }
 
 /// For requests whose body says nothing.

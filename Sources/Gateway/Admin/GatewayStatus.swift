@@ -154,6 +154,7 @@ final class GatewayStatus: Sendable {
             },
             assertionKeyAge: state.assertionKeys?.signingSince.map { Double(WallClock.seconds() - $0) },
             reloads: state.reloads, directApplications: state.directApplications?.snapshot ?? ([], 0),
+            directCalls: state.directApplications?.calls ?? [],
             conduct: state.conduct.map(\.readings), linesLost: linesLost(state),
             spans: (exported: spanTally.exported, lost: spanTally.lost),
             isReady: Self.readiness(state).isReady)

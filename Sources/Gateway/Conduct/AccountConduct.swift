@@ -39,6 +39,9 @@ final class AccountConduct: AccountObserver {
             told = .refused(error.error, reason: error.reason)
         }
         tally.count(AccountTally.Key(call.operation, told))
+        if let session = call.session, let end = SessionLengths.End(call.operation, told) {
+            tally.sessions.ended(session.id, by: end, after: WallClock.seconds() - session.beganAt)
+        }
         let locks = await settle(call, outcome)
         for event in AuditEvent.events(of: call, told, locks: locks) { await audit.record(event) }
         if let refusal { throw refusal }
@@ -76,6 +79,30 @@ extension AccountTally.Key {
         case .challenged: self.init(operation: operation.rawValue, result: "challenge")
         case .refused(_, let reason):
             self.init(operation: operation.rawValue, result: "refused", reason: reason)
+        }
+    }
+}
+
+extension SessionLengths.End {
+    /// Nil for what ends no session, or finds none ended.
+    init?(_ operation: AccountOperation, _ outcome: AccountOutcome) {
+        switch (operation, outcome) {
+        case (.logout, .succeeded): self = .signOut
+        case (.deleteMe, .succeeded): self = .deletion
+        case (.refresh, .refused(_, let reason)): self.init(reason: reason)
+        default: return nil
+        }
+    }
+
+    private init?(reason: String) {
+        switch reason {
+        case "expired-refresh-token", "session-too-old", CognitoErrorKind.tokenExpired.rawValue: self = .expiry
+        case "session-idle": self = .idle
+        case "refresh-token-reused", CognitoErrorKind.tokenReused.rawValue: self = .reuse
+        case "session-ended", RejectReason.revoked.rawValue, CognitoErrorKind.tokenRevoked.rawValue,
+            CognitoErrorKind.badCredentials.rawValue, CognitoErrorKind.userNotFound.rawValue:
+            self = .revocation
+        default: return nil
         }
     }
 }

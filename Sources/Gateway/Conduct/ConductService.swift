@@ -32,7 +32,8 @@ struct ConductService: Sendable {
     var readings: MetricsReadings.Conduct {
         let outbox = outbox.status
         return MetricsReadings.Conduct(
-            refusals: limits.refusals, calls: tally.snapshot, outboxWaiting: outbox.waiting,
+            refusals: limits.refusals, calls: tally.snapshot,
+            sessionLengths: tally.sessions.snapshot, outboxWaiting: outbox.waiting,
             outboxDelivered: outbox.delivered,
             outboxFailures: outbox.failures, outboxLost: outbox.lost)
     }

@@ -10,6 +10,7 @@ struct BackgroundWork {
     private var revocations: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var sessionKeys: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var sessions: [ObjectIdentifier: Task<Void, Never>] = [:]
+    private var upkeep: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var grants: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var conduct: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var tracing: [ObjectIdentifier: Task<Void, Never>] = [:]
@@ -41,6 +42,9 @@ struct BackgroundWork {
             let limit = generation.settings.limits.revocations
             if revocations.isEmpty { revocations[ObjectIdentifier(service)] = Task { await service.run() } }
             Task { await service.adopt(maximumCount: limit) }
+        }
+        if let service = generation.upkeep, upkeep.isEmpty {
+            upkeep[ObjectIdentifier(service)] = Task { await service.run() }
         }
         if let service = generation.conduct {
             service.adopt()
@@ -120,6 +124,7 @@ struct BackgroundWork {
         cancel(\.sessions)
         cancel(\.grants)
         cancel(\.revocations)
+        cancel(\.upkeep)
         cancel(\.conduct)
         cancel(\.checks)
         return ending

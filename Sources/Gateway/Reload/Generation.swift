@@ -18,6 +18,8 @@ struct Generation: Sendable {
     let accessLog: AccessLog?
     /// Nil where no tokens are taken.
     let store: Store?
+    /// Nil where there is no store.
+    let upkeep: StoreUpkeep?
     /// Where its logs go.
     let places: LogPlaces
     /// Nil where nobody has signed in here.

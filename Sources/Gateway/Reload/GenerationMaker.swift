@@ -66,7 +66,10 @@ struct GenerationMaker: Sendable {
         let labels = GatewayMetrics.labels(routes: gate.routes.routes.map(\.name), upstreams: upstreams)
         return Generation(
             settings: settings, plan: plan, metrics: metrics.successors(labels), listeners: listeners,
-            checks: try await checks(served, after: previous), accessLog: accessLog, store: store, places: places,
+            checks: try await checks(served, after: previous), accessLog: accessLog, store: store,
+            upkeep: previous?.upkeep
+                ?? store.map { StoreUpkeep($0, logger: logger) { WallClock.seconds() } },
+            places: places,
             sessions: sessions, userSessions: userSessions, grantValidation: endpoints?.grantValidation,
             conduct: conduct)
     }

@@ -41,7 +41,8 @@ extension Exchange {
     }
 
     private func count(_ call: DirectCognitoCall, refused: Bool) {
-        service.plan.directApplications.count(call.application, refused: refused, now: log.startedAt / 1000)
+        service.plan.directApplications.count(
+            call.application, operation: call.operation, refused: refused, now: log.startedAt / 1000)
     }
 
     func collect(_ body: ByteBuffer, of call: DirectCall) -> Bool {

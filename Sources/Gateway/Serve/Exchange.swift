@@ -84,11 +84,11 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     }
 
     func context(keysWereLookedUp: Bool = false) -> RequestContext {
-        RequestContext(
-            peer: log.clientAddress, scheme: request.head.scheme ?? "http", requestID: log.requestID,
-            trace: log.trace?.context ?? service.trace(of: request.head), now: log.startedAt / 1000,
-            keysWereLookedUp: keysWereLookedUp, hasBody: request.body != .none,
-            assertionKey: service.assertionKeys?.signing, beginsTrace: log.trace?.beginsHere == true)
+        let trace = log.trace.map { ($0.context, $0.beginsHere) } ?? service.trace(of: request.head)
+        return RequestContext(
+            peer: log.clientAddress, scheme: request.head.scheme ?? "http", requestID: log.requestID, trace: trace.0,
+            now: log.startedAt / 1000, keysWereLookedUp: keysWereLookedUp, hasBody: request.body != .none,
+            assertionKey: service.assertionKeys?.signing, beginsTrace: trace.1)
     }
 
     /// The gateway has as many requests as it takes at once. Whatever is asked for is not looked at.

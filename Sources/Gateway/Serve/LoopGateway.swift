@@ -85,4 +85,6 @@ final class LoopGateway: RequestService {
 
     func connectionOpened() { current.metrics.connectionOpened() }
     func connectionClosed() { current.metrics.connectionClosed() }
+    func streamOpened() { current.metrics.streamOpened() }
+    func streamClosed() { current.metrics.streamClosed() }
 }

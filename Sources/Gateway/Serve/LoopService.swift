@@ -69,6 +69,7 @@ final class LoopService {
             case .ended: metrics.serverEnded(first + server)
             case .failed: metrics.serverFailed(first + server)
             case .ejected: metrics.serverEjected(first + server)
+            case .idle(let more): metrics.connectionsIdle(more: more, at: first + server)
             case .serving(let serving): metrics.server(first + server, isServing: serving)
             }
         }
@@ -182,12 +183,21 @@ final class LoopService {
             milliseconds: UInt64(clamping: milliseconds), random: (high: random.next(), low: random.next()))
     }
 
-    /// The client's trace where it has one, else the beginning of a new one.
-    func trace(of head: HTTPRequest) -> TraceContext {
-        for field in head.headerFields where field.name == .traceparent {
-            if let context = TraceContext(parsing: field.value) { return context }
+    /// The client's trace where it has a valid one, and only one; else the beginning of a new one, to which a
+    /// `tracestate` that came does not belong (Trace Context, §3.3).
+    func trace(of head: HTTPRequest) -> (context: TraceContext, orphansState: Bool) {
+        var given: TraceContext?
+        var (count, hasState) = (0, false)
+        for field in head.headerFields {
+            if field.name == .traceparent {
+                count += 1
+                given = TraceContext(parsing: field.value)
+            } else if field.name == .tracestate {
+                hasState = true
+            }
         }
-        return TraceContext(random: (random.next(), random.next(), random.next()))
+        if count == 1, let given { return (given, false) }
+        return (TraceContext(random: (random.next(), random.next(), random.next())), hasState)
     }
 
     /// Counts and logs a request that has ended.

@@ -59,6 +59,8 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
 
     func handlerRemoved(context: ChannelHandlerContext) {
         connections.remove(self)
+        for _ in streams { service.streamClosed() }
+        streams.removeAll()
         service.connectionClosed()
         self.context = nil
         frames.onData = nil
@@ -69,12 +71,15 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
 
     func opened(_ id: HTTP2StreamID, _ stream: HTTP2StreamCodec) {
         streams[id] = stream
+        service.streamOpened()
         lastStreamID = max(lastStreamID, id)
         if phase == .open { nextDeadline = .distantFuture }
     }
 
     func closed(_ id: HTTP2StreamID) {
-        guard streams.removeValue(forKey: id) != nil, streams.isEmpty else { return }
+        guard streams.removeValue(forKey: id) != nil else { return }
+        service.streamClosed()
+        guard streams.isEmpty else { return }
         switch phase {
         case .open: nextDeadline = connections.now + settings.keepAliveTimeout
         case .closing: end()

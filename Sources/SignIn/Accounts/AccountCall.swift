@@ -17,6 +17,8 @@ package struct AccountCall: Sendable {
     package var account: String?
     /// The user's `sub`: at `refresh` and with a bearer token before, at a sign-in only after it.
     package var subject: String?
+    /// The session that it is of, where a token of one was shown that is, or was, good.
+    package var session: CalledSession?
     /// What stands for the token of a direct call, whose owner is known only when Cognito has taken it.
     package var tokenDigest: String?
     /// What the app says of its device, and for `refresh` what the session was bound to.

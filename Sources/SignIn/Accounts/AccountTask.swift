@@ -63,7 +63,10 @@ extension CognitoAccounts {
         case .changePassword(let body): return .changePassword(body, try caller(request))
         case .me: return .me(try caller(request))
         case .updateMe(let body): return .updateMe(body, try caller(request))
-        case .deleteMe: return .deleteMe(try caller(request))
+        case .deleteMe:
+            let caller = try caller(request)
+            call.session = CalledSession(caller.identity)
+            return .deleteMe(caller)
         case .export: return .export(try caller(request))
         case .setUpTOTP: return .setUpTOTP(try caller(request))
         case .verifyTOTP(let body): return .verifyTOTP(body, try caller(request))

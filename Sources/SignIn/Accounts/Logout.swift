@@ -13,10 +13,12 @@ extension CognitoAccounts {
         }
         guard caller != nil || body.refreshToken != nil || request.bearerHasEnded else { throw .tokenMissing() }
         call.subject = caller?.subject ?? sealed?.subject
+        call.session = caller.flatMap { CalledSession($0.identity) }
         // Somebody else's refresh token is not ended by the way.
         guard let sealed, caller == nil || caller?.subject == sealed.subject else {
             return .logout(body, nil, caller)
         }
+        call.session = CalledSession(sealed)
         return .logout(body, sealed, caller)
     }
 

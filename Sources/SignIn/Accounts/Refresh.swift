@@ -14,6 +14,7 @@ extension CognitoAccounts {
             sealed.clientID == settings.clientID
         else { throw .tokenInvalid(.tokenRefresh, reason: "invalid-refresh-token") }
         call.subject = sealed.subject
+        call.session = CalledSession(sealed)
         guard !sealed.hasExpired(at: now()) else { throw .tokenInvalid(.tokenRefresh, reason: "expired-refresh-token") }
         guard isDevice(body.device?.deviceID, of: sealed) else {
             throw .tokenInvalid(.tokenRefresh, reason: "other-device")

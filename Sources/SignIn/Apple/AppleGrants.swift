@@ -13,6 +13,7 @@ package struct AppleGrants: Sendable {
     let message: @Sendable (AppleRevocation) -> OutboxMessage
     /// How many messages may wait there.
     let limit: Int
+    private let unused = UnusedGrants()
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
     let logger: Logger
@@ -32,13 +33,15 @@ package struct AppleGrants: Sendable {
     }
 
     /// What an authorization code is worth; nil where it is worth nothing, which takes nothing from who has shown an
-    /// identity token as well.
+    /// identity token as well. A sign-in that is tried again has what Apple gave for it before.
     ///
+    /// - Parameter proof: SHA-256 of the identity token.
     /// - Throws: 503 where Apple does not take the gateway for what it is: that is for the operator to set right, and
     ///   nothing has been used up yet.
     func exchange(
-        _ code: Secret, of identity: AppleIdentity, requestID: String
+        _ code: Secret, of identity: AppleIdentity, proof: [UInt8], requestID: String
     ) async throws(Refusal) -> Secret? {
+        if let given = unused.take(for: proof, now: now()) { return given }
         do {
             let grant = try await client.exchange(code: code, clientID: identity.audience)
             // The code of somebody else's sign-in must not be kept as this user's.
@@ -69,6 +72,12 @@ package struct AppleGrants: Sendable {
             notKept(error, requestID)
             return nil
         }
+    }
+
+    /// Holds what Apple gave for a sign-in that the gateway could not carry out, and that may be tried again.
+    func hold(_ refreshToken: Secret, for proof: [UInt8], until endsAt: Int64, requestID: String) {
+        guard !unused.keep(refreshToken, for: proof, until: endsAt, now: now()) else { return }
+        logger.error("a refresh token of Apple's could not be kept", metadata: ["request_id": "\(requestID)"])
     }
 
     /// Keeps a refresh token of Apple's for a user who is known, without a sign-in.

@@ -75,6 +75,9 @@ package struct AppleNotificationRules: Sendable {
     private func checkTimes(_ claims: JSONObject, _ now: Int64) throws(AppleNotificationFault) -> Int64 {
         guard let issuedAt = claims["iat"]?.numberValue?.numericDate, issuedAt <= now + skew else { throw .issuedAt }
         guard issuedAt >= now - maximumAge else { throw .tooOld }
+        if let claim = claims["nbf"] {
+            guard let begins = claim.numberValue?.numericDate, begins <= now + skew else { throw .issuedAt }
+        }
         if let claim = claims["exp"] {
             guard let expires = claim.numberValue?.numericDate, now < expires + skew else { throw .tooOld }
         }

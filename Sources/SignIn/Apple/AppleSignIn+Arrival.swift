@@ -16,7 +16,8 @@ extension AppleSignIn {
         var refreshToken: Secret?
         if let code = body.authorizationCode, let grants {
             try await refuseUsed(proven.proof, request)
-            refreshToken = try await grants.exchange(code, of: identity, requestID: request.requestID)
+            refreshToken = try await grants.exchange(
+                code, of: identity, proof: proven.proof.digest, requestID: request.requestID)
         }
         do throws(Refusal) {
             var arrival = arrival(of: identity, proven.proof, body)
@@ -31,7 +32,7 @@ extension AppleSignIn {
                 .ok, ["success": true, "token": .string(begun.token.exposeText()), "user": .object(begun.user.object)],
                 subject: begun.user.id, outcome: .signedIn(begun.user.account))
         } catch {
-            if let refreshToken { await keepAnyway(refreshToken, of: identity, sessions, request) }
+            if let refreshToken { await keepAnyway(refreshToken, proven, after: error, sessions, request) }
             throw error.error == .notAuthorized ? AppleFault.refusal(reason: error.reason) : error
         }
     }
@@ -48,11 +49,19 @@ extension AppleSignIn {
             device: body.device, authTime: identity.issuedAt, roleConflictMessage: settings.roleConflictMessage)
     }
 
-    /// Apple has given something for a sign-in that came to nothing: a user who is known keeps it, so that the consent
-    /// can be taken back one day.
+    /// Apple has given something for a sign-in that came to nothing: where that was the gateway's fault, it is there
+    /// when the same is tried again; else a user who is known keeps it, so that the consent can be taken back one day.
     private func keepAnyway(
-        _ refreshToken: Secret, of identity: AppleIdentity, _ sessions: UserSessions, _ request: SessionRequest
+        _ refreshToken: Secret, _ proven: Proven, after refusal: Refusal, _ sessions: UserSessions,
+        _ request: SessionRequest
     ) async {
+        let identity = proven.identity
+        guard refusal.error.status.kind != .serverError else {
+            grants?.hold(
+                refreshToken, for: proven.proof.digest, until: identity.issuedAt + settings.rules.maximumAge,
+                requestID: request.requestID)
+            return
+        }
         let user = try? await sessions.kept(request.requestID) {
             try await sessions.users.user(issuer: identity.issuer, subject: identity.subject)
         }

@@ -10,6 +10,7 @@ struct SessionCaller: Sendable {
     var rotation: Int64
     /// Seconds since 1970.
     var expiresAt: Int64
+    var session: CalledSession?
 
     /// - Throws: 401 for a token of another gateway's session, which lacks what this one writes.
     init(_ token: VerifiedToken) throws(Refusal) {
@@ -22,6 +23,7 @@ struct SessionCaller: Sendable {
         self.sessionID = sessionID
         self.rotation = rotation
         expiresAt = token.expires
+        session = CalledSession(token)
     }
 }
 
@@ -57,9 +59,18 @@ extension UserSessions {
         }
     }
 
-    private func verdict(_ bearer: Secret) -> Verdict {
+    /// The session of a token, however long ago it ended; nil for what was never a token of one.
+    func called(by bearer: Secret?) -> CalledSession? {
+        guard let bearer, case .verified(let token) = verdict(bearer, grace: Int64(Int32.max)) else { return nil }
+        return CalledSession(token)
+    }
+
+    private func verdict(_ bearer: Secret) -> Verdict { verdict(bearer, grace: settings.refreshWithin) }
+
+    /// - Parameter grace: seconds after the token's end.
+    private func verdict(_ bearer: Secret, grace: Int64) -> Verdict {
         var issuer = settings.issuer
-        issuer.grace = settings.refreshWithin
+        issuer.grace = grace
         let set = keys.keySet
         return TokenVerifier(issuers: [issuer]).verify(
             bearer.expose(), accepting: TokenAcceptance(tokenUses: [.session]), keys: { _ in set }, now: now())

@@ -69,6 +69,7 @@ package struct SessionEndpoints: Sendable {
             for observer in observers { try await observer.admit(call) }
             answer = try await perform(task, request, &call)
         } catch {
+            if error.error == .tokenRefresh { call.session = sessions?.called(by: request.bearer) }
             for observer in observers {
                 // What is refused is refused, whatever an observer says to it.
                 try? await observer.ended(call, .refused(error.error, reason: error.reason))
@@ -110,8 +111,12 @@ package struct SessionEndpoints: Sendable {
             let body = try SessionLogoutBody(request.body.isEmpty ? [:] : request.jsonObject())
             let caller = try kept().judgeLeaving(request.bearer)
             call.subject = caller?.userID
+            call.session = caller?.session
             return .logout(caller, everywhere: body.allDevices)
-        case .deleteMe: return .deleteMe(try SessionCaller(try verified(request)))
+        case .deleteMe:
+            let caller = try SessionCaller(try verified(request))
+            call.session = caller.session
+            return .deleteMe(caller)
         case .export: return .export(try SessionCaller(try verified(request)))
         }
     }

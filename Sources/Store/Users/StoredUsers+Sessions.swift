@@ -123,6 +123,16 @@ extension StoredUsers: UserSessionRecords {
         try await store.foreignChanges()
     }
 
+    /// Forgets sessions that nobody can have a token of, tokens that nobody may ask for any more, and what was used up and
+    /// counts no more anyway.
+    package func removeEnded(now: Int64) async throws {
+        try await store.removeInSteps("user_sessions", where: "ends_at <= ?", [now])
+        try await store.removeInSteps("spent", where: "ends_at <= ?", [now])
+        try await store.clearInSteps(
+            "successor", in: "user_sessions", where: "refreshed_at < ? AND retry_until < ?",
+            [now - Self.retryWindow, now])
+    }
+
     // MARK: Statements
 
     private static func brought(

@@ -16,34 +16,81 @@ package final class ApplicationTally: Sendable {
         package var lastSeen: Int64
     }
 
+    /// The calls of one operation by one app version.
+    package struct Calls: Sendable, Equatable {
+        package var application: String
+        package var operation: String
+        package var count: Int64
+    }
+
     private struct State {
         var entries: [String: Entry] = [:]
         /// The calls of those that made way.
         var others: Int64 = 0
+        /// Of each entry, and of those that made way, by operation.
+        var operations: [String: [String: Int64]] = [:]
+        var otherOperations: [String: Int64] = [:]
+        /// The names that were ever given out to be labels.
+        var labels: Set<String> = []
 
         mutating func makeRoom() {
             let rarest = entries.values.min { ($0.calls, $0.lastSeen) < ($1.calls, $1.lastSeen) }
             guard let rarest else { return }
             entries[rarest.application] = nil
             others += rarest.calls
+            otherOperations.merge(operations.removeValue(forKey: rarest.application) ?? [:], uniquingKeysWith: +)
         }
     }
 
     private let capacity: Int
+    private let labelCapacity: Int
+    private let operations: Set<String>
     private let state = Mutex(State())
 
-    package init(capacity: Int = 100) {
+    /// - Parameters:
+    ///   - labelCapacity: how many names there are as labels, through all of the process's life.
+    ///   - operations: the closed list; others count as `other`.
+    package init(
+        capacity: Int = 100, labelCapacity: Int = 200,
+        operations: some Sequence<String> = MetricsLabels.cognitoClientOperations
+    ) {
         self.capacity = max(1, capacity)
+        self.labelCapacity = labelCapacity
+        self.operations = Set(operations)
     }
 
     /// - Parameter now: seconds since 1970.
-    package func count(_ application: String, refused: Bool, now: Int64) {
+    package func count(_ application: String, operation: String? = nil, refused: Bool, now: Int64) {
+        let operation = operation.flatMap { operations.contains($0) ? $0 : nil } ?? "other"
         state.withLock { state in
             if state.entries[application] == nil, state.entries.count >= capacity { state.makeRoom() }
             let known = state.entries[application]
             state.entries[application] = Entry(
                 application: application, calls: (known?.calls ?? 0) + 1,
                 refused: (known?.refused ?? 0) + (refused ? 1 : 0), lastSeen: now)
+            state.operations[application, default: [:]][operation, default: 0] += 1
+        }
+    }
+
+    /// For metrics, whose labels stay where they were once given: names beyond ``labelCapacity`` are among `(others)` from
+    /// the first time on, so that no number of that goes down.
+    package var calls: [Calls] {
+        state.withLock { state in
+            var others = state.otherOperations
+            var calls: [Calls] = []
+            for (application, operations) in state.operations {
+                if state.labels.count < labelCapacity { state.labels.insert(application) }
+                guard state.labels.contains(application) else {
+                    others.merge(operations, uniquingKeysWith: +)
+                    continue
+                }
+                calls += operations.map { Calls(application: application, operation: $0.key, count: $0.value) }
+            }
+            if others.isEmpty { others = ["other": 0] }
+            return calls.sorted { ($0.application, $0.operation) < ($1.application, $1.operation) }
+                + others.sorted { $0.key < $1.key }.map {
+                    Calls(application: "(others)", operation: $0.key, count: $0.value)
+                }
         }
     }
 

@@ -17,6 +17,8 @@ package final class AccountTally: Sendable {
         }
     }
 
+    /// How long the sessions lasted that such calls have ended.
+    package let sessions = SessionLengths()
     private let counts = Mutex<[Key: Int]>([:])
     private let reasons: Set<String>
 

@@ -16,16 +16,20 @@ package final class LoopMetrics: Sendable {
     let serverInFlight: CounterFamily
     /// 1 where this loop sends the server nothing.
     let serverAbsent: CounterFamily
-    let requestDuration: DurationHistogram
-    let upstreamDuration: DurationHistogram
+    let serverIdle: CounterFamily
+    /// By route, as ``DurationHistogram`` lays them out.
+    let requestDuration: CounterFamily
+    let upstreamDuration: CounterFamily
     /// Of requests that went to an upstream, what is left without it.
-    let gatewayDuration: DurationHistogram
+    let gatewayDuration: CounterFamily
     let requestsInFlight: Counter
     let bytesReceived: Counter
     let bytesSent: Counter
     let connectionsAccepted: Counter
     let connectionsOpen: Counter
     let connectionsRefused: CounterFamily
+    let streams: Counter
+    let streamsOpen: Counter
     let webSockets: Counter
     let webSocketsOpen: Counter
     let tokenCacheHits: Counter
@@ -58,9 +62,10 @@ package final class LoopMetrics: Sendable {
         serverEjections = family(\.serverEjections, of: \.serverKeys)
         serverInFlight = family(\.serverInFlight, of: \.serverKeys)
         serverAbsent = family(\.serverAbsent, of: \.serverKeys)
-        requestDuration = earlier?.requestDuration ?? DurationHistogram()
-        upstreamDuration = earlier?.upstreamDuration ?? DurationHistogram()
-        gatewayDuration = earlier?.gatewayDuration ?? DurationHistogram()
+        serverIdle = family(\.serverIdle, of: \.serverKeys)
+        requestDuration = family(\.requestDuration, of: \.routes, width: DurationHistogram.width)
+        upstreamDuration = family(\.upstreamDuration, of: \.routes, width: DurationHistogram.width)
+        gatewayDuration = family(\.gatewayDuration, of: \.routes, width: DurationHistogram.width)
         requestsInFlight = earlier?.requestsInFlight ?? Counter()
         bytesReceived = earlier?.bytesReceived ?? Counter()
         bytesSent = earlier?.bytesSent ?? Counter()
@@ -68,6 +73,8 @@ package final class LoopMetrics: Sendable {
         connectionsOpen = earlier?.connectionsOpen ?? Counter()
         connectionsRefused = family(\.connectionsRefused, of: \.connectionRefusals)
         refusalIndexes = Self.indexes(of: labels.connectionRefusals)
+        streams = earlier?.streams ?? Counter()
+        streamsOpen = earlier?.streamsOpen ?? Counter()
         webSockets = earlier?.webSockets ?? Counter()
         webSocketsOpen = earlier?.webSocketsOpen ?? Counter()
         tokenCacheHits = earlier?.tokenCacheHits ?? Counter()
@@ -98,10 +105,10 @@ package final class LoopMetrics: Sendable {
         requestsInFlight.add(-1)
         // How long a WebSocket was open says nothing about how long answers take.
         guard status != 101 else { return }
-        requestDuration.observe(microseconds: duration)
+        requestDuration.observe(microseconds: duration, row: route)
         guard let upstreamDuration else { return }
-        self.upstreamDuration.observe(microseconds: upstreamDuration)
-        gatewayDuration.observe(microseconds: max(0, duration - upstreamDuration))
+        self.upstreamDuration.observe(microseconds: upstreamDuration, row: route)
+        gatewayDuration.observe(microseconds: max(0, duration - upstreamDuration), row: route)
     }
 
     /// A request was refused for a reason of the closed list.
@@ -130,6 +137,14 @@ package final class LoopMetrics: Sendable {
     }
 
     package func connectionClosed() { connectionsOpen.add(-1) }
+
+    /// A stream of an HTTP/2 connection.
+    package func streamOpened() {
+        streams.add()
+        streamsOpen.add()
+    }
+
+    package func streamClosed() { streamsOpen.add(-1) }
 
     /// A request has become a WebSocket, which stays one in flight until it ends.
     package func webSocketOpened() {
@@ -161,6 +176,8 @@ package final class LoopMetrics: Sendable {
     package func serverEnded(_ server: Int) { serverInFlight.add(-1, at: server) }
     /// A server did not answer as it should, also where another one then did.
     package func serverFailed(_ server: Int) { serverFailures.add(at: server) }
+    /// So many more connections to a server are idle.
+    package func connectionsIdle(more count: Int, at server: Int) { serverIdle.add(Int64(count), at: server) }
     package func serverEjected(_ server: Int) { serverEjections.add(at: server) }
     /// This loop begins or ceases to send a server requests.
     package func server(_ server: Int, isServing: Bool) { serverAbsent.add(isServing ? -1 : 1, at: server) }

@@ -62,6 +62,8 @@ package struct MetricsReadings: Sendable {
         package var refusals: [(cause: String, count: Int)]
         /// What has become of them.
         package var calls: [(key: AccountTally.Key, count: Int)]
+        /// How long sessions lasted.
+        package var sessionLengths: [SessionLengths.Reading]
         package var outboxWaiting: Int
         package var outboxDelivered: Int
         package var outboxFailures: Int
@@ -69,11 +71,12 @@ package struct MetricsReadings: Sendable {
 
         package init(
             refusals: [(cause: String, count: Int)], calls: [(key: AccountTally.Key, count: Int)] = [],
-            outboxWaiting: Int, outboxDelivered: Int, outboxFailures: Int,
-            outboxLost: Int
+            sessionLengths: [SessionLengths.Reading] = [], outboxWaiting: Int, outboxDelivered: Int,
+            outboxFailures: Int, outboxLost: Int
         ) {
             self.refusals = refusals
             self.calls = calls
+            self.sessionLengths = sessionLengths
             self.outboxWaiting = outboxWaiting
             self.outboxDelivered = outboxDelivered
             self.outboxFailures = outboxFailures
@@ -86,6 +89,8 @@ package struct MetricsReadings: Sendable {
     package var conduct: Conduct?
     /// Apps that call Cognito itself, and the calls of those that are not kept apart.
     package var directApplications: (entries: [ApplicationTally.Entry], others: Int64)
+    /// The same by app and operation, with a bounded number of apps for ever.
+    package var directCalls: [ApplicationTally.Calls]
     /// Nil where no tokens are taken.
     package var revocations: Revocations?
     /// Seconds since the key of assertions began to sign; nil where there are none.
@@ -102,12 +107,14 @@ package struct MetricsReadings: Sendable {
         keySets: [KeySet] = [], revocations: Revocations? = nil, assertionKeyAge: Double? = nil,
         reloads: Reloads? = nil,
         directApplications: (entries: [ApplicationTally.Entry], others: Int64) = ([], 0),
+        directCalls: [ApplicationTally.Calls] = [],
         conduct: Conduct? = nil, linesLost: [(log: String, count: Int)] = [],
         spans: (exported: Int, lost: Int) = (0, 0), isReady: Bool = true
     ) {
         self.keySets = keySets
         self.conduct = conduct
         self.directApplications = directApplications
+        self.directCalls = directCalls
         self.revocations = revocations
         self.assertionKeyAge = assertionKeyAge
         self.reloads = reloads

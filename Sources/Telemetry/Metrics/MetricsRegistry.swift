@@ -88,11 +88,7 @@ package final class MetricsRegistry: Sendable {
         writeUpstreams(loops, labels, to: &text)
         writeServers(loops, labels, to: &text)
         writeKeySets(readings.keySets, to: &text)
-        text.family(
-            "gatehouse_direct_cognito_applications_total",
-            "Calls that apps sent to Cognito itself, by app; the label is what User-Agent begins with.",
-            label: "application", values: readings.directApplications.entries.map(\.application),
-            other: "(others)", readings.directApplications.entries.map(\.calls) + [readings.directApplications.others])
+        text.write(readings.directCalls)
         if let conduct = readings.conduct { text.write(conduct) }
         if let revocations = readings.revocations { text.write(revocations) }
         if let age = readings.assertionKeyAge {
@@ -133,9 +129,9 @@ package final class MetricsRegistry: Sendable {
         text.single(
             "gatehouse_requests_in_flight", .gauge, "Requests whose response has not ended.",
             sum(loops, \.requestsInFlight))
-        text.histogram(
-            "gatehouse_request_duration_seconds", "From a request's first byte to its response's last.",
-            DurationHistogram.sum(loops.lazy.map(\.requestDuration)))
+        writeDurations(
+            "gatehouse_request_duration_seconds", "From a request's first byte to its response's last, by route.",
+            labels, sum(loops, labels, \.requestDuration), to: &text)
         text.family(
             "gatehouse_denials_total", "Requests refused, by reason.", label: "reason", values: labels.denialReasons,
             other: "other", sum(loops, labels, \.denials))
@@ -159,6 +155,10 @@ package final class MetricsRegistry: Sendable {
             "gatehouse_client_connections_refused_total", "Connections of clients that were not let in, by reason.",
             label: "reason", values: labels.connectionRefusals, other: nil, sum(loops, labels, \.connectionsRefused))
         text.single(
+            "gatehouse_http2_streams_total", .counter, "HTTP/2 streams that were opened.", sum(loops, \.streams))
+        text.single(
+            "gatehouse_http2_streams_open", .gauge, "HTTP/2 streams that are open.", sum(loops, \.streamsOpen))
+        text.single(
             "gatehouse_websockets_total", .counter, "Requests that became WebSockets.", sum(loops, \.webSockets))
         text.single(
             "gatehouse_websockets_open", .gauge, "WebSockets that are open.", sum(loops, \.webSocketsOpen))
@@ -180,14 +180,27 @@ package final class MetricsRegistry: Sendable {
                 "gatehouse_upstream_\(name)", help, label: "upstream", values: labels.upstreams, other: nil,
                 sum(loops, labels, family))
         }
-        text.histogram(
+        writeDurations(
             "gatehouse_upstream_duration_seconds",
-            "From a request's start at its upstream to the response's last byte.",
-            DurationHistogram.sum(loops.lazy.map(\.upstreamDuration)))
-        text.histogram(
-            "gatehouse_gateway_duration_seconds",
-            "What requests that went to an upstream took without it.",
-            DurationHistogram.sum(loops.lazy.map(\.gatewayDuration)))
+            "From a request's start at its upstream to the response's last byte, by route.",
+            labels, sum(loops, labels, \.upstreamDuration), to: &text)
+        writeDurations(
+            "gatehouse_gateway_duration_seconds", "What requests that went to an upstream took without it, by route.",
+            labels, sum(loops, labels, \.gatewayDuration), to: &text)
+    }
+
+    /// Routes that nobody has asked for are left out.
+    private func writeDurations(
+        _ name: String, _ help: String, _ labels: MetricsLabels, _ counts: [Int64], to text: inout PrometheusText
+    ) {
+        text.metric(name, .histogram, help)
+        for (index, route) in (labels.routes + ["none"]).enumerated() {
+            let row = counts[(index * DurationHistogram.width)..<((index + 1) * DurationHistogram.width)]
+            guard index == labels.routes.count || row.contains(where: { $0 > 0 }) else { continue }
+            text.histogram(
+                name, ("route", route), limits: DurationHistogram.labels, counts: row.dropLast(),
+                sum: PrometheusText.seconds(microseconds: row.last ?? 0))
+        }
     }
 
     private func writeServers(_ loops: [LoopMetrics], _ labels: MetricsLabels, to text: inout PrometheusText) {
@@ -203,6 +216,10 @@ package final class MetricsRegistry: Sendable {
                 sum(loops, labels, \.serverEjections)
             ),
             ("requests_in_flight", .gauge, "Requests at a server.", sum(loops, labels, \.serverInFlight)),
+            (
+                "connections_idle", .gauge, "Pooled connections to a server that wait for a request.",
+                sum(loops, labels, \.serverIdle)
+            ),
             (
                 "up", .gauge, "Whether a server gets requests from every event loop.",
                 sum(loops, labels, \.serverAbsent).map { $0 == 0 ? 1 : 0 }
@@ -247,6 +264,14 @@ package final class MetricsRegistry: Sendable {
 }
 
 extension PrometheusText {
+    fileprivate mutating func write(_ calls: [ApplicationTally.Calls]) {
+        let name = "gatehouse_direct_cognito_applications_total"
+        metric(name, .counter, "Calls that apps sent to Cognito itself, by app: what User-Agent begins with.")
+        for each in calls {
+            sample(name, [("application", each.application), ("operation", each.operation)], String(each.count))
+        }
+    }
+
     fileprivate mutating func write(_ revocations: MetricsReadings.Revocations) {
         single("gatehouse_revocations", .gauge, "Revocations that are held.", Int64(revocations.held))
         single(
@@ -265,6 +290,13 @@ extension PrometheusText {
             sample(
                 "gatehouse_account_calls_total",
                 [("operation", key.operation), ("result", key.result), ("reason", key.reason)], String(count))
+        }
+        let sessions = "gatehouse_session_length_seconds"
+        metric(sessions, .histogram, "How long sessions had lasted when they ended, by what ended them.")
+        for length in conduct.sessionLengths {
+            histogram(
+                sessions, ("end", length.end.rawValue), limits: SessionLengths.limits.map(String.init),
+                counts: length.counts, sum: String(length.sum))
         }
         family(
             "gatehouse_account_limits_total", "Account calls that were not let through, by cause.", label: "cause",

@@ -37,15 +37,22 @@ struct PrometheusText {
         sample(name, [], String(value))
     }
 
-    mutating func histogram(_ name: String, _ help: String, _ snapshot: DurationHistogram.Snapshot) {
-        metric(name, .histogram, help)
+    /// One label set's samples of a histogram, whose metric has begun.
+    ///
+    /// - Parameters:
+    ///   - limits: the upper ones, in ascending order.
+    ///   - counts: one for each limit and one for what is above the last; not cumulative.
+    mutating func histogram(
+        _ name: String, _ label: (name: String, value: String), limits: [String], counts: some Sequence<Int64>,
+        sum: String
+    ) {
         var total: Int64 = 0
-        for (limit, count) in zip(DurationHistogram.limits.map(\.seconds) + ["+Inf"], snapshot.counts) {
+        for (limit, count) in zip(limits + ["+Inf"], counts) {
             total += count
-            sample("\(name)_bucket", [("le", limit)], String(total))
+            sample("\(name)_bucket", [label, ("le", limit)], String(total))
         }
-        sample("\(name)_sum", [], Self.seconds(microseconds: snapshot.sumMicroseconds))
-        sample("\(name)_count", [], String(total))
+        sample("\(name)_sum", [label], sum)
+        sample("\(name)_count", [label], String(total))
     }
 
     /// Microseconds as decimal seconds, without the rounding of binary fractions.

@@ -13,10 +13,11 @@ from pathlib import Path
 import pytest
 from websockets.sync.client import connect
 
-from .process import Process, wait_until
+from .process import Process, accepts_connections, wait_until
 from .sanitizer import PATIENCE
 
-COMMANDS = ("chromium-headless-shell", "chromium")
+# The first of them itself: what Debian has on the PATH is a script, which ends without ending the browser.
+COMMANDS = ("/usr/lib/chromium/chromium-headless-shell", "chromium")
 
 
 class PageError(Exception):
@@ -40,7 +41,8 @@ class Browser:
         self._process = Process(arguments, directory / "browser.log")
         port_file = profile / "DevToolsActivePort"
         self._process.wait_ready(lambda: port_file.exists() and port_file.read_text().count("\n"), "the browser", 60)
-        self._address = f"http://127.0.0.1:{port_file.read_text().splitlines()[0]}"
+        self._port = int(port_file.read_text().splitlines()[0])
+        self._address = f"http://127.0.0.1:{self._port}"
 
     def open(self, kind: type["Page"], url: str, width: int = 1440, height: int = 900) -> "Page":
         question = urllib.request.Request(f"{self._address}/json/new?about:blank", method="PUT")
@@ -54,6 +56,8 @@ class Browser:
 
     def stop(self) -> None:
         self._process.stop()
+        # What was started may have been a script that the browser outlives.
+        wait_until(lambda: not accepts_connections(self._port), "the browser to end")
 
 
 class Page:

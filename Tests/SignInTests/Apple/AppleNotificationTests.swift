@@ -64,6 +64,7 @@ struct AppleNotificationTests {
         ([("iat", .number(JSONNumber(Fixture.now + 61)))], .issuedAt),
         ([("iat", .number(JSONNumber(Fixture.now - 86_401)))], .tooOld),
         ([("exp", .number(JSONNumber(Fixture.now - 60)))], .tooOld), ([("exp", "never")], .tooOld),
+        ([("nbf", .number(JSONNumber(Fixture.now + 61)))], .issuedAt), ([("nbf", "now")], .issuedAt),
         ([("jti", nil)], .malformed), ([("jti", "")], .malformed), ([("jti", 1)], .malformed),
         ([("jti", .string(String(repeating: "j", count: 256)))], .malformed),
         ([("events", nil)], .malformed), ([("events", "consent-revoked")], .malformed),

@@ -2,6 +2,7 @@ import Cryptography
 import HTTPTypes
 import Pipeline
 import Store
+import Synchronization
 import Testing
 import Upstream
 
@@ -139,6 +140,40 @@ struct AppleSignInTests {
         let refused = try await world.signIn(other, code: Apple.code)
         #expect(refused.status == .conflict && refused.json["message"] == "Use the other app.")
         #expect(try await world.tokens().map(\.clientID) == [Apple.app, Apple.driverApp])
+    }
+
+    @Test("What Apple gave for a sign-in that could not be kept is there when the same is tried again, and only then")
+    func triedAgain() async throws {
+        let world = try World(Self.granted("first"), Self.failure("invalid_grant"))
+        let failing = FailingRecords(world.fixture.users)
+        let endpoints = try world.endpoints(records: failing)
+        let token = try Apple.identityToken()
+        failing.failing.withLock { $0 = .writing }
+        #expect(try await world.signIn(token, code: Apple.code, at: endpoints).status.code == 503)
+        #expect(try await world.user() == nil)
+        failing.failing.withLock { $0 = nil }
+        let other = try Apple.identityToken([("jti", "2"), ("sub", "somebody")])
+        #expect(try await world.signIn(other, code: Apple.code, at: endpoints).status == .ok)
+        #expect(try await world.tokens().isEmpty)
+        #expect(try await world.signIn(token, code: Apple.code, at: endpoints).status == .ok)
+        let (user, kept) = (try #require(try await world.user()), try #require(try await world.tokens().first))
+        let opened = try SealedAppleToken.open(
+            kept.token, userID: user.id, clientID: Apple.app, with: Fixture.ring())
+        #expect(opened.exposeText() == "first")
+        #expect(await world.fetcher.requests.count == 2, "a code is exchanged once")
+    }
+
+    @Test("What is held for another try ends with its identity token, and there is room for so many")
+    func unusedGrants() {
+        let unused = UnusedGrants()
+        #expect(unused.keep(Secret("a"), for: [1], until: 10, now: 5))
+        #expect(unused.take(for: [1], now: 10) == nil && unused.take(for: [1], now: 5) == nil)
+        for number in 0..<UnusedGrants.limit {
+            #expect(unused.keep(Secret("b"), for: Array("\(number)".utf8), until: 10, now: 5))
+        }
+        #expect(!unused.keep(Secret("c"), for: [1], until: 20, now: 9))
+        #expect(unused.keep(Secret("c"), for: [1], until: 20, now: 10))
+        #expect(unused.take(for: [1], now: 11)?.exposeText() == "c")
     }
 
     /// Records that can't be used.
