@@ -188,8 +188,14 @@ def test_a_sign_in_has_spans_of_cognito_and_the_store_and_ids_in_every_log(trace
     login = Account(gateway.port, ledger, headers={"traceparent": header}).login(*ADA)
     assert login.status == 200
     line = gateway.access_line(login.header("x-request-id"))
-    wait_until(lambda: [each for each in collector.spans if each.trace_id == trace], "its spans")
-    spans = [each for each in collector.spans if each.trace_id == trace]
+
+    def found() -> list:
+        return [each for each in collector.spans if each.trace_id == trace]
+
+    # They come in batches: what was called may be in an earlier one than the request, or in a later one.
+    wanted = {"POST gatehouse:login", "Cognito InitiateAuth", "store write"}
+    wait_until(lambda: wanted <= {each.name for each in found()}, "its spans")
+    spans = found()
     request = next(span for span in spans if span.kind == "server")
     cognito = [span for span in spans if span.name == "Cognito InitiateAuth"]
     assert len(cognito) == 1
