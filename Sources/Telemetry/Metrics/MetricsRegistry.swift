@@ -1,10 +1,6 @@
 internal import Synchronization
 
 /// All event loops' counters, summed when they are asked for.
-///
-/// Not by way of swift-metrics: its counters are shared by all threads and take an atomic addition each, and labels that
-/// come with a request take a lookup. Here a loop changes its own counters at a place known beforehand, and no library
-/// that the gateway uses reports through swift-metrics, whose readings would otherwise be missing.
 package final class MetricsRegistry: Sendable {
     private struct Counted {
         var labels: MetricsLabels
