@@ -137,11 +137,8 @@ def test_all_together_are_limited(start):
 def test_each_kind_of_call_is_limited_by_address(start, kind, name, body):
     gateway = start(limits(kind, address="2/1h"))
     answers = [call(gateway, name, body).status for _ in range(3)]
-    assert 429 not in answers[:2]
-    if kind == "refresh":  # what is no token is refused before anyone is asked, and costs nobody anything
-        assert answers == [401] * 3
-    else:
-        assert answers[2] == 429
+    # What is no token counts as well: whoever shows it may be trying some out.
+    assert 429 not in answers[:2] and answers[2] == 429
 
 
 def test_a_signed_in_user_is_limited_by_account(start):

@@ -97,7 +97,7 @@ def test_the_command_says_what_is_missing(start_gateway):
 def test_a_state_directory_that_cannot_be_used_stops_the_start(start_gateway, run_directory):
     path = run_directory / "no-directory"
     path.write_text("")
-    with pytest.raises(AssertionError, match="gatehouse.sqlite"):
+    with pytest.raises(AssertionError, match="state_directory: "):
         start_gateway({"state_directory": str(path)})
 
 

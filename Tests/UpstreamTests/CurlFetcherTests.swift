@@ -134,14 +134,12 @@ struct CurlFetcherTests {
 
     @Test("A server that is down, breaks off or is none is a failure")
     func failures() async throws {
-        var url = ""
-        try await Self.with([]) { _, backend in url = backend.url }
-        let gone = url
+        let silent = try #require(SilentPort())
         try await Self.with([
             [.close()], [.close("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")], [.answer("220 mail\r\n\r\n")],
         ]) {
             fetcher, backend async throws in
-            guard case .cannotConnect = await Self.fetch(fetcher, FetchRequest(url: gone)) else {
+            guard case .cannotConnect = await Self.fetch(fetcher, FetchRequest(url: silent.url)) else {
                 Issue.record("connected to a closed port")
                 return
             }
@@ -156,6 +154,7 @@ struct CurlFetcherTests {
             let notHTTP = await Self.fetch(fetcher, FetchRequest(url: backend.url))
             #expect(notHTTP == .forbiddenScheme)
         }
+        withExtendedLifetime(silent) {}
     }
 
     @Test("A header that would be two is never sent")

@@ -139,16 +139,15 @@ struct ExchangeTests {
 
     @Test("A backend that is down is a fault at once")
     func refused() async throws {
-        // A port that was free a moment ago.
-        var url = ""
-        try await Client.with([]) { url = $0.backend.url }
-        try await Client.with([], url: url) { client async throws in
+        let silent = try #require(SilentPort())
+        try await Client.with([], url: silent.url) { client async throws in
             let fault = try await client.exchange().fault
             guard case .cannotConnect = fault else {
                 Issue.record("\(String(describing: fault))")
                 return
             }
         }
+        withExtendedLifetime(silent) {}
     }
 
     @Test("A backend that stays silent is given up, and its connection closed")
