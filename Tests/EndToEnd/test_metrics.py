@@ -178,8 +178,9 @@ def test_what_a_client_makes_up_makes_no_series(full, ledger, own_recorder):
             for operation in (f"AWSCognitoIdentityProviderService.{name}", "AWSCognitoIdentityProviderService.SignUp"):
                 raw.exchange(full.port, "POST", "/", {"X-Amz-Target": operation, "User-Agent": f"{name}/1.0"}, b"{}")
             if number % 10 == 0:
-                account.login(f"{name}@example.com", name, device_info={"device_id": name, "platform": name})
-                account.refresh(name)
+                device = {"device_id": name, "platform": name}
+                account.login(f"{name}@example.com", f"Secret-Number-{round}-{number}", device_info=device)
+                account.refresh(f"secret-refresh-{round}-{number}")
 
     def series() -> set[str]:
         return set(full.samples())
