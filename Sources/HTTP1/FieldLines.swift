@@ -17,7 +17,7 @@ struct FieldLines {
         try unsafe self.init(parsing: bytes, repeating: &none)
     }
 
-    /// - Parameter repeated: the request's before on the same connection; becomes this one's.
+    /// - Parameter repeated: what came last on the same connection; becomes this request's if it has one.
     init(parsing bytes: UnsafeRawBufferPointer, repeating repeated: inout RepeatedField) throws(HTTP1Fault) {
         list.reserveCapacity(12)
         var position = 0
@@ -70,7 +70,7 @@ struct FieldLines {
     /// Without the blanks around it.
     let value: UnsafeRawBufferPointer
     let known: KnownField?
-    /// Whether it says the same as the request before.
+    /// Whether it says the same as what came last.
     let isRepeated: Bool
 
     /// The line that begins at `position`, which moves behind it; nil at the end.

@@ -1,15 +1,16 @@
 internal import HTTPTypes
 
-/// The `Authorization` field of the request before on the same connection, which the next one mostly repeats byte for
-/// byte.
+/// The `Authorization` field that came last on the same connection, which the next request mostly repeats byte for byte.
 ///
 /// A token of a kilobyte is then compared instead of being checked byte by byte, copied and given memory of its own: an
-/// eighth of what a small request costs outside of the kernel.
+/// eighth of what a small request costs outside of the kernel. It is kept from the second one on and while requests
+/// follow one another, so that a connection that is idle, or is used once, costs no more for it.
 struct RepeatedField: Sendable {
-    /// The bytes of the longest value that is kept, as long as the connection is.
+    /// The bytes of the longest value that is kept.
     private static let maximumLength = 4096
 
     private(set) var field: HTTPField?
+    private var hasComeBefore = false
 
     /// Whether this is its value. Takes the same time wherever the two differ, since what is kept is a secret, and a
     /// proxy in front may share its connection among clients.
@@ -19,7 +20,12 @@ struct RepeatedField: Sendable {
     }
 
     mutating func keep(_ field: HTTPField, length: Int) {
-        self.field = length <= Self.maximumLength ? field : nil
+        self.field = hasComeBefore && length <= Self.maximumLength ? field : nil
+        hasComeBefore = true
+    }
+
+    mutating func forget() {
+        self = RepeatedField()
     }
 
     private static func areEqual(_ one: UnsafeRawBufferPointer, _ other: UnsafeRawBufferPointer) -> Bool {

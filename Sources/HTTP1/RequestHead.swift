@@ -34,6 +34,13 @@ package struct RequestHeadParser: Sendable {
     /// Whether some bytes of a head have been seen, so that a deadline for the rest makes sense.
     package private(set) var isInHead = false
 
+    /// Whether something of a request is kept for those that follow soon.
+    package var remembers: Bool { repeated.field != nil }
+
+    package mutating func forget() {
+        repeated.forget()
+    }
+
     /// Takes the next head from `buffer`, or nothing when it is not complete.
     ///
     /// - Throws: ``HTTP1Fault``; the connection is then of no more use.

@@ -257,7 +257,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         if output.mustClose || !current.keepAlive || !current.requestIsComplete {
             closeAfterResponse(context)
         } else {
-            deadline = connections.now + settings.keepAliveTimeout
+            deadline = connections.now + (parser.remembers ? briefWait : settings.keepAliveTimeout)
             nextRequest(context)
         }
     }
@@ -308,6 +308,9 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
 
     private static let lingering = TimeAmount.seconds(2)
 
+    /// How long a connection on which nothing happens remembers what its requests had in common.
+    private var briefWait: TimeAmount { min(.seconds(2), settings.keepAliveTimeout) }
+
     // MARK: Time and end
 
     func deadlinePassed() {
@@ -322,7 +325,12 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         case .head where outstanding != nil, .tunnel:
             break
         case .head where !parser.isInHead && input.readableBytes == 0:
-            context.close(promise: nil)
+            if parser.remembers, briefWait < settings.keepAliveTimeout {
+                parser.forget()
+                deadline = deadline + (settings.keepAliveTimeout - briefWait)
+            } else {
+                context.close(promise: nil)
+            }
         case .body where !isReading:
             // It is the service that is slow. The client's time begins when it is read from again.
             deadline = connections.now + settings.bodyIdleTimeout

@@ -46,16 +46,38 @@ struct RepeatedFieldTests {
         if alone[0] != nil { #expect(after[3] == after[0]) }
     }
 
-    @Test("What is the same is not copied again; what is long is not kept")
+    /// Where a request's token is in memory.
+    static func address(_ request: HTTPRequest?) throws -> Int {
+        let field = try #require(request?.headerFields.first { $0.name == .authorization })
+        return field.withUnsafeBytesOfValue { Int(bitPattern: $0.baseAddress) }
+    }
+
+    @Test("What comes a third time is not copied again; what comes once or is long is not kept")
     func kept() throws {
-        func address(_ request: HTTPRequest?) throws -> Int {
-            let field = try #require(request?.headerFields.first { $0.name == .authorization })
-            return field.withUnsafeBytesOfValue { Int(bitPattern: $0.baseAddress) }
-        }
-        let short = Self.connection(Array(repeating: Self.head("Authorization: \(Self.token)"), count: 2))
-        #expect(try address(short[0]) == address(short[1]))
+        let short = Self.connection(Array(repeating: Self.head("Authorization: \(Self.token)"), count: 3))
+        #expect(try Self.address(short[0]) != Self.address(short[1]))
+        #expect(try Self.address(short[1]) == Self.address(short[2]))
         let long = Self.head("Authorization: \(String(repeating: "y", count: 4097))")
-        let apart = Self.connection([long, long])
-        #expect(try address(apart[0]) != address(apart[1]))
+        let apart = Self.connection([long, long, long])
+        #expect(try Self.address(apart[1]) != Self.address(apart[2]))
+    }
+
+    @Test("A parser that is told to forget keeps nothing of a token")
+    func forgotten() throws {
+        var parser = RequestHeadParser(limits: HeadLimits(), scheme: "http")
+        var requests: [HTTPRequest?] = []
+        func next() throws {
+            var buffer = ByteBuffer(string: Self.head("Authorization: \(Self.token)"))
+            requests.append(try parser.next(from: &buffer)?.request)
+        }
+        try next()
+        #expect(!parser.remembers)
+        try next()
+        #expect(parser.remembers)
+        parser.forget()
+        #expect(!parser.remembers)
+        try next()
+        #expect(!parser.remembers)
+        #expect(try Self.address(requests[1]) != Self.address(requests[2]))
     }
 }

@@ -124,6 +124,32 @@ struct FaultTests {
         #expect(try served.take() == KeepAliveTests.response("x"))
     }
 
+    @Test("That a token is forgotten first does not change when the keep-alive ends", arguments: [1, 2, 75])
+    func keepAliveTimeoutAfterToken(seconds: Int64) throws {
+        var settings = Self.settings
+        settings.keepAliveTimeout = .seconds(seconds)
+        let wire = try Wire(ScriptedService { $0.answer(.ok, "x") }, settings: settings)
+        for _ in 0..<3 { try wire.send("GET /a HTTP/1.1\r\nHost: h\r\nAuthorization: Bearer x\r\n\r\n") }
+        wire.advance(.milliseconds(seconds * 1000 - 100))
+        #expect(!wire.isClosed)
+        wire.advance(.milliseconds(600))
+        #expect(wire.isClosed)
+    }
+
+    @Test("A token is forgotten when no request follows within two seconds")
+    func forgottenToken() throws {
+        let wire = try Wire(ScriptedService { $0.answer(.ok, "x") }, settings: Self.settings)
+        let request = "GET /a HTTP/1.1\r\nHost: h\r\nAuthorization: \(String(repeating: "x", count: 99))\r\n\r\n"
+        for _ in 0..<3 { try wire.send(request) }
+        wire.advance(.seconds(3))
+        try wire.send(request)
+        let addresses = try wire.service.exchanges.map { exchange in
+            try #require(exchange.request.head.headerFields.first { $0.name == .authorization })
+                .withUnsafeBytesOfValue { Int(bitPattern: $0.baseAddress) }
+        }
+        #expect(addresses[1] == addresses[2] && addresses[2] != addresses[3])
+    }
+
     @Test("A head must be whole in its time, however steadily it drips")
     func headTimeout() throws {
         let wire = try Wire(settings: Self.settings)
