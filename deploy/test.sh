@@ -82,17 +82,18 @@ swift_tests() {
     count $((total - broken)) "$broken"
 }
 
-# pytest's summary, read from its JUnit file: a count that cannot be read is a failure.
+# pytest's summaries, read from its JUnit files: a count that cannot be read is a failure.
 end_to_end_tests() {
-    headline pytest Tests/EndToEnd "${pytest_options[@]}"
+    headline Tests/EndToEnd/run.sh "${pytest_options[@]}"
     local status=0 counts
     [ -z "${GATEHOUSE_CORPORA:-}" ] && [ -d ../shared/corpora ] && export GATEHOUSE_CORPORA=$repository/../shared/corpora
-    .venv/bin/python -m pytest Tests/EndToEnd -q --junit-xml "$results/junit.xml" "${pytest_options[@]}" || status=$?
-    counts=$(.venv/bin/python - "$results/junit.xml" <<'PYTHON'
+    mkdir "$results/end-to-end"
+    Tests/EndToEnd/run.sh "$results/end-to-end" "${pytest_options[@]}" || status=$?
+    counts=$(.venv/bin/python - "$results"/end-to-end/*.xml <<'PYTHON'
 import sys
 import xml.etree.ElementTree as tree
 
-suites = tree.parse(sys.argv[1]).getroot().iter("testsuite")
+suites = [suite for report in sys.argv[1:] for suite in tree.parse(report).getroot().iter("testsuite")]
 total = failed = skipped = 0
 for suite in suites:
     total += int(suite.get("tests"))

@@ -14,14 +14,48 @@ from harness.dashboard import browser, functions, open_page  # noqa: F401 (fixtu
 from harness.deployment import deployed  # noqa: F401 (a fixture)
 from harness.gateway import REPOSITORY, Gateway, LocalPool, gateway_config
 from harness.keys import Issuer
-from harness.process import Process, free_port
+from harness.process import Process, free_port, share_ports
 from harness.sanitizer import PATIENCE, reports
 
-RUNS_KEPT = 5
+RUNS_KEPT = 5 * 3
+
+LAST = "test_secrets.py"
+# What the longest files take, roughly, so that the parts take as long as one another; the others take five.
+SECONDS = {
+    "test_openapi.py": 60, "test_challenges.py": 46, "test_threats_tokens.py": 40, "test_tracing.py": 38,
+    "test_websocket.py": 36, "test_cognito_clients.py": 36, "test_conduct.py": 33, "test_release.py": 29,
+    "test_refresh.py": 29, "test_reload.py": 27, "test_deploy_containers.py": 26, "test_http2.py": 26,
+    "test_corpus.py": 24, "test_apple.py": 24, "test_hostile.py": 21,
+}
 
 
 def pytest_addoption(parser: pytest.Parser) -> None:
     parser.addoption("--long", action="store_true", help="also run the tests that take minutes")
+    parser.addoption(
+        "--part", help="1/2: the first half of the files; alone: those that want the machine for themselves; default: all"
+    )
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    part, _, of = (config.getoption("--part") or "").partition("/")
+    if of:
+        share_ports(int(part) - 1, int(of))
+
+
+def choose(items: list[pytest.Item], part: str) -> list[pytest.Item]:
+    """Those of a part, with the search of the logs, which looks at those of its own process."""
+    number, _, of = part.partition("/")
+    if of:
+        shares: list[list[str]] = [[] for _ in range(int(of))]
+        names = {item.path.name for item in items if not item.get_closest_marker("alone")} - {LAST}
+        for name in sorted(names, key=lambda name: (-SECONDS.get(name, 5), name)):
+            min(shares, key=lambda share: sum(SECONDS.get(each, 5) for each in share)).append(name)
+        mine = shares[int(number) - 1]
+        chosen = [item for item in items if item.path.name in mine and not item.get_closest_marker("alone")]
+    else:
+        chosen = [item for item in items if item.get_closest_marker("alone")]
+    last = [item for item in items if item.path.name == LAST]
+    return chosen + last if chosen or len(last) == len(items) else []
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
@@ -36,7 +70,12 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             seconds = limit.args[0] if limit else int(config.getini("timeout"))
             item.add_marker(pytest.mark.timeout(seconds * PATIENCE), append=False)
     # The search of the logs comes when all other tests have written theirs.
-    items.sort(key=lambda item: item.path.name == "test_secrets.py")
+    items.sort(key=lambda item: item.path.name == LAST)
+    if part := config.getoption("--part"):
+        chosen = choose(items, part)
+        kept = set(chosen)
+        config.hook.pytest_deselected(items=[item for item in items if item not in kept])
+        items[:] = chosen
 
 
 @pytest.fixture(autouse=True)
@@ -49,13 +88,14 @@ def sanitizer_is_silent():
 
 
 @pytest.fixture(scope="session")
-def run_directory() -> Path:
+def run_directory(request: pytest.FixtureRequest) -> Path:
     """Configurations, state and logs of this run; the last few runs are kept."""
     runs = REPOSITORY / ".build" / "end-to-end"
     runs.mkdir(parents=True, exist_ok=True)
     for old in sorted(path for path in runs.iterdir() if path.is_dir())[: -(RUNS_KEPT - 1)]:
         shutil.rmtree(old, ignore_errors=True)
-    directory = runs / time.strftime("%Y%m%d-%H%M%S")
+    part = (request.config.getoption("--part") or "all").partition("/")[0]
+    directory = runs / f"{time.strftime('%Y%m%d-%H%M%S')}-{part}"
     directory.mkdir(exist_ok=True)
     return directory
 

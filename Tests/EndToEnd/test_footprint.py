@@ -14,6 +14,8 @@ from harness.gateway import Gateway, binary, gateway_config
 from harness.process import Process, wait_until
 from harness.sanitizer import SANITIZER
 
+pytestmark = pytest.mark.alone
+
 optimised = pytest.mark.skipif(
     bool(SANITIZER) or "debug" in str(binary()), reason="says nothing of a build that is not optimised"
 )

@@ -11,6 +11,8 @@ from harness.gateway import binary
 from harness.instant_cognito import InstantCognito
 from harness.sanitizer import SANITIZER
 
+pytestmark = pytest.mark.alone
+
 LOGINS = 400
 BODY = json.dumps({"email": "ada@example.com", "password": "Correct-Horse-7"})
 

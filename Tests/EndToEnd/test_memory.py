@@ -6,6 +6,8 @@ import threading
 import pytest
 from harness import raw
 
+pytestmark = pytest.mark.alone
+
 MEGABYTE = 1 << 20
 PIECE = bytes(256 * 1024)
 

@@ -10,6 +10,8 @@ from harness.gateway import POOL_CLIENT_ID, binary
 from harness.instant_cognito import InstantCognito
 from harness.sanitizer import PATIENCE, SANITIZER
 
+pytestmark = pytest.mark.alone
+
 APPS = 8
 REFRESHES = 300
 # Wide enough for all of them, and counted as any others: by address, by account and together.

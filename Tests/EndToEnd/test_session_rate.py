@@ -11,6 +11,8 @@ from harness.raw import RawConnection, request_bytes
 from harness.sanitizer import PATIENCE, SANITIZER
 from harness.sessions import PREFIX, State, session_settings
 
+pytestmark = pytest.mark.alone
+
 APPS = 16
 REFRESHES = 250
 REQUESTS = 4000

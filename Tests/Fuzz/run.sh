@@ -1,5 +1,6 @@
 #!/usr/bin/env bash
-# Runs each fuzz target (libFuzzer, address sanitizer) for a time, starting from its seeds, one on each core at a time.
+# Builds each fuzz target (libFuzzer, address sanitizer) and runs it for a time, starting from its seeds, one on each
+# core at a time.
 # Ends with a line for each target, "passed NAME" or "failed NAME"; a finding fails.
 #
 #   Tests/Fuzz/run.sh [seconds] [target…]      default: 20 seconds, all targets
@@ -56,17 +57,14 @@ build() {
         "${sources[@]}" "Tests/Fuzz/${target}Target.swift" "$work/dependencies.a" -lcrypto -o "$work/$target"
 }
 
-for target in "${targets[@]}"; do
-    if ! build "$target" >"$work/$target.build.log" 2>&1; then
-        grep -v '^/usr/bin/ld' "$work/$target.build.log" | tail -40
-        exit 1
-    fi
-done
-
 # What a process takes, and one input, is bounded so that a finding is a finding and not the machine's trouble.
 declare -A longest=([KeySet]=2048 [Token]=1024)
 fuzz() {
     local target=$1
+    if ! build "$target" >"$work/$target.build.log" 2>&1; then
+        grep -v '^/usr/bin/ld' "$work/$target.build.log" >"$work/$target.log"
+        return 1
+    fi
     mkdir -p "$work/corpus-$target"
     "$work/$target" -max_total_time="$seconds" -max_len="${longest[$target]:-600}" -timeout=30 -rss_limit_mb=2048 \
         -dict=Tests/Fuzz/dictionary -artifact_prefix="$work/failed-$target-" -verbosity=1 -print_final_stats=1 \

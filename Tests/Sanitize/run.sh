@@ -61,7 +61,9 @@ end_to_end_tests() {
         return 1
     fi
     export GATEHOUSE_SANITIZER=$sanitizer GATEHOUSE_SANITIZER_REPORTS=$reports GATEHOUSE_BINARY=$PWD/$built/debug/gatehouse
-    (cd Tests/EndToEnd && "$python" -m pytest -q "$@")
+    rm -rf "$built/end-to-end"
+    mkdir "$built/end-to-end"
+    PYTHON=$python Tests/EndToEnd/run.sh "$built/end-to-end" "$@"
 }
 
 status=0

@@ -14,15 +14,24 @@ STARTUP_SECONDS = 20.0
 
 
 _given: set[int] = set()
+_share = (0, 1)
+
+
+def share_ports(share: int, of: int) -> None:
+    """From now on takes only every `of`th port, so that processes that test side by side never take the same."""
+    global _share
+    _share = (share, of)
 
 
 def free_port() -> int:
     """A port that nobody listens on, another one each time: the kernel may name the same twice before it is used."""
+    share, of = _share
     while True:
         with socket.socket() as probe:
             probe.bind(("127.0.0.1", 0))
             port = probe.getsockname()[1]
-        if port not in _given:
+        # The kernel gives those who bind every second port, and connections the others.
+        if port // 2 % of == share and port not in _given:
             _given.add(port)
             return port
 
