@@ -24,7 +24,7 @@ def administered(start_gateway, own_recorder):
 
 
 def ask(gateway, method: str, path: str, body: bytes = b"", headers: dict | None = AUTHORISED):
-    response = raw.exchange(gateway.admin_port, method, path, headers or {}, body)
+    response = raw.exchange(gateway.admin_port, method, path, {"Host": "localhost", **(headers or {})}, body)
     return response.status, json.loads(response.body) if response.header("content-type") == "application/json" else response.body
 
 
@@ -55,6 +55,24 @@ def test_changes_take_the_token(administered, start_gateway, path):
     assert ask(without, "POST", path, headers={})[0] == 403
     assert ask(without, "POST", path)[0] == 403
     assert ask(without, "GET", "/status", headers={})[0] == 200
+
+
+def test_without_a_token_a_name_that_is_not_this_machines_is_refused(start_gateway, administered):
+    """A page whose name was made to mean 127.0.0.1 (DNS rebinding) would read them else."""
+    gateway = start_gateway()
+
+    def status_as(of, host: str, path: str, more=None) -> int:
+        return raw.exchange(of.admin_port, "GET", path, {"Host": host, **(more or {})}).status
+
+    for path in ("/status", "/metrics"):
+        for host in ("rebound.example", f"rebound.example:{gateway.admin_port}", "127.0.0.1.rebound.example", "localhost.example"):
+            assert status_as(gateway, host, path) == 403
+        for host in ("localhost", f"LocalHost:{gateway.admin_port}", "127.0.0.1", f"127.0.0.1:{gateway.admin_port}", "[::1]:9901"):
+            assert status_as(gateway, host, path) == 200
+        # Who has the token is no page of another site.
+        assert status_as(administered, "gatehouse.internal", path, bearer(TOKEN)) == 200
+    for path in ("/healthz", "/"):
+        assert status_as(gateway, "rebound.example", path) == 200
 
 
 def test_an_admin_listener_for_everyone_is_refused_without_a_token(start_gateway, tmp_path):

@@ -58,6 +58,25 @@ struct StoreCopiesTests {
         #expect(try KeyFileTests.mode(fixture.path) == 0o600)
     }
 
+    @Test("Two restores in one second both keep what was there")
+    func restoreTwice() async throws {
+        defer { fixture.remove() }
+        func keep(_ value: String) async throws {
+            try await StoredRevocations(try fixture.open()).keep([StoreFixture.revocation(value)])
+        }
+        try await keep("before")
+        _ = try copies.backUp(to: backup, withKeys: false)
+        try await keep("first")
+        _ = try await copies.restore(from: backup, withKeys: false, now: 7)
+        try await keep("second")
+        let text = try await copies.restore(from: backup, withKeys: false, now: 7)
+        #expect(text.contains("gatehouse.sqlite.replaced-7-1"))
+        for (name, value) in [("7", "first"), ("7-1", "second")] {
+            let kept = try Store(path: "\(fixture.path).replaced-\(name)", migrations: GatewayStore.migrations)
+            #expect(try await StoredRevocations(kept).all(now: 0).map(\.value) == ["before", value])
+        }
+    }
+
     @Test("What was written last is kept too when the process before was killed")
     func restoreAfterKill() async throws {
         defer { fixture.remove() }

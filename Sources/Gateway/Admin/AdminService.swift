@@ -3,6 +3,7 @@ internal import HTTPTypes
 internal import Listener
 internal import NIOCore
 internal import Pipeline
+internal import Settings
 internal import Telemetry
 
 /// The admin listener: liveness, readiness, metrics, status and dashboard, and changes for who has the token.
@@ -48,14 +49,29 @@ final class AdminService: RequestService {
         case .page(let page) where page.isOpen: return nil
         case .page, .change: break
         }
-        guard let token = status.adminToken else {
-            if case .page = call { return nil }
-            return Self.refusal(Refusal(.accessDenied, message: "This takes admin.token.", reason: "token-missing"))
+        guard let admin = status.admin, let token = admin.token else {
+            guard case .page = call else {
+                return Self.refusal(Refusal(.accessDenied, message: "This takes admin.token.", reason: "token-missing"))
+            }
+            guard status.admin?.isLocal != true || Self.namesThisMachine(head.authority) else {
+                return Self.refusal(
+                    Refusal(.accessDenied, message: "Ask by address or as localhost.", reason: "host-unknown"))
+            }
+            return nil
         }
         guard case .value(let value, let prefix) = BearerToken(of: head),
             Secret(Array(value.utf8.dropFirst(prefix))) == token
         else { return Self.refusal(.tokenMissing()) }
         return nil
+    }
+
+    /// A name that another site has made to mean this machine (DNS rebinding) lets that site's pages read what is for
+    /// who can connect.
+    static func namesThisMachine(_ authority: String?) -> Bool {
+        guard let authority else { return true }
+        let host =
+            authority.hasPrefix("[") ? authority.dropFirst().prefix { $0 != "]" } : authority.prefix { $0 != ":" }
+        return host.lowercased() == "localhost" || IPAddress(host) != nil
     }
 
     private func show(_ page: AdminCall.Page) -> (HTTPResponse, ByteBuffer) {

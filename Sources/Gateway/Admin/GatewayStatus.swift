@@ -86,8 +86,8 @@ final class GatewayStatus: Sendable {
     /// Whether load balancers are to leave the gateway, which goes on serving.
     func setAside(_ isSetAside: Bool) { state.withLock { $0.isSetAside = isSetAside } }
 
-    /// What changes and most pages ask for; nil: nothing is asked for, and nothing can be changed.
-    var adminToken: Secret? { state.withLock { $0.settings?.admin.token } }
+    /// What the admin listener asks for; nil before there are settings.
+    var admin: AdminSettings? { state.withLock { $0.settings?.admin } }
 
     /// The users and sessions that an operator can look at; nil where no tokens are taken.
     var keptUsers: KeptUsers? { state.withLock { $0.keptUsers } }

@@ -1,3 +1,4 @@
+internal import Glibc
 internal import Upstream
 
 /// How far this machine's clock is from that of somebody who has answered: `Date`, and `Age` where a cache has kept the
@@ -35,20 +36,14 @@ struct ClockDifference: CustomStringConvertible {
         guard time.count == 3, let hour = number(time[0], 0...23), let minute = number(time[1], 0...59),
             let second = number(time[2], 0...60)
         else { return nil }
-        return days(year, Int64(month) + 1, day) * 86_400 + hour * 3600 + minute * 60 + second
+        var civil = unsafe tm()
+        unsafe (civil.tm_year, civil.tm_mon, civil.tm_mday) = (Int32(year - 1900), Int32(month), Int32(day))
+        unsafe (civil.tm_hour, civil.tm_min, civil.tm_sec) = (Int32(hour), Int32(minute), Int32(second))
+        return unsafe Int64(timegm(&civil))
     }
 
     private static func number(_ text: Substring, _ range: ClosedRange<Int64>) -> Int64? {
         guard text.utf8.allSatisfy({ (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }) else { return nil }
         return Int64(text).flatMap { range.contains($0) ? $0 : nil }
-    }
-
-    /// Days since 1970, by the Gregorian calendar, counted in years that begin in March.
-    private static func days(_ year: Int64, _ month: Int64, _ day: Int64) -> Int64 {
-        let shifted = month > 2 ? year : year - 1
-        let era = shifted / 400
-        let yearOfEra = shifted - era * 400
-        let dayOfYear = (153 * (month + (month > 2 ? -3 : 9)) + 2) / 5 + day - 1
-        return era * 146_097 + yearOfEra * 365 + yearOfEra / 4 - yearOfEra / 100 + dayOfYear - 719_468
     }
 }

@@ -98,7 +98,18 @@ package struct StoreCopies: Sendable {
             try? FileManager.default.removeItem(atPath: new)
             throw WiringFault(description: "\(copy): cannot be restored: \(error)")
         }
-        return try replace(by: new, keys: withKeys ? keys : [], keeping: ".replaced-\(now ?? WallClock.seconds())")
+        return try replace(by: new, keys: withKeys ? keys : [], keeping: suffix(now ?? WallClock.seconds()))
+    }
+
+    /// For the names of what is replaced; one that is not taken, also by a restore of the same second.
+    private func suffix(_ now: Int64) -> String {
+        let taken = (try? FileManager.default.contentsOfDirectory(atPath: stateDirectory)) ?? []
+        var (name, number) = (".replaced-\(now)", 0)
+        while taken.contains(where: { $0.hasSuffix(name) || $0.hasSuffix(name + "-wal") }) {
+            number += 1
+            name = ".replaced-\(now)-\(number)"
+        }
+        return name
     }
 
     private static func keys(in source: Store) async throws -> [(name: String, contents: [UInt8])] {

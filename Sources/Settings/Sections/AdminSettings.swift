@@ -6,6 +6,9 @@ package struct AdminSettings: Sendable {
     package var address: HostAndPort
     /// What the rest asks for; nil: it is for whoever can connect, and nothing can be changed.
     package var token: Secret?
+
+    /// Whether only this machine can connect.
+    package var isLocal: Bool { address.isLoopback }
 }
 
 extension AdminSettings {

@@ -1,6 +1,10 @@
 internal import Synchronization
 
 /// All event loops' counters, summed when they are asked for.
+///
+/// Not swift-metrics: its counters are shared by all threads, which costs an atomic addition each, and a label's value is
+/// looked up by name. Here a loop changes counters of its own, found by index. No library that the gateway uses reports
+/// through swift-metrics.
 package final class MetricsRegistry: Sendable {
     private struct Counted {
         var labels: MetricsLabels
