@@ -55,7 +55,7 @@ final class AdminService: RequestService {
             }
             guard status.admin?.isLocal != true || Self.namesThisMachine(head.authority) else {
                 return Self.refusal(
-                    Refusal(.accessDenied, message: "Ask by address or as localhost.", reason: "host-unknown"))
+                    Refusal(.accessDenied, message: "Ask by address or as localhost.", reason: "token-missing"))
             }
             return nil
         }
