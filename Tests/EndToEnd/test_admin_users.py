@@ -22,7 +22,7 @@ class Admin:
 
     def __init__(self, gateway: Gateway, token: str | None = TOKEN):
         self.gateway = gateway
-        self.headers = bearer(token) if token else {}
+        self.headers = {"Host": "localhost", **(bearer(token) if token else {})}
 
     def call(self, method: str, path: str, body: object = None) -> raw.Response:
         data = b"" if body is None else body if isinstance(body, bytes) else json.dumps(body).encode()
