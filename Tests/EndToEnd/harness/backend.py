@@ -123,7 +123,7 @@ class Connection:
         self.backend = backend
         self.number = number
         self.socket = accepted
-        self.received = b""
+        self.received = bytearray()  # bytes would be copied whole at every addition
         self.closed_by_peer = PatientEvent()
         self.finished = False
         self._buffer = b""

@@ -117,7 +117,7 @@ def switch(exchange: Exchange, changes: dict[str, str | None] | None = None) -> 
 
 def tunnelled(exchange: Exchange) -> bytes:
     """What has come to the backend through the tunnel so far."""
-    return exchange.connection.received.split(b"\r\n\r\n", 1)[1]
+    return bytes(exchange.connection.received.split(b"\r\n\r\n", 1)[1])
 
 
 class Held:
