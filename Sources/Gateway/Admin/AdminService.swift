@@ -49,13 +49,14 @@ final class AdminService: RequestService {
         case .page(let page) where page.isOpen: return nil
         case .page, .change: break
         }
-        guard let admin = status.admin, let token = admin.token else {
+        let admin = status.admin
+        guard let token = admin?.token else {
             guard case .page = call else {
                 return Self.refusal(Refusal(.accessDenied, message: "This takes admin.token.", reason: "token-missing"))
             }
-            guard status.admin?.isLocal != true || Self.namesThisMachine(head.authority) else {
-                return Self.refusal(
-                    Refusal(.accessDenied, message: "Ask by address or as localhost.", reason: "token-missing"))
+            guard admin?.isLocal != true || Self.namesThisMachine(head.authority) else {
+                let message = "Ask by address or as localhost, or set admin.token."
+                return Self.refusal(Refusal(.accessDenied, message: message, reason: "token-missing"))
             }
             return nil
         }
