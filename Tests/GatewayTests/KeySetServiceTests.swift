@@ -84,6 +84,35 @@ struct KeySetServiceTests {
         #expect(await fixture.fetcher.calls == 3)
     }
 
+    @Test("A fetch that was under way before a token came is not the answer to its new key: that gets its own, once")
+    func rotationDuringAFetch() async throws {
+        let fixture = KeySetFixture(
+            try KeySetFixture.answer("key-1"), try KeySetFixture.answer("key-2"), isOpen: false)
+        async let prepared: Void = fixture.service.prepare()
+        await fixture.fetcher.awaitCall()
+        let waiting = [await fixture.service.begin("key-2"), await fixture.service.begin("key-2")]
+        let known = await fixture.service.begin("key-1")
+        await fixture.fetcher.open()
+        await prepared
+        for task in waiting { #expect("\(await task.value)" == "refreshed") }
+        #expect("\(await known.value)" == "refreshed")
+        #expect(fixture.published.all == [["key-1"], ["key-2"]])
+        #expect(await fixture.fetcher.calls == 2)
+    }
+
+    @Test("Made-up keys that come during a fetch cause one more, and none after it")
+    func madeUpKeysDuringAFetch() async throws {
+        let fixture = KeySetFixture(try KeySetFixture.answer("key-1"), isOpen: false)
+        async let prepared: Void = fixture.service.prepare()
+        await fixture.fetcher.awaitCall()
+        var waiting: [Task<KeyLookup, Never>] = []
+        for index in 0..<100 { waiting.append(await fixture.service.begin("made-up-\(index)")) }
+        await fixture.fetcher.open()
+        await prepared
+        for task in waiting { _ = await task.value }
+        #expect(await fixture.fetcher.calls == 2)
+    }
+
     @Test("The fetch asks the issuer's own URL, bounded in time and size")
     func request() async throws {
         let policy = KeySetService.Policy(timeout: .seconds(2), maximumBytes: 4096)
@@ -211,6 +240,7 @@ struct KeySetServiceTests {
             ("  max-age = 60 , public", 60), ("max-age=\"60\"", 60), ("no-store", 0), ("max-age=60, no-store", 0),
             ("no-cache", 0), ("no-cache=\"x\"", 0), ("s-maxage=60", nil), ("max-age", nil), ("max-age=", nil),
             ("max-age=6e1", nil), ("x-max-age=60", nil), ("max-age=99999999999999999999", nil), (",,,", nil),
+            ("max-age=60, \u{e9}", nil),
         ] as [(String?, Int64?)])
     func cacheControl(value: String?, seconds: Int64?) {
         #expect(CacheControl.maximumAge(value) == seconds)
@@ -354,17 +384,6 @@ struct KeySetServiceTests {
         }
     }
 
-    @Test(
-        "Of Cache-Control what says for how long counts",
-        arguments: [
-            (nil, nil), ("", nil), ("max-age=60", 60), ("public, Max-Age=60", 60), ("max-age=\"60\"", 60),
-            ("max-age=60, no-store", 0), ("no-cache", 0), ("max-age", nil), ("max-age=x", nil), ("s-maxage=9", nil),
-            ("max-age=60, \u{e9}", nil),
-        ] as [(String?, Int64?)])
-    func cacheControl(value: String?, age: Int64?) {
-        #expect(CacheControl.maximumAge(value) == age)
-    }
-
     @Test("Keys kept for one issuer are never taken for another's, nor those of a pool that was replaced")
     func othersKeys() async throws {
         try await Self.withDirectory { path in
@@ -394,4 +413,9 @@ struct KeySetServiceTests {
                 ])
         }
     }
+}
+
+extension KeySetService {
+    /// A look-up that waits for whatever it has to wait for when this returns.
+    fileprivate func begin(_ keyID: String) -> Task<KeyLookup, Never> { Task.immediate { await self.lookUp(keyID) } }
 }

@@ -163,10 +163,12 @@ package actor KeySetService {
     /// Called for a token whose key is not in the set, or that came before there was one.
     ///
     /// All callers share one fetch; there is at most one in ``Policy/unknownKeyInterval`` while a set is held, and
-    /// one a second while there is none.
+    /// one a second while there is none. A fetch that is under way already may have been answered before the key was
+    /// in the set: where it succeeds without the key it counts as none.
     package func lookUp(_ keyID: String) async -> KeyLookup {
         if let configured { return configured.holds(id: keyID) ? .refreshed : .unchanged }
         if let own { return own().map { $0.holds(id: keyID) ? .refreshed : .unchanged } ?? .unavailable }
+        if let flight, await !flight.value { return held == nil ? .unavailable : .unchanged }
         if held?.set.holds(id: keyID) == true { return .refreshed }
         if flight == nil {
             let interval = held == nil ? 1 : policy.unknownKeyInterval
@@ -180,9 +182,12 @@ package actor KeySetService {
     /// Fetches once, however many ask.
     private func refresh() async -> Bool {
         if let flight { return await flight.value }
-        let flight = Task { await fetch() }
+        let flight = Task {
+            // Before anyone who waits goes on, so that whoever finds a flight finds one that is under way.
+            defer { self.flight = nil }
+            return await fetch()
+        }
         self.flight = flight
-        defer { self.flight = nil }
         return await flight.value
     }
 
