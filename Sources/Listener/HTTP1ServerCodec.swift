@@ -22,19 +22,19 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         case tunnel
     }
 
-    private let settings: ListenerSettings
+    let settings: ListenerSettings
     let connections: ConnectionSet
-    private var parser: RequestHeadParser
+    var parser: RequestHeadParser
     private let output = HTTP1ResponseOutput()
     var reading = Reading.head
     /// The request that is being answered.
-    private var outstanding: OutstandingRequest?
+    var outstanding: OutstandingRequest?
     var input = ByteBuffer()
     private var isDecoding = false
-    private var isDraining = false
+    var isDraining = false
     var readIsPending = false
     /// Whether the client's bytes are awaited. They are not while the service wants no more of a body.
-    private var isReading = false
+    var isReading = false
     var context: ChannelHandlerContext?
     var exchanges: ExchangeHandler?
     /// A tunnel has been told to close.
@@ -172,7 +172,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     }
 
     /// Nothing on this connection can be trusted any more: answer if that is still possible, and close.
-    private func fail(_ fault: ListenerFault, _ context: ChannelHandlerContext) {
+    func fail(_ fault: ListenerFault, _ context: ChannelHandlerContext) {
         input = ByteBuffer()
         reading = .discarding
         deadline = connections.now + Self.lingering
@@ -280,7 +280,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
 
     /// Closes our side, and reads on for a little: closing at once would reset the connection while the client
     /// still sends, and the reset could overtake the response (RFC 9112 §9.6).
-    private func closeAfterResponse(_ context: ChannelHandlerContext) {
+    func closeAfterResponse(_ context: ChannelHandlerContext) {
         let wasReading = (input.readableBytes > 0 || !isAtRequestBoundary) && !hasInputEnded
         reading = .discarding
         input = ByteBuffer()
@@ -304,53 +304,5 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     private var isAtRequestBoundary: Bool {
         if case .head = reading { return !parser.isInHead }
         return false
-    }
-
-    private static let lingering = TimeAmount.seconds(2)
-
-    /// How long a connection on which nothing happens remembers what its requests had in common.
-    private var briefWait: TimeAmount { min(.seconds(2), settings.keepAliveTimeout) }
-
-    // MARK: Time and end
-
-    func deadlinePassed() {
-        guard let context else { return }
-        if slowReader.deadline <= connections.now {
-            if !slowReader.hasTakenSome(of: context.channel, at: connections.now) { context.close(promise: nil) }
-            return
-        }
-        switch reading {
-        case .discarding:
-            context.close(promise: nil)
-        case .head where outstanding != nil, .tunnel:
-            break
-        case .head where !parser.isInHead && input.readableBytes == 0:
-            if parser.remembers, briefWait < settings.keepAliveTimeout {
-                parser.forget()
-                deadline = deadline + (settings.keepAliveTimeout - briefWait)
-            } else {
-                context.close(promise: nil)
-            }
-        case .body where !isReading:
-            // It is the service that is slow. The client's time begins when it is read from again.
-            deadline = connections.now + settings.bodyIdleTimeout
-        case .head, .body:
-            fail(.requestTimeout, context)
-        }
-    }
-
-    func drain() {
-        guard let context, !isDraining else { return }
-        isDraining = true
-        guard outstanding == nil, input.readableBytes == 0 else { return }
-        guard context.channel.isActive else {
-            context.close(promise: nil)
-            return
-        }
-        if case .head = reading { closeAfterResponse(context) }
-    }
-
-    func closeNow() {
-        if !closeTunnel() { context?.close(promise: nil) }
     }
 }

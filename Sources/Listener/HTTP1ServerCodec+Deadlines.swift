@@ -1,0 +1,52 @@
+internal import HTTP1
+internal import NIOCore
+
+/// What a connection does when its time is over, and how it is made to end.
+extension HTTP1ServerCodec {
+    /// How long is read on after the last response.
+    static let lingering = TimeAmount.seconds(2)
+
+    /// How long a connection on which nothing happens remembers what its requests had in common.
+    var briefWait: TimeAmount { min(.seconds(2), settings.keepAliveTimeout) }
+
+    func deadlinePassed() {
+        guard let context else { return }
+        if slowReader.deadline <= connections.now {
+            if !slowReader.hasTakenSome(of: context.channel, at: connections.now) { context.close(promise: nil) }
+            return
+        }
+        switch reading {
+        case .discarding:
+            context.close(promise: nil)
+        case .head where outstanding != nil, .tunnel:
+            break
+        case .head where !parser.isInHead && input.readableBytes == 0:
+            if parser.remembers, briefWait < settings.keepAliveTimeout {
+                parser.forget()
+                deadline = deadline + (settings.keepAliveTimeout - briefWait)
+            } else {
+                context.close(promise: nil)
+            }
+        case .body where !isReading:
+            // It is the service that is slow. The client's time begins when it is read from again.
+            deadline = connections.now + settings.bodyIdleTimeout
+        case .head, .body:
+            fail(.requestTimeout, context)
+        }
+    }
+
+    func drain() {
+        guard let context, !isDraining else { return }
+        isDraining = true
+        guard outstanding == nil, input.readableBytes == 0 else { return }
+        guard context.channel.isActive else {
+            context.close(promise: nil)
+            return
+        }
+        if case .head = reading { closeAfterResponse(context) }
+    }
+
+    func closeNow() {
+        if !closeTunnel() { context?.close(promise: nil) }
+    }
+}
