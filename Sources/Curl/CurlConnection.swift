@@ -29,7 +29,7 @@ package struct CurlTarget: Equatable, Sendable {
     var isTLS: Bool { url.hasPrefix("https:") }
 }
 
-/// One connection that libcurl makes (`CURLOPT_CONNECT_ONLY`) and carries bytes on, for its whole life.
+/// One connection that libcurl makes (`CURLOPT_CONNECT_ONLY`). With TLS libcurl also carries the bytes.
 package final class CurlConnection: CurlTransfer {
     package enum Received {
         case bytes(ByteBuffer)
@@ -40,11 +40,18 @@ package final class CurlConnection: CurlTransfer {
 
     /// Held until the connection is closed. A weak reference would make every use of the delegate slower.
     package var delegate: (any CurlConnectionDelegate)?
-    let easy: CurlEasy
+    private enum Carrier {
+        case connecting(CurlEasy)
+        case tls(CurlEasy)
+        case plain(PlainSocket)
+        case closed
+    }
+
+    private var carrier: Carrier
     private let loop: CurlLoop
     private let isTLS: Bool
+    /// What is watched, once it is up.
     private var socket: Int32 = -1
-    private var isOpen = true
     /// Set when the socket is known to be empty: the next receive would only say "again".
     private var isDrained = false
     /// The end, or an error, waits behind the bytes that are there, and is announced only once.
@@ -53,22 +60,18 @@ package final class CurlConnection: CurlTransfer {
     /// again, at the same place in memory (SSL_write(3)): held here, whatever becomes of the sender's own buffer.
     private var refused: ByteBuffer?
 
-    /// libcurl caps a receive at its buffer's size, by default this many bytes: fewer were all there were,
-    /// whatever was asked for.
-    private static let shortReceive = 16 << 10
-
     /// Starts to connect; the delegate hears how it went.
     package init(to target: CurlTarget, on loop: CurlLoop) throws(CurlFailure) {
         self.loop = loop
         self.isTLS = target.isTLS
-        easy = try CurlEasy()
+        let easy = try CurlEasy()
+        self.carrier = .connecting(easy)
         try easy.setCommonOptions(
             url: target.url, allowedSchemes: "http,https", connectTimeout: target.connectTimeout)
         try easy.set(target.access)
         try easy.set(CURLOPT_CONNECT_ONLY, 1)
         try easy.set(CURLOPT_FRESH_CONNECT, 1)
-        try easy.set(CURLOPT_BUFFERSIZE, CurlLoop.receiveSize)
-        try loop.add(self)
+        try loop.add(easy, for: self)
     }
 
     deinit {
@@ -76,16 +79,34 @@ package final class CurlConnection: CurlTransfer {
     }
 
     func finished(_ result: CURLcode) {
-        guard isOpen else { return }
-        guard result == CURLE_OK else { return fail(CurlFailure(result)) }
-        var active = curl_socket_t(-1)
-        guard gatehouse_getinfo_socket(easy.handle, &active) == CURLE_OK, active >= 0 else {
-            return fail(CurlFailure(kind: .connect, description: "no socket"))
+        guard case .connecting(let easy) = carrier else { return }
+        do {
+            try result.check()
+            try takeOver(easy)
+        } catch {
+            return fail(error)
         }
-        loop.keepHandle(of: self)
-        socket = active
         loop.watch(self, socket: socket)
         delegate?.connectionIsUp()
+    }
+
+    private func takeOver(_ easy: CurlEasy) throws(CurlFailure) {
+        var active = curl_socket_t(-1)
+        guard gatehouse_getinfo_socket(easy.handle, &active) == CURLE_OK, active >= 0 else {
+            throw CurlFailure(kind: .connect, description: "no socket")
+        }
+        if isTLS {
+            loop.keep(easy)
+            carrier = .tls(easy)
+            socket = active
+        } else {
+            let plain = try PlainSocket(sharing: active)
+            // The socket stays open: it would stay in the epoll set as well, under a number that is libcurl's.
+            loop.unwatch(socket: active)
+            loop.remove(easy)
+            carrier = .plain(plain)
+            socket = plain.descriptor
+        }
     }
 
     private func fail(_ failure: CurlFailure) {
@@ -100,19 +121,21 @@ package final class CurlConnection: CurlTransfer {
             if events & ~(EPOLLIN.rawValue | EPOLLOUT.rawValue) != 0 { sawHangUp = true }
             delegate?.connectionIsReadable()
         }
-        if isOpen, events & EPOLLOUT.rawValue != 0 { delegate?.connectionIsWritable() }
+        if events & EPOLLOUT.rawValue != 0 { delegate?.connectionIsWritable() }
     }
 
-    /// Hands bytes to libcurl.
+    /// Hands bytes on.
     ///
     /// - Returns: how many were taken; none means that ``CurlConnectionDelegate/connectionIsWritable()`` will be
     ///   called, and that the same bytes must then be sent again, with or without others behind them.
     package func send(_ bytes: ByteBuffer) throws(CurlFailure) -> Int {
-        guard isOpen else { throw CurlFailure(CURLE_SEND_ERROR) }
-        var sent = 0
         let offered = refused ?? bytes
-        let result = offered.withUnsafeReadableBytes { bytes in
-            curl_easy_send(easy.handle, bytes.baseAddress, bytes.count, &sent)
+        let (result, sent) = offered.withUnsafeReadableBytes { bytes in
+            switch carrier {
+            case .plain(let socket): socket.send(bytes)
+            case .tls(let easy): easy.send(bytes)
+            case .connecting, .closed: (CURLE_SEND_ERROR, 0)
+            }
         }
         if result == CURLE_AGAIN {
             if isTLS { refused = offered }
@@ -127,9 +150,15 @@ package final class CurlConnection: CurlTransfer {
 
     /// Takes what has arrived, at most 64 KiB a call.
     package func receive() -> Received {
-        guard isOpen else { return .end }
         if isDrained { return .nothingYet }
-        let (result, count, bytes) = loop.receive(from: easy)
+        let (result, count, bytes) = loop.receive { room in
+            switch carrier {
+            case .plain(let socket): socket.receive(into: room)
+            case .tls(let easy): easy.receive(into: room)
+            case .connecting: (CURLE_AGAIN, 0)
+            case .closed: (CURLE_OK, 0)
+            }
+        }
         if result == CURLE_AGAIN {
             isDrained = true
             return .nothingYet
@@ -138,7 +167,7 @@ package final class CurlConnection: CurlTransfer {
         guard count > 0 else { return .end }
         // A short read of a plain socket has emptied it, and epoll tells of what comes later. What TLS has
         // decrypted ahead, epoll does not know of.
-        if !isTLS, !sawHangUp, count < Self.shortReceive { isDrained = true }
+        if !isTLS, !sawHangUp, count < CurlLoop.receiveSize { isDrained = true }
         return .bytes(bytes)
     }
 
@@ -151,20 +180,20 @@ package final class CurlConnection: CurlTransfer {
     /// Tells the other side that no more comes, while it may go on. TLS over libcurl ends only as a whole: there this
     /// does nothing.
     package func shutDownOutput() {
-        guard isOpen, !isTLS, socket >= 0 else { return }
-        // It fails when the other side has gone already, which receiving tells.
-        _ = shutdown(socket, Int32(SHUT_WR))
+        if case .plain(let socket) = carrier { socket.shutDownOutput() }
     }
 
     package func close() {
-        guard isOpen else { return }
-        isOpen = false
+        let carrier = carrier
+        self.carrier = .closed
+        isDrained = false
         delegate = nil
-        if socket >= 0 {
-            loop.unwatch(socket: socket)
-            loop.removeHandle(easy)
-        } else {
-            loop.remove(self)
+        if socket >= 0 { loop.unwatch(socket: socket) }
+        socket = -1
+        switch carrier {
+        case .connecting(let easy), .tls(let easy): loop.remove(easy)
+        case .plain(let socket): socket.close()
+        case .closed: break
         }
     }
 }

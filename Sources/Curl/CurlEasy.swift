@@ -61,6 +61,20 @@ final class CurlEasy {
         try gatehouse_setopt_list(handle, CURLOPT_CONNECT_TO, list).check()
     }
 
+    /// Bytes over this handle's connection: how many were taken; `CURLE_AGAIN` when none can be now.
+    func send(_ bytes: UnsafeRawBufferPointer) -> (result: CURLcode, count: Int) {
+        var sent = 0
+        let result = curl_easy_send(handle, bytes.baseAddress, bytes.count, &sent)
+        return (result, sent)
+    }
+
+    /// How many bytes came, none at the end; `CURLE_AGAIN` when none are there yet.
+    func receive(into room: UnsafeMutableRawBufferPointer) -> (result: CURLcode, count: Int) {
+        var received = 0
+        let result = curl_easy_recv(handle, room.baseAddress, room.count, &received)
+        return (result, received)
+    }
+
     /// What every connection and transfer of the gateway is made with.
     func setCommonOptions(url: String, allowedSchemes: String, connectTimeout: Duration) throws(CurlFailure) {
         // No signals, no SIGPIPE juggling around every send.

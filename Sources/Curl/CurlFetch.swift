@@ -61,7 +61,7 @@ package final class CurlFetch: CurlTransfer {
         self.completion = completion
         easy = try CurlEasy()
         try setOptions(request)
-        try loop.add(self)
+        try loop.add(easy, for: self)
     }
 
     private func setOptions(_ request: CurlFetchRequest) throws(CurlFailure) {
@@ -147,7 +147,7 @@ package final class CurlFetch: CurlTransfer {
     }
 
     func finished(_ result: CURLcode) {
-        loop.remove(self)
+        loop.remove(easy)
         guard let completion else { return }
         self.completion = nil
         if exceededLimit {

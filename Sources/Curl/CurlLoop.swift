@@ -4,8 +4,8 @@ package import NIOCore
 
 /// libcurl on one event loop: a multi handle, the epoll set of its sockets, and its timer.
 ///
-/// A `CONNECT_ONLY` easy handle stays in its multi handle for its connection's life. Everything here is
-/// touched on the loop's thread only; nothing blocks.
+/// The `CONNECT_ONLY` easy handle of a connection with TLS stays in its multi handle for the connection's life.
+/// Everything here is touched on the loop's thread only; nothing blocks.
 package final class CurlLoop {
     package let eventLoop: any EventLoop
     private let multi: UnsafeMutableRawPointer
@@ -51,18 +51,21 @@ package final class CurlLoop {
 
     static let receiveSize = 64 << 10
 
-    /// Receives once from a connected handle.
+    /// Receives once, at most ``receiveSize`` bytes.
     ///
+    /// - Parameter take: fills the room from a connection, and says how much came.
     /// - Returns: libcurl's result, how many bytes came, and these.
-    func receive(from easy: CurlEasy) -> (result: CURLcode, count: Int, bytes: ByteBuffer) {
+    func receive(
+        _ take: (UnsafeMutableRawBufferPointer) -> (result: CURLcode, count: Int)
+    ) -> (result: CURLcode, count: Int, bytes: ByteBuffer) {
         var bytes = ByteBuffer()
         swap(&bytes, &scratch)
         bytes.clear(minimumCapacity: Self.receiveSize)
         var result = CURLE_OK
         let count = bytes.writeWithUnsafeMutableBytes(minimumWritableBytes: Self.receiveSize) { room in
-            var received = 0
-            result = curl_easy_recv(easy.handle, room.baseAddress, Self.receiveSize, &received)
-            return received
+            let taken = take(UnsafeMutableRawBufferPointer(rebasing: room.prefix(Self.receiveSize)))
+            result = taken.result
+            return taken.count
         }
         scratch = bytes
         return (result, count, bytes)
@@ -104,10 +107,7 @@ package final class CurlLoop {
         isClosed = true
         timer?.cancel()
         departing.removeAll()
-        for transfer in Array(transfers.values) {
-            remove(transfer)
-            transfer.finished(CURLE_ABORTED_BY_CALLBACK)
-        }
+        for transfer in Array(transfers.values) { transfer.finished(CURLE_ABORTED_BY_CALLBACK) }
         for connection in Array(connections.values) { connection.close() }
         ReadinessMonitor.shared.unregister(set)
         reference?.loop = nil
@@ -121,25 +121,23 @@ package final class CurlLoop {
 
     // MARK: Transfers
 
-    func add(_ transfer: any CurlTransfer) throws(CurlFailure) {
+    /// Has libcurl work on `easy`, until ``remove(_:)``; `transfer` hears when it is done.
+    func add(_ easy: CurlEasy, for transfer: any CurlTransfer) throws(CurlFailure) {
         guard !isClosed else { throw CurlFailure(kind: .resource, description: "shutting down") }
-        try curl_multi_add_handle(multi, transfer.easy.handle).check()
-        transfers[transfer.easy.handle] = transfer
+        try curl_multi_add_handle(multi, easy.handle).check()
+        transfers[easy.handle] = transfer
         scheduleDrain()
     }
 
-    func remove(_ transfer: any CurlTransfer) {
-        transfers[transfer.easy.handle] = nil
-        curl_multi_remove_handle(multi, transfer.easy.handle)
+    /// Ends what `easy` is at, and closes its connection unless other transfers may use it.
+    func remove(_ easy: CurlEasy) {
+        transfers[easy.handle] = nil
+        curl_multi_remove_handle(multi, easy.handle)
     }
 
     /// Forgets a transfer that has finished but whose handle stays: a connection.
-    func keepHandle(of transfer: any CurlTransfer) {
-        transfers[transfer.easy.handle] = nil
-    }
-
-    func removeHandle(_ easy: CurlEasy) {
-        curl_multi_remove_handle(multi, easy.handle)
+    func keep(_ easy: CurlEasy) {
+        transfers[easy.handle] = nil
     }
 
     // MARK: Sockets
@@ -290,8 +288,6 @@ package protocol CurlDeparture: AnyObject {
 
 /// What a multi handle works on: a connection being made, or a fetch.
 protocol CurlTransfer: AnyObject {
-    var easy: CurlEasy { get }
-
-    /// Called once on the loop when libcurl is done with it.
+    /// Called once on the loop when libcurl is done with it; removes its handle, or keeps it.
     func finished(_ result: CURLcode)
 }

@@ -52,6 +52,35 @@ def test_a_backend_that_closes_without_an_answer_is_502(gateway, recorder):
         assert connection.request("GET", "/recorded/public/fine").status == 200
 
 
+@pytest.mark.long
+@pytest.mark.timeout(300)
+def test_a_stream_of_more_than_two_minutes_stays_whole_while_others_connect(gateway, recorder):
+    """libcurl closes a connection that is idle in its eyes for 118 seconds when it makes another."""
+    seconds = 125
+
+    def stream(exchange):
+        exchange.read_body()
+        exchange.send(b"HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nTransfer-Encoding: chunked\r\n\r\n")
+        began = time.monotonic()
+        # The event is never set: it paces the stream.
+        while time.monotonic() - began < seconds and not threading.Event().wait(0.5):
+            exchange.send(b"4\r\n:hi\n\r\n")
+        exchange.send(b"0\r\n\r\n")
+
+    recorder.on("/recorded/public/stream", stream)
+    recorder.on("/recorded/public/short", answer(headers={"Connection": "close"}))
+    with raw.RawConnection(gateway.port) as connection:
+        connection.send(raw.request_bytes("GET", "/recorded/public/stream"))
+        assert connection.head().status == 200
+        chunks = 0
+        for chunk in connection.chunks():
+            assert chunk == b":hi\n"
+            chunks += 1
+            assert raw.exchange(gateway.port, "GET", "/recorded/public/short").status == 200
+    assert chunks > seconds
+    assert len({r.connection for r in recorder.requests_to("/recorded/public/short")}) == chunks
+
+
 @pytest.mark.parametrize(
     "bytes_",
     [

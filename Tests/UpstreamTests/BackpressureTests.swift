@@ -113,6 +113,33 @@ struct BackpressureTests {
         }
     }
 
+    @Test("A paused exchange stays whole while others connect: libcurl closes what it takes for idle, once a second")
+    func pausedAmongConnections() async throws {
+        let size = 4 << 20
+        let body = String(repeating: "x", count: size)
+        let large = Step.answer("HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n\(body)")
+        let half = Step.answer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha")
+        try await Client.with([[large], [half], [.ok]], settings: { $0.idleTimeout = .milliseconds(1100) }) {
+            client async throws in
+            let paused = client.eventLoop.makePromise(of: Void.self).bounded()
+            let outcome = try await client.begin(name: "large") { exchange, receiver in
+                receiver.onBody = {
+                    exchange.pause()
+                    paused.succeed()
+                }
+            }
+            try await paused.futureResult.get()
+            // More than a second passes, then a new connection is made.
+            #expect(try await client.begin(name: "other").get().fault == .idleTimeout)
+            #expect(try await client.exchange().body == "ok")
+            try await client.on("large") { exchange, receiver in
+                receiver.onBody = {}
+                exchange.resume()
+            }
+            #expect(try await outcome.get().body.utf8.count == size)
+        }
+    }
+
     @Test("A paused exchange is not given up for the client's slowness")
     func pausedDeadline() async throws {
         let half = Step.answer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha")

@@ -59,6 +59,10 @@ end
 function done(summary, latency, _)
     local errors = summary.errors
     local failures = errors.connect + errors.read + errors.write + errors.timeout + errors.status
+    if failures > 0 then
+        io.stderr:write(string.format("wrk: %d connects, %d reads, %d writes, %d time-outs and %d statuses failed\n",
+            errors.connect, errors.read, errors.write, errors.timeout, errors.status))
+    end
     local seconds = threads[1]:get("spent") or summary.duration / 1e6
     io.write(string.format("figures %d %d %.3f %d %d\n", summary.requests, failures, seconds,
         latency:percentile(50), latency:percentile(99)))
