@@ -42,28 +42,12 @@ package final class P256SigningKey: @unchecked Sendable {
     ///
     /// - Throws: ``CryptographyError/unacceptableKey(_:)`` when there is none, or it isn't on P-256.
     package convenience init(pem: Secret) throws(CryptographyError) {
-        let key = pem.expose().withUnsafeBytes { bytes in
-            // The BIO reads the bytes where they are, so it lives no longer than this closure.
-            let bio = BIO_new_mem_buf(bytes.baseAddress, Int32(bytes.count))
-            defer { BIO_free(bio) }
-            return gatehouse_read_private_key(bio)
-        }
-        guard let key else {
-            clearErrors()
-            throw .unacceptableKey("no unencrypted PEM private key")
-        }
-        try self.init(owning: key)
+        try self.init(owning: PrivateKeyPEM.read(pem))
     }
 
     /// The key as unencrypted PKCS#8 in PEM.
     package func privateKeyPEM() throws(CryptographyError) -> Secret {
-        let bio = BIO_new(BIO_s_mem())
-        defer { BIO_free(bio) }
-        var contents: UnsafeMutablePointer<CChar>?
-        guard gatehouse_write_private_key(bio, key) == 1 else { throw failure("PEM writing") }
-        let count = gatehouse_bio_contents(bio, &contents)
-        guard count > 0, let contents else { throw failure("PEM writing") }
-        return Secret(UnsafeRawBufferPointer(start: contents, count: count).map { $0 })
+        try PrivateKeyPEM.write(key)
     }
 
     /// The ES256 signature of `message`: r and s, 32 bytes each.

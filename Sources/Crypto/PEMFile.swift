@@ -26,7 +26,7 @@ package enum PEMFile {
         return isOne
     }
 
-    private static func reading<Value>(_ pem: [UInt8], _ read: (OpaquePointer?) -> Value) -> Value {
+    static func reading<Value>(_ pem: [UInt8], _ read: (OpaquePointer?) -> Value) -> Value {
         clearErrors()
         defer { clearErrors() }
         return pem.withUnsafeBytes { bytes in

@@ -65,13 +65,14 @@ package final class CurlConnection: CurlTransfer {
         self.loop = loop
         self.isTLS = target.isTLS
         let easy = try CurlEasy()
-        self.carrier = .connecting(easy)
+        self.carrier = .closed
         try easy.setCommonOptions(
             url: target.url, allowedSchemes: "http,https", connectTimeout: target.connectTimeout)
         try easy.set(target.access)
         try easy.set(CURLOPT_CONNECT_ONLY, 1)
         try easy.set(CURLOPT_FRESH_CONNECT, 1)
         try loop.add(easy, for: self)
+        carrier = .connecting(easy)
     }
 
     deinit {

@@ -44,9 +44,12 @@ final class ServerConnections {
         return nil
     }
 
+    /// Keeps a connection whose exchange is complete for another, if nothing is left on it: bytes behind the response
+    /// would be taken for the next one's, which may be another client's.
     func giveBack(_ connection: UpstreamConnection) {
         let now = NIODeadline.now()
-        guard idle.count < settings.maximumIdleConnections, !isClosed, now < connection.endsAt else {
+        guard idle.count < settings.maximumIdleConnections, !isClosed, now < connection.endsAt, connection.isEmpty()
+        else {
             connection.close()
             return
         }

@@ -52,6 +52,13 @@ final class UpstreamConnection: CurlConnectionDelegate {
         use = .exchange(exchange)
     }
 
+    /// Whether all that was announced has been received, and it was not the end. Only TLS, or an announcement that has
+    /// not been followed to its end, costs a system call.
+    func isEmpty() -> Bool {
+        guard let curl, case .nothingYet = curl.receive() else { return false }
+        return true
+    }
+
     /// Whether the backend has not closed it meanwhile, as far as can be known without sending.
     func isStillOpen() -> Bool {
         guard let curl, case .nothingYet = curl.receiveNow() else { return false }

@@ -56,9 +56,14 @@ struct KeySetServiceTests {
         fixture.clock.advance(1)
         for index in 0..<10_000 { _ = await fixture.service.lookUp("made-up-\(index)") }
         #expect(await fixture.fetcher.calls == 3)
+        // A clock that was set back does not stop it until it has caught up.
+        fixture.clock.advance(-3600)
+        _ = await fixture.lookUp("made-up")
+        _ = await fixture.lookUp("made-up")
+        #expect(await fixture.fetcher.calls == 4)
         // A known key needs no fetch, ever.
         for _ in 0..<100 { #expect(await fixture.lookUp("key-1") == "refreshed") }
-        #expect(await fixture.fetcher.calls == 3)
+        #expect(await fixture.fetcher.calls == 4)
     }
 
     @Test("A rotated key is found by the first token that names it")

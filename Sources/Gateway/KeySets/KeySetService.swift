@@ -164,7 +164,7 @@ package actor KeySetService {
     ///
     /// All callers share one fetch; there is at most one in ``Policy/unknownKeyInterval`` while a set is held, and
     /// one a second while there is none. A fetch that is under way already may have been answered before the key was
-    /// in the set: where it succeeds without the key it counts as none.
+    /// in the set: a scheduled one that succeeds without the key counts as none.
     package func lookUp(_ keyID: String) async -> KeyLookup {
         if let configured { return configured.holds(id: keyID) ? .refreshed : .unchanged }
         if let own { return own().map { $0.holds(id: keyID) ? .refreshed : .unchanged } ?? .unavailable }
@@ -172,7 +172,10 @@ package actor KeySetService {
         if held?.set.holds(id: keyID) == true { return .refreshed }
         if flight == nil {
             let interval = held == nil ? 1 : policy.unknownKeyInterval
-            if let lastLookUp, now() - lastLookUp < interval { return held == nil ? .unavailable : .unchanged }
+            // A clock that was set back ends the wait too.
+            if let lastLookUp, (0..<interval).contains(now() - lastLookUp) {
+                return held == nil ? .unavailable : .unchanged
+            }
             lastLookUp = now()
         }
         if await refresh() { return .refreshed }

@@ -17,6 +17,7 @@ from pathlib import Path
 import pytest
 import yaml
 
+from . import sanitizer
 from .gateway import REPOSITORY, binary
 from .process import Process, wait_until
 
@@ -168,7 +169,8 @@ class Deployed:
         self.root, self.network, self.environment = root, network, environment
         log = root.path.parent / f"{name}.log"
         # Only what the file gives, as a container has it.
-        self._clean = ["env", "-i", *(f"{key}={value}" for key, value in environment.items())]
+        given = environment | sanitizer.options()
+        self._clean = ["env", "-i", *(f"{key}={value}" for key, value in given.items())]
         self.process = Process(network.inside([*self._clean, *self._locate(), *root.inside(command)]), log)
 
     @staticmethod

@@ -25,3 +25,13 @@ class PatientEvent(threading.Event):
 def reports() -> list[Path]:
     """What the sanitizer has written until now; nothing is ever taken away."""
     return sorted(Path(_directory).iterdir()) if _directory else []
+
+
+def options() -> dict[str, str]:
+    """For a process that gets no other part of this environment, and cannot write to the reports' directory: a report
+    is in its own log, and its exit status tells of it."""
+    names = {"address": ["ASAN_OPTIONS"], "thread": ["TSAN_OPTIONS"]}.get(SANITIZER, [])
+    return {
+        name: ":".join(option for option in os.environ[name].split(":") if not option.startswith("log_path="))
+        for name in names
+    }
