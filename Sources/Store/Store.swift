@@ -31,6 +31,10 @@ package final class Store: Sendable {
     private let longestQueueing: Duration
     /// Nil for a database that is on no disk.
     private let log: LogSync?
+    /// Nil for a database that is on no disk, or is only read.
+    private let trial: WriteTrial?
+    /// How many steps of the schema it has.
+    package let schemaVersion: Int
 
     /// Opens the database at `path`, making it and its directory where they are missing, readable to their owner only:
     /// what is stored includes keys and password hashes.
@@ -55,12 +59,14 @@ package final class Store: Sendable {
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA secure_delete = ON") }
         if path == ":memory:" {
             database = try DatabaseQueue(configuration: configuration)
-            log = nil
+            (log, trial) = (nil, nil)
         } else {
             try Self.makeFile(at: path)
             database = try DatabasePool(path: path, configuration: configuration)
             log = LogSync { try sync("\(path)-wal") }
+            trial = try WriteTrial(path: path)
         }
+        schemaVersion = migrations.count
         try migrate(migrations)
     }
 
@@ -68,7 +74,8 @@ package final class Store: Sendable {
     /// current schema.
     package init(reading path: String) throws {
         lock = nil
-        log = nil
+        (log, trial) = (nil, nil)
+        schemaVersion = 0
         longestQueueing = .seconds(3)
         var configuration = Configuration()
         configuration.readonly = true
@@ -78,7 +85,17 @@ package final class Store: Sendable {
 
     /// Closes the database; what is written to it later fails.
     package func close() throws {
+        try trial?.close()
         try database.close()
+    }
+
+    /// Why nothing can be written now; nil where it can, as far as is known from the last writes and trials.
+    package var writeFault: String? { trial?.condition.fault(now: .now) }
+
+    /// Finds out whether it can be written, a bounded time long, beside the writes that wait for each other. What then is
+    /// known is at ``writeFault``.
+    package func tryWriting() async {
+        await trial?.run { [log] in try await log?.wait() }
     }
 
     /// What `body` reads, in one consistent snapshot.
@@ -97,13 +114,18 @@ package final class Store: Sendable {
         outlasting durability: Durability = .process, _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws -> Value {
         let came = ContinuousClock.now
-        return try await StoreObserver.observing("write") { [database, longestQueueing] in
-            let value = try await database.writeWithoutTransaction { database in
-                guard ContinuousClock.now - came < longestQueueing else { throw StoreError.waitedTooLong }
-                return try Self.transaction(database, body)
+        return try await StoreObserver.observing("write") { [database, longestQueueing, trial] in
+            do {
+                let value = try await database.writeWithoutTransaction { database in
+                    guard ContinuousClock.now - came < longestQueueing else { throw StoreError.waitedTooLong }
+                    return try Self.transaction(database, body)
+                }
+                if durability == .powerLoss { try await reachDisk() }
+                return value
+            } catch {
+                trial?.condition.writeFailed(error)
+                throw error
             }
-            if durability == .powerLoss { try await reachDisk() }
-            return value
         }
     }
 

@@ -4,11 +4,13 @@ import json
 import shutil
 import sqlite3
 import subprocess
+from contextlib import closing
 from pathlib import Path
 
 import pytest
 from harness.account import Account
 from harness.gateway import ADA, Gateway, gatehouse
+from harness.process import wait_until
 
 
 def store(gateway: Gateway, command: str, *arguments: object) -> subprocess.CompletedProcess:
@@ -114,3 +116,40 @@ def test_what_an_earlier_version_kept_in_files_of_its_own_is_taken_over(served, 
     report = json.loads(store(again, "check", "--json").stdout)
     assert report["rows"]["sessions"] == 1
     assert Account(again.port, ledger).refresh(token).status == 200
+
+
+def stored(gateway: Gateway) -> dict:
+    return json.loads(gateway.admin("/status")[1])["store"]
+
+
+def locked(gateway: Gateway):
+    """Somebody else's lock on the database, until it is closed."""
+    lock = sqlite3.connect(Path(gateway.config["state_directory"]) / "gatehouse.sqlite", isolation_level=None)
+    lock.execute("BEGIN EXCLUSIVE")
+    return closing(lock)
+
+
+def test_a_store_that_cannot_be_written_is_not_ready_until_it_can_be(served):
+    gateway, _ = served
+    good = stored(gateway)
+    assert good.pop("schema_version") > 0 and good == {"writable": True, "error": None, "needed": True}
+    with locked(gateway):
+        wait_until(lambda: gateway.admin("/readyz")[0] == 503, "the lock to be seen")
+        reason = "database is locked (SQLite 5)"
+        assert gateway.admin("/readyz")[1] == f"the store cannot be written\nstore: {reason}\n"
+        assert gateway.metric("gatehouse_ready") == 0 and json.loads(gateway.admin("/status")[1])["ready"] is False
+        assert stored(gateway)["writable"] is False and stored(gateway)["error"] == reason
+        wait_until(lambda: "store cannot be written" in gateway.log(), "the log to tell of it")
+    wait_until(lambda: gateway.admin("/readyz") == (200, "ready\n"), "the lock's end to be seen")
+    assert gateway.metric("gatehouse_ready") == 1 and stored(gateway)["error"] is None
+    wait_until(lambda: "store can be written again" in gateway.log(), "the log to tell of it")
+
+
+def test_a_store_that_no_sign_in_needs_is_told_and_no_more(start_gateway):
+    gateway = start_gateway()
+    assert stored(gateway)["needed"] is False
+    wait_until(lambda: gateway.admin("/readyz")[0] == 200, "key sets")
+    with locked(gateway):
+        wait_until(lambda: not stored(gateway)["writable"], "the lock to be seen")
+        assert gateway.admin("/readyz") == (200, "ready\nstore: database is locked (SQLite 5)\n")
+        assert gateway.metric("gatehouse_ready") == 1

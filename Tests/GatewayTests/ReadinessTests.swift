@@ -9,6 +9,7 @@ struct ReadinessTests {
         var keySets = [true]
         var upstreams: [[Bool]] = []
         var others = true
+        var store: ReadinessReport.Store?
         var text = "ready\n"
 
         var isReady: Bool { text.hasPrefix("ready\n") }
@@ -20,6 +21,9 @@ struct ReadinessTests {
         Row(keySets: []),
         Row(isDraining: true, text: "draining\n"),
         Row(keySets: [true, false], text: "waiting for key sets\n"),
+        Row(store: .init(fault: nil, isNeeded: true)),
+        Row(store: .init(fault: "locked", isNeeded: true), text: "the store cannot be written\nstore: locked\n"),
+        Row(store: .init(fault: "locked", isNeeded: false), text: "ready\nstore: locked\n"),
         Row(upstreams: [[true]], others: false),
         Row(upstreams: [[false, true]], others: false),
         Row(upstreams: [[false], [true]], others: false, text: "ready\nupstream u0: no healthy server\n"),
@@ -45,7 +49,8 @@ struct ReadinessTests {
             ReadinessReport.CheckedUpstream(name: "u\(index)", healthy: healthy)
         }
         let report = ReadinessReport(
-            isDraining: row.isDraining, keySetsHeld: row.keySets, upstreams: upstreams, others: row.others)
+            isDraining: row.isDraining, keySetsHeld: row.keySets, upstreams: upstreams, others: row.others,
+            store: row.store)
         #expect(report.text == row.text)
         #expect(report.isReady == row.isReady)
     }

@@ -23,6 +23,9 @@ struct GatewayOverview: Sendable {
     var listeners: [ListenSettings]
     /// For each listener what it shows.
     var certificates: [[ServedCertificate]]
+    /// Nil where there is none.
+    var store: ReadinessReport.Store?
+    var schemaVersion: Int
     var upstreams: [Upstream]
     var issuers: [Issuer]
     var limits: LimitSettings?

@@ -2,6 +2,7 @@ internal import Cryptography
 internal import Listener
 internal import Pipeline
 internal import Settings
+internal import Store
 internal import Synchronization
 internal import Telemetry
 internal import Upstream
@@ -12,6 +13,7 @@ final class GatewayStatus: Sendable {
         var keyServices: [KeySetService] = []
         var assertionKeys: AssertionKeyService?
         var revocations: RevocationService?
+        var store: Store?
         var upstreams: [ServedUpstream] = []
         var checks: [ServerCheck] = []
         var accessLog: AccessLog?
@@ -54,6 +56,7 @@ final class GatewayStatus: Sendable {
             $0.keyServices = generation.plan.keyServices
             $0.assertionKeys = generation.plan.assertionKeys
             $0.revocations = generation.plan.revocations
+            $0.store = generation.store
             $0.accessLog = generation.accessLog
             $0.directApplications = generation.plan.directApplications
             $0.conduct = generation.conduct
@@ -115,8 +118,9 @@ final class GatewayStatus: Sendable {
         return GatewayOverview(
             startedAt: startedAt, isDraining: state.isDraining || state.isSetAside,
             digest: state.settings?.digest ?? "", faults: state.faults, listeners: state.settings?.listeners ?? [],
-            certificates: state.certificates, upstreams: upstreams, issuers: state.issuers,
-            limits: state.settings?.limits)
+            certificates: state.certificates,
+            store: Self.store(state), schemaVersion: state.store?.schemaVersion ?? 0, upstreams: upstreams,
+            issuers: state.issuers, limits: state.settings?.limits)
     }
 
     func beginDraining() { state.withLock { $0.isDraining = true } }
@@ -133,7 +137,11 @@ final class GatewayStatus: Sendable {
             upstreams: checked.map { upstream in
                 let checks = state.checks.filter { $0.upstreamName == upstream.settings.name }
                 return .init(name: upstream.settings.name, healthy: checks.map(\.isHealthy))
-            }, others: checked.count < state.upstreams.count)
+            }, others: checked.count < state.upstreams.count, store: store(state))
+    }
+
+    private static func store(_ state: State) -> ReadinessReport.Store? {
+        state.store.map { .init(fault: $0.writeFault, isNeeded: state.settings?.needsStore ?? false) }
     }
 
     private func linesLost(_ state: State) -> [(log: String, count: Int)] {

@@ -15,6 +15,7 @@ enum StatusPage {
             "ready": .bool(readings.isReady),
             "draining": .bool(gateway.isDraining),
             "configuration": configuration(gateway, readings),
+            "store": gateway.store.map { store($0, gateway) } ?? .null,
             "listeners": .array(zip(gateway.listeners, gateway.certificates).map(listener)),
             "upstreams": .array(gateway.upstreams.map { upstream($0, metrics.servers, status) }),
             "issuers": .array(gateway.issuers.map { issuer($0, readings) }),
@@ -38,6 +39,15 @@ enum StatusPage {
             "failed_reloads": number(readings.reloads?.failed ?? 0),
             // Of the last reading, where it did not take over.
             "faults": .array(gateway.faults.map { .string($0) }),
+        ]
+    }
+
+    /// Null where there is none.
+    private static func store(_ store: ReadinessReport.Store, _ gateway: GatewayOverview) -> JSON {
+        [
+            "writable": .bool(store.fault == nil), "error": store.fault.map { .string($0) } ?? .null,
+            // Whether a client's request takes writing, so that readiness depends on it.
+            "needed": .bool(store.isNeeded), "schema_version": number(gateway.schemaVersion),
         ]
     }
 

@@ -11,6 +11,7 @@ struct BackgroundWork {
     private var sessionKeys: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var sessions: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var upkeep: [ObjectIdentifier: Task<Void, Never>] = [:]
+    private var storeWatch: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var grants: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var conduct: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var tracing: [ObjectIdentifier: Task<Void, Never>] = [:]
@@ -45,6 +46,9 @@ struct BackgroundWork {
         }
         if let service = generation.upkeep, upkeep.isEmpty {
             upkeep[ObjectIdentifier(service)] = Task { await service.run() }
+        }
+        if let watch = generation.storeWatch, storeWatch.isEmpty {
+            storeWatch[ObjectIdentifier(watch)] = Task { await watch.run() }
         }
         if let service = generation.conduct {
             service.adopt()
@@ -125,6 +129,7 @@ struct BackgroundWork {
         cancel(\.grants)
         cancel(\.revocations)
         cancel(\.upkeep)
+        cancel(\.storeWatch)
         cancel(\.conduct)
         cancel(\.checks)
         return ending

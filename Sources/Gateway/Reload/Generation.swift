@@ -20,6 +20,8 @@ struct Generation: Sendable {
     let store: Store?
     /// Nil where there is no store.
     let upkeep: StoreUpkeep?
+    /// Nil where there is no store.
+    let storeWatch: StoreWatch?
     /// Where its logs go.
     let places: LogPlaces
     /// Nil where nobody has signed in here.

@@ -69,7 +69,7 @@ struct GenerationMaker: Sendable {
             checks: try await checks(served, after: previous), accessLog: accessLog, store: store,
             upkeep: previous?.upkeep
                 ?? store.map { StoreUpkeep($0, logger: logger) { WallClock.seconds() } },
-            places: places,
+            storeWatch: previous?.storeWatch ?? store.map { StoreWatch($0, logger: logger) }, places: places,
             sessions: sessions, userSessions: userSessions, grantValidation: endpoints?.grantValidation,
             conduct: conduct)
     }

@@ -1,0 +1,70 @@
+internal import GRDB
+internal import Synchronization
+
+/// Whether a database takes writes, as the last ones tell.
+///
+/// A write that fails for the database's sake says at once that it does not. That it does again only a trial says, which
+/// writes like them: what a full disk refuses to one it may still take from another.
+final class WriteCondition: Sendable {
+    private struct State {
+        var fault: String?
+        var trialBegan: ContinuousClock.Instant?
+    }
+
+    /// After how long a trial that has not ended has failed. SQLite's own waiting ends before.
+    static let longestTrial = Duration.seconds(3)
+
+    private let state = Mutex(State())
+
+    /// Why nothing can be written; names no file.
+    func fault(now: ContinuousClock.Instant) -> String? {
+        state.withLock { state in
+            if let fault = state.fault { return fault }
+            guard let began = state.trialBegan, now - began > Self.longestTrial else { return nil }
+            return "the disk does not answer"
+        }
+    }
+
+    func writeFailed(_ error: any Error) {
+        guard let fault = Self.fault(error) else { return }
+        state.withLock { $0.fault = fault }
+    }
+
+    /// - Returns: whether it failed last, so that the trial is to write as well.
+    func trialBegins(now: ContinuousClock.Instant) -> Bool {
+        state.withLock {
+            $0.trialBegan = now
+            return $0.fault != nil
+        }
+    }
+
+    /// - Parameter hasWritten: what was not written to says nothing of an earlier failure.
+    func trialSucceeded(hasWritten: Bool) {
+        state.withLock {
+            $0.trialBegan = nil
+            if hasWritten { $0.fault = nil }
+        }
+    }
+
+    func trialFailed(_ error: any Error) {
+        state.withLock {
+            $0.trialBegan = nil
+            if let fault = Self.fault(error) { $0.fault = fault }
+        }
+    }
+
+    /// Nil for what is the fault of what was written, or of nobody.
+    private static func fault(_ error: any Error) -> String? {
+        switch error {
+        case let error as DatabaseError where ofDatabase.contains(error.resultCode):
+            "\(error.message ?? "it fails") (SQLite \(error.resultCode.rawValue))"
+        case is LogSync.SystemFault: "the disk does not take what is written"
+        default: nil
+        }
+    }
+
+    private static let ofDatabase: [ResultCode] = [
+        .SQLITE_BUSY, .SQLITE_LOCKED, .SQLITE_FULL, .SQLITE_IOERR, .SQLITE_READONLY, .SQLITE_CANTOPEN, .SQLITE_CORRUPT,
+        .SQLITE_NOTADB, .SQLITE_PERM, .SQLITE_PROTOCOL,
+    ]
+}

@@ -1,0 +1,42 @@
+internal import GRDB
+
+/// Finds out whether a database can be written, on a connection of its own, so that no write waits behind a trial that
+/// waits for a lock.
+final class WriteTrial: Sendable {
+    /// In seconds; a write of the gateway's own takes far less.
+    private static let patience = 1.0
+
+    let condition = WriteCondition()
+    private let database: DatabaseQueue
+
+    init(path: String) throws {
+        var configuration = Configuration()
+        configuration.busyMode = .timeout(Self.patience)
+        database = try DatabaseQueue(path: path, configuration: configuration)
+    }
+
+    func close() throws { try database.close() }
+
+    /// While all is well the lock of writers is taken and given back, which leaves no trace that other processes would
+    /// have to follow. After a failure something is written.
+    ///
+    /// - Parameter reachDisk: returns when what was written has reached the disk.
+    func run(_ reachDisk: @Sendable () async throws -> Void) async {
+        let writes = condition.trialBegins(now: .now)
+        do {
+            try await database.writeWithoutTransaction { database in
+                try database.inTransaction(.immediate) {
+                    guard writes else { return .rollback }
+                    // The one number of a database that nobody else has a use for (SQLite, PRAGMA user_version).
+                    let last = try Int32.fetchOne(database, sql: "PRAGMA user_version") ?? 0
+                    try database.execute(sql: "PRAGMA user_version = \((last &+ 1) & 0xFFFF)")
+                    return .commit
+                }
+            }
+            if writes { try await reachDisk() }
+            condition.trialSucceeded(hasWritten: writes)
+        } catch {
+            condition.trialFailed(error)
+        }
+    }
+}
