@@ -15,7 +15,7 @@ enum SettingsOrigin {
         switch (option, environment[Self.variable]) {
         case ("-"?, _): self = .text(StandardInput.readAll(), name: "standard-input")
         case (let path?, _): self = .file(path)
-        case (nil, let text?) where !text.isEmpty: self = .text(Array(text.utf8), name: Self.variable)
+        case (nil, let text?): self = .text(Array(text.utf8), name: Self.variable)
         case (nil, _): self = .file(Self.standardFile)
         }
     }
@@ -33,6 +33,12 @@ enum SettingsOrigin {
         switch self {
         case .file(let path):
             return try GatewaySettings.load(path: path, environment: environment)
+        case .text(let bytes, Self.variable) where bytes.isEmpty:
+            throw SettingsFaults(faults: [
+                SettingsFault(
+                    file: Self.variable, line: 1, column: nil, keyPath: "",
+                    message: "it is set and empty: put the settings there, or unset it to use \(Self.standardFile)")
+            ])
         case .text(let bytes, let name):
             return try GatewaySettings.load(path: name, environment: environment) { (path) throws(FileReadFailure) in
                 if path != name { return try readWholeFile(path) }

@@ -67,9 +67,24 @@ def test_the_command_line_goes_before_the_environment(config):
 
 
 def test_without_anything_it_is_the_packages_file():
-    result = run(["check"], environment={"GATEHOUSE_CONFIG_YAML": ""})
+    result = run(["check"])
     assert result.returncode in (0, 78)
     assert "/etc/gatehouse/gatehouse.yaml" in result.stdout + result.stderr
+
+
+def test_an_empty_variable_is_a_fault_and_not_another_file():
+    result = run(["check"], environment={"GATEHOUSE_CONFIG_YAML": ""})
+    assert result.returncode == 78
+    assert result.stderr.startswith("GATEHOUSE_CONFIG_YAML:1: it is set and empty"), result.stderr
+
+
+def test_a_directory_is_told_to_be_one_and_a_byte_order_mark_is_no_text(tmp_path, config):
+    result = run(["check", "--config", str(tmp_path)])
+    assert result.returncode == 78 and "the settings can't be read: it is a directory" in result.stderr, result.stderr
+    marked = tmp_path / "marked.yaml"
+    marked.write_bytes(b"\xef\xbb\xbf" + json.dumps(config).encode())
+    result = run(["check", "--config", str(marked)])
+    assert result.returncode == 0, result.stderr
 
 
 def test_a_token_and_the_settings_cannot_both_be_standard_input():

@@ -130,12 +130,12 @@ struct KeyFileTests {
     // MARK: The service
 
     static func service(
-        _ path: String, _ clock: ManualClock
+        _ path: String, _ clock: ManualClock, log: (any LogHandler)? = nil
     ) -> AssertionKeyService {
         AssertionKeyService(
             file: KeyRingFile(.assertion, stateDirectory: path),
             schedule: RotationSchedule(rotateEvery: 86_400, publishAhead: 3600, keepPrevious: 86_400),
-            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }), now: { clock.read() },
+            logger: Logger(label: "test", factory: { _ in log ?? SwiftLogNoOpLogHandler() }), now: { clock.read() },
             publish: {})
     }
 
@@ -143,15 +143,19 @@ struct KeyFileTests {
     func serviceRotates() async throws {
         try await KeySetServiceTests.withDirectory { path in
             let clock = ManualClock()
-            let service = Self.service(path, clock)
+            var log = WarningLog()
+            log.logLevel = .info
+            let service = Self.service(path, clock, log: log)
             #expect(service.current == nil)
             try service.follow()
             let first = try #require(service.current)
             #expect(first.ids.count == 2 && first.ids[0] == first.signing.id)
             try service.follow()
             #expect(service.current === first)
+            #expect(log.warnings == [], "there was none before it")
             clock.advance(86_400)
             try service.follow()
+            #expect(log.warnings == ["another key signs"])
             let second = try #require(service.current)
             // What verifiers have been given already.
             #expect(second.signing.id == first.ids[1])

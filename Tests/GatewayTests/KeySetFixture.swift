@@ -139,7 +139,7 @@ struct KeySetFixture {
     func lookUp(_ keyID: String) async -> String { "\(await service.lookUp(keyID))" }
 }
 
-/// A log of which only the warnings are kept, each with what it names.
+/// A log of which only the warnings, or what the test wants, are kept, each with what it names.
 struct WarningLog: LogHandler {
     private final class Lines: Sendable {
         let lines = Mutex<[String]>([])
@@ -156,7 +156,7 @@ struct WarningLog: LogHandler {
     }
 
     func log(event: LogEvent) {
-        let named = event.metadata?["keys"].map { ": \($0)" } ?? ""
+        let named = (event.metadata?["keys"] ?? event.metadata?["reason"]).map { ": \($0)" } ?? ""
         kept.lines.withLock { $0.append("\(event.message)\(named)") }
     }
 }

@@ -1,4 +1,5 @@
 import Foundation
+import Logging
 import Pipeline
 import Testing
 import Upstream
@@ -216,6 +217,26 @@ struct KeySetServiceTests {
         #expect(fixture.published.all == [["key-1"], ["key-1"], ["key-1"]])
         let warning = "keys left out of the key set: keys[0]: kty is oct, a secret; keys[1]: crv is not "
         #expect(log.warnings == [warning + "P-256, P-384 or P-521", warning + "Ed25519"])
+    }
+
+    @Test("A failed fetch is told in words, and the next that succeeds once")
+    func recovery() async throws {
+        var log = WarningLog()
+        log.logLevel = .notice
+        let answer = try KeySetFixture.answer("key-1")
+        let fixture = KeySetFixture(
+            answer, .failure(.cannotConnect("Couldn't connect to server")), .failure(.timedOut), answer, answer,
+            log: log)
+        for _ in 0..<5 {
+            await fixture.runOnce()
+            fixture.clock.advance(3600)
+        }
+        #expect(await fixture.fetcher.calls == 5)
+        #expect(
+            log.warnings == [
+                "key set not fetched: Couldn't connect to server", "key set not fetched: it took too long",
+                "key set fetched again: 1",
+            ])
     }
 
     // MARK: Freshness

@@ -84,6 +84,8 @@ package actor KeySetService {
     private var lastLookUp: Int64?
     private var flight: Task<Bool, Never>?
     private var warnedOf: [String] = []
+    /// Whether the last fetch has failed.
+    private var hasFailed = false
     private nonisolated let mirrored: Mutex<Status>
     private var status: Status {
         didSet { mirrored.withLock { [status] in $0 = status } }
@@ -214,6 +216,7 @@ package actor KeySetService {
         status.refreshes += 1
         status.fetchedAt = fetchedAt
         warn(of: set.dropped)
+        tellRecovery(set)
         publish(set)
         do {
             try file?.write(response.body, fetchedAt: fetchedAt)
@@ -231,7 +234,15 @@ package actor KeySetService {
             metadata: ["issuer": "\(issuer.name)", "keys": "\(dropped.joined(separator: "; "))"])
     }
 
+    private func tellRecovery(_ set: KeySet) {
+        guard hasFailed else { return }
+        hasFailed = false
+        logger.notice(
+            "key set fetched again", metadata: ["issuer": "\(issuer.name)", "keys": "\(set.count)"])
+    }
+
     private func fail(_ reason: String) -> Bool {
+        hasFailed = true
         status.failures += 1
         logger.warning(
             "key set not fetched",

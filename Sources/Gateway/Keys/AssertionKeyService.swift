@@ -53,7 +53,8 @@ package final class AssertionKeyService: Sendable {
             signing: try signing.signingKey(),
             others: try ring.keys.filter { $0.state != .current }.map { try $0.signingKey() })
         state.withLock { ($0.ring, $0.keys) = (ring, keys) }
-        if held?.current?.id != keys.signing.id {
+        // At the start there is none before it.
+        if let before = held?.current?.id, before != keys.signing.id {
             logger.info(
                 "another key signs", metadata: ["purpose": "\(file.purpose.rawValue)", "kid": "\(keys.signing.id)"])
         }

@@ -5,6 +5,7 @@ package enum FileReadFailure: Error, Sendable, Equatable, CustomStringConvertibl
     case notFound
     case notPermitted
     case tooLarge
+    case directory
     case other
 
     package var description: String {
@@ -12,7 +13,8 @@ package enum FileReadFailure: Error, Sendable, Equatable, CustomStringConvertibl
         case .notFound: "there is no such file"
         case .notPermitted: "permission denied"
         case .tooLarge: "it is larger than 1 MiB"
-        case .other: "it can't be read"
+        case .directory: "it is a directory"
+        case .other: "the system gives no reason"
         }
     }
 }
@@ -26,11 +28,16 @@ package func readWholeFile(_ path: String) throws(FileReadFailure) -> [UInt8] {
         switch error.code {
         case .fileNoSuchFile, .fileReadNoSuchFile: throw .notFound
         case .fileReadNoPermission: throw .notPermitted
-        default: throw .other
+        default: throw isDirectory(path) ? .directory : .other
         }
     } catch {
-        throw .other
+        throw isDirectory(path) ? .directory : .other
     }
     guard contents.count <= 1 << 20 else { throw .tooLarge }
     return [UInt8](contents)
+}
+
+private func isDirectory(_ path: String) -> Bool {
+    var isDirectory = false
+    return FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) && isDirectory
 }

@@ -19,7 +19,9 @@ struct SettingsSource {
     }
 
     init(_ bytes: [UInt8]) throws(Failure) {
-        guard let text = String(validating: bytes, as: UTF8.self) else {
+        // A mark at the beginning is not a part of the text (YAML 1.2.2, 5.2).
+        let marked = bytes.starts(with: [0xEF, 0xBB, 0xBF])
+        guard let text = String(validating: bytes.dropFirst(marked ? 3 : 0), as: UTF8.self) else {
             throw Failure(line: Self.lineOfInvalidUTF8(bytes), column: nil, message: "is not valid UTF-8")
         }
         var source = text
