@@ -1,5 +1,6 @@
 """The admin listener: what it shows, to whom, and what it changes."""
 
+import hashlib
 import json
 import signal
 import threading
@@ -11,7 +12,7 @@ from harness import raw
 from harness.account import Account, bearer
 from harness.backend import RecordingBackend
 from harness.certificates import Authority
-from harness.gateway import ADA, check, gatehouse
+from harness.gateway import ADA, POOL_CLIENT_SECRET, check, gatehouse
 from harness.process import free_port, wait_until
 
 TOKEN = "an-admin-token-of-some-length"
@@ -181,6 +182,32 @@ def test_a_reload_answers_with_what_has_changed(administered):
     assert after["digest"] != before and after["reloads"] == 1
     wait_until(lambda: "settings=~limits" in administered.log(), "the log to tell of it")
     assert ask(administered, "POST", "/reload") == (200, {"reloaded": True, "changes": {}})
+
+
+def test_a_reload_names_the_secrets_that_are_others_and_never_tells_them(start_gateway, pool, tmp_path):
+    secret, other = tmp_path / "client-secret", "anotherSecretThatNobodyKnowsOf"
+    secret.write_text(POOL_CLIENT_SECRET)
+    gateway = start_gateway(
+        {"admin": {"token": TOKEN}, "sign_in": {"cognito": {"client_secret": f"file:{secret}"}}}, pool=pool
+    )
+    assert ask(gateway, "POST", "/reload") == (200, {"reloaded": True, "changes": {}})
+    before = status(gateway, AUTHORISED)["configuration"]
+    assert before["secrets_changed_at"] is None
+    secret.write_text(other)
+    told = {"secrets": "~sign_in.cognito.client_secret"}
+    assert ask(gateway, "POST", "/reload") == (200, {"reloaded": True, "changes": told})
+    after = status(gateway, AUTHORISED)["configuration"]
+    assert after["digest"] == before["digest"] and after["secrets_changed_at"] >= before["in_use_since"]
+    # The same one, written in the settings themselves: another text, no other secret.
+    gateway.write_config({"sign_in": {"cognito": {"client_secret": other}}})
+    assert ask(gateway, "POST", "/reload")[1]["changes"] == {}
+    gateway.write_config({"sign_in": {"cognito": {"client_secret": POOL_CLIENT_SECRET}}})
+    assert ask(gateway, "POST", "/reload")[1]["changes"] == told
+    wait_until(lambda: gateway.log().count("secrets=~sign_in.cognito.client_secret") == 2, "the log to tell of it")
+    for text in (gateway.log(), json.dumps(after)):
+        assert other not in text and POOL_CLIENT_SECRET not in text
+        for name in ("md5", "sha1", "sha256", "sha512"):
+            assert hashlib.new(name, other.encode()).hexdigest()[:16] not in text.lower()
 
 
 def test_a_faulty_reload_answers_with_the_faults_and_status_keeps_them(administered, own_recorder):

@@ -1,3 +1,4 @@
+import Cryptography
 import Pipeline
 import Testing
 import Upstream
@@ -61,6 +62,21 @@ struct ReloadTests {
     func summary(old: [String: Int], oldOrder: [String], new: [String: Int], newOrder: [String], expected: String) {
         let part = ReloadSummary.Part(
             from: oldOrder.map { ($0, old[$0]) }, to: newOrder.map { ($0, new[$0]) })
+        #expect(part.description == expected)
+    }
+
+    @Test(
+        "A secret that is another one is named by its key path, and its value is nowhere",
+        arguments: [
+            ("one", "one", ""), ("one", "two", "~admin.token"), ("", "one", "+admin.token"),
+            ("one", "", "-admin.token"),
+        ])
+    func secrets(old: String, new: String, expected: String) throws {
+        func secrets(_ token: String) throws -> [(name: String, value: Secret)] {
+            let line = token.isEmpty ? "" : "admin: {token: '\(token)-is-a-token-of-some-length'}"
+            return ReloadSummary.secrets(try Self.settings(line))
+        }
+        let part = ReloadSummary.Part(from: try secrets(old), to: try secrets(new))
         #expect(part.description == expected)
     }
 

@@ -19,6 +19,8 @@ struct GatewayOverview: Sendable {
     var startedAt: Int64
     var isDraining: Bool
     var digest: String
+    /// Seconds since 1970 of the last reload with another secret; nil where there was none.
+    var secretsChangedAt: Int64?
     var faults: [String]
     var listeners: [ListenSettings]
     /// For each listener what it shows.

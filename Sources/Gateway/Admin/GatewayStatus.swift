@@ -21,6 +21,8 @@ final class GatewayStatus: Sendable {
         var conduct: ConductService?
         var directMode = DirectCognitoMode.block
         var reloads: MetricsReadings.Reloads
+        /// By a reload.
+        var secretsChangedAt: Int64?
         var isDraining = false
         /// An operator wants load balancers to leave.
         var isSetAside = false
@@ -71,8 +73,9 @@ final class GatewayStatus: Sendable {
     }
 
     /// - Parameter now: seconds since 1970.
-    func reloaded(now: Int64) {
+    func reloaded(now: Int64, _ changes: ReloadSummary) {
         state.withLock {
+            if !changes.secrets.isEmpty { $0.secretsChangedAt = now }
             $0.reloads.succeeded += 1
             $0.reloads.lastSuccess = now
             $0.faults = []
@@ -117,7 +120,8 @@ final class GatewayStatus: Sendable {
         }
         return GatewayOverview(
             startedAt: startedAt, isDraining: state.isDraining || state.isSetAside,
-            digest: state.settings?.digest ?? "", faults: state.faults, listeners: state.settings?.listeners ?? [],
+            digest: state.settings?.digest ?? "", secretsChangedAt: state.secretsChangedAt, faults: state.faults,
+            listeners: state.settings?.listeners ?? [],
             certificates: state.certificates,
             store: Self.store(state), schemaVersion: state.store?.schemaVersion ?? 0, upstreams: upstreams,
             issuers: state.issuers, limits: state.settings?.limits)

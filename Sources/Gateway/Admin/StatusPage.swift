@@ -35,6 +35,8 @@ enum StatusPage {
         [
             "digest": .string(gateway.digest),
             "in_use_since": readings.reloads.map { number($0.lastSuccess) } ?? .null,
+            // The digest is of the file's text alone.
+            "secrets_changed_at": gateway.secretsChangedAt.map { number($0) } ?? .null,
             "reloads": number(readings.reloads?.succeeded ?? 0),
             "failed_reloads": number(readings.reloads?.failed ?? 0),
             // Of the last reading, where it did not take over.

@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import Listener
 internal import Logging
 internal import Pipeline
@@ -20,6 +21,8 @@ struct ReloadSummary: Equatable {
             changed = new.filter { entry in before[entry.name].map { $0 != entry.value } == true }.map(\.name)
         }
 
+        var isEmpty: Bool { added.isEmpty && removed.isEmpty && changed.isEmpty }
+
         /// `+new -gone ~changed`; empty when nothing is different.
         var description: String {
             (added.map { "+\($0)" } + removed.map { "-\($0)" } + changed.map { "~\($0)" }).joined(separator: " ")
@@ -32,6 +35,8 @@ struct ReloadSummary: Equatable {
     var routes: Part
     /// Whole sections of which anything has changed.
     var settings: Part
+    /// By the key paths that name them, whether they stand in the file, in the environment or in files of their own.
+    var secrets: Part
 
     init(from old: Generation, to new: Generation) {
         listeners = Part(from: Self.listeners(old), to: Self.listeners(new))
@@ -39,13 +44,14 @@ struct ReloadSummary: Equatable {
         upstreams = Part(from: Self.upstreams(old), to: Self.upstreams(new))
         routes = Part(from: Self.routes(old), to: Self.routes(new))
         settings = Part(from: Self.sections(old.settings), to: Self.sections(new.settings))
+        secrets = Part(from: Self.secrets(old.settings), to: Self.secrets(new.settings))
     }
 
     /// Only what there is to say.
     var lines: [(name: String, change: String)] {
         let parts = [
             ("listeners", listeners), ("issuers", issuers), ("upstreams", upstreams), ("routes", routes),
-            ("settings", settings),
+            ("settings", settings), ("secrets", secrets),
         ]
         return parts.map { ($0.0, $0.1.description) }.filter { !$0.1.isEmpty }
     }
@@ -54,7 +60,12 @@ struct ReloadSummary: Equatable {
         Logger.Metadata(uniqueKeysWithValues: lines.map { ($0.name, "\($0.change)") })
     }
 
-    /// By what they say of themselves, in which secrets are all alike: that one has changed is not told.
+    /// Those of routes are a part of what a route does, by the route's name: its place in the list means nothing.
+    static func secrets(_ settings: GatewaySettings) -> [(name: String, value: Secret)] {
+        settings.secrets.filter { !$0.name.hasPrefix("routes[") }
+    }
+
+    /// By what they say of themselves, in which secrets are all alike: of these ``secrets`` tells.
     private static func sections(_ settings: GatewaySettings) -> [(name: String, value: String)] {
         [
             ("key_sets", "\(settings.keySets)"), ("sign_in", "\(settings.signIn)"),

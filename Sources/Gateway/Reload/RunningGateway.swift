@@ -134,7 +134,7 @@ actor RunningGateway {
             let settings = try load()
             let changes = try await takeOver(settings)
             logger.info("configuration reloaded", metadata: changes.metadata)
-            status.reloaded(now: WallClock.seconds())
+            status.reloaded(now: WallClock.seconds(), changes)
             return .applied(changes.lines)
         } catch is Draining {
             logger.notice("configuration not reloaded: the gateway is stopping")

@@ -1,3 +1,5 @@
+internal import Cryptography
+
 /// Where a node stands in its file.
 package struct SettingsPlace: Sendable {
     let file: String
@@ -46,6 +48,9 @@ final class SettingsContext {
     /// See ``SettingsSource``.
     let renamedKeys: [String: String]
     private(set) var faults: [SettingsFault] = []
+    /// By the key path that names each.
+    private(set) var secrets: [(name: String, value: Secret)] = []
+    private(set) var writtenPaths: [WrittenPath] = []
     /// Every key that was asked for, by schema path, and whether the file has it anywhere.
     private(set) var knownKeys: [String: Bool] = [:]
     /// Not nil for a reading of no file, which only notes what is asked for.
@@ -67,6 +72,14 @@ final class SettingsContext {
         faults.append(
             SettingsFault(
                 file: file, line: place.line, column: place.column, keyPath: place.keyPath, message: message))
+    }
+
+    func note(_ secret: Secret, at place: SettingsPlace) {
+        secrets.append((place.keyPath, secret))
+    }
+
+    func note(_ path: WrittenPath) {
+        writtenPaths.append(path)
     }
 
     func asked(for schemaPath: String, present: Bool) {

@@ -53,6 +53,9 @@ final class SettingsMapping {
         return values.contains { $0.name == name }
     }
 
+    /// Where the file has this key.
+    func place(of name: String) -> SettingsPlace? { values.first { $0.name == name }?.node.place }
+
     /// Whether the file has this key with a list that has no elements.
     func isEmptyList(_ name: String) -> Bool {
         guard case .sequence(let sequence) = values.first(where: { $0.name == name })?.node.yaml else { return false }

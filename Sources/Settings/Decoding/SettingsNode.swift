@@ -62,6 +62,7 @@ struct SettingsNode {
             fault("the secret is empty")
             return nil
         }
+        context.note(secret, at: place)
         return secret
     }
 

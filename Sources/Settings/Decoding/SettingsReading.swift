@@ -38,6 +38,8 @@ struct SettingsReading {
         let read = root.section(GatewaySettings.init(reading:))
         guard var settings = read, context.faults.isEmpty else { throw SettingsFaults(faults: context.sortedFaults) }
         settings.digest = digest
+        settings.secrets = context.secrets
+        settings.writtenPaths = context.writtenPaths
         return settings
     }
 }

@@ -34,6 +34,7 @@ extension AuditSettings {
             case "off": .off
             default: .file(keys.node.context.resolve(path: text))
             }
+        if case .file(let path) = log { keys.note(.file, path, of: "log") }
         webhook = keys.optional("webhook")?.section(AuditWebhookSettings.init(reading:)) ?? nil
     }
 }

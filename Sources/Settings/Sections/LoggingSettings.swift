@@ -76,7 +76,10 @@ extension SettingsMapping {
         switch text {
         case "stdout": return .standardOutput
         case "stderr": return .standardError
-        default: return .file(node.context.resolve(path: text))
+        default:
+            let path = node.context.resolve(path: text)
+            note(.file, path, of: name)
+            return .file(path)
         }
     }
 }

@@ -14,6 +14,7 @@ extension GatewaySettings {
         keySets = file.section("key_sets", KeySetSettings.init(reading:))
         stateDirectory = file.node.context.resolve(
             path: file.value("state_directory", .text, default: "/var/lib/gatehouse"))
+        file.note(.directory, stateDirectory, of: "state_directory")
         signIn = file.section("sign_in") { SignInSettings(reading: $0, known: known) }
         directCognito = DirectCognitoSettings(of: file, signIn: signIn)
         accountLimits = file.section("account_limits", AccountLimitSettings.init(reading:))
