@@ -1,5 +1,5 @@
 internal import Logging
-package import NIOCore
+internal import NIOCore
 internal import NIOPosix
 internal import ServiceLifecycle
 package import Settings
@@ -10,7 +10,7 @@ package struct GatewayService: Service {
     private let settings: GatewaySettings
     private let load: @Sendable () throws -> GatewaySettings
     private let logs: GatewayLogs
-    private let onReady: @Sendable (_ listeners: [SocketAddress], _ admin: SocketAddress?) -> Void
+    private let onReady: @Sendable (_ listeners: [HostAndPort], _ admin: HostAndPort?) -> Void
     private let whileReloading: @Sendable (_ isReloading: Bool) -> Void
     private let requests = ReloadRequests()
 
@@ -21,7 +21,7 @@ package struct GatewayService: Service {
     ///   - whileReloading: called when a reload begins, and when it has ended, however it did.
     package init(
         settings: GatewaySettings, load: @escaping @Sendable () throws -> GatewaySettings, logs: GatewayLogs,
-        onReady: @escaping @Sendable (_ listeners: [SocketAddress], _ admin: SocketAddress?) -> Void,
+        onReady: @escaping @Sendable (_ listeners: [HostAndPort], _ admin: HostAndPort?) -> Void,
         whileReloading: @escaping @Sendable (_ isReloading: Bool) -> Void = { _ in }
     ) {
         self.settings = settings
@@ -31,11 +31,14 @@ package struct GatewayService: Service {
         self.whileReloading = whileReloading
     }
 
-    /// Whether the settings fit together, without starting anything.
+    /// Whether the settings fit together, and what they say is written to is not of another kind, without starting
+    /// anything.
     ///
     /// - Throws: ``SettingsFaults``.
     package static func check(_ settings: GatewaySettings) throws {
         _ = try Wiring.fitted(settings, issuers: Wiring.issuers(settings))
+        let faults = settings.writtenPaths.compactMap(\.fault)
+        guard faults.isEmpty else { throw SettingsFaults(faults: faults.sorted { $0.line < $1.line }) }
     }
 
     /// Reads the settings again and lets them take over as a whole, or not at all when they are faulty, which the log
@@ -47,7 +50,7 @@ package struct GatewayService: Service {
         do {
             let gateway = try await RunningGateway.start(settings, on: group, logs: logs, reloads: requests)
             let addresses = await gateway.localAddresses
-            onReady(addresses.listeners, addresses.admin)
+            onReady(addresses.listeners.compactMap(HostAndPort.init), addresses.admin.flatMap(HostAndPort.init))
             await serve(gateway)
         } catch {
             try await group.shutdownGracefully()
@@ -74,5 +77,13 @@ package struct GatewayService: Service {
             requests.finish()
             await gateway.close()
         }
+    }
+}
+
+extension HostAndPort {
+    /// Nil for what is no address of a network.
+    fileprivate init?(_ address: SocketAddress) {
+        guard let host = address.ipAddress, let port = address.port else { return nil }
+        self.init(host: host, port: port)
     }
 }

@@ -10,6 +10,9 @@ struct CheckCommand: AsyncParsableCommand {
         commandName: "check",
         abstract: "Check a configuration and report every fault at once.",
         discussion: """
+            Of this machine it looks at what would be as wrong on any other: a state directory that is a file, a log file \
+            that is a directory.
+
             With --online it also asks, all at once, whether what the configuration points to is there: every issuer's key \
             set is fetched, and its clock compared with this machine's; each user pool is asked whether it knows the app \
             client and takes its secret, Apple the same for each app, and each server of every upstream for the path of \

@@ -32,7 +32,7 @@ struct ServeCommand: AsyncParsableCommand {
         let origin = options.origin
         let settings = try options.load(origin)
         let notification = SystemdNotification(environment: ProcessInfo.processInfo.environment)
-        let logs = try logs(settings, origin)
+        let logs = try logs(settings)
         // Whatever ends it, what was said is written.
         defer { logs.close() }
         let logger = logs.logger
@@ -62,24 +62,35 @@ struct ServeCommand: AsyncParsableCommand {
                     ],
                     gracefulShutdownSignals: [.sigterm, .sigint], logger: lifecycle)
             ).run()
-        } catch let fault as WiringFault where fault.isOfSettings {
-            logger.critical("cannot run: the configuration is faulty", metadata: ["error": "\(fault)"])
+        } catch let faults as SettingsFaults {
+            logger.critical("cannot run: the configuration is faulty", metadata: ["error": "\(faults)"])
+            if !settings.tellsOnStandardError { Self.tell(faults) }
             throw ExitCode.faultyConfiguration
         } catch {
             logger.critical("cannot run", metadata: ["error": "\(error)"])
+            if !settings.tellsOnStandardError { StandardError.write("cannot run: \(error)\n") }
             throw ExitCode.cannotRun
         }
     }
 
     /// - Throws: exit status 78 (EX_CONFIG of sysexits) after saying which file cannot be written to.
-    private func logs(_ settings: GatewaySettings, _ origin: SettingsOrigin) throws -> GatewayLogs {
-        do {
+    private func logs(_ settings: GatewaySettings) throws -> GatewayLogs {
+        do throws(SettingsFaults) {
             return try GatewayLogs(settings)
         } catch {
-            StandardError.write("\(origin.name): \(error)\n")
+            Self.tell(error)
             throw ExitCode.faultyConfiguration
         }
     }
+
+    private static func tell(_ faults: SettingsFaults) {
+        for fault in faults.faults { StandardError.write(fault.text(on: .standardError) + "\n") }
+    }
+}
+
+extension GatewaySettings {
+    /// Whether who starts the gateway sees its own log where errors are looked for.
+    fileprivate var tellsOnStandardError: Bool { logging.destination == .standardError }
 }
 
 /// Has the gateway reload at each SIGHUP.

@@ -86,7 +86,7 @@ def test_a_gateway_that_cannot_start_ends_with_70(tmp_path, gateway, config_path
     "changes, words",
     [
         ({"state_directory": "/proc/nowhere"}, "state_directory: /proc/nowhere: cannot be made: No such file or directory"),
-        ({"state_directory": "/etc/passwd"}, "state_directory: /etc/passwd: cannot be made: "),
+        ({"state_directory": "/etc/passwd"}, "state_directory: /etc/passwd: is a file, not a directory"),
         ({"logging": {"file": "/nowhere/own.log"}}, "logging.file: /nowhere/own.log: cannot be opened: No such file"),
         (
             {"logging": {"access_log_file": "/nowhere/access.log"}},
@@ -99,10 +99,97 @@ def test_a_gateway_that_cannot_start_ends_with_70(tmp_path, gateway, config_path
 def test_what_the_settings_name_and_nobody_can_use_ends_the_start_with_78(tmp_path, config_path, changes, words):
     config = {**json.loads(config_path.read_text()), "admin": {"address": f"127.0.0.1:{free_port()}"}, **changes}
     path = tmp_path / "gatehouse.yaml"
-    path.write_text(json.dumps(config))
+    path.write_text(json.dumps(config, indent=2))
     result = gatehouse("serve", "--config", path)
     assert result.returncode == 78 and words in result.stderr, result.stderr
+    key = json.dumps(words.partition(":")[0].rpartition(".")[2]) + ":"
+    (line,) = [number for number, text in enumerate(path.read_text().splitlines(), 1) if key in text]
+    assert f"{path}:{line}: {words}" in result.stderr, result.stderr
     assert "Error Domain" not in result.stderr
+
+
+def certain_faults(tmp_path) -> list[tuple[str, dict, str]]:
+    """Of settings that are wrong on every machine: key path, settings and what is told."""
+    folder, file = tmp_path / "folder", tmp_path / "file"
+    folder.mkdir()
+    file.write_text("")
+    is_folder = f"{folder}: is a directory, not a file"
+    return [
+        ("state_directory", {"state_directory": str(file)}, f"{file}: is a file, not a directory"),
+        ("state_directory", {"state_directory": f"{file}/state"}, f"{file}/state: a directory above it is a file"),
+        ("logging.file", {"logging": {"file": str(folder)}}, is_folder),
+        ("logging.access_log_file", {"logging": {"access_log_file": str(folder)}}, is_folder),
+        ("audit.log", {"audit": {"log": str(folder)}}, is_folder),
+        ("audit.log", {"audit": {"log": f"{file}/audit.log"}}, f"{file}/audit.log: a directory above it is a file"),
+    ]
+
+
+def public_only(config: dict) -> dict:
+    """No tokens are taken, so that nothing is kept."""
+    names = ("listeners", "upstreams", "state_directory")
+    routes = [{"path": "/recorded/**", "access": "public", "upstream": "recorder"}]
+    return {**{name: config[name] for name in names}, "routes": routes}
+
+
+def test_what_cannot_be_written_to_anywhere_is_told_by_check_and_serve_alike(tmp_path, config_path):
+    config = {**json.loads(config_path.read_text()), "admin": {"address": f"127.0.0.1:{free_port()}"}}
+    path = tmp_path / "gatehouse.yaml"
+    for key, changes, words in certain_faults(tmp_path):
+        for base in (config, {**public_only(config), "admin": config["admin"]}):
+            path.write_text(json.dumps({**base, **changes}, indent=2))
+            for command in ("check", "serve"):
+                result = gatehouse(command, "--config", path)
+                assert result.returncode == 78, (command, changes, result.stderr)
+                assert re.fullmatch(rf"{re.escape(str(path))}:\d+: {re.escape(key)}: {re.escape(words)}\n", result.stderr)
+
+
+def test_what_may_be_there_where_it_runs_is_good_to_check(tmp_path, config_path):
+    config = json.loads(config_path.read_text())
+    path = tmp_path / "gatehouse.yaml"
+    missing = {"file": "/nowhere/own.log", "access_log_file": "/dev/null"}
+    path.write_text(json.dumps({**config, "state_directory": "/nowhere/state", "logging": missing}))
+    result = gatehouse("check", "--config", path)
+    assert result.returncode == 0, result.stderr
+
+
+@pytest.mark.parametrize(
+    "first, second", [("0.0.0.0", "127.0.0.1"), ("127.0.0.1", "[::]"), ("[::]", "0.0.0.0"), ("[::1]", "[::]")]
+)
+def test_addresses_that_take_each_others_port_are_refused(tmp_path, config_path, first, second):
+    port = free_port()
+    config = public_only(json.loads(config_path.read_text()))
+    admin = {"address": f"127.0.0.1:{free_port()}"}
+    listeners = [{"address": f"{host}:{port}"} for host in (first, second)]
+    faulty = [
+        ({"listeners": listeners, "admin": admin}, "listeners[1].address"),
+        (
+            {"listeners": listeners[:1], "admin": {**listeners[1], "allow_public_without_token": True}},
+            "admin.address",
+        ),
+    ]
+    path = tmp_path / "gatehouse.yaml"
+    for changes, key in faulty:
+        path.write_text(json.dumps({**config, **changes}, indent=2))
+        for command in ("check", "serve"):
+            result = gatehouse(command, "--config", path)
+            assert result.returncode == 78, result.stderr
+            assert re.search(rf":\d+: {re.escape(key)}: another listener has the port already, with ", result.stderr)
+
+
+def test_why_it_cannot_start_is_on_standard_error_also_with_a_log_of_its_own(tmp_path, gateway, config_path):
+    own = tmp_path / "own.log"
+    config = {**json.loads(config_path.read_text()), "logging": {"file": str(own)}, "state_directory": str(tmp_path / "s")}
+    config |= {"listeners": [{"address": f"127.0.0.1:{gateway.port}"}], "admin": {"address": f"127.0.0.1:{free_port()}"}}
+    path = tmp_path / "gatehouse.yaml"
+    path.write_text(json.dumps(config))
+    result = gatehouse("serve", "--config", path)
+    reason = f"cannot listen on 127.0.0.1:{gateway.port}: Address already in use"
+    assert (result.returncode, result.stderr) == (70, f"cannot run: {reason}\n")
+    assert reason in own.read_text()
+    path.write_text(json.dumps({**config, "state_directory": "/proc/nowhere"}, indent=2))
+    result = gatehouse("serve", "--config", path)
+    assert result.returncode == 78 and "state_directory: /proc/nowhere: cannot be made" in result.stderr
+    assert result.stderr.startswith(f"{path}:") and "state_directory" in own.read_text()
 
 
 def test_the_help_has_every_exit_status():

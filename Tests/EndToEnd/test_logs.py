@@ -3,6 +3,7 @@
 import json
 import os
 import pty
+import re
 import resource
 import signal
 import subprocess
@@ -196,7 +197,7 @@ def test_at_a_terminal_it_is_text(start_gateway, tmp_path, own_recorder):
         assert process.wait(10) == 0
         os.close(ours)
     found = text.decode().splitlines()
-    assert any(" info listening address=" in line for line in found), found
+    assert any(re.search(r" info listening address=127\.0\.0\.1:\d+$", line) for line in found), found
     assert any(" GET /recorded/public/seen?q= 200 " in line for line in found), found
 
 

@@ -144,6 +144,23 @@ struct SectionFaultTests {
         check(sample.yaml, "admin: another listener has this address")
     }
 
+    @Test(
+        "Two listeners of one port clash where one of them is every address, and the other among these",
+        arguments: [
+            ("0.0.0.0", "127.0.0.1", true), ("127.0.0.1", "0.0.0.0", true), ("[::]", "127.0.0.1", true),
+            ("[::]", "0.0.0.0", true), ("[::0]", "[::]", true), ("[::1]", "[::]", true), ("localhost", "[::]", true),
+            ("127.0.0.1", "[::ffff:127.0.0.1]", true), ("[::1]", "0.0.0.0", false), ("127.0.0.1", "127.0.0.2", false),
+            ("[::1]", "127.0.0.1", false), ("localhost", "127.0.0.1", false), ("localhost", "0.0.0.0", false),
+        ])
+    func overlaps(first: String, second: String, clashes: Bool) {
+        var sample = Sample()
+        sample.listeners = "listeners: [{address: '\(first):8080'}, {address: '\(second):8080'}]"
+        let told = clashes ? ["1: listeners[1].address: another listener has the port already, with \(first):8080"] : []
+        #expect(faults(sample.yaml).map { String($0.prefix { $0 != "(" }).trimmed } == told)
+        sample.listeners = "listeners: [{address: '\(first):8080'}, {address: '\(second):8081'}]"
+        #expect(faults(sample.yaml) == [])
+    }
+
     @Test("Ports that the system chooses don't clash")
     func anyPort() {
         var sample = Sample()
@@ -323,4 +340,8 @@ struct SectionFaultTests {
         sample.more = "sign_in: {cognito: {\(value.yaml)}}"
         check(sample.yaml, value.expected)
     }
+}
+
+extension String {
+    fileprivate var trimmed: String { String(reversed().drop { $0 == " " }.reversed()) }
 }

@@ -23,11 +23,11 @@ package final class GatewayLogs: Sendable {
     private let outputs: LogOutputs
     private let application: ApplicationLog
 
-    /// - Throws: ``WiringFault`` that names the file which cannot be written to.
-    package init(_ settings: GatewaySettings) throws(WiringFault) {
+    /// - Throws: ``SettingsFaults`` that name the file which cannot be written to.
+    package init(_ settings: GatewaySettings) throws(SettingsFaults) {
         level = SharedLogLevel(Logger.Level(settings.logging.level))
         outputs = LogOutputs()
-        let place = try Self.place(settings.logging.destination, "logging.file", settings.logging.format, in: outputs)
+        let place = try Self.place(settings.logging.destination, "logging.file", settings, in: outputs)
         application = ApplicationLog(place.format, write: place.write)
     }
 
@@ -49,15 +49,15 @@ package final class GatewayLogs: Sendable {
 
     /// Opens what `settings` name, without writing to it.
     ///
-    /// - Throws: ``WiringFault`` that names the file which cannot be written to.
-    func places(_ settings: GatewaySettings) throws(WiringFault) -> LogPlaces {
+    /// - Throws: ``SettingsFaults`` that name the file which cannot be written to.
+    func places(_ settings: GatewaySettings) throws(SettingsFaults) -> LogPlaces {
         let logging = settings.logging
         let audit: LogDestinationSetting =
             if case .file(let path) = settings.audit.log { .file(path) } else { .standardOutput }
         return LogPlaces(
-            application: try Self.place(logging.destination, "logging.file", logging.format, in: outputs),
-            access: try Self.place(logging.accessDestination, "logging.access_log_file", logging.format, in: outputs),
-            audit: try Self.place(audit, "audit.log", logging.format, in: outputs, isPrivate: true))
+            application: try Self.place(logging.destination, "logging.file", settings, in: outputs),
+            access: try Self.place(logging.accessDestination, "logging.access_log_file", settings, in: outputs),
+            audit: try Self.place(audit, "audit.log", settings, in: outputs, isPrivate: true))
     }
 
     /// The least level of its own lines; the next settings to take over set it again.
@@ -81,15 +81,16 @@ package final class GatewayLogs: Sendable {
     package func close() { application.shutdown() }
 
     private static func place(
-        _ destination: LogDestinationSetting, _ key: String, _ format: LogFormatSetting, in outputs: LogOutputs,
+        _ destination: LogDestinationSetting, _ key: String, _ settings: GatewaySettings, in outputs: LogOutputs,
         isPrivate: Bool = false
-    ) throws(WiringFault) -> LogPlace {
+    ) throws(SettingsFaults) -> LogPlace {
         do throws(LogFault) {
             let output = try outputs.output(for: LogDestination(destination), isPrivate: isPrivate)
+            let format = settings.logging.format
             let isText = format == .text || (format == .auto && output.isTerminal)
             return LogPlace(output: output, format: isText ? .text : .json)
         } catch {
-            throw WiringFault(description: "\(key): \(error)", isOfSettings: true)
+            throw settings.fault(of: key, "\(error)")
         }
     }
 }

@@ -142,7 +142,13 @@ struct GenerationMaker: Sendable {
     /// Where no tokens are taken there is none, and no state directory.
     private func store(_ settings: GatewaySettings, after previous: Generation?) async throws -> Store? {
         if let known = previous?.store { return known }
-        return settings.issuers.isEmpty ? nil : try await GatewayStore.openToServe(in: settings.stateDirectory)
+        guard !settings.issuers.isEmpty else { return nil }
+        do throws(WiringFault) {
+            return try await GatewayStore.openToServe(in: settings.stateDirectory)
+        } catch {
+            guard let reason = error.ofStateDirectory else { throw error }
+            throw settings.fault(of: "state_directory", reason)
+        }
     }
 
     private func sessions(

@@ -101,8 +101,15 @@ struct TokenRules: Sendable, Equatable {
 /// Why a gateway with good settings cannot start.
 package struct WiringFault: Error, CustomStringConvertible {
     package let description: String
-    /// Whether what the settings name cannot be used, however long one waits.
-    package var isOfSettings = false
+    /// What stands against the state directory itself, however long one waits; nil for any other fault.
+    var ofStateDirectory: String?
+
+    package init(description: String) { self.description = description }
+
+    init(ofStateDirectory reason: String) {
+        description = "state_directory: \(reason)"
+        ofStateDirectory = reason
+    }
 }
 
 /// Builds the parts of a ``ServingPlan`` that need no running service.

@@ -1,3 +1,5 @@
+internal import Pipeline
+
 /// A host and a TCP port, as in `127.0.0.1:8080`, `localhost:80` or `[::1]:8080`.
 package struct HostAndPort: Sendable, Hashable, CustomStringConvertible {
     /// A name or an IP literal in lower case; IPv6 without its brackets.
@@ -19,6 +21,20 @@ package struct HostAndPort: Sendable, Hashable, CustomStringConvertible {
     package var description: String {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
+
+    /// Whether a system that listens at one of the two refuses the other: one of them is every address, and the other one
+    /// is among these. `[::]` takes IPv4 as well (RFC 3493, 5.3). What a name stands for is not known here.
+    func overlaps(_ other: HostAndPort) -> Bool {
+        guard port != 0, port == other.port else { return false }
+        let addresses = [IPAddress(host), IPAddress(other.host)]
+        if addresses.contains(Self.everyAddress) { return true }
+        guard let address = addresses[0], let otherAddress = addresses[1] else { return false }
+        return address == otherAddress
+            || addresses.contains(Self.everyIPv4Address) && address.isIPv4 && otherAddress.isIPv4
+    }
+
+    private static let everyAddress = IPAddress("::")
+    private static let everyIPv4Address = IPAddress("0.0.0.0")
 
     /// Reads `host` or `host:port`; nil when it is neither. `port` is nil when there is none.
     static func split(_ text: Substring) -> (host: String, port: Int?)? {

@@ -74,7 +74,10 @@ extension ListenSettings {
 extension SettingsNode {
     /// Port 0 gives each listener a port of its own, so only other ports can clash.
     func refuse(_ address: HostAndPort, usedIn others: [HostAndPort]) {
-        if address.port != 0, others.contains(address) { refuse("another listener has this address") }
+        if address.port != 0, others.contains(address) { return refuse("another listener has this address") }
+        if let other = others.first(where: address.overlaps) {
+            refuse("another listener has the port already, with \(other)")
+        }
     }
 }
 

@@ -1,0 +1,19 @@
+internal import Glibc
+internal import Settings
+
+extension WrittenPath {
+    /// What stands against writing there whoever looks, and wherever: something of another kind is there, or in the place
+    /// of a directory above it. What is missing, or not permitted, may be otherwise where the gateway runs.
+    var fault: SettingsFault? {
+        var status = stat()
+        guard unsafe stat(path, &status) == 0 else {
+            return errno == ENOTDIR ? place.fault("\(path): a directory above it is a file") : nil
+        }
+        let isDirectory = status.st_mode & S_IFMT == S_IFDIR
+        return switch (kind, isDirectory) {
+        case (.directory, false): place.fault("\(path): is a file, not a directory")
+        case (.file, true): place.fault("\(path): is a directory, not a file")
+        default: nil
+        }
+    }
+}
