@@ -174,7 +174,7 @@ struct BackpressureTests {
             settings: {
                 // Long enough for what follows the pause, also on a busy machine.
                 $0.idleTimeout = .seconds(2)
-                $0.firstByteTimeout = .milliseconds(50)
+                $0.firstByteTimeout = .seconds(1)
             }
         ) { client async throws in
             let paused = client.eventLoop.makePromise(of: Void.self).bounded()
