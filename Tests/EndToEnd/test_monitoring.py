@@ -19,9 +19,12 @@ RULES = DEPLOY / "prometheus" / "gatehouse.rules.yaml"
 ALERTS = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
 DASHBOARD = json.loads((DEPLOY / "grafana" / "gatehouse.json").read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+TESTS = yaml.safe_load((DEPLOY / "prometheus" / "gatehouse.tests.yaml").read_text())["tests"]
 # Labels that Prometheus adds, and metrics of its own.
 ADDED = {"instance", "job"}
-# Values that are there only once something has happened, and the request that lets it happen.
+# Labels whose values the settings name. All others have values that the program names, each of them served from the start
+# or after the requests that the fixture makes.
+NAMED_BY_SETTINGS = {"route", "upstream", "server", "issuer"}
 SELECTOR = re.compile(r"\b(gatehouse_\w+|up)\b(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"')
 
@@ -126,6 +129,26 @@ def test_what_is_asked_for_is_there(served, place, expression):
     grouped = {label.strip() for each in re.findall(r"\b(?:by|without) \(([^)]*)\)", expression) for label in each.split(",")}
     available = {label for name, _ in names for label in metrics.get(name, {})} | ADDED
     assert grouped <= available, f"{place}: no label {grouped - available}"
+
+
+@pytest.mark.parametrize("test", TESTS, ids=lambda test: test["name"])
+def test_alerts_are_tested_with_what_the_gateway_can_serve(served, test):
+    """An alert that only made-up series let fire would never come."""
+    metrics, _ = served
+    for series in (each["series"] for each in test["input_series"]):
+        name, _, labels = series.partition("{")
+        if name == "up":
+            continue
+        assert name in metrics, f"the gateway serves no {name}"
+        for label, _, value in MATCHER.findall(labels):
+            if label in ADDED:
+                continue
+            assert label in metrics[name], f"{name} has no label {label}"
+            if label not in NAMED_BY_SETTINGS:
+                assert value in metrics[name][label], f"{name} never has {label}={value}"
+    alerts = {rule["alert"] for rule in ALERTS}
+    for asked in test["promql_expr_test"]:
+        assert set(re.findall(r'alertname="(\w+)"', asked["expr"])) <= alerts
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])
