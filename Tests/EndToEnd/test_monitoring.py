@@ -61,7 +61,8 @@ def served(run_directory, pool, issuer, shared_recorder, ledger):
         account.post("forgot-password", {"email": email})
         code = pool.confirmation_code(email)
         assert account.post("reset-password", {"email": email, "code": code, "new_password": "Monitored-78-Pony"}).status == 204
-        wait_until(lambda: 'operation="reset-password",result="success"' in gateway.admin("/metrics")[1], "the calls to be counted")
+        reset = 'gatehouse_account_calls_total{operation="reset-password",result="success",reason=""}'
+        wait_until(lambda: gateway.samples()[reset] == 1, "the calls to be counted")
 
     directory = run_directory / "monitoring"
     directory.mkdir()

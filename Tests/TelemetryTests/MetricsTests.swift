@@ -160,6 +160,17 @@ struct MetricsTests {
         #expect(samples(registry).count <= before)
     }
 
+    @Test("What is expected of account calls is there before the first one")
+    func expectedCalls() {
+        let success = AccountTally.Key(operation: "register", result: "success")
+        let refused = AccountTally.Key(operation: "login", result: "refused", reason: "expired")
+        let calls = AccountTally(reasons: ["expired"], expected: [success, refused, success])
+        #expect(calls.snapshot.map(\.key) == [refused, success])
+        #expect(calls.snapshot.map(\.count) == [0, 0])
+        calls.count(success)
+        #expect(calls.snapshot.map(\.count) == [0, 1])
+    }
+
     @Test("Readings are taken when metrics are asked for")
     func readings() {
         let registry = MetricsRegistry(labels: Self.labels) {
@@ -239,8 +250,10 @@ struct MetricsTests {
         var reloads = MetricsReadings.Reloads(lastSuccess: 1_780_000_000)
         reloads.succeeded = 2
         reloads.failed = 1
+        reloads.lastFailed = true
         let samples = samples(
             MetricsRegistry(labels: Self.labels) { [reloads] in MetricsReadings(reloads: reloads) })
+        #expect(samples.contains("gatehouse_config_last_reload_successful 0"))
         #expect(samples.contains(#"gatehouse_config_reloads_total{result="success"} 2"#))
         #expect(samples.contains(#"gatehouse_config_reloads_total{result="failure"} 1"#))
         #expect(samples.contains("gatehouse_config_last_success_timestamp_seconds 1780000000"))

@@ -71,6 +71,7 @@ final class GatewayStatus: Sendable {
     func reloaded(now: Int64) {
         state.withLock {
             $0.reloads.succeeded += 1
+            $0.reloads.lastFailed = false
             $0.reloads.lastSuccess = now
             $0.faults = []
         }
@@ -79,6 +80,7 @@ final class GatewayStatus: Sendable {
     func reloadFailed(_ faults: [String]) {
         state.withLock {
             $0.reloads.failed += 1
+            $0.reloads.lastFailed = true
             $0.faults = faults
         }
     }

@@ -33,6 +33,8 @@ package struct MetricsReadings: Sendable {
     package struct Reloads: Sendable {
         package var succeeded = 0
         package var failed = 0
+        /// Whether the last one did not take over.
+        package var lastFailed = false
         /// Seconds since 1970 when the settings in use took over.
         package var lastSuccess: Int64
 
@@ -64,6 +66,8 @@ package struct MetricsReadings: Sendable {
         package var calls: [(key: AccountTally.Key, count: Int)]
         /// How long sessions lasted.
         package var sessionLengths: [SessionLengths.Reading]
+        /// Accounts that failed sign-ins have locked.
+        package var lockouts: Int
         package var outboxWaiting: Int
         package var outboxDelivered: Int
         package var outboxFailures: Int
@@ -71,12 +75,13 @@ package struct MetricsReadings: Sendable {
 
         package init(
             refusals: [(cause: String, count: Int)], calls: [(key: AccountTally.Key, count: Int)] = [],
-            sessionLengths: [SessionLengths.Reading] = [], outboxWaiting: Int, outboxDelivered: Int,
-            outboxFailures: Int, outboxLost: Int
+            sessionLengths: [SessionLengths.Reading] = [], lockouts: Int = 0, outboxWaiting: Int,
+            outboxDelivered: Int, outboxFailures: Int, outboxLost: Int
         ) {
             self.refusals = refusals
             self.calls = calls
             self.sessionLengths = sessionLengths
+            self.lockouts = lockouts
             self.outboxWaiting = outboxWaiting
             self.outboxDelivered = outboxDelivered
             self.outboxFailures = outboxFailures

@@ -305,6 +305,9 @@ extension PrometheusText {
         family(
             "gatehouse_account_limits_total", "Account calls that were not let through, by cause.", label: "cause",
             values: conduct.refusals.map(\.cause), other: nil, conduct.refusals.map { Int64($0.count) })
+        single(
+            "gatehouse_account_lockouts_total", .counter, "Accounts that failed sign-ins have locked.",
+            Int64(conduct.lockouts))
         let outbox: [(String, Kind, String, Int)] = [
             ("waiting", .gauge, "Messages to backends that wait.", conduct.outboxWaiting),
             ("delivered_total", .counter, "Messages that were received.", conduct.outboxDelivered),
@@ -318,6 +321,9 @@ extension PrometheusText {
         metric("gatehouse_config_reloads_total", .counter, "Readings of the settings while running, by result.")
         sample("gatehouse_config_reloads_total", [("result", "success")], String(reloads.succeeded))
         sample("gatehouse_config_reloads_total", [("result", "failure")], String(reloads.failed))
+        single(
+            "gatehouse_config_last_reload_successful", .gauge, "Whether what was read last took over.",
+            reloads.lastFailed ? 0 : 1)
         single(
             "gatehouse_config_last_success_timestamp_seconds", .gauge, "When the settings in use took over.",
             reloads.lastSuccess)
