@@ -5,9 +5,10 @@ import re
 import pytest
 from harness import raw
 from harness.account import Account, bearer
+from harness.certificates import Authority
 from harness.gateway import ADA, REPOSITORY
 from harness.h2raw import H2Connection, request
-from harness.process import wait_until
+from harness.process import free_port, wait_until
 
 
 def listed() -> dict[str, tuple[str, set[str]]]:
@@ -26,9 +27,12 @@ def served(text: str) -> dict[str, tuple[str, set[str]]]:
 
 
 @pytest.fixture
-def full(start_gateway, pool, own_recorder):
+def full(start_gateway, pool, own_recorder, tmp_path):
     """A gateway with everything that has metrics."""
-    return start_gateway({"identity": {"assertion": {"issuer": "https://gateway.test"}}}, pool=pool)
+    secure = {"certificates": [Authority(tmp_path).issue("api.test").settings()]}
+    listeners = [{"address": f"127.0.0.1:{free_port()}"}, {"address": f"127.0.0.1:{free_port()}", "tls": secure}]
+    changes = {"identity": {"assertion": {"issuer": "https://gateway.test"}}, "listeners": listeners}
+    return start_gateway(changes, pool=pool)
 
 
 def test_the_readme_lists_what_is_served(full, ledger, issuer):

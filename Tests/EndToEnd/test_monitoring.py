@@ -11,9 +11,10 @@ import pytest
 import yaml
 from harness import raw
 from harness.account import Account
+from harness.certificates import Authority
 from harness.deployment import DEPLOY, checked
 from harness.gateway import REPOSITORY
-from harness.process import wait_until
+from harness.process import free_port, wait_until
 
 RULES = DEPLOY / "prometheus" / "gatehouse.rules.yaml"
 ALERTS = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
@@ -24,7 +25,7 @@ TESTS = yaml.safe_load((DEPLOY / "prometheus" / "gatehouse.tests.yaml").read_tex
 ADDED = {"instance", "job"}
 # Labels whose values the settings name. All others have values that the program names, each of them served from the start
 # or after the requests that the fixture makes.
-NAMED_BY_SETTINGS = {"route", "upstream", "server", "issuer"}
+NAMED_BY_SETTINGS = {"route", "upstream", "server", "issuer", "listener", "certificate"}
 SELECTOR = re.compile(r"\b(gatehouse_\w+|up)\b(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"')
 
@@ -66,7 +67,11 @@ def served(run_directory, pool, issuer, shared_recorder, ledger):
 
     directory = run_directory / "monitoring"
     directory.mkdir()
-    changes = {"upstreams": {"recorder": {"health": {"path": "/recorded/public/health"}}}}
+    secure = {"certificates": [Authority(directory).issue("api.test").settings()]}
+    changes = {
+        "upstreams": {"recorder": {"health": {"path": "/recorded/public/health"}}},
+        "listeners": [{"address": f"127.0.0.1:{free_port()}"}, {"address": f"127.0.0.1:{free_port()}", "tls": secure}],
+    }
     gateway = Gateway(directory, "gateway", gateway_config(directory, shared_recorder.url, issuer.server.url, None, pool, changes))
     try:
         assert raw.exchange(gateway.port, "GET", "/down/x").status == 502

@@ -259,6 +259,28 @@ struct MetricsTests {
         #expect(samples.contains("gatehouse_config_last_success_timestamp_seconds 1780000000"))
     }
 
+    @Test("When certificates end is told by listener and name, the first to end of those for the same")
+    func certificates() {
+        let none = samples(MetricsRegistry(labels: Self.labels) { MetricsReadings() })
+        #expect(!none.contains { $0.contains("certificate") })
+        let some = samples(
+            MetricsRegistry(labels: Self.labels) {
+                MetricsReadings(certificates: [
+                    .init(listener: "[::]:443", name: "b.test", expiresAt: 1_900_000_000),
+                    .init(listener: "[::]:443", name: "a.test", expiresAt: 1_900_000_002),
+                    .init(listener: "[::]:443", name: "a.test", expiresAt: 1_900_000_001),
+                    .init(listener: "[::]:444", name: "", expiresAt: -1),
+                ])
+            })
+        let name = "gatehouse_certificate_expires_timestamp_seconds"
+        #expect(
+            some.filter { $0.hasPrefix("\(name){") } == [
+                #"\#(name){listener="[::]:443",certificate="a.test"} 1900000001"#,
+                #"\#(name){listener="[::]:443",certificate="b.test"} 1900000000"#,
+                #"\#(name){listener="[::]:444",certificate=""} -1"#,
+            ])
+    }
+
     @Test("Revocations and the age of the assertions' key are told where there are such")
     func keysAndRevocations() {
         let none = samples(MetricsRegistry(labels: Self.labels) { MetricsReadings() })

@@ -149,6 +149,9 @@ final class GatewayStatus: Sendable {
         let state = state.withLock { $0 }
         return MetricsReadings(
             keySets: state.keyServices.map(GatewayMetrics.reading),
+            certificates: ShownCertificate.all(state.settings?.listeners ?? [], state.certificates).map {
+                .init(listener: $0.listener, name: $0.names.first ?? "", expiresAt: $0.expiresAt)
+            },
             revocations: state.revocations.map(\.status).map { status in
                 .init(
                     held: status.count, limit: status.limit, failures: status.failures,

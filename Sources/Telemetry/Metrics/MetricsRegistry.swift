@@ -92,6 +92,7 @@ package final class MetricsRegistry: Sendable {
         writeUpstreams(loops, labels, to: &text)
         writeServers(loops, labels, to: &text)
         writeKeySets(readings.keySets, to: &text)
+        text.write(readings.certificates)
         text.write(readings.directCalls)
         if let conduct = readings.conduct { text.write(conduct) }
         if let revocations = readings.revocations { text.write(revocations) }
@@ -273,6 +274,17 @@ extension PrometheusText {
         metric(name, .counter, "Calls that apps sent to Cognito itself, by app: what User-Agent begins with.")
         for each in calls {
             sample(name, [("application", each.application), ("operation", each.operation)], String(each.count))
+        }
+    }
+
+    /// Of several for one name, as of different kinds of keys, the one that ends first.
+    fileprivate mutating func write(_ certificates: [MetricsReadings.Certificate]) {
+        guard !certificates.isEmpty else { return }
+        let name = "gatehouse_certificate_expires_timestamp_seconds"
+        metric(name, .gauge, "When a certificate that a listener shows ends.")
+        let ends = Dictionary(certificates.map { ([$0.listener, $0.name], $0.expiresAt) }, uniquingKeysWith: min)
+        for (labels, end) in ends.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+            sample(name, [("listener", labels[0]), ("certificate", labels[1])], String(end))
         }
     }
 
