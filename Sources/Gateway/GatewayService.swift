@@ -1,3 +1,4 @@
+internal import Listener
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
@@ -39,6 +40,14 @@ package struct GatewayService: Service {
         _ = try Wiring.fitted(settings, issuers: Wiring.issuers(settings))
         let faults = settings.writtenPaths.compactMap(\.fault)
         guard faults.isEmpty else { throw SettingsFaults(faults: faults.sorted { $0.line < $1.line }) }
+    }
+
+    /// The certificates of its listeners that have expired or are about to.
+    ///
+    /// - Throws: ``SettingsFaults``.
+    package static func certificateWarnings(_ settings: GatewaySettings) throws -> [CertificateWarning] {
+        let shown = try Wiring.listeners(settings).map { $0.tls?.certificates ?? [] }
+        return ShownCertificate.all(settings.listeners, shown).compactMap { $0.warning(now: WallClock.seconds()) }
     }
 
     /// Reads the settings again and lets them take over as a whole, or not at all when they are faulty, which the log

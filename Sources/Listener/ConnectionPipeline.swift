@@ -23,10 +23,16 @@ struct ConnectionPipeline {
     }
 
     private func addProtocols(to pipeline: ChannelPipeline.SynchronousOperations, peer: String) throws {
-        if let tls = settings.tls { try pipeline.addHandler(tls.makeHandler()) }
+        var handshake: HandshakeStart?
+        if let tls = settings.tls {
+            let start = HandshakeStart()
+            try pipeline.addHandlers(start, tls.makeHandler())
+            handshake = start
+        }
         guard settings.tls != nil || settings.http2 != nil else { return try addHTTP1(to: pipeline, peer) }
-        let selector = ProtocolSelector(isTLS: settings.tls != nil, settings: settings, connections: connections) {
-            wireProtocol, context in
+        let selector = ProtocolSelector(after: handshake, settings: settings, connections: connections) { refusal in
+            service.refuseConnection(refusal, peer: peer)
+        } install: { wireProtocol, context in
             switch wireProtocol {
             case .http1: try addHTTP1(to: context.pipeline.syncOperations, peer)
             case .http2: try addHTTP2(to: context, peer)

@@ -12,27 +12,35 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
 
     private static let preface = ByteBuffer(staticString: "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n")
 
-    private let isTLS: Bool
+    /// Nil where no TLS is spoken.
+    private let handshake: HandshakeStart?
     private let settings: ListenerSettings
     private let connections: ConnectionSet
+    private let refused: (ConnectionRefusal) -> Void
     /// Adds the protocol's handlers behind this one.
     private let install: (WireProtocol, ChannelHandlerContext) throws -> Void
     private var input = ByteBuffer()
     private var isSelected = false
+    private var isClosing = false
     private var context: ChannelHandlerContext?
 
     var setIndex = -1
     private(set) var nextDeadline = NIODeadline.distantFuture
 
+    /// - Parameter handshake: what TLS, before this handler, began with.
     init(
-        isTLS: Bool, settings: ListenerSettings, connections: ConnectionSet,
+        after handshake: HandshakeStart?, settings: ListenerSettings, connections: ConnectionSet,
+        refused: @escaping (ConnectionRefusal) -> Void,
         install: @escaping (WireProtocol, ChannelHandlerContext) throws -> Void
     ) {
-        self.isTLS = isTLS
+        self.handshake = handshake
         self.settings = settings
         self.connections = connections
+        self.refused = refused
         self.install = install
     }
+
+    private var isTLS: Bool { handshake != nil }
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
@@ -88,6 +96,18 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         // A handshake that failed, or a connection that broke.
+        if handshake?.hasBegun == true { noteFailedHandshake() }
+        close(context)
+    }
+
+    /// What follows the end of a connection, such as that the client does not say goodbye, is no failure once more.
+    private func noteFailedHandshake() {
+        guard !isSelected, !isClosing else { return }
+        refused(.handshakeFailed)
+    }
+
+    private func close(_ context: ChannelHandlerContext) {
+        isClosing = true
         context.close(promise: nil)
     }
 
@@ -95,8 +115,11 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
 
     func deadlinePassed() {
         guard let context, !isSelected else { return }
-        if isTLS || input.readableBytes == 0 {
-            context.close(promise: nil)
+        if isTLS {
+            noteFailedHandshake()
+            close(context)
+        } else if input.readableBytes == 0 {
+            close(context)
         } else {
             // Half a preface is no HTTP/2; HTTP/1.1 has an answer for it.
             select(.http1, context)
@@ -109,6 +132,6 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
     }
 
     func closeNow() {
-        context?.close(promise: nil)
+        if let context { close(context) }
     }
 }

@@ -27,6 +27,8 @@ package enum ConnectionRefusal: String, CaseIterable, Sendable {
     /// A proxy's connection did not begin with a PROXY header that can be believed.
     case proxyHeaderMalformed = "proxy-header-malformed"
     case proxyHeaderTimeout = "proxy-header-timeout"
+    /// A TLS handshake that was begun did not succeed, or none came to its end in time.
+    case handshakeFailed = "handshake-failed"
 }
 
 /// Answers requests on one event loop.

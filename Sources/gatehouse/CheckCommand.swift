@@ -13,6 +13,8 @@ struct CheckCommand: AsyncParsableCommand {
             Of this machine it looks at what would be as wrong on any other: a state directory that is a file, a log file \
             that is a directory.
 
+            A certificate of a listener that has expired, or ends within 14 days, is warned of, and is no fault.
+
             With --online it also asks, all at once, whether what the configuration points to is there: every issuer's key \
             set is fetched, and its clock compared with this machine's; each user pool is asked whether it knows the app \
             client and takes its secret, Apple the same for each app, and each server of every upstream for the path of \
@@ -37,10 +39,14 @@ struct CheckCommand: AsyncParsableCommand {
     func run() async throws {
         let origin = options.origin
         let settings = try read(origin)
+        let warnings = try GatewayService.certificateWarnings(settings)
         let counts =
             "\(settings.routes.count) routes, \(settings.upstreams.count) upstreams, \(settings.issuers.count) issuers"
         if !output.json {
             print("\(origin.name): \(Terminal.standardOutput.styled(.good, "good")): \(counts)")
+            for warning in warnings {
+                print("\(Terminal.standardOutput.styled(.bad, "warning")): \(Columns.visible("\(warning)"))")
+            }
             flushStandardOutput()
         }
         let findings = online ? try await ask(settings) : []
@@ -48,6 +54,7 @@ struct CheckCommand: AsyncParsableCommand {
             var object: JSONObject = [
                 "config": .string(origin.name), "good": true, "routes": Self.number(settings.routes.count),
                 "upstreams": Self.number(settings.upstreams.count), "issuers": Self.number(settings.issuers.count),
+                "warnings": .array(warnings.map(Self.json)),
             ]
             if online { object["online"] = .array(findings.map(Self.json)) }
             output.tell(object, text: "")
@@ -93,6 +100,14 @@ struct CheckCommand: AsyncParsableCommand {
         [
             "subject": .string(finding.subject), "good": .bool(finding.isGood), "text": .string(finding.text),
             "milliseconds": number(milliseconds(finding)),
+        ]
+    }
+
+    private static func json(_ warning: CertificateWarning) -> JSON {
+        [
+            "kind": .string(warning.hasExpired ? "certificate-expired" : "certificate-expires"),
+            "listener": .string(warning.listener), "names": .array(warning.names.map { .string($0) }),
+            "expires_at": .number(JSONNumber(warning.expiresAt)), "text": .string("\(warning)"),
         ]
     }
 

@@ -431,6 +431,25 @@ def test_a_lockout_is_told(start):
     assert audited(gateway, "locked_out", 2)[1]["reason"] == "account-locked"
 
 
+def test_a_lockout_is_counted_and_attempts_while_it_lasts_beside_it(start):
+    gateway = start({"account_limits": {"lockout": LOCKOUT}, **PROXY})
+    attempts = 'gatehouse_account_limits_total{cause="account-locked"}'
+
+    def counted() -> tuple[float, float]:
+        samples = gateway.samples()
+        return samples["gatehouse_account_lockouts_total"], samples[attempts]
+
+    for number in range(5):
+        assert counted() == (0, 0)
+        assert login(gateway, WRONG, f"203.0.113.{number}").status == 401
+    assert counted() == (1, 0)
+    assert_limited(login(gateway, ADA[1]))
+    assert counted() == (1, 1)
+    for number in range(5):
+        assert login(gateway, WRONG, f"198.51.100.{number}", NOBODY).status == 401
+    assert counted() == (2, 1)
+
+
 @pytest.mark.parametrize("mode", ["block", "translate"])
 def test_direct_calls_are_told(start, mode):
     gateway = start({"direct_cognito": {"mode": mode}, **PROXY})

@@ -5,9 +5,10 @@ import re
 import pytest
 from harness import raw
 from harness.account import Account, bearer
+from harness.certificates import Authority
 from harness.gateway import ADA, REPOSITORY
 from harness.h2raw import H2Connection, request
-from harness.process import wait_until
+from harness.process import free_port, wait_until
 
 
 def listed() -> dict[str, tuple[str, set[str]]]:
@@ -26,16 +27,20 @@ def served(text: str) -> dict[str, tuple[str, set[str]]]:
 
 
 @pytest.fixture
-def full(start_gateway, pool, own_recorder):
+def full(start_gateway, pool, own_recorder, tmp_path):
     """A gateway with everything that has metrics."""
-    return start_gateway({"identity": {"assertion": {"issuer": "https://gateway.test"}}}, pool=pool)
+    secure = {"certificates": [Authority(tmp_path).issue("api.test").settings()]}
+    listeners = [{"address": f"127.0.0.1:{free_port()}"}, {"address": f"127.0.0.1:{free_port()}", "tls": secure}]
+    changes = {"identity": {"assertion": {"issuer": "https://gateway.test"}}, "listeners": listeners}
+    return start_gateway(changes, pool=pool)
 
 
 def test_the_readme_lists_what_is_served(full, ledger, issuer):
     raw.exchange(full.port, "GET", "/recorded/required/x", bearer(issuer.access()))
     Account(full.port, ledger).login(*ADA)
     raw.exchange(full.port, "POST", "/", {"X-Amz-Target": "AWSCognitoIdentityProviderService.SignUp"}, b"{}")
-    wait_until(lambda: "gatehouse_account_calls_total{" in full.admin("/metrics")[1], "the login to be counted")
+    signed_in = 'gatehouse_account_calls_total{operation="login",result="success",reason=""}'
+    wait_until(lambda: full.samples()[signed_in] == 1, "the login to be counted")
     assert served(full.admin("/metrics")[1]) == listed()
 
 
@@ -82,10 +87,13 @@ def test_the_way_of_a_user_is_counted(full, ledger, pool):
 
     def calls(operation: str, result: str = "success", reason: str = "") -> float:
         name = f'gatehouse_account_calls_total{{operation="{operation}",result="{result}",reason="{reason}"}}'
-        return full.samples().get(name, 0)
+        # There from the start, or increase() would not see the first of them.
+        return full.samples()[name]
 
     email, password = "funnel@example.com", "Funnel-Horse-77"
     before = {operation: calls(operation) for operation in ("register", "confirm", "login", "refresh")}
+    resets = ("forgot-password", "reset-password")
+    assert [*before.values(), *map(calls, resets), calls("login", "refused", "bad-credentials")] == [0] * 7
     assert account.post("register", {"email": email, "password": password}).status == 201
     assert account.post("confirm", {"email": email, "code": pool.confirmation_code(email)}).status == 204
     account.login(email, "A-Wrong-Funnel-Password")

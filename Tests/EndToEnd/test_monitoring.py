@@ -11,17 +11,21 @@ import pytest
 import yaml
 from harness import raw
 from harness.account import Account
+from harness.certificates import Authority
 from harness.deployment import DEPLOY, checked
 from harness.gateway import REPOSITORY
-from harness.process import wait_until
+from harness.process import free_port, wait_until
 
 RULES = DEPLOY / "prometheus" / "gatehouse.rules.yaml"
 ALERTS = [rule for group in yaml.safe_load(RULES.read_text())["groups"] for rule in group["rules"]]
 DASHBOARD = json.loads((DEPLOY / "grafana" / "gatehouse.json").read_text())
 PANELS = [panel for panel in DASHBOARD["panels"] if panel["type"] != "row"]
+TESTS = yaml.safe_load((DEPLOY / "prometheus" / "gatehouse.tests.yaml").read_text())["tests"]
 # Labels that Prometheus adds, and metrics of its own.
 ADDED = {"instance", "job"}
-# Values that are there only once something has happened, and the request that lets it happen.
+# Labels whose values the settings name. All others have values that the program names, each of them served from the start
+# or after the requests that the fixture makes.
+NAMED_BY_SETTINGS = {"route", "upstream", "server", "issuer", "listener", "certificate"}
 SELECTOR = re.compile(r"\b(gatehouse_\w+|up)\b(?:\{([^}]*)\})?")
 MATCHER = re.compile(r'(\w+)\s*(=~|!~|!=|=)\s*"([^"]*)"')
 
@@ -58,11 +62,16 @@ def served(run_directory, pool, issuer, shared_recorder, ledger):
         account.post("forgot-password", {"email": email})
         code = pool.confirmation_code(email)
         assert account.post("reset-password", {"email": email, "code": code, "new_password": "Monitored-78-Pony"}).status == 204
-        wait_until(lambda: 'operation="reset-password",result="success"' in gateway.admin("/metrics")[1], "the calls to be counted")
+        reset = 'gatehouse_account_calls_total{operation="reset-password",result="success",reason=""}'
+        wait_until(lambda: gateway.samples()[reset] == 1, "the calls to be counted")
 
     directory = run_directory / "monitoring"
     directory.mkdir()
-    changes = {"upstreams": {"recorder": {"health": {"path": "/recorded/public/health"}}}}
+    secure = {"certificates": [Authority(directory).issue("api.test").settings()]}
+    changes = {
+        "upstreams": {"recorder": {"health": {"path": "/recorded/public/health"}}},
+        "listeners": [{"address": f"127.0.0.1:{free_port()}"}, {"address": f"127.0.0.1:{free_port()}", "tls": secure}],
+    }
     gateway = Gateway(directory, "gateway", gateway_config(directory, shared_recorder.url, issuer.server.url, None, pool, changes))
     try:
         assert raw.exchange(gateway.port, "GET", "/down/x").status == 502
@@ -126,6 +135,26 @@ def test_what_is_asked_for_is_there(served, place, expression):
     grouped = {label.strip() for each in re.findall(r"\b(?:by|without) \(([^)]*)\)", expression) for label in each.split(",")}
     available = {label for name, _ in names for label in metrics.get(name, {})} | ADDED
     assert grouped <= available, f"{place}: no label {grouped - available}"
+
+
+@pytest.mark.parametrize("test", TESTS, ids=lambda test: test["name"])
+def test_alerts_are_tested_with_what_the_gateway_can_serve(served, test):
+    """An alert that only made-up series let fire would never come."""
+    metrics, _ = served
+    for series in (each["series"] for each in test["input_series"]):
+        name, _, labels = series.partition("{")
+        if name == "up":
+            continue
+        assert name in metrics, f"the gateway serves no {name}"
+        for label, _, value in MATCHER.findall(labels):
+            if label in ADDED:
+                continue
+            assert label in metrics[name], f"{name} has no label {label}"
+            if label not in NAMED_BY_SETTINGS:
+                assert value in metrics[name][label], f"{name} never has {label}={value}"
+    alerts = {rule["alert"] for rule in ALERTS}
+    for asked in test["promql_expr_test"]:
+        assert set(re.findall(r'alertname="(\w+)"', asked["expr"])) <= alerts
 
 
 @pytest.mark.parametrize("panel", PANELS, ids=lambda panel: panel["title"])

@@ -440,14 +440,16 @@ def test_faulty_settings_change_nothing_and_every_fault_is_logged(start_gateway,
         gateway.config_path.write_text("listeners: [")
         before = gateway.samples()
         gateway.process.signal(signal.SIGHUP)
-        failures = 'gatehouse_config_reloads_total{result="failure"}'
+        failures, last = 'gatehouse_config_reloads_total{result="failure"}', "gatehouse_config_last_reload_successful"
         wait_until(lambda: gateway.samples()[failures] == before[failures] + 1, "the reload to fail")
+        assert gateway.samples()[last] == 0
         success = "gatehouse_config_last_success_timestamp_seconds"
         assert gateway.samples()[success] == before[success] > 1e9
         assert connection.request("GET", "/recorded/required/x", token).status == 200
         assert connection.request("GET", "/recorded/required/x").status == 401
     # Right again.
     gateway.reload()
+    assert gateway.samples()[last] == 1
 
 
 def test_what_takes_a_restart_is_refused_by_name(start_gateway, own_recorder, tmp_path):

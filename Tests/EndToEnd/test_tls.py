@@ -3,13 +3,14 @@
 import json
 import socket
 import ssl
+import struct
 
 import httpx
 import pytest
 from harness import raw
 from harness.certificates import Authority
 from harness.gateway import check, gateway_config
-from harness.process import free_port
+from harness.process import free_port, wait_until
 
 
 @pytest.fixture(scope="module")
@@ -186,6 +187,77 @@ def test_a_client_that_never_ends_its_handshake_is_closed(start_gateway, authori
     with raw.RawConnection(gateway.port) as connection:
         connection.send(b"\x16\x03\x01")
         assert connection.is_closed_by_peer()
+
+
+def failed_handshakes(gateway) -> float:
+    return gateway.samples()['gatehouse_client_connections_refused_total{reason="handshake-failed"}']
+
+
+def fails_at_the_name(gateway, authority):
+    """As with a certificate that has expired, it is the client that has enough of it."""
+    with pytest.raises(ssl.SSLCertVerificationError):
+        handshake(gateway.port, client_context(authority), "other.test")
+
+
+def fails_at_the_version(gateway, authority):
+    context = client_context(authority)
+    context.maximum_version = ssl.TLSVersion.TLSv1_2
+    with pytest.raises((ssl.SSLError, ConnectionError)):
+        handshake(gateway.port, context)
+
+
+def speaks_plain_http(gateway, authority):
+    with raw.RawConnection(gateway.port) as connection:
+        connection.send(raw.request_bytes("GET", "/recorded/public/x"))
+        connection.rest()
+
+
+def leaves_half_way(gateway, authority):
+    with raw.RawConnection(gateway.port) as connection:
+        connection.send(b"\x16\x03\x01")
+
+
+def stops_half_way(gateway, authority):
+    with raw.RawConnection(gateway.port) as connection:
+        connection.send(b"\x16\x03\x01")
+        assert connection.is_closed_by_peer()
+
+
+def never_begins(gateway, authority):
+    with raw.RawConnection(gateway.port) as connection:
+        assert connection.is_closed_by_peer()
+
+
+@pytest.mark.parametrize(
+    "fails", [fails_at_the_name, fails_at_the_version, speaks_plain_http, leaves_half_way, stops_half_way, never_begins]
+)
+def test_a_handshake_that_fails_is_counted_once(start_gateway, authority, fails):
+    changes = {**tls_listener(authority.issue("api.test"), minimum_version="1.3"), "limits": {"handshake_timeout": "600ms"}}
+    gateway = start_gateway(changes)
+    assert failed_handshakes(gateway) == 0
+    for count in (1, 2):
+        fails(gateway, authority)
+        wait_until(lambda: failed_handshakes(gateway) == count, "the failed handshake to be counted")
+    # What the end of those connections still brings about, and a handshake that succeeds, count nothing.
+    with handshake(gateway.port, client_context(authority)) as tls:
+        assert get(tls).startswith(b"HTTP/1.1 200 ")
+    time_out = raw.RawConnection(gateway.port)
+    assert time_out.is_closed_by_peer()
+    assert failed_handshakes(gateway) == 3
+
+
+def test_who_connects_and_leaves_has_not_failed_at_a_handshake(start_gateway, authority):
+    """So balancers look whether the port is open; some of them end that with a reset."""
+    gateway = start_gateway({"threads": 1, **tls_listener(authority.issue("api.test"))})
+    for number in range(6):
+        connection = socket.create_connection(("127.0.0.1", gateway.port), timeout=10)
+        if number % 2:
+            connection.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        connection.close()
+    # On one event loop what came before is over when a later handshake has succeeded.
+    with handshake(gateway.port, client_context(authority)) as tls:
+        assert get(tls).startswith(b"HTTP/1.1 200 ")
+    assert failed_handshakes(gateway) == 0
 
 
 @pytest.mark.parametrize("http2", [False, True], ids=["HTTP/1.1", "HTTP/2"])

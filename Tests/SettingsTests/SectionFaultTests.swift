@@ -268,6 +268,9 @@ struct SectionFaultTests {
             Case(
                 "{path: /a, upstream: api, name: x}, {path: /b, upstream: api, name: x}",
                 "routes[1]: another route is called \"x\""),
+            Case(
+                "{path: /a, upstream: api, name: none}",
+                "routes[0].name: \"none\" is what metrics call requests that no route takes"),
             Case("{path: /a}", "routes[0].upstream: is missing"),
             Case(
                 "{path: /ab/**, upstream: api, strip_prefix: /a}",

@@ -160,6 +160,17 @@ struct MetricsTests {
         #expect(samples(registry).count <= before)
     }
 
+    @Test("What is expected of account calls is there before the first one")
+    func expectedCalls() {
+        let success = AccountTally.Key(operation: "register", result: "success")
+        let refused = AccountTally.Key(operation: "login", result: "refused", reason: "expired")
+        let calls = AccountTally(reasons: ["expired"], expected: [success, refused, success])
+        #expect(calls.snapshot.map(\.key) == [refused, success])
+        #expect(calls.snapshot.map(\.count) == [0, 0])
+        calls.count(success)
+        #expect(calls.snapshot.map(\.count) == [0, 1])
+    }
+
     @Test("Readings are taken when metrics are asked for")
     func readings() {
         let registry = MetricsRegistry(labels: Self.labels) {
@@ -239,11 +250,35 @@ struct MetricsTests {
         var reloads = MetricsReadings.Reloads(lastSuccess: 1_780_000_000)
         reloads.succeeded = 2
         reloads.failed = 1
+        reloads.lastFailed = true
         let samples = samples(
             MetricsRegistry(labels: Self.labels) { [reloads] in MetricsReadings(reloads: reloads) })
+        #expect(samples.contains("gatehouse_config_last_reload_successful 0"))
         #expect(samples.contains(#"gatehouse_config_reloads_total{result="success"} 2"#))
         #expect(samples.contains(#"gatehouse_config_reloads_total{result="failure"} 1"#))
         #expect(samples.contains("gatehouse_config_last_success_timestamp_seconds 1780000000"))
+    }
+
+    @Test("When certificates end is told by listener and name, the first to end of those for the same")
+    func certificates() {
+        let none = samples(MetricsRegistry(labels: Self.labels) { MetricsReadings() })
+        #expect(!none.contains { $0.contains("certificate") })
+        let some = samples(
+            MetricsRegistry(labels: Self.labels) {
+                MetricsReadings(certificates: [
+                    .init(listener: "[::]:443", name: "b.test", expiresAt: 1_900_000_000),
+                    .init(listener: "[::]:443", name: "a.test", expiresAt: 1_900_000_002),
+                    .init(listener: "[::]:443", name: "a.test", expiresAt: 1_900_000_001),
+                    .init(listener: "[::]:444", name: "", expiresAt: -1),
+                ])
+            })
+        let name = "gatehouse_certificate_expires_timestamp_seconds"
+        #expect(
+            some.filter { $0.hasPrefix("\(name){") } == [
+                #"\#(name){listener="[::]:443",certificate="a.test"} 1900000001"#,
+                #"\#(name){listener="[::]:443",certificate="b.test"} 1900000000"#,
+                #"\#(name){listener="[::]:444",certificate=""} -1"#,
+            ])
     }
 
     @Test("Revocations and the age of the assertions' key are told where there are such")

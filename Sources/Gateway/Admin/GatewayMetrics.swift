@@ -35,7 +35,6 @@ enum GatewayMetrics {
             "identity-too-large", "direct-cognito", "client-disconnected", "body-too-large", "request-timeout",
             "cors-not-allowed", "overloaded", "websocket-handshake", "websocket-version", "websocket-not-served",
             "assertion-not-signed", "endpoint-without-service", "route-without-upstream", "user-sync-failed",
-            "too-many-failures",
         ]
         let all =
             gate + WebSocketClose.all.map(\.reason) + UpstreamFault.reasons

@@ -77,6 +77,7 @@ final class GatewayStatus: Sendable {
         state.withLock {
             if !changes.secrets.isEmpty { $0.secretsChangedAt = now }
             $0.reloads.succeeded += 1
+            $0.reloads.lastFailed = false
             $0.reloads.lastSuccess = now
             $0.faults = []
         }
@@ -85,6 +86,7 @@ final class GatewayStatus: Sendable {
     func reloadFailed(_ faults: [String]) {
         state.withLock {
             $0.reloads.failed += 1
+            $0.reloads.lastFailed = true
             $0.faults = faults
         }
     }
@@ -159,6 +161,9 @@ final class GatewayStatus: Sendable {
         let state = state.withLock { $0 }
         return MetricsReadings(
             keySets: state.keyServices.map(GatewayMetrics.reading),
+            certificates: ShownCertificate.all(state.settings?.listeners ?? [], state.certificates).map {
+                .init(listener: $0.listener, name: $0.names.first ?? "", expiresAt: $0.expiresAt)
+            },
             revocations: state.revocations.map(\.status).map { status in
                 .init(
                     held: status.count, limit: status.limit, failures: status.failures,

@@ -43,6 +43,7 @@ final class AccountConduct: AccountObserver {
             tally.sessions.ended(session.id, by: end, after: WallClock.seconds() - session.beganAt)
         }
         let locks = await settle(call, outcome)
+        if locks { tally.countLockout() }
         for event in AuditEvent.events(of: call, told, locks: locks) { await audit.record(event) }
         if let refusal { throw refusal }
     }
@@ -73,6 +74,14 @@ final class AccountConduct: AccountObserver {
 }
 
 extension AccountTally.Key {
+    /// What happens to account calls in the ordinary way.
+    static let expected: [Self] = AccountOperation.allCases.flatMap { operation in
+        let challenges = operation == .login || operation == .challenge
+        return [Self(operation: operation.rawValue, result: "success")]
+            + (challenges ? [Self(operation: operation.rawValue, result: "challenge")] : [])
+            + operation.usualRefusals.map { Self(operation: operation.rawValue, result: "refused", reason: $0) }
+    }
+
     init(_ operation: AccountOperation, _ outcome: AccountOutcome) {
         switch outcome {
         case .succeeded, .signedIn: self.init(operation: operation.rawValue, result: "success")
@@ -125,6 +134,24 @@ extension LimitedCall {
 }
 
 extension AccountOperation {
+    /// The reasons that it is refused for where nothing is out of order but what the user does, how often, or the way to
+    /// Cognito.
+    fileprivate var usualRefusals: [String] {
+        let limits: [LimitReached.Cause] = [.address, .account, .global] + (budget == .signIn ? [.lockout] : [])
+        let kinds: [CognitoErrorKind] =
+            switch self {
+            case .login: [.badCredentials, .userNotConfirmed, .passwordResetRequired, .lockedOut, .throttled]
+            case .challenge: [.codeMismatch, .codeExpired, .invalidSession, .lockedOut, .throttled]
+            case .register: [.invalidPassword, .usernameExists]
+            case .confirm: [.codeMismatch, .codeExpired, .usernameExists]
+            case .resetPassword: [.codeMismatch, .codeExpired, .invalidPassword]
+            case .changePassword: [.badCredentials, .invalidPassword]
+            case .refresh: [.tokenRevoked, .tokenExpired]
+            default: []
+            }
+        return limits.map(\.rawValue) + (kinds + [.unavailable]).map(\.rawValue)
+    }
+
     fileprivate var budget: AccountBudget {
         switch self {
         case .login, .challenge: .signIn

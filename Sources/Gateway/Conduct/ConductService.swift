@@ -33,9 +33,8 @@ struct ConductService: Sendable {
         let outbox = outbox.status
         return MetricsReadings.Conduct(
             refusals: limits.refusals, calls: tally.snapshot,
-            sessionLengths: tally.sessions.snapshot, outboxWaiting: outbox.waiting,
-            outboxDelivered: outbox.delivered,
-            outboxFailures: outbox.failures, outboxLost: outbox.lost)
+            sessionLengths: tally.sessions.snapshot, lockouts: tally.lockouts, outboxWaiting: outbox.waiting,
+            outboxDelivered: outbox.delivered, outboxFailures: outbox.failures, outboxLost: outbox.lost)
     }
 
     /// What of it goes on by itself, until cancelled.

@@ -36,6 +36,11 @@ struct Generation: Sendable {
     /// One for each key set service of the plan.
     var keySetPolicies: [KeySetService.Policy] { Wiring.keySetPolicies(settings) }
 
+    /// What listeners show.
+    var certificates: [ShownCertificate] {
+        ShownCertificate.all(settings.listeners, listeners.map { $0.tls?.certificates ?? [] })
+    }
+
     /// What is in use for listeners with TLS.
     var knownTLS: [(TLSParameters, ListenerTLS)] {
         zip(settings.listeners, listeners).compactMap { configured, bound in

@@ -20,7 +20,7 @@ struct GenerationMaker: Sendable {
     let spanTally: SpanTally
     let drainedServers: DrainedServers
     let recent: RecentEvents
-    let accountTally = AccountTally(reasons: GatewayMetrics.reasons)
+    let accountTally = AccountTally(reasons: GatewayMetrics.reasons, expected: AccountTally.Key.expected)
 
     var logger: Logger { logs.logger }
 

@@ -60,6 +60,7 @@ actor RunningGateway {
             }
             let gateway = RunningGateway(addresses, maker, status, generation, admin: admin, logs: logs)
             try await gateway.bindAll()
+            await gateway.warnOfCertificates()
             return gateway
         } catch {
             await close(curls)
@@ -88,6 +89,14 @@ actor RunningGateway {
             throw error
         }
         background.follow(generation)
+    }
+
+    private func warnOfCertificates() {
+        for warning in generation.certificates.compactMap({ $0.warning(now: WallClock.seconds()) }) {
+            logger.warning(
+                "a certificate has expired or is about to",
+                metadata: ["certificate": "\(warning)", "expires_at": "\(warning.expiresAt)"])
+        }
     }
 
     private static func curlLoops(on group: MultiThreadedEventLoopGroup) async throws -> [NIOLoopBound<CurlLoop>] {
@@ -135,6 +144,7 @@ actor RunningGateway {
             let changes = try await takeOver(settings)
             logger.info("configuration reloaded", metadata: changes.metadata)
             status.reloaded(now: WallClock.seconds(), changes)
+            warnOfCertificates()
             return .applied(changes.lines)
         } catch is Draining {
             logger.notice("configuration not reloaded: the gateway is stopping")

@@ -150,8 +150,8 @@ final class LoopService {
 
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {
         metrics.connectionRefused(refusal.rawValue)
-        // Anyone may come when there is no room. What trusted proxies get wrong is worth a line.
-        guard refusal != .limit else { return }
+        // Anyone may come when there is no room, or fail at TLS. What trusted proxies get wrong is worth a line.
+        guard refusal != .limit, refusal != .handshakeFailed else { return }
         let now = WallClock.milliseconds()
         recorder?.record(
             AccessRecord(

@@ -39,6 +39,9 @@ package struct RouteSettings: Sendable {
 }
 
 extension RouteSettings {
+    /// What metrics have in the place of a route's name where there is none.
+    private static let nameOfNone = "none"
+
     static func all(of file: SettingsMapping, known: KnownNames, identity: IdentitySettings) -> [RouteSettings] {
         guard let node = file.required("routes"), let elements = node.elements(expected: "routes") else { return [] }
         if elements.isEmpty { node.fault("must hold at least one route") }
@@ -54,6 +57,9 @@ extension RouteSettings {
 
     private init?(reading keys: SettingsMapping, known: KnownNames, identity: IdentitySettings) {
         let name = keys.value("name", .text)
+        if name == Self.nameOfNone {
+            keys.fault("name", "\"none\" is what metrics call requests that no route takes: choose another name")
+        }
         let path = keys.required("path", .routePath)
         let methods = keys.list("methods", .method, of: "methods")
         if methods?.isEmpty == true, keys.isEmptyList("methods") {

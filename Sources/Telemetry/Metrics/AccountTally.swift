@@ -19,13 +19,22 @@ package final class AccountTally: Sendable {
 
     /// How long the sessions lasted that such calls have ended.
     package let sessions = SessionLengths()
-    private let counts = Mutex<[Key: Int]>([:])
+    private let counts: Mutex<[Key: Int]>
+    private let lockoutCount = Atomic(0)
     private let reasons: Set<String>
 
-    /// - Parameter reasons: the closed list; others count as `other`.
-    package init(reasons: some Sequence<String>) {
+    /// - Parameters:
+    ///   - reasons: the closed list; others count as `other`.
+    ///   - expected: what is there as 0 from the start, so that a watcher sees the first one come.
+    package init(reasons: some Sequence<String>, expected: some Sequence<Key> = []) {
         self.reasons = Set(reasons)
+        counts = Mutex(Dictionary(expected.map { ($0, 0) }) { first, _ in first })
     }
+
+    /// An account was locked by a call.
+    package func countLockout() { lockoutCount.add(1, ordering: .relaxed) }
+
+    package var lockouts: Int { lockoutCount.load(ordering: .relaxed) }
 
     package func count(_ key: Key) {
         var key = key

@@ -33,6 +33,8 @@ package struct MetricsReadings: Sendable {
     package struct Reloads: Sendable {
         package var succeeded = 0
         package var failed = 0
+        /// Whether the last one did not take over.
+        package var lastFailed = false
         /// Seconds since 1970 when the settings in use took over.
         package var lastSuccess: Int64
 
@@ -64,6 +66,8 @@ package struct MetricsReadings: Sendable {
         package var calls: [(key: AccountTally.Key, count: Int)]
         /// How long sessions lasted.
         package var sessionLengths: [SessionLengths.Reading]
+        /// Accounts that failed sign-ins have locked.
+        package var lockouts: Int
         package var outboxWaiting: Int
         package var outboxDelivered: Int
         package var outboxFailures: Int
@@ -71,12 +75,13 @@ package struct MetricsReadings: Sendable {
 
         package init(
             refusals: [(cause: String, count: Int)], calls: [(key: AccountTally.Key, count: Int)] = [],
-            sessionLengths: [SessionLengths.Reading] = [], outboxWaiting: Int, outboxDelivered: Int,
-            outboxFailures: Int, outboxLost: Int
+            sessionLengths: [SessionLengths.Reading] = [], lockouts: Int = 0, outboxWaiting: Int,
+            outboxDelivered: Int, outboxFailures: Int, outboxLost: Int
         ) {
             self.refusals = refusals
             self.calls = calls
             self.sessionLengths = sessionLengths
+            self.lockouts = lockouts
             self.outboxWaiting = outboxWaiting
             self.outboxDelivered = outboxDelivered
             self.outboxFailures = outboxFailures
@@ -84,7 +89,24 @@ package struct MetricsReadings: Sendable {
         }
     }
 
+    /// When a certificate that a listener shows ends.
+    package struct Certificate: Sendable {
+        /// The listener's address in the settings.
+        package var listener: String
+        /// The first name that it is for.
+        package var name: String
+        /// Seconds since 1970.
+        package var expiresAt: Int64
+
+        package init(listener: String, name: String, expiresAt: Int64) {
+            self.listener = listener
+            self.name = name
+            self.expiresAt = expiresAt
+        }
+    }
+
     package var keySets: [KeySet]
+    package var certificates: [Certificate]
     /// Nil where no tokens are taken.
     package var conduct: Conduct?
     /// Apps that call Cognito itself, and the calls of those that are not kept apart.
@@ -104,14 +126,15 @@ package struct MetricsReadings: Sendable {
     package var isReady: Bool
 
     package init(
-        keySets: [KeySet] = [], revocations: Revocations? = nil, assertionKeyAge: Double? = nil,
-        reloads: Reloads? = nil,
+        keySets: [KeySet] = [], certificates: [Certificate] = [], revocations: Revocations? = nil,
+        assertionKeyAge: Double? = nil, reloads: Reloads? = nil,
         directApplications: (entries: [ApplicationTally.Entry], others: Int64) = ([], 0),
         directCalls: [ApplicationTally.Calls] = [],
         conduct: Conduct? = nil, linesLost: [(log: String, count: Int)] = [],
         spans: (exported: Int, lost: Int) = (0, 0), isReady: Bool = true
     ) {
         self.keySets = keySets
+        self.certificates = certificates
         self.conduct = conduct
         self.directApplications = directApplications
         self.directCalls = directCalls

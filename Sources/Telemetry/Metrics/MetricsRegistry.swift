@@ -92,6 +92,7 @@ package final class MetricsRegistry: Sendable {
         writeUpstreams(loops, labels, to: &text)
         writeServers(loops, labels, to: &text)
         writeKeySets(readings.keySets, to: &text)
+        text.write(readings.certificates)
         text.write(readings.directCalls)
         if let conduct = readings.conduct { text.write(conduct) }
         if let revocations = readings.revocations { text.write(revocations) }
@@ -276,6 +277,17 @@ extension PrometheusText {
         }
     }
 
+    /// Of several for one name, as of different kinds of keys, the one that ends first.
+    fileprivate mutating func write(_ certificates: [MetricsReadings.Certificate]) {
+        guard !certificates.isEmpty else { return }
+        let name = "gatehouse_certificate_expires_timestamp_seconds"
+        metric(name, .gauge, "When a certificate that a listener shows ends.")
+        let ends = Dictionary(certificates.map { ([$0.listener, $0.name], $0.expiresAt) }, uniquingKeysWith: min)
+        for (labels, end) in ends.sorted(by: { $0.key.lexicographicallyPrecedes($1.key) }) {
+            sample(name, [("listener", labels[0]), ("certificate", labels[1])], String(end))
+        }
+    }
+
     fileprivate mutating func write(_ revocations: MetricsReadings.Revocations) {
         single("gatehouse_revocations", .gauge, "Revocations that are held.", Int64(revocations.held))
         single(
@@ -305,6 +317,9 @@ extension PrometheusText {
         family(
             "gatehouse_account_limits_total", "Account calls that were not let through, by cause.", label: "cause",
             values: conduct.refusals.map(\.cause), other: nil, conduct.refusals.map { Int64($0.count) })
+        single(
+            "gatehouse_account_lockouts_total", .counter, "Accounts that failed sign-ins have locked.",
+            Int64(conduct.lockouts))
         let outbox: [(String, Kind, String, Int)] = [
             ("waiting", .gauge, "Messages to backends that wait.", conduct.outboxWaiting),
             ("delivered_total", .counter, "Messages that were received.", conduct.outboxDelivered),
@@ -318,6 +333,9 @@ extension PrometheusText {
         metric("gatehouse_config_reloads_total", .counter, "Readings of the settings while running, by result.")
         sample("gatehouse_config_reloads_total", [("result", "success")], String(reloads.succeeded))
         sample("gatehouse_config_reloads_total", [("result", "failure")], String(reloads.failed))
+        single(
+            "gatehouse_config_last_reload_successful", .gauge, "Whether what was read last took over.",
+            reloads.lastFailed ? 0 : 1)
         single(
             "gatehouse_config_last_success_timestamp_seconds", .gauge, "When the settings in use took over.",
             reloads.lastSuccess)

@@ -36,13 +36,13 @@ class Authority:
         self.pem = directory / f"{name}.pem"
         self.pem.write_bytes(self._certificate.public_bytes(serialization.Encoding.PEM))
 
-    def issue(self, *names: str, kind: str = "ec", file: str | None = None) -> Issued:
-        """A certificate for these DNS names and addresses; `kind` is the key's: `ec` or `rsa`."""
+    def issue(self, *names: str, kind: str = "ec", file: str | None = None, hours: float = 48) -> Issued:
+        """A certificate for these DNS names and addresses that ends in `hours`; `kind` is the key's: `ec` or `rsa`."""
         key = ec.generate_private_key(ec.SECP256R1()) if kind == "ec" else rsa.generate_private_key(65537, 2048)
         subject = x509.Name([x509.NameAttribute(NameOID.COMMON_NAME, names[0])])
         usages = [ExtendedKeyUsageOID.SERVER_AUTH, ExtendedKeyUsageOID.CLIENT_AUTH]
         certificate = (
-            _builder(subject, self._name, key.public_key())
+            _builder(subject, self._name, key.public_key(), hours)
             .add_extension(x509.SubjectAlternativeName([_general_name(name) for name in names]), critical=False)
             .add_extension(x509.ExtendedKeyUsage(usages), critical=False)
             .sign(self._key, hashes.SHA256())
@@ -58,7 +58,7 @@ class Authority:
         return issued
 
 
-def _builder(subject, issuer, public_key) -> x509.CertificateBuilder:
+def _builder(subject, issuer, public_key, hours: float = 48) -> x509.CertificateBuilder:
     now = datetime.datetime.now(datetime.UTC)
     return (
         x509.CertificateBuilder()
@@ -66,8 +66,8 @@ def _builder(subject, issuer, public_key) -> x509.CertificateBuilder:
         .issuer_name(issuer)
         .public_key(public_key)
         .serial_number(x509.random_serial_number())
-        .not_valid_before(now - datetime.timedelta(hours=1))
-        .not_valid_after(now + datetime.timedelta(days=2))
+        .not_valid_before(now + datetime.timedelta(hours=min(hours, 0) - 1))
+        .not_valid_after(now + datetime.timedelta(hours=hours))
     )
 
 

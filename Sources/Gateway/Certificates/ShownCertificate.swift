@@ -1,0 +1,52 @@
+internal import Listener
+internal import Pipeline
+internal import Settings
+
+/// A certificate that a listener shows its clients.
+struct ShownCertificate: Sendable, Equatable {
+    /// The listener's address in the settings.
+    var listener: String
+    /// The DNS names that it is for, in lower case.
+    var names: [String]
+    /// Seconds since 1970; of the chain's certificate that ends first.
+    var expiresAt: Int64
+
+    /// Of listeners, each with what it shows.
+    static func all(_ listeners: [ListenSettings], _ certificates: [[ServedCertificate]]) -> [Self] {
+        zip(listeners, certificates).flatMap { listener, certificates in
+            certificates.map { Self(listener: "\(listener.address)", names: $0.names, expiresAt: $0.expiresAt) }
+        }
+    }
+
+    /// What is to be said of it; nil while its end is far.
+    ///
+    /// - Parameter now: seconds since 1970.
+    func warning(now: Int64) -> CertificateWarning? {
+        expiresAt - now < CertificateWarning.notice ? CertificateWarning(certificate: self, now: now) : nil
+    }
+}
+
+/// That a certificate has expired, or is about to.
+package struct CertificateWarning: Sendable, CustomStringConvertible {
+    /// So many seconds before its end a certificate is warned of: time enough to find out why it was not renewed.
+    static let notice: Int64 = 14 * 86_400
+
+    let certificate: ShownCertificate
+    fileprivate let now: Int64
+
+    package var listener: String { certificate.listener }
+    package var names: [String] { certificate.names }
+    package var expiresAt: Int64 { certificate.expiresAt }
+    package var hasExpired: Bool { expiresAt <= now }
+
+    package var description: String {
+        let subject = "the certificate of \(names.first ?? "no name") on \(listener)"
+        let time = Self.spoken(abs(expiresAt - now))
+        return hasExpired ? "\(subject) expired \(time) ago: clients refuse it" : "\(subject) expires in \(time)"
+    }
+
+    private static func spoken(_ seconds: Int64) -> String {
+        let (count, unit) = seconds >= 86_400 ? (seconds / 86_400, "day") : (seconds / 3600, "hour")
+        return count == 0 ? "less than an hour" : "\(count) \(unit)\(count == 1 ? "" : "s")"
+    }
+}
