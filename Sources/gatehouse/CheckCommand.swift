@@ -5,7 +5,7 @@ import Settings
 import Synchronization
 
 /// `gatehouse check`: says whether a configuration is good, without starting anything.
-struct CheckCommand: AsyncParsableCommand {
+struct CheckCommand: AsyncParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract: "Check a configuration and report every fault at once.",
@@ -32,8 +32,8 @@ struct CheckCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        let origin = options.origin
-        let settings = try read(origin)
+        let origin = try options.origin()
+        let settings = try origin.load()
         let counts =
             "\(settings.routes.count) routes, \(settings.upstreams.count) upstreams, \(settings.issuers.count) issuers"
         if !output.json {
@@ -50,19 +50,6 @@ struct CheckCommand: AsyncParsableCommand {
             output.tell(object, text: "")
         }
         guard findings.allSatisfy(\.isGood) else { throw ExitCode.unavailable }
-    }
-
-    private func read(_ origin: SettingsOrigin) throws -> GatewaySettings {
-        guard output.json else { return try options.load(origin) }
-        do {
-            return try options.read(origin)
-        } catch let faults as SettingsFaults {
-            output.tell(
-                [
-                    "config": .string(origin.name), "good": false, "faults": .array(faults.faults.map(Self.json)),
-                ], text: "")
-        }
-        throw ExitCode.faultyConfiguration
     }
 
     /// Tells each finding as soon as it is known, so that a slow one does not hold up the others, and how many there are.
@@ -90,13 +77,6 @@ struct CheckCommand: AsyncParsableCommand {
         [
             "subject": .string(finding.subject), "good": .bool(finding.isGood), "text": .string(finding.text),
             "milliseconds": number(milliseconds(finding)),
-        ]
-    }
-
-    private static func json(_ fault: SettingsFault) -> JSON {
-        [
-            "file": .string(fault.file), "line": number(fault.line), "column": fault.column.map(number) ?? .null,
-            "key": .string(fault.keyPath), "message": .string(fault.message),
         ]
     }
 
