@@ -82,6 +82,14 @@ def test_a_gateway_that_cannot_start_ends_with_70(tmp_path, gateway, config_path
     assert str(gateway.port) in result.stderr
 
 
+def test_a_local_pool_on_an_address_in_use_ends_with_70_and_names_it(tmp_path, pool):
+    path = tmp_path / "local-pool.yaml"
+    path.write_text(json.dumps({**pool.config, "database": str(tmp_path / "pool.sqlite")}))
+    result = gatehouse("local-pool", "--config", path)
+    assert result.returncode == 70
+    assert result.stderr.splitlines()[-1] == f"cannot listen on 127.0.0.1:{pool.port}: Address already in use"
+
+
 @pytest.mark.parametrize(
     "changes, words",
     [
