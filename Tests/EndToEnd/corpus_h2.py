@@ -14,9 +14,10 @@ from pathlib import Path
 
 from harness import h2raw
 from harness.backend import RecordingBackend
+from harness.sanitizer import PATIENCE
 
 # A gateway that waits for more input keeps the connection open; this long is taken for "waits".
-SILENCE_SECONDS = 0.4
+SILENCE_SECONDS = 0.4 * PATIENCE
 # More than this of one connection's requests at the backend is not "bounded".
 BOUNDED_REQUESTS = 200
 

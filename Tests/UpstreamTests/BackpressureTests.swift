@@ -174,7 +174,7 @@ struct BackpressureTests {
             settings: {
                 // Long enough for what follows the pause, also on a busy machine.
                 $0.idleTimeout = .seconds(2)
-                $0.firstByteTimeout = .milliseconds(50)
+                $0.firstByteTimeout = .seconds(1)
             }
         ) { client async throws in
             let paused = client.eventLoop.makePromise(of: Void.self).bounded()
@@ -301,8 +301,8 @@ struct BackpressureTests {
         try await Client.with(
             [[answer], []],
             settings: {
-                $0.idleTimeout = .milliseconds(50)
-                $0.firstByteTimeout = .milliseconds(50)
+                $0.idleTimeout = .milliseconds(500)
+                $0.firstByteTimeout = .milliseconds(500)
             }
         ) { client async throws in
             let outcome = try await client.begin(.post, framing: .length(4), name: "upload") { exchange, _ in
