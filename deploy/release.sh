@@ -87,6 +87,7 @@ root=$work/package
 install -D -m 755 "$work/gatehouse" "$root/usr/bin/gatehouse"
 install -D -m 644 deploy/systemd/gatehouse.service "$root/lib/systemd/system/gatehouse.service"
 install -D -m 644 deploy/debian/gatehouse.yaml "$root/etc/gatehouse/gatehouse.yaml"
+install -D -m 644 deploy/debian/gatehouse.logrotate "$root/etc/logrotate.d/gatehouse"
 install -D -m 644 "$work/gatehouse.schema.json" "$root/usr/share/gatehouse/gatehouse.schema.json"
 install -D -m 644 "$work/completion.bash" "$root/usr/share/bash-completion/completions/gatehouse"
 install -D -m 644 "$work/completion.zsh" "$root/usr/share/zsh/vendor-completions/_gatehouse"
@@ -107,7 +108,7 @@ install -D -m 644 "$bill" "$documents/gatehouse.cdx.json"
 
 install -d "$root/DEBIAN"
 install -m 755 deploy/debian/postinst deploy/debian/prerm deploy/debian/postrm "$root/DEBIAN/"
-echo /etc/gatehouse/gatehouse.yaml >"$root/DEBIAN/conffiles"
+printf '%s\n' /etc/gatehouse/gatehouse.yaml /etc/logrotate.d/gatehouse >"$root/DEBIAN/conffiles"
 (cd "$root" && find usr lib -type f -print0 | sort -z | xargs -0 md5sum) >"$root/DEBIAN/md5sums"
 cat >"$root/DEBIAN/control" <<CONTROL
 Package: gatehouse

@@ -5,22 +5,33 @@ package struct HealthChecker: Sendable {
     private let wasHealthy: Bool
     private let fetcher: any Fetcher
     private let sleep: @Sendable (Duration) async throws -> Void
-    private let publish: @Sendable (Bool) -> Void
+    private let checked: @Sendable (Outcome) -> Void
+    private let publish: @Sendable (Bool, Outcome) -> Void
+
+    /// What has come of one check.
+    package struct Outcome: Sendable, Equatable {
+        package var isGood: Bool
+        /// The status, or why there was no answer.
+        package var text: String
+    }
 
     /// - Parameters:
     ///   - wasHealthy: what is known of the server already.
     ///   - fetcher: reaches the server as carried requests do.
-    ///   - publish: called when the server has become unhealthy or healthy again.
+    ///   - checked: called after each check.
+    ///   - publish: called when the server has become unhealthy or healthy again, with the check that decided it.
     package init(
         server: UpstreamServer, settings: HealthCheckSettings, wasHealthy: Bool = true, fetcher: any Fetcher,
         sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
-        publish: @escaping @Sendable (Bool) -> Void
+        checked: @escaping @Sendable (Outcome) -> Void = { _ in },
+        publish: @escaping @Sendable (Bool, Outcome) -> Void
     ) {
         self.url = server.url + settings.path
         self.settings = settings
         self.wasHealthy = wasHealthy
         self.fetcher = fetcher
         self.sleep = sleep
+        self.checked = checked
         self.publish = publish
     }
 
@@ -29,18 +40,22 @@ package struct HealthChecker: Sendable {
         var state = HealthState(
             healthyAfter: settings.healthyAfter, unhealthyAfter: settings.unhealthyAfter, isHealthy: wasHealthy)
         while !Task.isCancelled {
-            if state.checked(isGood: await check()) { publish(state.isHealthy) }
+            let outcome = await check()
+            guard !Task.isCancelled else { return }
+            checked(outcome)
+            if state.checked(isGood: outcome.isGood) { publish(state.isHealthy, outcome) }
             do { try await sleep(settings.interval) } catch { return }
         }
     }
 
-    private func check() async -> Bool {
+    private func check() async -> Outcome {
         let request = FetchRequest(
             url: url, headers: [(name: "User-Agent", value: "gatehouse-health")], deadline: settings.timeout)
         do {
-            return HealthState.isGood(status: try await fetcher.fetch(request).status)
+            let status = try await fetcher.fetch(request).status
+            return Outcome(isGood: HealthState.isGood(status: status), text: "status \(status)")
         } catch {
-            return false
+            return Outcome(isGood: false, text: "\(error)")
         }
     }
 }

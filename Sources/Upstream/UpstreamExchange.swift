@@ -201,7 +201,7 @@ package final class UpstreamExchange: CurlDeparture {
     func fail(_ fault: UpstreamFault) {
         guard !isDone else { return }
         let receiver = receiver
-        if fault.isTheServers, !isTunnel, let server { pool.failed(server) }
+        if fault.isTheServers, !isTunnel, let server { pool.failed(server, fault.reason) }
         finish(reuse: false)
         receiver?.upstreamFailed(fault)
     }
@@ -210,7 +210,7 @@ package final class UpstreamExchange: CurlDeparture {
     func connectFailed(_ fault: UpstreamFault) {
         guard !isDone else { return }
         connection = nil
-        guard retries < Self.maximumRetries, pool.moveElsewhere(self) else { return fail(fault) }
+        guard retries < Self.maximumRetries, pool.moveElsewhere(self, because: fault) else { return fail(fault) }
         retries += 1
         pool.restart(self)
     }
@@ -220,7 +220,7 @@ package final class UpstreamExchange: CurlDeparture {
     /// where the server has just been asked on one, at another server (RFC 9110 §9.2.2, RFC 9112 §9.3.1).
     private func lost() {
         guard isRepeatable, !response.hasBegun, retries == 0, let connection,
-            connection.isReused ? pool.mayRetry() : pool.moveElsewhere(self)
+            connection.isReused ? pool.mayRetry() : pool.moveElsewhere(self, because: .connectionLost)
         else { return fail(.connectionLost) }
         retries += 1
         connection.close()

@@ -10,7 +10,9 @@ package enum UpstreamEvent: Sendable {
 package enum ServerEvent: Sendable, Equatable {
     /// A request went to it, or has ended there.
     case began, ended
-    case failed, ejected
+    case failed
+    /// The reason is what its last failure was.
+    case ejected(reason: String)
     /// So many more connections are idle than were told of. It is told now and then, not at each request.
     case idle(more: Int)
     /// Whether it takes requests has changed.
@@ -201,13 +203,13 @@ package final class UpstreamPool {
     func mayRetry() -> Bool { budget.takeRetry() }
 
     /// Moves what its server has just failed to another one, if there is one and a retry can be paid for.
-    func moveElsewhere(_ exchange: UpstreamExchange) -> Bool {
+    func moveElsewhere(_ exchange: UpstreamExchange, because fault: UpstreamFault) -> Bool {
         guard servers.count > 1, let failing = exchange.server,
             let next = balancer.pick(subject: exchange.subject, avoiding: failing.number), budget.takeRetry()
         else { return false }
         leave(failing)
         begin(exchange, on: next)
-        failed(failing)
+        failed(failing, fault.reason)
         return true
     }
 
@@ -218,16 +220,16 @@ package final class UpstreamPool {
 
     // MARK: The servers' state
 
-    func failed(_ server: ServerConnections) {
+    func failed(_ server: ServerConnections, _ reason: @autoclosure () -> String) {
         observeServer(server.number, .failed)
         guard states[server.number].failed(at: .now()) else { return }
-        observeServer(server.number, .ejected)
+        observeServer(server.number, .ejected(reason: reason()))
         refreshShares(at: .now())
     }
 
     func responded(_ server: ServerConnections, status: Int) {
         if status >= 500, settings.ejection.statuses.contains(status) {
-            failed(server)
+            failed(server, "status \(status)")
         } else if states[server.number].remembersFailures {
             states[server.number].succeeded()
         }

@@ -5,7 +5,7 @@ import Settings
 import Synchronization
 
 /// `gatehouse check`: says whether a configuration is good, without starting anything.
-struct CheckCommand: AsyncParsableCommand {
+struct CheckCommand: AsyncParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
         abstract: "Check a configuration and report every fault at once.",
@@ -37,8 +37,8 @@ struct CheckCommand: AsyncParsableCommand {
     @OptionGroup var output: OutputOptions
 
     func run() async throws {
-        let origin = options.origin
-        let settings = try read(origin)
+        let origin = try options.origin()
+        let settings = try origin.load()
         let warnings = try GatewayService.certificateWarnings(settings)
         let counts =
             "\(settings.routes.count) routes, \(settings.upstreams.count) upstreams, \(settings.issuers.count) issuers"
@@ -60,19 +60,6 @@ struct CheckCommand: AsyncParsableCommand {
             output.tell(object, text: "")
         }
         guard findings.allSatisfy(\.isGood) else { throw ExitCode.unavailable }
-    }
-
-    private func read(_ origin: SettingsOrigin) throws -> GatewaySettings {
-        guard output.json else { return try options.load(origin) }
-        do {
-            return try options.read(origin)
-        } catch let faults as SettingsFaults {
-            output.tell(
-                [
-                    "config": .string(origin.name), "good": false, "faults": .array(faults.faults.map(Self.json)),
-                ], text: "")
-        }
-        throw ExitCode.faultyConfiguration
     }
 
     /// Tells each finding as soon as it is known, so that a slow one does not hold up the others, and how many there are.
@@ -108,13 +95,6 @@ struct CheckCommand: AsyncParsableCommand {
             "kind": .string(warning.hasExpired ? "certificate-expired" : "certificate-expires"),
             "listener": .string(warning.listener), "names": .array(warning.names.map { .string($0) }),
             "expires_at": .number(JSONNumber(warning.expiresAt)), "text": .string("\(warning)"),
-        ]
-    }
-
-    private static func json(_ fault: SettingsFault) -> JSON {
-        [
-            "file": .string(fault.file), "line": number(fault.line), "column": fault.column.map(number) ?? .null,
-            "key": .string(fault.keyPath), "message": .string(fault.message),
         ]
     }
 

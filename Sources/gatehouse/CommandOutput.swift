@@ -3,7 +3,7 @@ import Glibc
 import Pipeline
 
 /// `--json`, of the commands that print results.
-struct OutputOptions: ParsableArguments {
+struct OutputOptions: ParsableArguments, ResultOptions {
     @Flag(help: "Tell the result as JSON.")
     var json = false
 
@@ -14,12 +14,12 @@ struct OutputOptions: ParsableArguments {
 
     /// Prints what was done, in words.
     func done(_ text: String) {
-        tell(["done": true, "text": .string(text)], text: Terminal.standardOutput.styled(.good, text))
+        tell(["good": true, "done": true, "text": .string(text)], text: Terminal.standardOutput.styled(.good, text))
     }
 }
 
 /// `--json`, of the commands that print what is kept: as lines of JSON also for programs that do not ask for it.
-struct ListingOptions: ParsableArguments {
+struct ListingOptions: ParsableArguments, ResultOptions {
     @Flag(help: "Lines of JSON also on a terminal; in a pipe or a file it is always that.")
     var json = false
 

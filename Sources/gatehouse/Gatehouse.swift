@@ -21,4 +21,22 @@ struct Gatehouse: AsyncParsableCommand {
             JWSCommand.self, KeysCommand.self, RevokeCommand.self, UsersCommand.self, StoreCommand.self,
             LocalPoolCommand.self,
         ])
+
+    /// Runs the command, and tells why it failed as it would have told its result.
+    static func main() async {
+        do {
+            var command = try parseAsRoot()
+            do {
+                if var waiting = command as? any AsyncParsableCommand {
+                    try await waiting.run()
+                } else {
+                    try command.run()
+                }
+            } catch {
+                throw command.ending(with: error)
+            }
+        } catch {
+            exit(withError: error)
+        }
+    }
 }

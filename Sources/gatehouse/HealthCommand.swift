@@ -4,7 +4,7 @@ import Pipeline
 import Settings
 
 /// `gatehouse health`: asks a running gateway, for the health checks of containers.
-struct HealthCommand: AsyncParsableCommand {
+struct HealthCommand: AsyncParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "health",
         abstract: "Ask a running gateway whether it is ready.",
@@ -25,6 +25,8 @@ struct HealthCommand: AsyncParsableCommand {
         help: ArgumentHelp("Take the address from these settings; - for standard input.", valueName: "file"),
         completion: .file(extensions: ["yaml", "yml"]))
     var config: String?
+
+    @OptionGroup var environment: EnvironmentOptions
 
     @Flag(help: "Ask /healthz: whether it runs, also while it takes no traffic.")
     var alive = false
@@ -55,8 +57,6 @@ struct HealthCommand: AsyncParsableCommand {
     private func adminAddress() throws -> HostAndPort {
         if let address = address.flatMap({ HostAndPort(address: $0) }) { return address }
         guard let config else { return HostAndPort(host: "127.0.0.1", port: 9901) }
-        var options = SettingsOptions()
-        options.config = config
-        return try options.load().adminAddress
+        return try SettingsOrigin.found(by: config, environment).load().adminAddress
     }
 }

@@ -14,7 +14,7 @@ struct JWSCommand: AsyncParsableCommand {
 }
 
 /// `gatehouse jws verify`: the layer of RFC 7515, without any claim.
-struct VerifyJWSCommand: AsyncParsableCommand {
+struct VerifyJWSCommand: AsyncParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
         abstract: "Verify a JWS from standard input with the keys of a file.",
@@ -41,11 +41,11 @@ struct VerifyJWSCommand: AsyncParsableCommand {
     @Flag(help: "Leave secrets and keys without kid out, as the gateway does.")
     var published = false
 
-    @OptionGroup var verdicts: VerdictOptions
+    @OptionGroup var output: VerdictOptions
 
     func run() async throws {
         let check = SignatureCheck(keySet: try keySet(), algorithms: algorithms)
-        try await verdicts.tell { jws in
+        try await output.tell { jws in
             do throws(RejectReason) {
                 let signed = try check.verify(jws)
                 return .accepted(

@@ -24,7 +24,7 @@ struct KeysCommand: ParsableCommand {
             """,
         subcommands: [Generate.self, Rotate.self, List.self])
 
-    struct Generate: ParsableCommand {
+    struct Generate: ParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make the first keys for a purpose; keys that are there stay as they are.",
             discussion: "Example: gatehouse keys generate --config Config/gatehouse.yaml --purpose assertion")
@@ -34,14 +34,12 @@ struct KeysCommand: ParsableCommand {
         @OptionGroup var output: OutputOptions
 
         func run() throws {
-            try reportingFaults {
-                let keys = OwnKeys(try options.load())
-                try output.tell(try keys.generate(purpose.purpose), keys, purpose.purpose)
-            }
+            let keys = OwnKeys(try options.loadForState())
+            try output.tell(try keys.generate(purpose.purpose), keys, purpose.purpose)
         }
     }
 
-    struct Rotate: ParsableCommand {
+    struct Rotate: ParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "Let the next key take over.",
             discussion: """
@@ -63,15 +61,13 @@ struct KeysCommand: ParsableCommand {
         @OptionGroup var output: OutputOptions
 
         func run() throws {
-            try reportingFaults {
-                let keys = OwnKeys(try options.load())
-                let done = try keys.rotate(purpose.purpose, atOnce: atOnce, isCompromised: compromised)
-                try output.tell(done, keys, purpose.purpose)
-            }
+            let keys = OwnKeys(try options.loadForState())
+            let done = try keys.rotate(purpose.purpose, atOnce: atOnce, isCompromised: compromised)
+            try output.tell(done, keys, purpose.purpose)
         }
     }
 
-    struct List: ParsableCommand {
+    struct List: ParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "Tell which keys there are: purpose, state, since when, id.",
             discussion: "Example: gatehouse keys list --config Config/gatehouse.yaml")
@@ -84,12 +80,10 @@ struct KeysCommand: ParsableCommand {
         @OptionGroup var output: OutputOptions
 
         func run() throws {
-            try reportingFaults {
-                let keys = OwnKeys(try options.load())
-                let listed = try (purpose.map { [$0] } ?? KeyPurpose.allCases).flatMap { try keys.list($0) }
-                if output.json { return output.tell(["keys": .array(listed.map(\.json))], text: "") }
-                for key in listed { print(key.line(on: .standardOutput)) }
-            }
+            let keys = OwnKeys(try options.loadForState())
+            let listed = try (purpose.map { [$0] } ?? KeyPurpose.allCases).flatMap { try keys.list($0) }
+            if output.json { return output.tell(["keys": .array(listed.map(\.json))], text: "") }
+            for key in listed { print(key.line(on: .standardOutput)) }
         }
     }
 
@@ -105,7 +99,7 @@ extension OutputOptions {
     /// What was done, and with `--json` the keys there are now.
     fileprivate func tell(_ done: String, _ keys: OwnKeys, _ purpose: KeyPurpose) throws {
         let listed = try keys.list(purpose)
-        tell(["done": true, "text": .string(done), "keys": .array(listed.map(\.json))], text: done)
+        tell(["good": true, "done": true, "text": .string(done), "keys": .array(listed.map(\.json))], text: done)
     }
 }
 
@@ -122,15 +116,5 @@ extension OwnKeys.Listed {
         let state = padded(state, 10)
         return padded(purpose.rawValue, 11) + (self.state == "current" ? terminal.styled(.good, state) : state)
             + padded(since, 22) + id
-    }
-}
-
-/// - Throws: exit status 1 after the fault was printed.
-private func reportingFaults(_ body: () throws -> Void) throws {
-    do {
-        try body()
-    } catch let fault as KeyFileFault {
-        StandardError.write("\(fault)\n")
-        throw ExitCode.failure
     }
 }

@@ -39,10 +39,14 @@ struct LocalPoolCommand: AsyncParsableCommand {
         // Only what goes wrong: starting and stopping is said by the line above and the exit status.
         var lifecycleLogger = logger
         lifecycleLogger.logLevel = .error
-        try await ServiceGroup(
-            services: [UntilShutdown(pool: pool)], gracefulShutdownSignals: [.sigterm, .sigint],
-            logger: lifecycleLogger
-        ).run()
+        do {
+            try await ServiceGroup(
+                services: [UntilShutdown(pool: pool)], gracefulShutdownSignals: [.sigterm, .sigint],
+                logger: lifecycleLogger
+            ).run()
+        } catch let fault as LocalPoolAddressFault {
+            throw CommandFailure("\(fault)", status: .cannotRun)
+        }
     }
 
     private func service(_ logger: Logger) throws -> LocalPoolService {

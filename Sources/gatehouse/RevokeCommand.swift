@@ -2,7 +2,7 @@ import ArgumentParser
 import Gateway
 
 /// `gatehouse revoke`: lets tokens that have not expired count no more.
-struct RevokeCommand: AsyncParsableCommand {
+struct RevokeCommand: AsyncParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
         abstract: "Let a user's tokens, or one sign-in's, count no more.",
@@ -49,13 +49,8 @@ struct RevokeCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        do {
-            let done = try await OperatorRevocation(try options.load()).revoke(claim, issuer: issuer, days: days)
-            output.done(done)
-        } catch let fault as WiringFault {
-            StandardError.write("\(fault)\n")
-            throw ExitCode.failure
-        }
+        let settings = try options.loadForState()
+        output.done(try await OperatorRevocation(settings).revoke(claim, issuer: issuer, days: days))
     }
 
     private var claim: OperatorRevocation.Claim {

@@ -29,8 +29,8 @@ struct ServeCommand: AsyncParsableCommand {
     func run() async throws {
         // From here on a SIGHUP does not end the process.
         let hangUps = await UnixSignalsSequence(trapping: .sighup)
-        let origin = options.origin
-        let settings = try options.load(origin)
+        let origin = try options.origin()
+        let settings = try origin.load()
         let notification = SystemdNotification(environment: ProcessInfo.processInfo.environment)
         let logs = try logs(settings)
         // Whatever ends it, what was said is written.

@@ -13,38 +13,45 @@ struct SettingsOptions: ParsableArguments {
             """, valueName: "file"), completion: .file(extensions: ["yaml", "yml"]))
     var config: String?
 
-    var origin: SettingsOrigin {
-        SettingsOrigin(option: config, environment: ProcessInfo.processInfo.environment)
-    }
+    @OptionGroup var environment: EnvironmentOptions
 
-    /// - Throws: exit status 78 after every fault was printed.
-    func load() throws -> GatewaySettings { try load(origin) }
-
-    /// As ``load()``, from where the settings have been found to be.
-    func load(_ origin: SettingsOrigin) throws -> GatewaySettings {
-        do {
-            return try read(origin)
-        } catch let faults as SettingsFaults {
-            for fault in faults.faults { StandardError.write(fault.text(on: .standardError) + "\n") }
-        }
-        throw ExitCode.faultyConfiguration
-    }
-
-    /// Reads the settings and sees that they fit together.
+    /// Where the settings are, found after `--environment-file` has been read.
     ///
-    /// - Throws: ``SettingsFaults``
-    func read(_ origin: SettingsOrigin) throws -> GatewaySettings {
-        let settings = try origin.read(environment: ProcessInfo.processInfo.environment)
-        try GatewayService.check(settings)
+    /// - Throws: ``CommandFailure``
+    func origin() throws -> SettingsOrigin { try .found(by: config, environment) }
+
+    /// - Throws: ``CommandFailure`` with every fault.
+    func load() throws -> GatewaySettings { try origin().load() }
+
+    /// As ``load()``, for what works in the state directory: root goes on as its owner.
+    func loadForState() throws -> GatewaySettings {
+        let settings = try load()
+        try StateOwner.become(settings.stateDirectory)
         return settings
     }
 }
 
-extension SettingsFault {
-    /// For people: the place and the key stand out.
-    func text(on terminal: Terminal) -> String {
-        let place = terminal.styled(.bold, "\(file):\(line):")
-        return keyPath.isEmpty
-            ? "\(place) \(message)" : "\(place) \(terminal.styled(.bad, keyPath)): \(message)"
+extension SettingsOrigin {
+    /// - Throws: ``CommandFailure``
+    static func found(by option: String?, _ environment: EnvironmentOptions) throws -> SettingsOrigin {
+        do {
+            try environment.apply()
+        } catch let faults as SettingsFaults {
+            throw CommandFailure(faults, in: environment.environmentFile ?? "")
+        }
+        return SettingsOrigin(option: option, environment: ProcessInfo.processInfo.environment)
+    }
+
+    /// Reads the settings and sees that they fit together.
+    ///
+    /// - Throws: ``CommandFailure`` with every fault.
+    func load() throws -> GatewaySettings {
+        do {
+            let settings = try read(environment: ProcessInfo.processInfo.environment)
+            try GatewayService.check(settings)
+            return settings
+        } catch let faults as SettingsFaults {
+            throw CommandFailure(faults, in: name)
+        }
     }
 }

@@ -17,7 +17,7 @@ struct StoreCommand: AsyncParsableCommand {
             """,
         subcommands: [BackUp.self, Restore.self, Check.self])
 
-    struct BackUp: AsyncParsableCommand {
+    struct BackUp: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             commandName: "backup",
             abstract: "Copy the database to a new file, while the gateway runs.",
@@ -38,18 +38,16 @@ struct StoreCommand: AsyncParsableCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let copies = StoreCopies(try options.load())
-            try await reportingFaults {
-                let progress = { @Sendable [file] in copies.progress(ofCopyTo: file) }
-                let done = try await ProgressLine.showing(progress) { _ in
-                    try copies.backUp(to: file, withKeys: withKeys)
-                }
-                output.done(done)
+            let copies = StoreCopies(try options.loadForState())
+            let progress = { @Sendable [file] in copies.progress(ofCopyTo: file) }
+            let done = try await ProgressLine.showing(progress) { _ in
+                try copies.backUp(to: file, withKeys: withKeys)
             }
+            output.done(done)
         }
     }
 
-    struct Restore: AsyncParsableCommand {
+    struct Restore: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "Put a backup in the database's place; what was there is kept.",
             discussion: """
@@ -70,18 +68,16 @@ struct StoreCommand: AsyncParsableCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let copies = StoreCopies(try options.load())
-            try await reportingFaults {
-                let progress = { @Sendable [file] in copies.progress(ofRestoreFrom: file) }
-                let done = try await ProgressLine.showing(progress) { _ in
-                    try await copies.restore(from: file, withKeys: withKeys)
-                }
-                output.done(done)
+            let copies = StoreCopies(try options.loadForState())
+            let progress = { @Sendable [file] in copies.progress(ofRestoreFrom: file) }
+            let done = try await ProgressLine.showing(progress) { _ in
+                try await copies.restore(from: file, withKeys: withKeys)
             }
+            output.done(done)
         }
     }
 
-    struct Check: AsyncParsableCommand {
+    struct Check: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "Tell whether a database is whole, and what it holds.",
             discussion: """
@@ -98,17 +94,14 @@ struct StoreCommand: AsyncParsableCommand {
         @Argument(help: "A backup; without it the state directory's own.", completion: .file())
         var file: String?
 
-        @Flag(help: "As one JSON object.")
-        var json = false
+        @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let copies = StoreCopies(try options.load())
-            try await reportingFaults {
-                let progress = { @Sendable [file] in copies.progress(ofCheck: file) }
-                let report = try await ProgressLine.showing(progress) { _ in try await copies.check(file) }
-                print(json ? report.json.indented() : report.text(on: .standardOutput))
-                if !report.isGood { throw ExitCode.failure }
-            }
+            let copies = StoreCopies(try options.loadForState())
+            let progress = { @Sendable [file] in copies.progress(ofCheck: file) }
+            let report = try await ProgressLine.showing(progress) { _ in try await copies.check(file) }
+            print(output.json ? report.json.indented() : report.text(on: .standardOutput))
+            if !report.isGood { throw ExitCode.failure }
         }
     }
 }
@@ -146,15 +139,5 @@ extension StoreReport {
         case .current, .unreadable: []
         case .older(let names), .newer(let names): names
         }
-    }
-}
-
-/// - Throws: exit status 1 after the fault was printed.
-private func reportingFaults(_ body: () async throws -> Void) async throws {
-    do {
-        try await body()
-    } catch let fault as WiringFault {
-        StandardError.write("\(fault)\n")
-        throw ExitCode.failure
     }
 }

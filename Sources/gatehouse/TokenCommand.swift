@@ -22,7 +22,7 @@ struct TokenCommand: AsyncParsableCommand {
 }
 
 /// `gatehouse token verify`: the verdict of a gateway with these settings.
-struct VerifyTokenCommand: AsyncParsableCommand {
+struct VerifyTokenCommand: AsyncParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "verify",
         abstract: "Verify a token from standard input as the gateway would.",
@@ -62,7 +62,7 @@ struct VerifyTokenCommand: AsyncParsableCommand {
     @Flag(help: "Don't look at what is revoked.")
     var ignoreRevocations = false
 
-    @OptionGroup var verdicts: VerdictOptions
+    @OptionGroup var output: VerdictOptions
 
     func validate() throws {
         guard options.config != "-" else { throw ValidationError("Standard input is the token's: name a file.") }
@@ -70,14 +70,14 @@ struct VerifyTokenCommand: AsyncParsableCommand {
     }
 
     func run() async throws {
-        let settings = try options.load()
+        let settings = try options.loadForState()
         var logger = Logger(label: "gatehouse") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .warning
         do {
             let question = OfflineQuestion(
                 route: route, path: path, method: method, now: now, looksAtRevocations: !ignoreRevocations)
             try await OfflineVerifier.with(settings, question, logger: logger) { verifier in
-                try await verdicts.tell { Self.verdict(await verifier.examine($0)) }
+                try await output.tell { Self.verdict(await verifier.examine($0)) }
             }
         } catch let fault as WiringFault {
             throw ValidationError(fault.description)
@@ -100,7 +100,7 @@ struct VerifyTokenCommand: AsyncParsableCommand {
 }
 
 /// `gatehouse token inspect`: what a token says, whoever wrote it.
-struct InspectTokenCommand: ParsableCommand {
+struct InspectTokenCommand: ParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "inspect",
         abstract: "Show what a token from standard input says, without verifying anything.",
@@ -117,8 +117,7 @@ struct InspectTokenCommand: ParsableCommand {
 
     func run() throws {
         guard let token = UnverifiedToken(StandardInput.readToken()) else {
-            StandardError.write("not a token in compact form (RFC 7515, 3.1)\n")
-            throw ExitCode.failure
+            throw CommandFailure("not a token in compact form (RFC 7515, 3.1)")
         }
         if output.json {
             return output.tell(

@@ -21,7 +21,7 @@ struct UsersCommand: AsyncParsableCommand {
             List.self, Show.self, SetRole.self, Disable.self, Enable.self, Sessions.self, EndSessions.self,
         ])
 
-    struct List: AsyncParsableCommand {
+    struct List: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "A line for each user, by id.",
             discussion: """
@@ -56,7 +56,7 @@ struct UsersCommand: AsyncParsableCommand {
         }
     }
 
-    struct Show: AsyncParsableCommand {
+    struct Show: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "What is held about a user, and the number of open sessions.",
             discussion: "Example: gatehouse users show --config Config/gatehouse.yaml 5f0c…")
@@ -69,7 +69,7 @@ struct UsersCommand: AsyncParsableCommand {
         }
     }
 
-    struct SetRole: AsyncParsableCommand {
+    struct SetRole: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             commandName: "set-role",
             abstract: "Give a user another role. Their sessions end, since tokens say the role.",
@@ -88,7 +88,7 @@ struct UsersCommand: AsyncParsableCommand {
         }
     }
 
-    struct Disable: AsyncParsableCommand {
+    struct Disable: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lock a user out: all sessions end, and there are no new ones.",
             discussion: "Example: gatehouse users disable --config Config/gatehouse.yaml 5f0c…")
@@ -105,7 +105,7 @@ struct UsersCommand: AsyncParsableCommand {
         }
     }
 
-    struct Enable: AsyncParsableCommand {
+    struct Enable: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "Let a user who was locked out sign in again.",
             discussion: "Example: gatehouse users enable --config Config/gatehouse.yaml 5f0c…")
@@ -121,7 +121,7 @@ struct UsersCommand: AsyncParsableCommand {
         }
     }
 
-    struct Sessions: AsyncParsableCommand {
+    struct Sessions: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "A line for each open session of a user.",
             discussion: "Example: gatehouse users sessions --config Config/gatehouse.yaml 5f0c…")
@@ -138,7 +138,7 @@ struct UsersCommand: AsyncParsableCommand {
         }
     }
 
-    struct EndSessions: AsyncParsableCommand {
+    struct EndSessions: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             commandName: "end-sessions",
             abstract: "End all sessions of a user, who may sign in again.",
@@ -162,22 +162,10 @@ struct UserArgument: ParsableArguments {
     @Argument(help: "The user's id.") var id: String
 }
 
-/// - Throws: exit status 1 after the fault was printed.
 private func administering(
     _ options: SettingsOptions, _ body: (UserAdministration) async throws -> Void
 ) async throws {
-    let settings = try options.load()
-    do {
-        let logger = Logger(label: "gatehouse") { StreamLogHandler.standardError(label: $0) }
-        try await body(try OperatorUsers.administration(settings, logger: logger))
-    } catch let fault as WiringFault {
-        StandardError.write("\(fault)\n")
-        throw ExitCode.failure
-    } catch let fault as UserAdministration.Fault {
-        StandardError.write("\(fault)\n")
-        throw ExitCode.failure
-    } catch let refusal as Refusal {
-        StandardError.write("the state directory cannot be used now: \(refusal.reason)\n")
-        throw ExitCode.failure
-    }
+    let settings = try options.loadForState()
+    let logger = Logger(label: "gatehouse") { StreamLogHandler.standardError(label: $0) }
+    try await body(try OperatorUsers.administration(settings, logger: logger))
 }

@@ -30,12 +30,14 @@ extension TokenVerdict {
 }
 
 /// How verdicts are asked for and told.
-struct VerdictOptions: ParsableArguments {
-    @Flag(help: "Tell the verdict as one line of JSON.")
-    var json = false
+struct VerdictOptions: ParsableArguments, ResultOptions {
+    @Flag(name: .customLong("json"), help: "Tell the verdict as one line of JSON.")
+    var isJSON = false
 
     @Flag(help: "Read one token from each line, and tell each verdict as one line of JSON.")
     var lines = false
+
+    var json: Bool { isJSON || lines }
 
     /// Reads the tokens and tells what `judge` says of each.
     ///
@@ -44,9 +46,8 @@ struct VerdictOptions: ParsableArguments {
         var areAccepted = true
         for token in lines ? StandardInput.readLines() : [StandardInput.readToken()] {
             let verdict = try await judge(token)
-            let isJSON = lines || json
             print(
-                isJSON
+                json
                     ? String(decoding: verdict.object.encoded(), as: UTF8.self) : verdict.styled(on: .standardOutput))
             if !verdict.isAccepted { areAccepted = false }
         }

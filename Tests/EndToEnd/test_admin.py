@@ -126,6 +126,7 @@ def test_status_tells_of_the_whole_gateway(start_gateway, own_recorder, pool, le
     assert page["limits"]["requests"] == {"limit": 10000, "in_flight": 0}
     assert page["limits"]["connections"]["limit"] == 10000
     denied = next(each for each in page["recent_denials"] if each["request_id"] == "denied-one")
+    assert page["started_at"] - 5 <= denied["time"] <= page["started_at"] + page["uptime_seconds"] + 5
     assert (denied["reason"], denied["status"], denied["path"]) == ("token-missing", 401, "/recorded/required/x?secret=")
     assert page["recent_audit_events"][0]["event"] == "sign_in_failed"
     text = json.dumps(page)
@@ -313,7 +314,25 @@ def test_the_log_level_is_changed_until_the_next_reload(administered):
     assert ask(administered, "POST", "/reload")[0] == 200
     assert ask(administered, "POST", "/log-level", b'{"level": "debug"}')[1]["was"] == "info"
     for bad in (b"", b"{}", b'{"level": "loud"}', b'{"level": 7}', b"x" * 10_000):
-        assert ask(administered, "POST", "/log-level", bad)[0] == 400
+        code, refusal = ask(administered, "POST", "/log-level", bad)
+        assert code == 400 and "one of trace, debug" in refusal["message"]
+
+
+def test_all_refusals_have_one_shape_and_an_id_of_their_own(administered):
+    asked = [
+        ("POST", "/log-level", AUTHORISED, 400), ("POST", "/upstreams/recorder/nobody/drain", AUTHORISED, 404),
+        ("GET", "/nowhere", AUTHORISED, 404), ("PUT", "/drain", AUTHORISED, 405), ("GET", "/status", {}, 401),
+        ("GET", "/users/nobody", AUTHORISED, 404),
+    ]
+    seen = set()
+    for method, path, headers, code in asked:
+        response = raw.exchange(administered.admin_port, method, path, {"Host": "localhost", **headers}, b"")
+        body = json.loads(response.body)
+        assert response.status == code == body["statusCode"], path
+        assert set(body) == {"error", "message", "statusCode", "requestId"}, path
+        assert body["requestId"] == response.header("x-request-id")
+        seen.add(body["requestId"])
+    assert len(seen) == len(asked) and all(each.startswith("admin-") for each in seen)
 
 
 def test_while_it_stops_a_reload_is_refused(administered, own_recorder):

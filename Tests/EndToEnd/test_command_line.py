@@ -82,6 +82,14 @@ def test_a_gateway_that_cannot_start_ends_with_70(tmp_path, gateway, config_path
     assert str(gateway.port) in result.stderr
 
 
+def test_a_local_pool_on_an_address_in_use_ends_with_70_and_names_it(tmp_path, pool):
+    path = tmp_path / "local-pool.yaml"
+    path.write_text(json.dumps({**pool.config, "database": str(tmp_path / "pool.sqlite")}))
+    result = gatehouse("local-pool", "--config", path)
+    assert result.returncode == 70
+    assert result.stderr.splitlines()[-1] == f"cannot listen on 127.0.0.1:{pool.port}: Address already in use"
+
+
 @pytest.mark.parametrize(
     "changes, words",
     [
@@ -211,6 +219,79 @@ def test_results_as_json(config_path):
     assert listed == made["keys"] and set(listed[0]) == {"purpose", "state", "since", "id"}
     assert told("keys", "rotate", "--purpose", "session", "--now")["keys"] != listed
     assert told("revoke", "--jti", "some-token")["done"]
+
+
+# Each fails for a reason of its own: nobody has that id, no file, no such key, nothing that answers.
+FAILURES = [
+    ("users", "show", "nobody"),
+    ("users", "disable", "nobody"),
+    ("revoke", "--issuer", "nowhere", "--jti", "some-token"),
+    ("keys", "rotate", "--purpose", "sealing"),
+    ("store", "check", "/nowhere/backup.sqlite"),
+    ("store", "backup", "/nowhere/backup.sqlite"),
+    ("store", "restore", "/nowhere/backup.sqlite"),
+]
+
+
+def test_a_backup_does_not_make_the_directory_that_is_missing(store, tmp_path):
+    gateway, _, _ = store
+    copy = tmp_path / "mount" / "monday.sqlite"
+    result = gatehouse("store", "backup", "--config", gateway.config_path, copy)
+    assert result.returncode == 1 and f"there is no directory {tmp_path}/mount" in result.stderr
+    assert not copy.parent.exists()
+
+
+@pytest.mark.parametrize("command", FAILURES, ids=" ".join)
+def test_why_a_command_failed_is_json_as_well(config_path, command):
+    result = gatehouse(*command, "--config", config_path, "--json")
+    told = json.loads(result.stdout)
+    assert result.returncode == 1 and result.stderr == ""
+    assert told["good"] is False and told["text"]
+    in_words = gatehouse(*command, "--config", config_path)
+    assert in_words.stdout == "" and in_words.stderr == told["text"] + "\n"
+
+
+def test_what_is_no_token_is_told_as_json():
+    result = gatehouse("token", "inspect", "--json")
+    assert result.returncode == 1 and json.loads(result.stdout)["good"] is False and result.stderr == ""
+
+
+def test_every_command_tells_faulty_settings_as_json(tmp_path):
+    path = tmp_path / "gatehouse.yaml"
+    path.write_text("threads: many\n")
+    asked = 0
+    for command in (each for each in LEAVES if each not in SILENT):
+        usage = " ".join(gatehouse(*command, "--help").stdout.partition("USAGE:")[2].partition("OPTIONS:")[0].split())
+        if "--config" not in usage:
+            continue
+        # What is between brackets may be left out.
+        needed = re.sub(r"\[[^]]*\]+", "", usage.partition("ARGUMENTS:")[0])
+        given = ["some"] * len(re.findall(r" <", needed.replace("--purpose <purpose>", "")))
+        given += ["--purpose", "sealing"] * ("--purpose" in needed) + ["--jti", "some-token"] * (command == ("revoke",))
+        result = gatehouse(*command, "--config", path, "--json", *given)
+        assert result.returncode == 78 and result.stderr == "", (command, result.stderr)
+        told = json.loads(result.stdout)
+        assert told["good"] is False and "threads" in {fault["key"] for fault in told["faults"]}, command
+        asked += 1
+    assert asked >= 15
+
+
+def test_an_environment_file_is_read_as_the_service_reads_it(tmp_path, config_path):
+    config = {**json.loads(config_path.read_text()), "admin": {"token": "${OPERATORS_TOKEN}"}}
+    path, variables = tmp_path / "gatehouse.yaml", tmp_path / "environment"
+    path.write_text(json.dumps(config))
+    variables.write_text('# of the operators\nOPERATORS_TOKEN="0123456789abcdef"\n')
+    missing = gatehouse("check", "--config", path)
+    assert missing.returncode == 78 and "OPERATORS_TOKEN is not set" in missing.stderr
+    for command in (("check",), ("keys", "list"), ("revoke", "--jti", "some-token")):
+        result = gatehouse(*command, "--config", path, "--environment-file", variables)
+        assert result.returncode == 0, result.stderr
+    asked = gatehouse("health", "--config", path, "--environment-file", variables)
+    assert asked.returncode == 1 and "is not set" not in asked.stdout + asked.stderr
+    variables.write_text("OPERATORS_TOKEN=short\n")
+    assert gatehouse("check", "--config", path, "--environment-file", variables).returncode == 78
+    absent = gatehouse("check", "--config", path, "--environment-file", "/nowhere/environment")
+    assert absent.returncode == 78 and "/nowhere/environment:1: there is no such file" in absent.stderr
 
 
 def test_the_text_of_a_key_list_stays_in_columns(config_path):

@@ -26,7 +26,7 @@ IMAGE = Image(DEPLOY / "Dockerfile")
 KUBERNETES = sorted(path for path in (DEPLOY / "kubernetes").glob("*.yaml") if path.name != "kustomization.yaml")
 MANIFESTS = {(each["kind"]): each for path in KUBERNETES for each in yaml.safe_load_all(path.read_text())}
 ECS = cloud_formation(DEPLOY / "ecs" / "gatehouse.yaml")
-SECRETS = {"COGNITO_CLIENT_SECRET": "not-a-real-secret", "SEALING_KEY": "1:" + "A" * 43 + "="}
+SECRETS = {"COGNITO_CLIENT_SECRET": "not-a-real-secret", "SEALING_KEY": "1:" + "A" * 43 + "=", "ADMIN_TOKEN": "t" * 32}
 COGNITO = "cognito-idp.eu-central-1.amazonaws.com"
 
 
@@ -198,7 +198,7 @@ def test_a_pod_has_time_to_drain():
 @needs_root
 def test_a_pod_starts_and_answers_its_probes(deployed):
     container = MANIFESTS["Deployment"]["spec"]["template"]["spec"]["containers"][0]
-    environment = MANIFESTS["Secret"]["stringData"]
+    environment = MANIFESTS["Secret"]["stringData"] | {"ADMIN_TOKEN": SECRETS["ADMIN_TOKEN"]}
     files = {f"/etc/gatehouse/{name}": text for name, text in MANIFESTS["ConfigMap"]["data"].items()}
     ports = {port["name"]: port["containerPort"] for port in container["ports"]}
     pod = deployed("pod", IMAGE.command(container["args"]), environment, files, IMAGE.user, hosts=(COGNITO,))
@@ -211,8 +211,29 @@ def test_a_pod_starts_and_answers_its_probes(deployed):
     assert probe("livenessProbe")[0] == 200
     # Cognito is not there: alive, and rightly without traffic.
     assert probe("readinessProbe") == (503, "waiting for key sets\n")
+    can_be_operated(deployed.network, ports["admin"])
     assert deployed.network.request(f"http://127.0.0.1:{ports['http']}/api/v1/x")[0] == 401
     assert pod.end(20) == 0
+
+
+@needs_root
+def test_no_pod_starts_with_the_token_of_the_example(deployed):
+    container = MANIFESTS["Deployment"]["spec"]["template"]["spec"]["containers"][0]
+    files = {f"/etc/gatehouse/{name}": text for name, text in MANIFESTS["ConfigMap"]["data"].items()}
+    environment = MANIFESTS["Secret"]["stringData"]
+    pod = deployed("pod", IMAGE.command(container["args"]), environment, files, IMAGE.user)
+    assert pod.process.wait(20) == 78
+    assert "admin.token" in pod.process.log() and environment["ADMIN_TOKEN"] not in pod.process.log()
+
+
+def can_be_operated(network, port: int) -> None:
+    """Metrics and changes are for who has the token, as it comes from the secret."""
+    admin = f"http://127.0.0.1:{port}"
+    for page in ("/metrics", "/status"):
+        assert network.request(admin + page)[0] == 401
+        assert network.request(admin + page, token=SECRETS["ADMIN_TOKEN"])[0] == 200
+    assert network.request(f"{admin}/log-level", {"level": "info"})[0] == 401
+    assert network.request(f"{admin}/log-level", {"level": "info"}, token=SECRETS["ADMIN_TOKEN"])[0] == 200
 
 
 # ---- ECS
@@ -252,10 +273,12 @@ def test_a_task_starts_by_its_environment_alone(deployed):
     task = deployed("task", IMAGE.command(container["Command"]), environment, {}, user, hosts=(COGNITO,))
     health = container["HealthCheck"]["Command"]
     assert health[0] == "CMD"
-    task.wait_healthy([*health[1:], "--alive"])
+    # Cognito is not there: the task is healthy, and gets no traffic.
+    task.wait_healthy(health[1:])
     group = ECS["Resources"]["TargetGroup"]["Properties"]
     url = f"http://127.0.0.1:{group['HealthCheckPort']}{group['HealthCheckPath']}"
     wait_until(lambda: deployed.network.request(url)[0] == 503, "the balancer's health check to be answered")
     assert deployed.network.request(f"http://127.0.0.1:{group['Port']}/api/v1/x")[0] == 401
-    assert "not-a-real-secret" not in task.process.log()
+    can_be_operated(deployed.network, int(group["HealthCheckPort"]))
+    assert "not-a-real-secret" not in task.process.log() and SECRETS["ADMIN_TOKEN"] not in task.process.log()
     assert task.end(container["StopTimeout"]) == 0

@@ -50,6 +50,63 @@ def test_its_own_lines_are_json(gateway):
         assert list(line)[:3] == ["time", "level", "message"]
 
 
+def test_debug_switched_on_at_run_time_tells_what_the_gateway_itself_asks(start_gateway, own_recorder, pool, ledger, tmp_path):
+    own_recorder.on("/recorded/health", lambda exchange: exchange.respond(500, b""))
+    health = {"path": "/recorded/health", "interval": "1s", "unhealthy_after": 2}
+    token = "the-token-of-the-admin-listener"
+    gateway = start_gateway(
+        {
+            "admin": {"token": token}, "logging": {"file": str(tmp_path / "own.log")},
+            "upstreams": {"recorder": {"health": health}, "down": {"ejection": {"after": 1, "only_server": True}}},
+        },
+        pool=pool,
+    )
+
+    def told(message: str, **fields) -> list[dict]:
+        found = [line for line in lines(tmp_path / "own.log") if line["message"] == message]
+        return [line for line in found if all(line.get(name) == value for name, value in fields.items())]
+
+    def admin(path: str, body: bytes = b"") -> int:
+        headers = {"Host": "localhost", "Authorization": f"Bearer {token}"}
+        return raw.exchange(gateway.admin_port, "POST", path, headers, body).status
+
+    wait_until(lambda: told("server unhealthy"), "the health checks to fail")
+    assert told("server unhealthy")[0]["answer"] == "status 500"
+    assert not told("call of the gateway's own") and not [line for line in lines(tmp_path / "own.log") if line["level"] == "debug"]
+
+    assert admin("/log-level", b'{"level": "debug"}') == 200
+    Account(gateway.port, ledger).login(ADA[0], "A-Wrong-Password-For-The-Log")
+    wait_until(lambda: told("call of the gateway's own"), "the call to Cognito")
+    call = told("call of the gateway's own")[-1]
+    assert call["operation"] == "InitiateAuth" and call["status"] == "400" and int(call["milliseconds"]) >= 0
+    assert call["request_id"] and call["provider_request_id"] and call["level"] == "debug"
+    wait_until(lambda: told("health check", answer="status 500"), "a failed health check")
+
+    raw.exchange(gateway.port, "GET", "/down/x")
+    wait_until(lambda: told("server ejected by an event loop", upstream="down"), "the ejection")
+    assert told("server ejected by an event loop")[0]["reason"] == "upstream-unreachable"
+
+    # A reload sets the level again; what it does until then is told.
+    assert admin("/reload") == 200
+    wait_until(lambda: told("configuration reloaded"), "the reload")
+    assert told("reload: reading the configuration") and told("reload: addresses are bound", new="0")
+    text = (tmp_path / "own.log").read_text()
+    for secret in (token, ADA[0], "A-Wrong-Password-For-The-Log"):
+        assert secret not in text
+
+
+def test_each_fetch_of_a_key_set_is_told_at_debug(start_gateway, tmp_path, issuer):
+    start_gateway({"logging": {"level": "debug", "file": str(tmp_path / "own.log")}})
+
+    def fetched() -> list[dict]:
+        return [line for line in lines(tmp_path / "own.log") if line["message"] == "key set fetched"]
+
+    wait_until(fetched, "the fetch")
+    (line,) = fetched()
+    assert (line["issuer"], line["url"]) == ("own", issuer.server.url)
+    assert int(line["keys"]) == len(json.loads(issuer.server.body())["keys"]) and int(line["fresh_for_seconds"]) > 0
+
+
 def test_each_log_has_its_file(logged, own_recorder, tmp_path):
     request = get(logged)
     wait_until(lambda: request in ids(tmp_path / "access.log"), "the access line")

@@ -119,9 +119,15 @@ dpkg -i --force-depends /gatehouse.deb
 test "$(stat -c '%U:%G %a' /var/lib/gatehouse)" = "gatehouse:gatehouse 700"
 test "$(stat -c '%U:%G %a' /etc/gatehouse/gatehouse.yaml)" = "root:gatehouse 640"
 test "$(getent passwd gatehouse | cut -d: -f7)" = /usr/sbin/nologin
+test "$(dpkg-query -W -f '${Conffiles}' gatehouse | grep -c /etc/logrotate.d/gatehouse)" = 1
+
+# What root does beside it is the service's: its secrets only root reads.
+(umask 077; echo 'SOME_SECRET=0123456789abcdef' > /etc/gatehouse/environment)
+gatehouse keys generate --environment-file /etc/gatehouse/environment --purpose sealing
+test "$(stat -c '%U:%G %a' /var/lib/gatehouse/sealing-keys.json)" = "gatehouse:gatehouse 600"
+rm /etc/gatehouse/environment
 
 # As the unit starts it.
-setpriv --reuid gatehouse --regid gatehouse --clear-groups START_PRE
 setpriv --reuid gatehouse --regid gatehouse --clear-groups START & pid=$!
 for try in $(seq 200); do gatehouse health && break; sleep 0.1; done
 gatehouse health
@@ -143,6 +149,7 @@ test -e /var/lib/gatehouse/kept
 dpkg --purge gatehouse
 test ! -e /var/lib/gatehouse
 test ! -e /etc/gatehouse
+test ! -e /etc/logrotate.d/gatehouse
 ! getent passwd gatehouse
 echo INSTALLED AND GONE
 """
@@ -152,9 +159,8 @@ echo INSTALLED AND GONE
 def test_it_installs_serves_upgrades_and_goes(deb, tmp_path):
     unit = (DEPLOY / "systemd" / "gatehouse.service").read_text()
     life = LIFE
-    for placeholder, directive in {"START_PRE": "ExecStartPre", "START": "ExecStart"}.items():
-        (line,) = re.findall(rf"(?m)^{directive}=(.*)$", unit)
-        life = re.sub(rf"\b{placeholder}\b", shlex.join(shlex.split(line)), life)
+    (line,) = re.findall(r"(?m)^ExecStart=(.*)$", unit)
+    life = re.sub(r"\bSTART\b", shlex.join(shlex.split(line)), life)
     # A network of its own, since the package's ports are whoever's on this machine; processes that end with it.
     namespaces = ["unshare", "--mount", "--net", "--pid", "--fork", "--kill-child", "--propagation", "private"]
     command = [*namespaces, "bash", "-c", INSTALLATION, "sh", tmp_path, deb, life]

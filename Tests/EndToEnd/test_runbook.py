@@ -1,10 +1,13 @@
 """The runbook is true: its commands are the binary's, its metrics and reasons are served, its settings exist."""
 
 import json
+import os
 import re
+import shlex
+import subprocess
 
 import pytest
-from harness.deployment import DEPLOY
+from harness.deployment import DEPLOY, Root, needs_root
 from harness.gateway import REPOSITORY, gatehouse
 
 TEXT = (DEPLOY / "runbook.md").read_text()
@@ -13,7 +16,7 @@ FLAT = re.sub(r"\s*\n\s*", " ", TEXT)
 
 
 def commands() -> list[list[str]]:
-    found = re.findall(r"(?:`|\s{4}|-u gatehouse )(gatehouse [a-z][^`|<#;]*)", FLAT)
+    found = re.findall(r"(?:`|\s{4}|sudo )(gatehouse [a-z][^`|<#;]*)", FLAT)
     return sorted({tuple(command.split("  ")[0].split()) for command in found})
 
 
@@ -26,6 +29,54 @@ def test_each_command_is_the_binarys(command):
     assert f"gatehouse {' '.join(path)}" in " ".join(result.stdout.split()), f"no such command: {path}"
     for option in (word for word in words if word.startswith("--")):
         assert re.search(rf"{option}\b", result.stdout), f"{' '.join(path)} has no {option}"
+
+
+ACCOUNT = (64999, 64999)
+SETTINGS = """
+listeners: [{address: "127.0.0.1:8080"}]
+admin: {token: "${ADMIN_TOKEN}"}
+state_directory: /var/lib/gatehouse
+upstreams: {api: {url: "http://127.0.0.1:8000"}}
+issuers:
+  first: {profile: cognito, user_pool_id: eu-central-1_AbCdEfGhI, client_ids: [1example23456789abcdefghij]}
+  second: {profile: cognito, user_pool_id: eu-central-1_AbCdEfGhJ, client_ids: [1example23456789abcdefghij]}
+routes: [{name: api, path: /api/**, access: required, upstream: api}]
+"""
+
+
+def leak_commands() -> list[str]:
+    _, _, chapter = TEXT.partition("## A key or token has leaked")
+    return re.findall(r"`sudo (gatehouse [^`]*)`", chapter.partition("\n## ")[0])
+
+
+@needs_root
+@pytest.mark.parametrize("command", leak_commands())
+def test_the_commands_for_a_leak_work_as_written_and_leave_the_state_to_the_service(tmp_path, command):
+    files = {
+        "/etc/gatehouse/gatehouse.yaml": SETTINGS,
+        "/etc/gatehouse/environment": "# The operator's.\nADMIN_TOKEN='0123456789abcdef'\n",
+    }
+    root = Root(tmp_path, files, (0, 0))
+    os.chmod(root.path / "etc/gatehouse/environment", 0o600)
+    os.chown(root.state, *ACCOUNT)
+    words = [{"NAME": "first", "SUB": "some-sub", "ID": "some-id"}.get(word, word) for word in shlex.split(command)]
+
+    def run(words: list[str]) -> None:
+        clean = {"PATH": os.environ["PATH"]}
+        result = subprocess.run(root.inside(words), env=clean, capture_output=True, text=True, timeout=60)
+        assert result.returncode == 0, result.stderr
+
+    if "rotate" in words:
+        # A gateway has made them at its start.
+        purpose = words[words.index("--purpose") + 1]
+        run(["gatehouse", "keys", "generate", "--environment-file", "/etc/gatehouse/environment", "--purpose", purpose])
+    run(words)
+    made = list(root.state.iterdir())
+    assert made and all((path.stat().st_uid, path.stat().st_gid) == ACCOUNT for path in made)
+
+
+def test_leaks_have_commands():
+    assert len(leak_commands()) >= 5
 
 
 def test_there_are_commands():

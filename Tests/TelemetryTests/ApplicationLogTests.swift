@@ -23,6 +23,19 @@ struct ApplicationLogTests {
                 + #""issuer":"pool"}"#)
     }
 
+    @Test("On a terminal the level stands out, and only in text", arguments: [LogFormat.json, .text])
+    func colours(format: LogFormat) {
+        func line(_ level: Logger.Level) -> String {
+            var encoder = ApplicationEncoder(format, hasColours: true)
+            var bytes: [UInt8] = []
+            encoder.encode(ApplicationRecord(time: 0, level: level, message: "m"), into: &bytes)
+            return String(decoding: bytes, as: UTF8.self)
+        }
+        #expect(line(.warning).contains("\u{1B}[33mwarning\u{1B}[0m m") == (format == .text))
+        #expect(line(.error).contains("\u{1B}[31merror\u{1B}[0m m") == (format == .text))
+        #expect(!line(.info).contains("\u{1B}"))
+    }
+
     @Test("Metadata that has a name of the line's own gets another")
     func clash() throws {
         let line = Self.line(.json, "m", ["level": "high", "time": "late"])
@@ -50,7 +63,7 @@ struct ApplicationLogTests {
     func level() {
         let sink = Sink()
         let level = SharedLogLevel(.warning)
-        let log = ApplicationLog(.json, write: sink.write)
+        let log = ApplicationLog(ApplicationEncoder(), write: sink.write)
         var logger = Logger(label: "x") { _ in
             ApplicationLogHandler(log, level: level, provider: Logger.MetadataProvider { ["trace_id": "t"] })
         }

@@ -159,7 +159,7 @@ struct HealthCheckerTests {
                 }
                 if isOver { throw CancellationError() }
             },
-            publish: { isHealthy in told.withLock { $0.append(isHealthy) } }
+            publish: { isHealthy, _ in told.withLock { $0.append(isHealthy) } }
         ).run()
         #expect(told.withLock { $0 } == expected)
     }

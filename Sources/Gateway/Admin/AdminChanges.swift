@@ -9,7 +9,13 @@ struct AdminAnswer: Sendable {
     /// What is answered instead, in the form of all refusals.
     var refusal: Refusal?
     /// By which logs know of it.
-    var requestID = "admin"
+    var requestID = AdminRequestID.make()
+}
+
+extension AdminAnswer {
+    init(_ refusal: Refusal, requestID: String = AdminRequestID.make()) {
+        self.init(status: refusal.response.status, body: .null, refusal: refusal, requestID: requestID)
+    }
 }
 
 /// Carries out what is asked of the admin listener, and says so in the log.
@@ -46,9 +52,8 @@ struct AdminChanges: Sendable {
         let levels = Logger.Level.allCases.map(\.rawValue)
         let text = (try? JSON.parse(body))?["level"]?.stringValue
         guard let level = text.flatMap(Logger.Level.init(rawValue:)) else {
-            return AdminAnswer(
-                status: .badRequest,
-                body: ["message": .string("send {\"level\": …} with one of \(levels.joined(separator: ", "))")])
+            let message = "send {\"level\": …} with one of \(levels.joined(separator: ", "))"
+            return AdminAnswer(Refusal(.badRequest, message: message, reason: "invalid-parameter"))
         }
         let before = logs.leastLevel
         logs.leastLevel = level
@@ -65,7 +70,7 @@ struct AdminChanges: Sendable {
 
     private func drain(_ begins: Bool, _ server: String, of upstream: String) async -> AdminAnswer {
         guard status.hasServer(server, of: upstream) else {
-            return AdminAnswer(status: .notFound, body: ["message": "there is no such server"])
+            return AdminAnswer(Refusal(.notFound, message: "there is no such server", reason: "no-route"))
         }
         drainedServers.set(begins, server, of: upstream)
         await directory.refreshDrainedServers()

@@ -100,7 +100,7 @@ final class AdminService: RequestService {
     }
 
     fileprivate static func refusal(_ refusal: Refusal) -> (HTTPResponse, ByteBuffer) {
-        refusal.answer(requestID: "admin")
+        refusal.answer(requestID: AdminRequestID.make())
     }
 
     func refuse(_ fault: ListenerFault, peer: String) -> (HTTPResponse, ByteBuffer) {

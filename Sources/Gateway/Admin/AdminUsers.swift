@@ -11,7 +11,7 @@ struct AdminUsers: Sendable {
     private let kept: KeptUsers?
     private let logger: Logger
     private let peer: String
-    private let requestID = "admin-" + Hexadecimal.encode(SecureRandom.bytes(8))
+    private let requestID = AdminRequestID.make()
 
     /// - Parameters:
     ///   - kept: nil where no tokens are taken.
@@ -27,7 +27,7 @@ struct AdminUsers: Sendable {
             guard let kept else { throw Self.missing("This gateway takes no tokens, and keeps no users.") }
             return AdminAnswer(status: .ok, body: .object(try await carryOut(call, kept, body)), requestID: requestID)
         } catch {
-            return AdminAnswer(status: .ok, body: .null, refusal: refusal(of: error), requestID: requestID)
+            return AdminAnswer(refusal(of: error), requestID: requestID)
         }
     }
 

@@ -118,7 +118,7 @@ enum StatusPage {
 
     private static func denial(_ record: AccessRecord) -> JSON {
         [
-            "time": number(record.time), "reason": .string(record.denialReason ?? ""),
+            "time": number(record.time / 1000), "reason": .string(record.denialReason ?? ""),
             "status": number(record.status), "method": .string(record.method), "path": .string(record.loggedTarget),
             "route": record.route.map { .string($0) } ?? .null, "client_address": .string(record.clientAddress),
             "request_id": .string(record.requestID),

@@ -187,6 +187,8 @@ package actor KeySetService {
     /// Fetches once, however many ask.
     private func refresh() async -> Bool {
         if let flight { return await flight.value }
+        logger.debug(
+            "fetching key set", metadata: ["issuer": "\(issuer.name)", "url": "\(issuer.keySource.place)"])
         let flight = Task {
             // Before anyone who waits goes on, so that whoever finds a flight finds one that is under way.
             defer { self.flight = nil }
@@ -218,6 +220,12 @@ package actor KeySetService {
         warn(of: set.dropped)
         tellRecovery(set)
         publish(set)
+        logger.debug(
+            "key set fetched",
+            metadata: [
+                "issuer": "\(issuer.name)", "url": "\(issuer.keySource.place)", "keys": "\(set.count)",
+                "fresh_for_seconds": "\((held?.freshUntil ?? fetchedAt) - fetchedAt)",
+            ])
         do {
             try file?.write(response.body, fetchedAt: fetchedAt)
         } catch {
@@ -268,6 +276,11 @@ package actor KeySetService {
             else { return }
             let set = try source.keySet(kept.document)
             guard !set.isEmpty else { return }
+            logger.debug(
+                "kept key set read",
+                metadata: [
+                    "issuer": "\(issuer.name)", "keys": "\(set.count)", "age_seconds": "\(now() - kept.fetchedAt)",
+                ])
             held = Held(set: set, fetchedAt: kept.fetchedAt, freshUntil: kept.fetchedAt)
             status.fetchedAt = kept.fetchedAt
             publish(set)

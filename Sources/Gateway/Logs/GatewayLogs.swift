@@ -1,3 +1,4 @@
+internal import FoundationEssentials
 package import Logging
 package import Settings
 internal import Telemetry
@@ -8,6 +9,14 @@ struct LogPlace: Sendable {
     let format: LogFormat
 
     var write: @Sendable ([UInt8]) -> Int { { [output] in output.write($0) } }
+
+    var applicationEncoder: ApplicationEncoder { ApplicationEncoder(format, hasColours: hasColours) }
+
+    /// No colours for who wants none (`NO_COLOR`, no-color.org), for terminals that have none, and for pipes and files.
+    private var hasColours: Bool {
+        let environment = ProcessInfo.processInfo.environment
+        return output.isTerminal && environment["TERM"] != "dumb" && environment["NO_COLOR"]?.isEmpty != false
+    }
 }
 
 /// Where the logs of one reading of the settings go.
@@ -28,7 +37,7 @@ package final class GatewayLogs: Sendable {
         level = SharedLogLevel(Logger.Level(settings.logging.level))
         outputs = LogOutputs()
         let place = try Self.place(settings.logging.destination, "logging.file", settings, in: outputs)
-        application = ApplicationLog(place.format, write: place.write)
+        application = ApplicationLog(place.applicationEncoder, write: place.write)
     }
 
     package var logger: Logger {
@@ -69,7 +78,7 @@ package final class GatewayLogs: Sendable {
     /// Settings take over.
     func adopt(_ settings: LoggingSettings, _ places: LogPlaces) {
         level.value = Logger.Level(settings.level)
-        application.use(ApplicationEncoder(places.application.format), write: places.application.write)
+        application.use(places.application.applicationEncoder, write: places.application.write)
     }
 
     /// Opens all files anew.

@@ -62,7 +62,7 @@ struct GenerationMaker: Sendable {
             drainedServers: drainedServers, recent: recent,
             tokenRules: TokenRules(settings, issuers: issuers, gate: gate),
             requestLimit: settings.limits.requests,
-            requestsInFlight: previous?.plan.requestsInFlight ?? RequestsInFlight())
+            requestsInFlight: previous?.plan.requestsInFlight ?? RequestsInFlight(), logger: logger)
         let labels = GatewayMetrics.labels(routes: gate.routes.routes.map(\.name), upstreams: upstreams)
         return Generation(
             settings: settings, plan: plan, metrics: metrics.successors(labels), listeners: listeners,
@@ -86,7 +86,7 @@ struct GenerationMaker: Sendable {
 
     /// For what requests ask for.
     func tracedFetcher(plain: Bool) async throws -> any Fetcher {
-        TracedFetcher(try await fetcher(plain: plain))
+        TracedFetcher(LoggedFetcher(try await fetcher(plain: plain), logger))
     }
 
     private func traceService(

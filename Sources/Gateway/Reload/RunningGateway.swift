@@ -140,6 +140,7 @@ actor RunningGateway {
         for fault in logs.reopen() { logger.error("log file not opened anew", metadata: ["fault": "\(fault)"]) }
         guard !isDraining else { return .stopping }
         do {
+            logger.debug("reload: reading the configuration")
             let settings = try load()
             let changes = try await takeOver(settings)
             logger.info("configuration reloaded", metadata: changes.metadata)
@@ -166,10 +167,17 @@ actor RunningGateway {
     private func takeOver(_ settings: GatewaySettings) async throws -> ReloadSummary {
         let fixed = RestartSettings.changes(from: generation.settings, to: settings)
         guard fixed.isEmpty else { throw ReloadFaults(lines: fixed) }
+        logger.debug("reload: making what serves", metadata: ["digest": "\(settings.digest)"])
         let next = try await maker.make(settings, after: generation)
         let changes = ListenerChanges(
             from: generation.settings.listeners.map(\.address), to: settings.listeners.map(\.address))
         let bound = try await addresses.bindNew(changes, next.listeners)
+        logger.debug(
+            "reload: addresses are bound",
+            metadata: [
+                "new": "\(bound.count)", "kept": "\(changes.kept.count { $0 != nil })",
+                "left": "\(changes.removed.count)",
+            ])
         let keyless = await prepareKeySets(next)
         do {
             guard !isDraining else { throw Draining() }
@@ -180,6 +188,7 @@ actor RunningGateway {
         }
         let summary = ReloadSummary(from: generation, to: next)
         for installed in commit(next, changes, bound) { try await installed.get() }
+        logger.debug("reload: every event loop serves by it")
         background.endTracing(except: next.plan.tracing)
         return summary
     }
@@ -191,6 +200,8 @@ actor RunningGateway {
     private func prepareKeySets(_ next: Generation) async -> [String] {
         let known = generation.plan.keyServices
         let new = next.plan.keyServices.filter { service in !known.contains { $0 === service } }
+        logger.debug(
+            "reload: getting key sets", metadata: ["issuers": "\(new.map(\.issuer.name).joined(separator: " "))"])
         await withTaskGroup(of: Void.self) { tasks in
             for service in new { tasks.addTask { await service.prepare() } }
         }

@@ -36,14 +36,21 @@ final class ServerCheck: Sendable {
         self.upstreamName = upstreamName
         self.serverName = checked.name
         self.state = state
-        checker = HealthChecker(server: checked, settings: settings, wasHealthy: state.value, fetcher: fetcher) {
-            isHealthy in
-            state.value = isHealthy
-            logger.log(
-                level: isHealthy ? .notice : .warning, isHealthy ? "server healthy" : "server unhealthy",
-                metadata: ["upstream": "\(upstreamName)", "server": "\(checked.name)"])
-            publish(isHealthy)
-        }
+        let about: Logger.Metadata = ["upstream": "\(upstreamName)", "server": "\(checked.name)"]
+        checker = HealthChecker(
+            server: checked, settings: settings, wasHealthy: state.value, fetcher: fetcher,
+            checked: { outcome in
+                logger.log(
+                    level: outcome.isGood ? .trace : .debug, "health check",
+                    metadata: about.merging(["answer": "\(outcome.text)"]) { $1 })
+            },
+            publish: { isHealthy, outcome in
+                state.value = isHealthy
+                logger.log(
+                    level: isHealthy ? .notice : .warning, isHealthy ? "server healthy" : "server unhealthy",
+                    metadata: about.merging(["answer": "\(outcome.text)"]) { $1 })
+                publish(isHealthy)
+            })
     }
 
     var isHealthy: Bool { state.value }

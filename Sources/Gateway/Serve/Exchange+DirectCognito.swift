@@ -63,7 +63,9 @@ extension Exchange {
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
         Task { [spanScope] in
-            let reply = await SpanScope.within(spanScope) { await calls.answer(request) }
+            let reply = await CalledRequest.$id.withValue(request.requestID) {
+                await SpanScope.within(spanScope) { await calls.answer(request) }
+            }
             eventLoop.execute { exchange.value.finish(reply, of: request.call) }
         }
     }

@@ -42,8 +42,10 @@ extension Exchange {
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
         let question = call.question()
-        Task { [spanScope] in
-            let answer = await SpanScope.within(spanScope) { await question() }
+        Task { [spanScope, id = log.requestID] in
+            let answer = await CalledRequest.$id.withValue(id) {
+                await SpanScope.within(spanScope) { await question() }
+            }
             eventLoop.execute { exchange.value.finish(answer) }
         }
     }

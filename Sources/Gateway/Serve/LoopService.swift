@@ -1,6 +1,7 @@
 internal import Curl
 internal import HTTPTypes
 internal import Listener
+internal import Logging
 internal import NIOCore
 internal import Pipeline
 internal import SignIn
@@ -63,12 +64,19 @@ final class LoopService {
             case .reused: metrics.upstreamConnectionReused(index)
             case .retried: metrics.upstreamRetried(index)
             }
-        } observeServer: { [first = plan.firstServer(of: index)] server, event in
+        } observeServer: { [first = plan.firstServer(of: index), logger = plan.logger] server, event in
             switch event {
             case .began: metrics.serverBegan(first + server)
             case .ended: metrics.serverEnded(first + server)
             case .failed: metrics.serverFailed(first + server)
-            case .ejected: metrics.serverEjected(first + server)
+            case .ejected(let reason):
+                metrics.serverEjected(first + server)
+                logger.debug(
+                    "server ejected by an event loop",
+                    metadata: [
+                        "upstream": "\(upstream.settings.name)", "server": "\(upstream.settings.servers[server].name)",
+                        "reason": "\(reason)",
+                    ])
             case .idle(let more): metrics.connectionsIdle(more: more, at: first + server)
             case .serving(let serving): metrics.server(first + server, isServing: serving)
             }

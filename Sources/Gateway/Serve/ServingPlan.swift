@@ -54,6 +54,7 @@ struct ServingPlan: Sendable {
     /// How many requests may be in flight, and what counts them: the same in all plans of a process.
     var requestLimit: Int
     let requestsInFlight: RequestsInFlight
+    let logger: Logger
 
     /// The keys of assertions and of sessions that are published now; nil where there are none.
     var ownKeySet: [UInt8]? {

@@ -33,6 +33,12 @@ package struct StoreCopies: Sendable {
         guard FileManager.default.fileExists(atPath: path) else {
             throw WiringFault(description: "\(path): is not there")
         }
+        // A mount that isn't there is not to be made up for on the disk below.
+        let directory = URL(filePath: copy).deletingLastPathComponent().path
+        var isDirectory = false
+        guard FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory), isDirectory else {
+            throw WiringFault(description: "\(copy): there is no directory \(directory)")
+        }
         let keys = withKeys ? try keyFiles() : []
         let partial = copy + Self.partialEnd
         try? FileManager.default.removeItem(atPath: partial)

@@ -46,11 +46,7 @@ struct TracedFetcher: Fetcher {
         _ request: FetchRequest, _ scope: SpanScope, _ isRoot: Bool, _ began: Int64,
         _ outcome: (name: String, value: Span.Value), isError: Bool
     ) {
-        let operation = request.headers.first { $0.name.lowercased() == "x-amz-target" }.map { target in
-            String(
-                target.value[
-                    (target.value.lastIndex(of: ".").map(target.value.index(after:)) ?? target.value.startIndex)...])
-        }
+        let operation = request.cognitoOperation
         var attributes: [(name: String, value: Span.Value)] = [
             (name: "http.request.method", value: .text(request.method)),
             // A query may hold what is no collector's business.

@@ -1,7 +1,17 @@
+internal import Glibc
 package import Logging
 internal import NIOCore
 internal import NIOHTTP1
 internal import NIOPosix
+
+/// Why the address of the settings cannot be listened on.
+package struct LocalPoolAddressFault: Error, CustomStringConvertible {
+    let host: String
+    let port: Int
+    let reason: String
+
+    package var description: String { "cannot listen on \(host):\(port): \(reason)" }
+}
 
 /// The local pool on a socket, and the local Apple with it where one is configured.
 ///
@@ -45,7 +55,7 @@ package struct LocalPoolService: Sendable {
 
     /// Listens and serves until the task is cancelled, then closes every connection and returns.
     ///
-    /// - Throws: the system's error if the address can't be had.
+    /// - Throws: ``LocalPoolAddressFault`` if the address can't be had.
     package func run() async throws {
         let server = try await bind()
         let port = server.channel.localAddress?.port ?? configuration.port
@@ -77,6 +87,16 @@ package struct LocalPoolService: Sendable {
     }
 
     private func bind() async throws -> NIOAsyncChannel<LocalPoolConnection.Channel, Never> {
+        do {
+            return try await bound()
+        } catch let error as IOError {
+            throw LocalPoolAddressFault(
+                host: configuration.host, port: configuration.port,
+                reason: unsafe String(cString: strerror(error.errnoCode)))
+        }
+    }
+
+    private func bound() async throws -> NIOAsyncChannel<LocalPoolConnection.Channel, Never> {
         try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)

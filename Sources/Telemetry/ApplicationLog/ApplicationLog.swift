@@ -20,9 +20,8 @@ package struct ApplicationRecord: Sendable {
 package typealias ApplicationLog = QueuedLog<ApplicationEncoder>
 
 extension QueuedLog where Encoder == ApplicationEncoder {
-    package convenience init(_ format: LogFormat, capacity: Int = 8192, write: @escaping Write) {
-        self.init(
-            name: "application-log", capacity: capacity, encoder: ApplicationEncoder(format), write: write)
+    package convenience init(_ encoder: ApplicationEncoder, capacity: Int = 8192, write: @escaping Write) {
+        self.init(name: "application-log", capacity: capacity, encoder: encoder, write: write)
     }
 }
 
@@ -32,10 +31,13 @@ extension QueuedLog where Encoder == ApplicationEncoder {
 /// What was taken from outside may be in metadata and in messages: it can begin no line, and speak to no terminal.
 package struct ApplicationEncoder: LineEncoder {
     private let format: LogFormat
+    private let hasColours: Bool
     private var clock = TimestampEncoder()
 
-    package init(_ format: LogFormat = .json) {
+    /// - Parameter hasColours: whether a text's level stands out, for a terminal.
+    package init(_ format: LogFormat = .json, hasColours: Bool = false) {
         self.format = format
+        self.hasColours = hasColours
     }
 
     package mutating func encode(_ record: ApplicationRecord, into line: inout [UInt8]) {
@@ -58,9 +60,23 @@ package struct ApplicationEncoder: LineEncoder {
             line.append(UInt8(ascii: "}"))
         case .text:
             clock.append(milliseconds: record.time, to: &line)
-            line.append(contentsOf: " \(record.level.rawValue) ".utf8)
+            line.append(contentsOf: " \(text(of: record.level)) ".utf8)
             line.appendEscaped(record.message)
             for (name, value) in metadata { line.appendTextField(name, "\(value)") }
         }
+    }
+    /// With the colour of its urgency (ECMA-48 §8.3.117); what is as it should be has none.
+    private func text(of level: Logger.Level) -> String {
+        let colour: String? =
+            switch level {
+            case .trace, .debug: "2"
+            case .info: nil
+            case .notice: "36"
+            case .warning: "33"
+            case .error: "31"
+            case .critical: "1;31"
+            }
+        guard hasColours, let colour else { return level.rawValue }
+        return "\u{1B}[\(colour)m\(level.rawValue)\u{1B}[0m"
     }
 }

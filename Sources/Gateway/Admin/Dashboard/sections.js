@@ -170,7 +170,7 @@ function showDenials(status, readings) {
   const now = serverTime(status);
   const ago = (seconds) => ({ text: lasting(now - seconds), kind: "fixed" });
   fill("recent-denials", status.recent_denials.slice(0, 12).map((denial) => [
-    ago(denial.time / 1000),
+    ago(denial.time),
     { text: denial.reason, note: `${denial.method} ${denial.path} · ${denial.client_address}` },
     { text: String(denial.status), kind: "number" },
   ]), "None since the start.");

@@ -1,0 +1,65 @@
+internal import Logging
+internal import Upstream
+
+/// Says at the level `debug` of each call that the gateway makes itself whom it asked, and what came of it: never what was
+/// sent or answered, nor a path, which may hold a secret.
+struct LoggedFetcher: Fetcher {
+    private let fetcher: any Fetcher
+    private let logger: Logger
+
+    init(_ fetcher: any Fetcher, _ logger: Logger) {
+        self.fetcher = fetcher
+        self.logger = logger
+    }
+
+    func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResponse {
+        guard logger.logLevel <= .debug else { return try await fetcher.fetch(request) }
+        let began = ContinuousClock.now
+        do throws(FetchError) {
+            let response = try await fetcher.fetch(request)
+            tell(request, began) { metadata in
+                metadata["status"] = "\(response.status)"
+                // By which AWS knows of it.
+                metadata["provider_request_id"] = response.header("x-amzn-requestid").map { "\($0)" }
+            }
+            return response
+        } catch {
+            tell(request, began) { $0["error"] = "\(error)" }
+            throw error
+        }
+    }
+
+    private func tell(
+        _ request: FetchRequest, _ began: ContinuousClock.Instant, _ outcome: (inout Logger.Metadata) -> Void
+    ) {
+        var metadata: Logger.Metadata = [
+            "method": "\(request.method)", "host": "\(request.host)",
+            "milliseconds": "\(Int((ContinuousClock.now - began) / .milliseconds(1)))",
+        ]
+        metadata["operation"] = request.cognitoOperation.map { "\($0)" }
+        metadata["request_id"] = CalledRequest.id.map { "\($0)" }
+        outcome(&metadata)
+        logger.debug("call of the gateway's own", metadata: metadata)
+    }
+}
+
+/// The client's request that a task works for.
+enum CalledRequest {
+    @TaskLocal static var id: String?
+}
+
+extension FetchRequest {
+    /// What Cognito is asked to do; nil for other calls.
+    var cognitoOperation: String? {
+        headers.first { $0.name.lowercased() == "x-amz-target" }.map { target in
+            String(target.value.split(separator: ".").last ?? "")
+        }
+    }
+
+    /// The URL's host, with its port where one is given.
+    fileprivate var host: String {
+        let parts = url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: true)
+        let authority = parts.dropFirst().first ?? ""
+        return String(authority.split(separator: "@").last ?? "")
+    }
+}

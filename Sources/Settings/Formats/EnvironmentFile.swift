@@ -1,0 +1,136 @@
+/// The variables of a file such as systemd's `EnvironmentFile=` (systemd.exec(5)), read as systemd reads it, so that a
+/// command sees what the service sees.
+///
+/// A line is `NAME=value`; one that begins with `#` or `;` is a comment. Blanks around a value without quotes are no part
+/// of it. In single quotes all is as it stands; in double quotes, and without any, a backslash takes the next character
+/// as it is, and goes with the end of the line. A line that sets nothing is passed over.
+package enum EnvironmentFile {
+    package struct Variable: Sendable, Equatable {
+        package let name: String
+        package let value: String
+    }
+
+    /// In the file's order; of two with one name the later one counts.
+    package static func variables(_ text: String) -> [Variable] {
+        var reader = EnvironmentFileReader()
+        for character in text.unicodeScalars { reader.read(character) }
+        reader.end()
+        return reader.variables
+    }
+}
+
+private struct EnvironmentFileReader {
+    private enum State {
+        case beforeName, name, beforeValue, value, valueEscape
+        case singleQuoted, doubleQuoted, doubleQuotedEscape, comment, commentEscape
+    }
+
+    private(set) var variables: [EnvironmentFile.Variable] = []
+    private var state = State.beforeName
+    private var name = ""
+    private var value = ""
+    /// Of `value`, how much is there for good: blanks behind it count only when something follows.
+    private var kept = ""
+
+    mutating func read(_ character: Unicode.Scalar) {
+        switch state {
+        case .beforeName: beforeName(character)
+        case .name: inName(character)
+        case .beforeValue, .value: inValue(character)
+        case .valueEscape:
+            state = .value
+            if character != "\n" { keep(character) }
+        case .singleQuoted: if character == "'" { state = .beforeValue } else { keep(character) }
+        case .doubleQuoted: inDoubleQuotes(character)
+        case .doubleQuotedEscape:
+            state = .doubleQuoted
+            if !"\"\\`$\n".unicodeScalars.contains(character) { keep("\\") }
+            if character != "\n" { keep(character) }
+        case .comment: inComment(character)
+        case .commentEscape: state = .comment
+        }
+    }
+
+    private mutating func beforeName(_ character: Unicode.Scalar) {
+        if character == "#" || character == ";" {
+            state = .comment
+        } else if !Self.isBlank(character) {
+            state = .name
+            name.unicodeScalars.append(character)
+        }
+    }
+
+    private mutating func inName(_ character: Unicode.Scalar) {
+        switch character {
+        case "\n", "\r": begin()
+        case "=": state = .beforeValue
+        default: name.unicodeScalars.append(character)
+        }
+    }
+
+    private mutating func inValue(_ character: Unicode.Scalar) {
+        switch character {
+        case "\n", "\r": finish()
+        case "'" where state == .beforeValue: state = .singleQuoted
+        case "\"" where state == .beforeValue: state = .doubleQuoted
+        case "\\": state = .valueEscape
+        case _ where Self.isBlank(character):
+            if state == .value { value.unicodeScalars.append(character) }
+        default:
+            state = .value
+            keep(character)
+        }
+    }
+
+    private mutating func inDoubleQuotes(_ character: Unicode.Scalar) {
+        switch character {
+        case "\"": state = .beforeValue
+        case "\\": state = .doubleQuotedEscape
+        default: keep(character)
+        }
+    }
+
+    private mutating func inComment(_ character: Unicode.Scalar) {
+        switch character {
+        case "\n", "\r": state = .beforeName
+        case "\\": state = .commentEscape
+        default: break
+        }
+    }
+
+    private mutating func keep(_ character: Unicode.Scalar) {
+        value.unicodeScalars.append(character)
+        kept = value
+    }
+
+    mutating func end() {
+        switch state {
+        case .beforeName, .name, .comment, .commentEscape: begin()
+        default: finish()
+        }
+    }
+
+    private mutating func finish() {
+        while let last = name.unicodeScalars.last, Self.isBlank(last) { name.unicodeScalars.removeLast() }
+        if Self.isName(name) { variables.append(.init(name: name, value: kept)) }
+        begin()
+    }
+
+    private mutating func begin() {
+        state = .beforeName
+        (name, value, kept) = ("", "", "")
+    }
+
+    private static func isBlank(_ character: Unicode.Scalar) -> Bool {
+        character == " " || character == "\t" || character == "\n" || character == "\r"
+    }
+
+    /// A name of an environment variable (POSIX.1-2017 §8.1).
+    private static func isName(_ text: String) -> Bool {
+        guard let first = text.unicodeScalars.first, first.properties.numericType == nil else { return false }
+        return text.unicodeScalars.allSatisfy { character in
+            character == "_" || (character.isASCII && character.properties.isAlphabetic)
+                || ("0"..."9").contains(character)
+        }
+    }
+}

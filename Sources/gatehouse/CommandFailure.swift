@@ -1,0 +1,90 @@
+import ArgumentParser
+import Gateway
+import Pipeline
+import Settings
+import SignIn
+
+/// Why a command has not done what it was asked for: in words on standard error, or with `--json` as JSON where the result
+/// would have been.
+struct CommandFailure: Error {
+    private let object: JSONObject
+    /// For people; a line for each fault.
+    private let lines: [String]
+    let status: ExitCode
+
+    init(_ text: String, status: ExitCode = .failure) {
+        object = ["good": false, "text": .string(text)]
+        lines = [text]
+        self.status = status
+    }
+
+    /// - Parameter origin: what the settings' faults are in.
+    init(_ faults: SettingsFaults, in origin: String) {
+        object = [
+            "config": .string(origin), "good": false, "faults": .array(faults.faults.map(\.json)),
+        ]
+        lines = faults.faults.map { $0.text(on: .standardError) }
+        status = .faultyConfiguration
+    }
+
+    /// Nil for what the parser of the command line tells itself.
+    init?(_ error: any Error) {
+        switch error {
+        case let failure as CommandFailure: self = failure
+        case let fault as WiringFault: self.init("\(fault)")
+        case let fault as KeyFileFault: self.init("\(fault)")
+        case let fault as UserAdministration.Fault: self.init("\(fault)")
+        case let refusal as Refusal: self.init("the state directory cannot be used now: \(refusal.reason)")
+        default: return nil
+        }
+    }
+
+    func tell(asJSON: Bool) {
+        guard asJSON else { return StandardError.write(lines.map { $0 + "\n" }.joined()) }
+        print(String(decoding: object.encoded(), as: UTF8.self))
+    }
+}
+
+/// What tells results as JSON when it is asked to.
+protocol ResultOptions {
+    var json: Bool { get }
+}
+
+/// A command whose failures are told as its results are.
+protocol ReportingCommand: ParsableCommand {
+    associatedtype Output: ResultOptions
+    var output: Output { get }
+}
+
+extension ParsableCommand {
+    /// Tells why this has failed.
+    ///
+    /// - Returns: what the process ends with.
+    func ending(with error: any Error) -> any Error {
+        let asJSON = (self as? any ReportingCommand)?.output.json ?? false
+        if let failure = CommandFailure(error) {
+            failure.tell(asJSON: asJSON)
+            return failure.status
+        }
+        guard asJSON, !(error is ExitCode) else { return error }
+        CommandFailure(Self.message(for: error)).tell(asJSON: true)
+        return Self.exitCode(for: error)
+    }
+}
+
+extension SettingsFault {
+    /// For people: the place and the key stand out.
+    func text(on terminal: Terminal) -> String {
+        let place = terminal.styled(.bold, "\(file):\(line):")
+        return keyPath.isEmpty
+            ? "\(place) \(message)" : "\(place) \(terminal.styled(.bad, keyPath)): \(message)"
+    }
+
+    fileprivate var json: JSON {
+        [
+            "file": .string(file), "line": .number(JSONNumber(line)),
+            "column": column.map { .number(JSONNumber($0)) } ?? .null, "key": .string(keyPath),
+            "message": .string(message),
+        ]
+    }
+}

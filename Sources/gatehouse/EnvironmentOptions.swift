@@ -1,0 +1,33 @@
+import ArgumentParser
+import Glibc
+import Settings
+
+/// `--environment-file`: the variables that the settings name, for who is not started by systemd.
+struct EnvironmentOptions: ParsableArguments {
+    @Option(
+        help: ArgumentHelp(
+            """
+            NAME=value lines that are put into the environment first, read as systemd's EnvironmentFile= is; such as \
+            /etc/gatehouse/environment.
+            """, valueName: "file"), completion: .file())
+    var environmentFile: String?
+
+    /// Puts what the file says into this process's environment, from where the settings, the AWS credentials and all
+    /// else take it. What is there already gives way, as it does for a service of systemd.
+    ///
+    /// - Throws: ``SettingsFaults``
+    func apply() throws {
+        guard let path = environmentFile else { return }
+        let bytes: [UInt8]
+        do throws(FileReadFailure) {
+            bytes = try readWholeFile(path)
+        } catch {
+            throw SettingsFaults(faults: [
+                SettingsFault(file: path, line: 1, column: nil, keyPath: "", message: error.description)
+            ])
+        }
+        for variable in EnvironmentFile.variables(String(decoding: bytes, as: UTF8.self)) {
+            unsafe setenv(variable.name, variable.value, 1)
+        }
+    }
+}

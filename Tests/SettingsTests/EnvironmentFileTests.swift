@@ -1,0 +1,37 @@
+import Testing
+
+@testable import Settings
+
+@Suite("An environment file is read as systemd reads it")
+struct EnvironmentFileTests {
+    struct Case: Sendable, CustomTestStringConvertible {
+        let text: String
+        let expected: [String]
+
+        var testDescription: String { text }
+    }
+
+    static let cases = [
+        Case(text: "A=1\nB=two words \n", expected: ["A=1", "B=two words"]),
+        Case(text: "# A=1\n; B=2\n\n  C=3", expected: ["C=3"]),
+        Case(
+            text: "A='single $HOME \\ \"'\nB=\"double 'x' \\\" \\$ \\n\"",
+            expected: [
+                "A=single $HOME \\ \"", "B=double 'x' \" $ \\n",
+            ]),
+        Case(text: "A=one\\\n two\nB=it\\'s\n", expected: ["A=one two", "B=it's"]),
+        Case(text: "A=a'b\"c#d\n", expected: ["A=a'b\"c#d"]),
+        Case(text: "A= 'x' \nB=\nC=''\n", expected: ["A=x", "B=", "C="]),
+        Case(text: "A='one'\"two\"\n", expected: ["A=onetwo"]),
+        Case(text: "A=1\r\nB=2\r\n", expected: ["A=1", "B=2"]),
+        Case(text: "A='two\nlines'\n", expected: ["A=two\nlines"]),
+        Case(text: "no value\nexport A=1\n1A=2\n=3\nB=4", expected: ["B=4"]),
+        Case(text: "KEY=1:AAAA=\nA=1\nA=2", expected: ["KEY=1:AAAA=", "A=1", "A=2"]),
+        Case(text: "# a comment \\\n A=1\nB=2", expected: ["B=2"]),
+    ]
+
+    @Test("Names, quotes, escapes, comments", arguments: cases)
+    func reads(_ example: Case) {
+        #expect(EnvironmentFile.variables(example.text).map { "\($0.name)=\($0.value)" } == example.expected)
+    }
+}
