@@ -58,7 +58,9 @@ class TLS(Plain):
     def head(self) -> bytes:
         received = b""
         while not received.endswith(b"\r\n\r\n"):
-            received += self._repeat(lambda: self._tls.read(RECEIVE))
+            if not (piece := self._repeat(lambda: self._tls.read(RECEIVE))):
+                raise EOFError
+            received += piece
         return received
 
     def send(self, *pieces: bytes) -> None:
