@@ -113,7 +113,7 @@ struct BackpressureTests {
         }
     }
 
-    @Test("A paused exchange stays whole while others connect: libcurl closes what it takes for idle, once a second")
+    @Test("A paused exchange stays whole while another is given up and a third connects")
     func pausedAmongConnections() async throws {
         let size = 4 << 20
         let body = String(repeating: "x", count: size)
