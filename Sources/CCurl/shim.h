@@ -71,6 +71,10 @@ static inline CURLcode gatehouse_getinfo_status(CURL *easy, long *value) {
     return curl_easy_getinfo(easy, CURLINFO_RESPONSE_CODE, value);
 }
 
+static inline CURLcode gatehouse_getinfo_verify_result(CURL *easy, long *value) {
+    return curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, value);
+}
+
 static inline CURLcode gatehouse_getinfo_private(CURL *easy, void **value) {
     return curl_easy_getinfo(easy, CURLINFO_PRIVATE, value);
 }

@@ -81,8 +81,8 @@ package final class CurlConnection: CurlTransfer {
 
     func finished(_ result: CURLcode) {
         guard case .connecting(let easy) = carrier else { return }
+        guard result == CURLE_OK else { return fail(CurlFailure(result, of: easy)) }
         do {
-            try result.check()
             try takeOver(easy)
         } catch {
             return fail(error)

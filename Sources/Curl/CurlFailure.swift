@@ -1,6 +1,7 @@
 internal import CCurl
+internal import Cryptography
 
-/// A libcurl result other than success, with libcurl's own text: it names no host, path or header.
+/// A libcurl result other than success, with libcurl's own text, or OpenSSL's: it names no host, path or header.
 package struct CurlFailure: Error, Equatable, Sendable, CustomStringConvertible {
     package enum Kind: Equatable, Sendable {
         case resolve, connect, tls, timeout, sizeLimit, scheme, privateAddress, resource, transfer
@@ -28,15 +29,29 @@ package struct CurlFailure: Error, Equatable, Sendable, CustomStringConvertible 
             }
     }
 
+    /// Tells of a server's certificate what is wrong with it.
+    init(_ code: CURLcode, of easy: CurlEasy) {
+        guard code == CURLE_PEER_FAILED_VERIFICATION else {
+            self.init(code)
+            return
+        }
+        var result = 0
+        _ = gatehouse_getinfo_verify_result(easy.handle, &result)
+        // libcurl itself compares names, and OpenSSL has no result then.
+        let reason = CertificateFault.words(result) ?? "it is for another name"
+        self.init(
+            kind: .tls, code: Int(code.rawValue), description: "the server's certificate is not trusted: \(reason)")
+    }
+
     init(multi code: CURLMcode) {
         self.code = Int(code.rawValue)
         self.description = String(cString: curl_multi_strerror(code))
         self.kind = .resource
     }
 
-    init(kind: Kind, description: String) {
+    init(kind: Kind, code: Int = -1, description: String) {
         self.kind = kind
-        self.code = -1
+        self.code = code
         self.description = description
     }
 }

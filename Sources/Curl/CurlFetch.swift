@@ -155,7 +155,7 @@ package final class CurlFetch: CurlTransfer {
         } else if refusedAddress, result == CURLE_COULDNT_CONNECT {
             completion(.failure(CurlFailure(kind: .privateAddress, description: "the host's address is private")))
         } else if result != CURLE_OK {
-            completion(.failure(CurlFailure(result)))
+            completion(.failure(CurlFailure(result, of: easy)))
         } else {
             var status = 0
             _ = gatehouse_getinfo_status(easy.handle, &status)

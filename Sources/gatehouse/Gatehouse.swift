@@ -25,7 +25,7 @@ struct Gatehouse: AsyncParsableCommand {
     /// Runs the command, and tells why it failed as it would have told its result.
     static func main() async {
         do {
-            var command = try parseAsRoot()
+            var command = try parsed()
             do {
                 if var waiting = command as? any AsyncParsableCommand {
                     try await waiting.run()
@@ -37,6 +37,18 @@ struct Gatehouse: AsyncParsableCommand {
             }
         } catch {
             exit(withError: error)
+        }
+    }
+
+    /// What the command line asks for. What is wrong with it is told as JSON where that is asked for too.
+    private static func parsed() throws -> any ParsableCommand {
+        do {
+            return try parseAsRoot()
+        } catch {
+            let options = CommandLine.arguments.prefix { $0 != "--" }
+            guard exitCode(for: error) == .validationFailure, options.contains("--json") else { throw error }
+            CommandFailure(message(for: error)).tell(asJSON: true)
+            throw ExitCode.validationFailure
         }
     }
 }

@@ -2,12 +2,15 @@
 
 import json
 import re
+import ssl
 import time
 from email.utils import formatdate
 
 import httpx
 import pytest
+from harness import certificates
 from harness.apple_app import APP, SIBLING_APP, apple_settings
+from harness.authority import TLSServer
 from harness.gateway import gatehouse, gateway_config, merged
 from harness.local_apple import LocalApple, team_key
 from harness.local_pool_control import control
@@ -156,6 +159,29 @@ def test_an_upstream_is_asked_by_its_health_check(asked, own_recorder):
     assert status == 69 and "answers /recorded/health with 500" in found["upstreams.recorder"]["text"]
     own_recorder.on("/recorded/health", lambda exchange: exchange.respond(204, b""))
     assert asked(health)[0] == 0
+
+
+@pytest.mark.parametrize(
+    "name, hours, trusted, reason",
+    [
+        ("127.0.0.1", 48, False, "self-signed certificate in certificate chain"),
+        ("127.0.0.1", -2, True, "certificate has expired"),
+        ("api.example", 48, True, "it is for another name"),
+    ],
+)
+def test_why_an_upstreams_certificate_is_not_trusted_is_told(asked, tmp_path, name, hours, trusted, reason):
+    authority, other = (certificates.Authority(tmp_path / "tls", each) for each in ("authority", "other"))
+    issued = authority.issue(name, hours=hours)
+    context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+    with issued.certificate.open("ab") as file:
+        file.write(authority.pem.read_bytes())
+    context.load_cert_chain(issued.certificate, issued.key)
+    with TLSServer(context) as server:
+        tls = {"ca": str((authority if trusted else other).pem)}
+        status, found = asked({"upstreams": {"recorder": {"url": server.url, "tls": tls}}})
+    (text,) = [each["text"] for subject, each in found.items() if subject == "upstreams.recorder"]
+    assert status == 69
+    assert text.endswith(f": the server's certificate is not trusted: {reason}"), text
 
 
 def test_what_hangs_takes_its_time_and_no_more(asked, own_recorder):

@@ -71,6 +71,23 @@ def test_exit_statuses_are_as_documented(status, arguments):
     assert gatehouse(*arguments).returncode == status
 
 
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("check", "--json", "--no-such-option"), "Unknown option '--no-such-option'"),
+        (("revoke", "--json"), "Say which tokens"),
+        (("keys", "rotate", "--purpose", "none", "--json"), "The value 'none' is invalid"),
+    ],
+)
+def test_a_wrong_command_line_is_told_as_json_where_that_is_asked_for(arguments, words):
+    result = gatehouse(*arguments)
+    told = json.loads(result.stdout)
+    assert (result.returncode, told["good"], result.stderr) == (64, False, "")
+    assert words in told["text"]
+    # What is behind "--" is no option.
+    assert gatehouse("check", "--no-such-option", "--", "--json").stdout == ""
+
+
 def test_a_gateway_that_cannot_start_ends_with_70(tmp_path, gateway, config_path):
     config = json.loads(config_path.read_text())
     config["listeners"] = [{"address": f"127.0.0.1:{gateway.port}"}]
@@ -114,6 +131,60 @@ def test_what_the_settings_name_and_nobody_can_use_ends_the_start_with_78(tmp_pa
     (line,) = [number for number, text in enumerate(path.read_text().splitlines(), 1) if key in text]
     assert f"{path}:{line}: {words}" in result.stderr, result.stderr
     assert "Error Domain" not in result.stderr
+
+
+def signing_only(config: dict, tmp_path) -> dict:
+    """No tokens are taken; assertions are signed."""
+    config = public_only(config)
+    config["upstreams"] = {"recorder": config["upstreams"]["recorder"]}
+    return {
+        **config, "state_directory": str(tmp_path / "state"), "identity": {"assertion": {"issuer": "https://gateway.example"}},
+        "admin": {"address": f"127.0.0.1:{free_port()}"},
+    }
+
+
+def damaged_ring(state, name):
+    (state / name).write_text('{"purpose": "other"}')
+    (state / name).chmod(0o600)
+    return f"{state}/{name}: is not a file of "
+
+
+def open_ring(state, name):
+    (state / name).write_text("{}")
+    (state / name).chmod(0o644)
+    return f"{state}/{name}: others than its owner may read or change it (mode 644); if nobody has: chmod 600 "
+
+
+def directory_for_ring(state, name):
+    (state / name).mkdir()
+    return f"{state}/{name}: is not a file of keys"
+
+
+@pytest.mark.parametrize("spoil", [damaged_ring, open_ring, directory_for_ring])
+@pytest.mark.parametrize("name", ["assertion-keys.json", "audit-keys.json"])
+def test_a_file_with_keys_that_cannot_be_used_ends_the_start_with_78(tmp_path, config_path, spoil, name):
+    config = signing_only(json.loads(config_path.read_text()), tmp_path)
+    if name == "audit-keys.json":
+        config = {**json.loads(config_path.read_text()), "state_directory": config["state_directory"], "admin": config["admin"]}
+    state = tmp_path / "state"
+    state.mkdir()
+    words = spoil(state, name)
+    path = tmp_path / "gatehouse.yaml"
+    path.write_text(json.dumps(config, indent=2))
+    result = gatehouse("serve", "--config", path)
+    assert result.returncode == 78, result.stderr
+    (line,) = [number for number, text in enumerate(path.read_text().splitlines(), 1) if '"state_directory"' in text]
+    assert f"{path}:{line}: state_directory: {words}" in result.stderr, result.stderr
+
+
+def test_a_state_directory_that_only_assertions_need_and_cannot_be_made_ends_the_start_with_78(tmp_path, config_path):
+    config = {**signing_only(json.loads(config_path.read_text()), tmp_path), "state_directory": "/proc/nowhere"}
+    path = tmp_path / "gatehouse.yaml"
+    path.write_text(json.dumps(config, indent=2))
+    result = gatehouse("serve", "--config", path)
+    place = re.escape(str(path)) + r":\d+: "
+    words = place + "state_directory: /proc/nowhere: cannot be made: No such file or directory"
+    assert result.returncode == 78 and re.search(words, result.stderr), result.stderr
 
 
 def certain_faults(tmp_path) -> list[tuple[str, dict, str]]:

@@ -164,7 +164,7 @@ def test_the_files_for_tls_to_a_server_are_read_again(start_gateway, tmp_path):
         assert status(gateway, "/recorded/public/x") == 200
         # The same paths hold other files now, and the kept connection was made with the old ones.
         after = internal.Authority(tmp_path)
-        server.use(after)
+        server.use(after.context())
         gateway.reload()
         assert "upstreams=~recorder" in gateway.log()
         assert status(gateway, "/recorded/public/x") == 200

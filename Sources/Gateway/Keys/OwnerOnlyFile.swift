@@ -4,14 +4,21 @@ internal import Glibc
 /// Why a file with keys cannot be used, in an operator's words.
 package struct KeyFileFault: Error, Equatable, CustomStringConvertible {
     package let description: String
+    /// Whether it may be well later with nothing set right: the system is short of something.
+    let mayPass: Bool
 
-    init(_ path: String, _ what: String) { description = "\(path): \(what)" }
+    init(_ path: String, _ what: String, mayPass: Bool = false) {
+        description = "\(path): \(what)"
+        self.mayPass = mayPass
+    }
 
     /// With what the system says about the last call.
     init(_ path: String, failed step: String) {
         let number = errno
-        self.init(path, "\(step): \(unsafe String(cString: strerror(number)))")
+        self.init(path, "\(step): \(unsafe String(cString: strerror(number)))", mayPass: Self.passing.contains(number))
     }
+
+    private static let passing: Set<CInt> = [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM]
 }
 
 /// A small file that only its owner may read, replaced as a whole or not at all.
@@ -126,7 +133,7 @@ struct OwnerOnlyFile: Sendable {
             try FileManager.default.createDirectory(
                 atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
         } catch {
-            throw KeyFileFault(directory, "cannot be made: \(Self.words(error))")
+            throw Self.fault(making: directory, error)
         }
         let lock = unsafe open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard lock >= 0 else { throw KeyFileFault(path + ".lock", failed: "cannot be made") }
@@ -135,10 +142,12 @@ struct OwnerOnlyFile: Sendable {
     }
 
     /// What the system says, where Foundation has kept it.
-    private static func words(_ error: any Error) -> String {
-        guard let code = ((error as? CocoaError)?.underlying as? POSIXError)?.code else {
-            return (error as? CocoaError)?.code == .fileWriteFileExists ? "it is a file" : "\(error)"
+    private static func fault(making directory: String, _ error: any Error) -> KeyFileFault {
+        if let code = ((error as? CocoaError)?.underlying as? POSIXError)?.code {
+            errno = code.rawValue
+            return KeyFileFault(directory, failed: "cannot be made")
         }
-        return unsafe String(cString: strerror(code.rawValue))
+        let isFile = (error as? CocoaError)?.code == .fileWriteFileExists
+        return KeyFileFault(directory, "cannot be made: \(isFile ? "it is a file" : "\(error)")")
     }
 }

@@ -24,8 +24,20 @@ struct GenerationMaker: Sendable {
 
     var logger: Logger { logs.logger }
 
-    /// - Throws: ``SettingsFaults``, or what else stands against these settings.
+    /// - Throws: ``SettingsFaults``, also for a state directory or a file with keys that cannot be used until somebody sets it
+    ///   right; or what else stands against these settings.
     func make(_ settings: GatewaySettings, after previous: Generation?) async throws -> Generation {
+        do {
+            return try await generation(of: settings, after: previous)
+        } catch {
+            guard let fault = error as? KeyFileFault ?? (error as? WiringFault)?.ofStateDirectory, !fault.mayPass else {
+                throw error
+            }
+            throw settings.fault(of: "state_directory", fault.description)
+        }
+    }
+
+    private func generation(of settings: GatewaySettings, after previous: Generation?) async throws -> Generation {
         let issuers = Wiring.issuers(settings)
         let (gate, listeners) = try Wiring.fitted(settings, issuers: issuers, knownTLS: previous?.knownTLS ?? [])
         let upstreams = Wiring.upstreams(settings)
@@ -143,12 +155,7 @@ struct GenerationMaker: Sendable {
     private func store(_ settings: GatewaySettings, after previous: Generation?) async throws -> Store? {
         if let known = previous?.store { return known }
         guard !settings.issuers.isEmpty else { return nil }
-        do throws(WiringFault) {
-            return try await GatewayStore.openToServe(in: settings.stateDirectory)
-        } catch {
-            guard let reason = error.ofStateDirectory else { throw error }
-            throw settings.fault(of: "state_directory", reason)
-        }
+        return try await GatewayStore.openToServe(in: settings.stateDirectory)
     }
 
     private func sessions(

@@ -102,14 +102,14 @@ struct TokenRules: Sendable, Equatable {
 /// Why a gateway with good settings cannot start.
 package struct WiringFault: Error, CustomStringConvertible {
     package let description: String
-    /// What stands against the state directory itself, however long one waits; nil for any other fault.
-    var ofStateDirectory: String?
+    /// What stands against the state directory itself.
+    var ofStateDirectory: KeyFileFault?
 
     package init(description: String) { self.description = description }
 
-    init(ofStateDirectory reason: String) {
-        description = "state_directory: \(reason)"
-        ofStateDirectory = reason
+    init(ofStateDirectory fault: KeyFileFault) {
+        description = "state_directory: \(fault)"
+        ofStateDirectory = fault
     }
 }
 

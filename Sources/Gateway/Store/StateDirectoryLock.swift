@@ -18,7 +18,7 @@ final class StateDirectoryLock: Sendable {
         do {
             descriptor = try file.openLock()
         } catch {
-            throw WiringFault(ofStateDirectory: "\(error)")
+            throw WiringFault(ofStateDirectory: error)
         }
         while flock(descriptor, (use == .alone ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0 {
             if errno == EINTR { continue }

@@ -60,7 +60,15 @@ class Authority:
         return {key: value for key, value in settings.items() if value is not ...}
 
     def server(self) -> "TLSServer":
-        return TLSServer(self)
+        return TLSServer(self.context())
+
+    def context(self) -> ssl.SSLContext:
+        """The server's, which wants the client's certificate too."""
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        context.load_cert_chain(self.path("server.pem"), self.path("server.key"))
+        context.load_verify_locations(self.path("ca.pem"))
+        context.verify_mode = ssl.CERT_REQUIRED
+        return context
 
 
 class TLSServer(http.server.ThreadingHTTPServer):
@@ -68,17 +76,13 @@ class TLSServer(http.server.ThreadingHTTPServer):
 
     daemon_threads = True
 
-    def __init__(self, authority: Authority):
+    def __init__(self, context: ssl.SSLContext):
         super().__init__(("127.0.0.1", 0), _Handler)
         self.asked_for = ""
-        self.use(authority)
+        self.use(context)
 
-    def use(self, authority: Authority) -> None:
-        """Takes new connections with this authority's files."""
-        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
-        context.load_cert_chain(authority.path("server.pem"), authority.path("server.key"))
-        context.load_verify_locations(authority.path("ca.pem"))
-        context.verify_mode = ssl.CERT_REQUIRED
+    def use(self, context: ssl.SSLContext) -> None:
+        """Takes new connections with these certificates."""
         context.sni_callback = self._remember
         self.context = context
 
