@@ -95,6 +95,16 @@ FAULTS = [
         "bad",
         "The keys of own should have been fetched again 10 min ago, and serve for 1 min more",
     ),
+    (
+        "status.store = {writable: false, needed: true, error: 'database or disk is full (SQLite 13)'}",
+        "bad",
+        "The store cannot be written, no sign-in, refresh or sign-out can be kept: database or disk is full (SQLite 13)",
+    ),
+    (
+        "status.store = {writable: false, needed: false, error: 'database is locked (SQLite 5)'}",
+        "bad",
+        "The store cannot be written, no revocation can be kept: database is locked (SQLite 5)",
+    ),
     (f"certify({10 * DAY})", "warn", "The certificate of a.example on 0.0.0.0:443 expires in 10 d 0 h"),
     (f"certify({2 * DAY})", "bad", "The certificate of a.example on 0.0.0.0:443 expires in 2 d 0 h"),
     ("certify(-120)", "bad", "The certificate of a.example on 0.0.0.0:443 expired 2 min ago"),
@@ -163,7 +173,7 @@ def test_what_is_wrong_is_said(functions, change, level, text):
 
 
 def test_what_is_sound_is_not_complained_of(functions):
-    assert judged(functions, "certify(100 * 86400); status.limits.requests = {limit: 100, in_flight: 79}") == []
+    assert judged(functions, "certify(15 * 86400); status.store.writable = true; status.limits.requests = {limit: 100, in_flight: 79}") == []
 
 
 @pytest.mark.parametrize(("usual", "last", "told"), [(10, 40, True), (20, 40, False), (0, 29, False), (0, 30, True)])

@@ -139,9 +139,11 @@ def test_a_store_that_cannot_be_written_is_not_ready_until_it_can_be(served):
         assert gateway.admin("/readyz")[1] == f"the store cannot be written\nstore: {reason}\n"
         assert gateway.metric("gatehouse_ready") == 0 and json.loads(gateway.admin("/status")[1])["ready"] is False
         assert stored(gateway)["writable"] is False and stored(gateway)["error"] == reason
+        assert gateway.metric("gatehouse_store_writable") == 0
         wait_until(lambda: "store cannot be written" in gateway.log(), "the log to tell of it")
     wait_until(lambda: gateway.admin("/readyz") == (200, "ready\n"), "the lock's end to be seen")
     assert gateway.metric("gatehouse_ready") == 1 and stored(gateway)["error"] is None
+    assert gateway.metric("gatehouse_store_writable") == 1
     wait_until(lambda: "store can be written again" in gateway.log(), "the log to tell of it")
 
 

@@ -174,6 +174,6 @@ final class GatewayStatus: Sendable {
             directCalls: state.directApplications?.calls ?? [],
             conduct: state.conduct.map(\.readings), linesLost: linesLost(state),
             spans: (exported: spanTally.exported, lost: spanTally.lost),
-            isReady: Self.readiness(state).isReady)
+            storeIsWritable: state.store.map { $0.writeFault == nil }, isReady: Self.readiness(state).isReady)
     }
 }

@@ -110,6 +110,9 @@ package final class MetricsRegistry: Sendable {
         text.single(
             "gatehouse_spans_lost_total", .counter, "Spans that it did not take, or not in time.",
             Int64(readings.spans.lost))
+        if let isWritable = readings.storeIsWritable {
+            text.single("gatehouse_store_writable", .gauge, "Whether the store can be written.", isWritable ? 1 : 0)
+        }
         text.single("gatehouse_ready", .gauge, "Whether the gateway takes traffic.", readings.isReady ? 1 : 0)
         return text.text
     }

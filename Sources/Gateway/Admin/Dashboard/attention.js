@@ -6,7 +6,7 @@
 const SHORT = 60;
 const LONG = 300;
 /** How long ahead a certificate's end is told, and when it is urgent. */
-const CERTIFICATE_DAYS = { warn: 21, bad: 3 };
+const CERTIFICATE_DAYS = { warn: 14, bad: 3 };
 
 /** Refusals that say that the gateway, or what it is to Cognito or Apple, is at fault. */
 const OWN_FAULTS = {
@@ -33,7 +33,7 @@ const OWN_FAULTS = {
 /** A list of {level, text}, where level is "bad", "warn" or "note". */
 function attention(status, readings, readiness) {
   const found = [
-    ...whole(status, readiness), ...settings(status), ...certificates(status), ...upstreams(status, readings),
+    ...whole(status, readiness), ...settings(status), ...store(status), ...certificates(status), ...upstreams(status, readings),
     ...keys(status), ...answers(readings), ...ownFaults(readings), ...spikes(readings), ...signIns(readings),
     ...room(status), ...losses(status, readings),
   ];
@@ -54,6 +54,12 @@ function* settings(status) {
   if (faults.length === 0) return;
   const more = faults.length > 1 ? ` (and ${plural(faults.length - 1, "more fault")})` : "";
   yield { level: "bad", text: `The last configuration was not taken over, the one before it is in use: ${faults[0]}${more}` };
+}
+
+function* store(status) {
+  if (!status.store || status.store.writable) return;
+  const lost = status.store.needed ? "no sign-in, refresh or sign-out can be kept" : "no revocation can be kept";
+  yield { level: "bad", text: `The store cannot be written, ${lost}: ${status.store.error}` };
 }
 
 function* certificates(status) {
