@@ -39,20 +39,21 @@ need_packages() {
 }
 
 # Unpacks a Debian package into .build/tools, where one of its programs is wanted and not what installing it brings along,
-# such as a service that starts: need_unpacked PACKAGE PROGRAM.
+# such as a service that starts: need_unpacked PROGRAM PACKAGE…
 need_unpacked() {
-    local package=$1 program=$2 tools=$repository/.build/tools download
+    local program=$1 tools=$repository/.build/tools download package
+    shift
     [ -x "$tools/$program" ] && return
-    echo "unpacking $package into .build/tools"
+    echo "unpacking $* into .build/tools"
     download=$(mktemp -d)
     chmod 755 "$download"
-    if ! (cd "$download" && { apt-get download -q "$package" || { as_root apt-get update -q && apt-get download -q "$package"; }; }) \
+    if ! (cd "$download" && { apt-get download -q "$@" || { as_root apt-get update -q && apt-get download -q "$@"; }; }) \
         >"$download/log" 2>&1 </dev/null; then
         tail -20 "$download/log" >&2
-        fail "apt could not download $package"
+        fail "apt could not download $*"
     fi
     mkdir -p "$tools"
-    dpkg-deb --extract "$download"/*.deb "$tools"
+    for package in "$download"/*.deb; do dpkg-deb --extract "$package" "$tools"; done
     rm -rf "$download"
 }
 

@@ -34,7 +34,8 @@ done
 if ! (
     need_packages ca-certificates curl libcurl4-openssl-dev libsqlite3-dev libssl-dev pkg-config python3 python3-venv \
         binutils chromium-headless-shell groff systemd
-    need_unpacked prometheus usr/bin/promtool
+    need_unpacked usr/bin/promtool prometheus
+    need_unpacked usr/sbin/logrotate logrotate libpopt0
     need_swift
     need_python "$repository/Tests/EndToEnd/requirements.txt"
 ); then

@@ -411,6 +411,19 @@ def test_no_colours_for_who_wants_none(config_path, environment):
     assert "good" in shown and "\x1b" not in shown
 
 
+@pytest.mark.parametrize(
+    "environment, line", [({"NO_COLOR": ""}, r" \x1b\[1;31mcritical\x1b\[0m "), ({"NO_COLOR": "1"}, " critical ")]
+)
+def test_levels_stand_out_in_the_log_on_a_terminal(tmp_path, gateway, config_path, environment, line):
+    config = {**json.loads(config_path.read_text()), "state_directory": str(tmp_path / "state")}
+    config |= {"listeners": [{"address": f"127.0.0.1:{gateway.port}"}], "admin": {"address": f"127.0.0.1:{free_port()}"}}
+    path = tmp_path / "gatehouse.yaml"
+    path.write_text(json.dumps(config))
+    shown = on_a_terminal(["serve", "--config", str(path)], environment)
+    assert re.search(line + "cannot run error=", shown), shown
+    assert ("\x1b" in shown) is (environment["NO_COLOR"] == "")
+
+
 def test_no_colours_in_a_pipe_nor_in_json(config_path):
     assert "\x1b" not in gatehouse("check", "--config", config_path).stdout
     assert "\x1b" not in on_a_terminal(["check", "--config", str(config_path), "--json"], {"NO_COLOR": ""})

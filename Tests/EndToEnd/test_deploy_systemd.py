@@ -1,16 +1,22 @@
 """The systemd unit: systemd's own judgement of it, and its command lines run as it says, with a service manager's socket
 in systemd's place."""
 
+import grp
+import gzip
+import json
 import os
+import pwd
 import re
 import shlex
+import shutil
 import signal
 import socket
 import subprocess
 
 import pytest
+from harness import raw
 from harness.deployment import DEPLOY, checked, needs_root
-from harness.gateway import binary
+from harness.gateway import REPOSITORY, binary
 from harness.process import wait_until
 
 UNIT = DEPLOY / "systemd" / "gatehouse.service"
@@ -134,6 +140,55 @@ def test_logs_in_files_have_a_directory_that_can_be_written_and_is_rotated():
     assert re.search(rf"(?m)^/var/log/{name}/\*\.log {{$", rotation)
     assert "systemctl reload gatehouse.service" in rotation
     assert f"su {directives()['User'][0]} {directives()['Group'][0]}" in rotation
+
+
+def test_logrotate_takes_its_file_and_no_line_is_lost(start_gateway, own_recorder, tmp_path):
+    tools = REPOSITORY / ".build" / "tools"
+    program = tools / "usr" / "sbin" / "logrotate"
+    assert program.exists() or shutil.which("logrotate"), "no logrotate: run deploy/test.sh"
+    logs = tmp_path / "logs"
+    logs.mkdir(mode=0o700)
+    gateway = start_gateway({"logging": {"access_log_file": str(logs / "access.log")}})
+    # In the place of systemd's: the unit's ExecReload is a SIGHUP too.
+    (tmp_path / "systemctl").write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n[ "$1" != reload ] || kill -HUP {gateway.process.pid}\n')
+    (tmp_path / "systemctl").chmod(0o755)
+    rotation = (DEPLOY / "debian" / "gatehouse.logrotate").read_text().replace("/var/log/gatehouse", str(logs))
+    (tmp_path / "rotation").write_text(rotation.replace("su gatehouse gatehouse", f"su {account_name()}"))
+    environment = {**os.environ, "PATH": f"{tmp_path}:{os.environ['PATH']}"}
+    if program.exists():
+        (libraries,) = (tools / "usr" / "lib").glob("*-linux-gnu")
+        environment["LD_LIBRARY_PATH"] = str(libraries)
+
+    def lines(name: str) -> list[str]:
+        return [json.loads(line)["path"] for line in (logs / name).read_text().splitlines()]
+
+    def rotate() -> None:
+        line = [program if program.exists() else "logrotate", "--force", "--state", tmp_path / "state", tmp_path / "rotation"]
+        done = subprocess.run(line, env=environment, capture_output=True, text=True)
+        assert (done.returncode, done.stdout, done.stderr) == (0, "", "")
+
+    def ask(name: str) -> None:
+        assert raw.exchange(gateway.port, "GET", f"/recorded/public/{name}").status == 200
+        wait_until(lambda: f"/recorded/public/{name}" in lines("access.log"), f"{name} in the new file")
+
+    ask("first")
+    rotate()
+    # Until it has heard of it, it writes to the file that was moved away.
+    wait_until((logs / "access.log").exists, "the file to be opened anew")
+    ask("second")
+    rotate()
+    wait_until((logs / "access.log").exists, "the file to be opened anew")
+    ask("third")
+    with gzip.open(logs / "access.log.2.gz", "rt") as oldest:
+        assert [json.loads(line)["path"] for line in oldest] == ["/recorded/public/first"]
+    assert lines("access.log.1") == ["/recorded/public/second"] and lines("access.log") == ["/recorded/public/third"]
+    asked = (tmp_path / "asked").read_text().splitlines()
+    assert asked == ["--quiet is-active gatehouse.service", "reload gatehouse.service"] * 2
+
+
+def account_name() -> str:
+    """User and group of this process."""
+    return f"{pwd.getpwuid(os.geteuid()).pw_name} {grp.getgrgid(os.getegid()).gr_name}"
 
 
 @pytest.mark.parametrize("name", ["", "relative", "@" + "x" * 200])
