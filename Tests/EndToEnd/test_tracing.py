@@ -39,6 +39,21 @@ def parent(flags: str = "01") -> tuple[str, str, str]:
     return trace, span, f"00-{trace}-{span}-{flags}"
 
 
+def test_each_export_is_told_at_debug(traced, collector, own_recorder, tmp_path):
+    gateway = traced(changes={"logging": {"level": "debug", "file": str(tmp_path / "own.log")}})
+    trace, _, header = parent()
+    raw.exchange(gateway.port, "GET", "/recorded/public/x", {"traceparent": header})
+    collector.trace(trace, 2)
+    host = collector.url.split("/")[2]
+
+    def told() -> list[dict]:
+        found = [json.loads(line) for line in (tmp_path / "own.log").read_text().splitlines()]
+        return [line for line in found if line.get("host") == host]
+
+    wait_until(told, "the export")
+    assert (told()[0]["message"], told()[0]["status"]) == ("call of the gateway's own", "200")
+
+
 def test_a_request_is_a_trace_of_the_clients(traced, collector, own_recorder, issuer):
     gateway = traced({"attributes": [{"name": "deployment.environment.name", "value": "test"}]})
     trace, span, header = parent()

@@ -107,7 +107,8 @@ struct GenerationMaker: Sendable {
         guard let tracing = settings.tracing else { return nil }
         if let known = previous?.plan.tracing, known.settings == tracing { return known }
         return TraceService(
-            tracing, fetcher: try await fetcher(plain: tracing.endpoint.isPlain), tally: spanTally, logger: logger)
+            tracing, fetcher: LoggedFetcher(try await fetcher(plain: tracing.endpoint.isPlain), logger),
+            tally: spanTally, logger: logger)
     }
 
     private static func accessLog(
