@@ -14,9 +14,8 @@ extension [UInt8] {
             return appendQuoted(value)
         }
         append(addingCapacity: key.utf8CodeUnitCount + text.count + 6) { line in
-            line.append(",\"")
-            line.append(key)
-            line.append("\":\"")
+            line.appendKey(key)
+            line.append(UInt8(ascii: "\""))
             line.append(text)
             line.append(UInt8(ascii: "\""))
         }
@@ -77,9 +76,12 @@ extension [UInt8] {
 extension OutputSpan<UInt8> {
     /// Appends `,"key":`, which takes four bytes more than the key.
     fileprivate mutating func appendKey(_ key: StaticString) {
-        append(",\"")
+        // Bytes by themselves: 600 instructions less for the line of a request than with calls that copy two of them.
+        append(UInt8(ascii: ","))
+        append(UInt8(ascii: "\""))
         append(key)
-        append("\":")
+        append(UInt8(ascii: "\""))
+        append(UInt8(ascii: ":"))
     }
 
     /// The most bytes that a number takes.
