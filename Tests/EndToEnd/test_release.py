@@ -121,11 +121,14 @@ test "$(stat -c '%U:%G %a' /etc/gatehouse/gatehouse.yaml)" = "root:gatehouse 640
 test "$(getent passwd gatehouse | cut -d: -f7)" = /usr/sbin/nologin
 test "$(dpkg-query -W -f '${Conffiles}' gatehouse | grep -c /etc/logrotate.d/gatehouse)" = 1
 
+# The commands that the settings, the unit and the runbook name take it, also where secrets are kept elsewhere.
+test "$(stat -c '%U:%G %a' /etc/gatehouse/environment)" = "root:root 600"
+gatehouse check --environment-file /etc/gatehouse/environment
+
 # What root does beside it is the service's: its secrets only root reads.
-(umask 077; echo 'SOME_SECRET=0123456789abcdef' > /etc/gatehouse/environment)
+echo 'SOME_SECRET=0123456789abcdef' >> /etc/gatehouse/environment
 gatehouse keys generate --environment-file /etc/gatehouse/environment --purpose sealing
 test "$(stat -c '%U:%G %a' /var/lib/gatehouse/sealing-keys.json)" = "gatehouse:gatehouse 600"
-rm /etc/gatehouse/environment
 
 # As the unit starts it.
 setpriv --reuid gatehouse --regid gatehouse --clear-groups START & pid=$!
@@ -140,12 +143,14 @@ echo '# mine' >> /etc/gatehouse/gatehouse.yaml
 touch /var/lib/gatehouse/kept
 dpkg -i --force-depends /gatehouse.deb
 grep -q '^# mine' /etc/gatehouse/gatehouse.yaml
+grep -q '^SOME_SECRET=' /etc/gatehouse/environment
 test -e /var/lib/gatehouse/kept
 dpkg --verify gatehouse | grep -v '/etc/gatehouse/gatehouse.yaml' && exit 1
 
 dpkg --remove gatehouse
 test ! -e /usr/bin/gatehouse
 test -e /var/lib/gatehouse/kept
+test -e /etc/gatehouse/environment
 dpkg --purge gatehouse
 test ! -e /var/lib/gatehouse
 test ! -e /etc/gatehouse
