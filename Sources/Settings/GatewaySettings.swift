@@ -1,4 +1,3 @@
-package import Cryptography
 package import Pipeline
 
 /// Everything that a settings file says, with every default filled in and every reference resolved.
@@ -36,8 +35,8 @@ package struct GatewaySettings: Sendable {
     package var tracing: TracingSettings?
     /// The first 16 hex digits of the SHA-256 of the file they are from, environment and named files aside.
     package var digest = ""
-    /// Every secret by the key path that names it, so that a reload can tell which of them are others than before.
-    package var secrets: [(name: String, value: Secret)] = []
+    /// Every single value, so that a reload can tell which of them are others than before.
+    package var values: [ReadValue] = []
     /// What the gateway writes to.
     package var writtenPaths: [WrittenPath] = []
 

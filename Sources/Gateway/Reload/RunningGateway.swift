@@ -143,10 +143,11 @@ actor RunningGateway {
             logger.debug("reload: reading the configuration")
             let settings = try load()
             let changes = try await takeOver(settings)
+            for change in changes.differences { logger.info("configuration change", metadata: ["change": "\(change)"]) }
             logger.info("configuration reloaded", metadata: changes.metadata)
             status.reloaded(now: WallClock.seconds(), changes)
             warnOfCertificates()
-            return .applied(changes.lines)
+            return .applied(changes.lines, differences: changes.differences)
         } catch is Draining {
             logger.notice("configuration not reloaded: the gateway is stopping")
             return .stopping
