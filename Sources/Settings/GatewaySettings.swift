@@ -33,6 +33,8 @@ package struct GatewaySettings: Sendable {
     package var logging: LoggingSettings
     /// Nil: no spans are made.
     package var tracing: TracingSettings?
+    /// The path of the file they are from, or what is said in its place.
+    package var origin = ""
     /// The first 16 hex digits of the SHA-256 of the file they are from, environment and named files aside.
     package var digest = ""
     /// Every single value, so that a reload can tell which of them are others than before.

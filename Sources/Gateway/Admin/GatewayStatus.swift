@@ -135,6 +135,11 @@ final class GatewayStatus: Sendable {
 
     var readiness: ReadinessReport { Self.readiness(state.withLock { $0 }) }
 
+    /// By name.
+    var issuersWithoutKeys: [String] {
+        state.withLock { $0.keyServices }.filter { $0.currentSet == nil }.map(\.issuer.name)
+    }
+
     private static func readiness(_ state: State) -> ReadinessReport {
         let checked = state.upstreams.filter { $0.settings.healthCheck != nil }
         return ReadinessReport(

@@ -99,6 +99,14 @@ actor RunningGateway {
         }
     }
 
+    /// Returns when it has been ready once, or the task is cancelled.
+    nonisolated func tellOfReadiness(since began: ContinuousClock.Instant) async {
+        let notice = ReadinessNotice(elapsed: { ContinuousClock.now - began }, logger: logs.logger) { [status] in
+            (status.readiness, status.issuersWithoutKeys)
+        }
+        await notice.run()
+    }
+
     private static func curlLoops(on group: MultiThreadedEventLoopGroup) async throws -> [NIOLoopBound<CurlLoop>] {
         var loops: [NIOLoopBound<CurlLoop>] = []
         for eventLoop in group.makeIterator() {

@@ -37,6 +37,7 @@ struct SettingsReading {
     func settings() throws(SettingsFaults) -> GatewaySettings {
         let read = root.section(GatewaySettings.init(reading:))
         guard var settings = read, context.faults.isEmpty else { throw SettingsFaults(faults: context.sortedFaults) }
+        settings.origin = context.file
         settings.digest = digest
         settings.values = context.values
         settings.writtenPaths = context.writtenPaths
