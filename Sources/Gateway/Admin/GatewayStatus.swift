@@ -150,6 +150,9 @@ final class GatewayStatus: Sendable {
         state.store.map { .init(fault: $0.writeFault, isNeeded: state.settings?.needsStore ?? false) }
     }
 
+    /// Since the start, by log.
+    var linesLost: [(log: String, count: Int)] { linesLost(state.withLock { $0 }) }
+
     private func linesLost(_ state: State) -> [(log: String, count: Int)] {
         [
             ("access", state.accessLog?.lost ?? 0), ("audit", state.conduct?.auditLog.lost ?? 0),
