@@ -155,6 +155,9 @@ final class GatewayStatus: Sendable {
         state.store.map { .init(fault: $0.writeFault, isNeeded: state.settings?.needsStore ?? false) }
     }
 
+    /// Since the start, by log.
+    var linesLost: [(log: String, count: Int)] { linesLost(state.withLock { $0 }) }
+
     private func linesLost(_ state: State) -> [(log: String, count: Int)] {
         [
             ("access", state.accessLog?.lost ?? 0), ("audit", state.conduct?.auditLog.lost ?? 0),
@@ -179,6 +182,7 @@ final class GatewayStatus: Sendable {
             directCalls: state.directApplications?.calls ?? [],
             conduct: state.conduct.map(\.readings), linesLost: linesLost(state),
             spans: (exported: spanTally.exported, lost: spanTally.lost),
+            process: .now(startedAt: startedAt), version: GatehouseVersion.current,
             storeIsWritable: state.store.map { $0.writeFault == nil }, isReady: Self.readiness(state).isReady)
     }
 }

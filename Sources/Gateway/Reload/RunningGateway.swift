@@ -19,6 +19,7 @@ actor RunningGateway {
     private var listeners: [HTTPListener]
     private let admin: HTTPListener
     private var background = BackgroundWork()
+    private var logWatch: Task<Void, Never>?
     /// Ends when the listeners that were taken out have no connection any more.
     private var leaving: Task<Void, Never>?
     private var isDraining = false
@@ -89,6 +90,7 @@ actor RunningGateway {
             throw error
         }
         background.follow(generation)
+        logWatch = Task { [logger, status] in await LogWatch(logger: logger) { status.linesLost }.run() }
     }
 
     private func warnOfCertificates() {
@@ -274,6 +276,7 @@ actor RunningGateway {
         await maker.directory.handOverSpans()
         for last in background.stopTracing() { await last.value }
         let ended = background.stop()
+        logWatch?.cancel()
         await maker.directory.close()
         await ended?.value
         await noteEnd()
