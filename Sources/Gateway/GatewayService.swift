@@ -55,12 +55,19 @@ package struct GatewayService: Service {
     package func reload() { requests.ask() }
 
     package func run() async throws {
+        let began = ContinuousClock.now
+        logs.logger.info(
+            "starting",
+            metadata: [
+                "version": "\(GatehouseVersion.current)", "configuration": "\(settings.origin)",
+                "digest": "\(settings.digest)",
+            ])
         let group = MultiThreadedEventLoopGroup(numberOfThreads: RestartSettings.loops(settings))
         do {
             let gateway = try await RunningGateway.start(settings, on: group, logs: logs, reloads: requests)
             let addresses = await gateway.localAddresses
             onReady(addresses.listeners.compactMap(HostAndPort.init), addresses.admin.flatMap(HostAndPort.init))
-            await serve(gateway)
+            await serve(gateway, since: began)
         } catch {
             try await group.shutdownGracefully()
             throw error
@@ -70,7 +77,8 @@ package struct GatewayService: Service {
     }
 
     /// Serves until a graceful shutdown begins, then lets what is in flight finish.
-    private func serve(_ gateway: RunningGateway) async {
+    private func serve(_ gateway: RunningGateway, since began: ContinuousClock.Instant) async {
+        let notice = Task { await gateway.tellOfReadiness(since: began) }
         await withTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 await requests.serve {
@@ -82,6 +90,7 @@ package struct GatewayService: Service {
             }
             // Ends by throwing when the task is cancelled instead, which means the same here.
             try? await gracefulShutdown()
+            notice.cancel()
             await gateway.drain()
             requests.finish()
             await gateway.close()
