@@ -12,24 +12,24 @@ package struct GatewayService: Service {
     private let load: @Sendable () throws -> GatewaySettings
     private let logs: GatewayLogs
     private let onReady: @Sendable (_ listeners: [HostAndPort], _ admin: HostAndPort?) -> Void
-    private let whileReloading: @Sendable (_ isReloading: Bool) -> Void
+    private let onReload: @Sendable (_ step: ReloadStep) -> Void
     private let requests = ReloadRequests()
 
     /// - Parameters:
     ///   - settings: what it starts with.
     ///   - load: reads them again for a ``reload()``; throws ``SettingsFaults`` for faulty ones.
     ///   - onReady: called once when all addresses are bound.
-    ///   - whileReloading: called when a reload begins, and when it has ended, however it did.
+    ///   - onReload: called when a reload begins, and when it has ended, however it did.
     package init(
         settings: GatewaySettings, load: @escaping @Sendable () throws -> GatewaySettings, logs: GatewayLogs,
         onReady: @escaping @Sendable (_ listeners: [HostAndPort], _ admin: HostAndPort?) -> Void,
-        whileReloading: @escaping @Sendable (_ isReloading: Bool) -> Void = { _ in }
+        onReload: @escaping @Sendable (_ step: ReloadStep) -> Void = { _ in }
     ) {
         self.settings = settings
         self.load = load
         self.logs = logs
         self.onReady = onReady
-        self.whileReloading = whileReloading
+        self.onReload = onReload
     }
 
     /// Whether the settings fit together, and what they say is written to is not of another kind, without starting
@@ -82,9 +82,9 @@ package struct GatewayService: Service {
         await withTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 await requests.serve {
-                    whileReloading(true)
+                    onReload(.begun)
                     let outcome = await gateway.reload(load)
-                    whileReloading(false)
+                    onReload(outcome.step)
                     return outcome
                 }
             }

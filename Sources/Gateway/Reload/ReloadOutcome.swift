@@ -1,5 +1,15 @@
 internal import Pipeline
 
+/// What whoever looks after the process is told of a reload.
+package enum ReloadStep: Sendable {
+    case begun
+    case applied
+    /// The settings in use stay, for these reasons.
+    case refused([String])
+    /// Nothing came of it: the gateway is stopping.
+    case stopping
+}
+
 /// What came of a reload.
 enum ReloadOutcome: Sendable {
     /// What has changed, by kind, and each value that is another one.
@@ -8,6 +18,14 @@ enum ReloadOutcome: Sendable {
     case refused([String])
     /// The gateway is stopping.
     case stopping
+
+    var step: ReloadStep {
+        switch self {
+        case .applied: .applied
+        case .refused(let faults): .refused(faults)
+        case .stopping: .stopping
+        }
+    }
 
     var json: JSON {
         switch self {
