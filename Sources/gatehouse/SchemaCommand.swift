@@ -18,6 +18,6 @@ struct SchemaCommand: ParsableCommand {
             """)
 
     func run() {
-        print(JSON.object(SettingsSchema.document()).indented())
+        StandardOutput.line(JSON.object(SettingsSchema.document()).indented())
     }
 }
