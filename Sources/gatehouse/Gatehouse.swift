@@ -71,6 +71,7 @@ struct Gatehouse: AsyncParsableCommand {
     private static func tell(_ error: any Error) -> ExitCode {
         let status = exitCode(for: error)
         let text = BrokenUsage.of(fullMessage(for: error))
+        guard !text.isEmpty else { return status }
         guard status != .success else {
             StandardOutput.line(text)
             return status
@@ -78,7 +79,7 @@ struct Gatehouse: AsyncParsableCommand {
         let message = _errorPrefix + message(for: error)
         if status == .validationFailure, let unknown, text.hasPrefix(message) {
             StandardError.write(_errorPrefix + unknown.message + text.dropFirst(message.count) + "\n")
-        } else if !text.isEmpty {
+        } else {
             StandardError.write(text + "\n")
         }
         return status
