@@ -174,6 +174,7 @@ final class GatewayStatus: Sendable {
             directCalls: state.directApplications?.calls ?? [],
             conduct: state.conduct.map(\.readings), linesLost: linesLost(state),
             spans: (exported: spanTally.exported, lost: spanTally.lost),
+            process: .now(startedAt: startedAt), version: GatehouseVersion.current,
             storeIsWritable: state.store.map { $0.writeFault == nil }, isReady: Self.readiness(state).isReady)
     }
 }
