@@ -98,7 +98,7 @@ extension TLSSettings {
 extension TLSCertificateSettings {
     init?(reading keys: SettingsMapping) {
         let (chainNode, keyNode) = (keys.required("certificate"), keys.required("key"))
-        let (chainBytes, keyBytes) = (chainNode?.readFile(), keyNode?.readFile())
+        let (chainBytes, keyBytes) = (chainNode?.readFile(), keyNode?.readFile(isSecret: true))
         guard let chainNode, let keyNode, let chainBytes, let keyBytes else { return nil }
         (chain, chainPlace) = (chainBytes, chainNode.place)
         (key, keyPlace) = (Secret(keyBytes), keyNode.place)

@@ -90,7 +90,7 @@ package struct UpstreamTLSSettings: Sendable {
         let (authorities, chain, keyNode) = (keys.optional("ca"), keys.optional("certificate"), keys.optional("key"))
         certificateAuthorities = authorities?.readFile()
         certificate = chain?.readFile()
-        key = keyNode?.readFile().map { Secret($0) }
+        key = keyNode?.readFile(isSecret: true).map { Secret($0) }
         pinnedKey = keys.value("pinned_key", .pinnedKey)
         serverName = keys.value("server_name", .hostName)
         if (chain == nil) != (keyNode == nil), keys.has("certificate") != keys.has("key") {
