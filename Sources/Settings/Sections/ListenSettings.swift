@@ -85,7 +85,7 @@ extension TLSSettings {
     init?(reading keys: SettingsMapping) {
         minimumVersion = keys.value("minimum_version", .oneOf, default: .tls12)
         let authorities = keys.optional("client_ca")
-        clientAuthorities = authorities?.readFile()
+        clientAuthorities = authorities?.readCertificates()
         place = authorities?.place ?? keys.node.place
         guard let node = keys.required("certificates"), let elements = node.elements(expected: "certificates") else {
             return nil
@@ -98,9 +98,10 @@ extension TLSSettings {
 extension TLSCertificateSettings {
     init?(reading keys: SettingsMapping) {
         let (chainNode, keyNode) = (keys.required("certificate"), keys.required("key"))
-        let (chainBytes, keyBytes) = (chainNode?.readFile(), keyNode?.readFile())
-        guard let chainNode, let keyNode, let chainBytes, let keyBytes else { return nil }
-        (chain, chainPlace) = (chainBytes, chainNode.place)
-        (key, keyPlace) = (Secret(keyBytes), keyNode.place)
+        let chain = chainNode?.readCertificates()
+        let key = keyNode?.readPrivateKey(of: chain)
+        guard let chainNode, let keyNode, let chain, let key else { return nil }
+        (self.chain, chainPlace) = (chain, chainNode.place)
+        (self.key, keyPlace) = (key, keyNode.place)
     }
 }
