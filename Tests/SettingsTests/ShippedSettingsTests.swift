@@ -53,7 +53,7 @@ struct ShippedSettingsTests {
         #expect(shown.routes[0].crossOrigin?.maximumAge == .seconds(600))
         // Of which file they are, and where a route stands there, is not what they say.
         shown.digest = standard.digest
-        shown.writtenPaths = standard.writtenPaths
+        (shown.writtenPaths, shown.places) = (standard.writtenPaths, standard.places)
         shown.secrets = standard.secrets
         for index in shown.routes.indices { shown.routes[index].place = standard.routes[index].place }
         #expect(String(reflecting: shown) == String(reflecting: standard))

@@ -6,7 +6,7 @@ package struct SettingsPlace: Sendable {
     var line: Int
     var column: Int?
     /// `routes[3].access`
-    var keyPath: String
+    package var keyPath: String
     /// The same with names and numbers left open: `routes[].access`, `upstreams.*.url`.
     var schemaPath: String
 
@@ -51,6 +51,8 @@ final class SettingsContext {
     /// By the key path that names each.
     private(set) var secrets: [(name: String, value: Secret)] = []
     private(set) var writtenPaths: [WrittenPath] = []
+    /// See ``GatewaySettings``.
+    private(set) var places: [String: SettingsPlace] = [:]
     /// Every key that was asked for, by schema path, and whether the file has it anywhere.
     private(set) var knownKeys: [String: Bool] = [:]
     /// Not nil for a reading of no file, which only notes what is asked for.
@@ -80,6 +82,11 @@ final class SettingsContext {
 
     func note(_ path: WrittenPath) {
         writtenPaths.append(path)
+        note(path.place)
+    }
+
+    func note(_ place: SettingsPlace) {
+        places[place.keyPath] = place
     }
 
     func asked(for schemaPath: String, present: Bool) {

@@ -40,6 +40,7 @@ struct SettingsReading {
         settings.digest = digest
         settings.secrets = context.secrets
         settings.writtenPaths = context.writtenPaths
+        settings.places = context.places
         return settings
     }
 }

@@ -58,6 +58,7 @@ extension ListenSettings {
                 let proxies = keys.optional("proxy_protocol")?.section(Self.proxies(reading:)) ?? []
                 guard let node = keys.required("address"), let address = node.read(.listenAddress) else { return }
                 node.refuse(address, usedIn: listeners.map(\.address))
+                keys.notePlace(of: "address")
                 listeners.append(ListenSettings(address: address, http2: http2, tls: tls, proxies: proxies))
             }
         }
