@@ -5,6 +5,7 @@ import SignIn
 import Testing
 
 @testable import Gateway
+@testable import Listener
 @testable import Settings
 
 @Suite("Starting a gateway")
@@ -147,6 +148,27 @@ struct StartTests {
         W4tNaUJjTUx+havGK59FYC55cEmZ2u99av7C7GePLp5ZZOQcecS/
         -----END PRIVATE KEY-----
         """
+
+    @Test("A certificate without a name is called by where it is named")
+    func nameless() throws {
+        let yaml = """
+            listeners:
+              - {address: '127.0.0.1:8080', tls: {certificates: [{certificate: a.pem, key: a.pem}]}}
+            upstreams: {api: {url: 'http://127.0.0.1:8000'}}
+            routes: [{path: /a, upstream: api, access: public}]
+            """
+        let settings = try GatewaySettings.load(path: "/settings.yaml", environment: [:]) {
+            (path) throws(FileReadFailure) in Array((path == "/settings.yaml" ? yaml : Self.uncommon).utf8)
+        }
+        func warning(_ names: [String]) -> String? {
+            let shown = ShownCertificate.all(settings.listeners, [[ServedCertificate(names: names, expiresAt: 86_400)]])
+            return shown.first?.warning(now: 0)?.description
+        }
+        #expect(
+            warning([])
+                == "the certificate listeners[0].tls.certificates[0].certificate on 127.0.0.1:8080 expires in 1 day")
+        #expect(warning(["a.b"]) == "the certificate of a.b on 127.0.0.1:8080 expires in 1 day")
+    }
 
     @Test("Clashes of routes and all certificates that TLS does not take are told together, by line")
     func allTogether() throws {
