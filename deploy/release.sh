@@ -102,8 +102,8 @@ gzip -9n <"$work/gatehouse.1" >"$work/gatehouse.1.gz"
 install -D -m 644 "$work/gatehouse.1.gz" "$root/usr/share/man/man1/gatehouse.1.gz"
 
 bill=$output/gatehouse-$version.cdx.json
-python3 deploy/release/bill_of_materials.py --version "$version" --binary "$work/gatehouse" \
-    --resolved Package.resolved --debian "${linked[@]}" >"$bill"
+python3 deploy/release/bill_of_materials.py --version "$version" --binary "$work/gatehouse" --symbols "$binary" \
+    --resolved Package.resolved --checkouts .build/checkouts --debian "${linked[@]}" >"$bill"
 install -D -m 644 "$bill" "$documents/gatehouse.cdx.json"
 
 install -d "$root/DEBIAN"

@@ -5,6 +5,8 @@ internal import Cryptography
 package struct CurlFailure: Error, Equatable, Sendable, CustomStringConvertible {
     package enum Kind: Equatable, Sendable {
         case resolve, connect, tls, timeout, sizeLimit, scheme, privateAddress, resource, transfer
+        /// Ended by who began it, or with the loop.
+        case cancelled
     }
 
     package let kind: Kind
@@ -25,6 +27,7 @@ package struct CurlFailure: Error, Equatable, Sendable, CustomStringConvertible 
             case CURLE_FILESIZE_EXCEEDED: .sizeLimit
             case CURLE_UNSUPPORTED_PROTOCOL, CURLE_URL_MALFORMAT: .scheme
             case CURLE_OUT_OF_MEMORY, CURLE_FAILED_INIT: .resource
+            case CURLE_ABORTED_BY_CALLBACK: .cancelled
             default: .transfer
             }
     }

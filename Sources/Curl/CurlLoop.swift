@@ -123,7 +123,7 @@ package final class CurlLoop {
 
     /// Has libcurl work on `easy`, until ``remove(_:)``; `transfer` hears when it is done.
     func add(_ easy: CurlEasy, for transfer: any CurlTransfer) throws(CurlFailure) {
-        guard !isClosed else { throw CurlFailure(kind: .resource, description: "shutting down") }
+        guard !isClosed else { throw CurlFailure(kind: .cancelled, description: "shutting down") }
         try curl_multi_add_handle(multi, easy.handle).check()
         transfers[easy.handle] = transfer
         scheduleDrain()

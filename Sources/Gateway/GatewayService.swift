@@ -12,24 +12,24 @@ package struct GatewayService: Service {
     private let load: @Sendable () throws -> GatewaySettings
     private let logs: GatewayLogs
     private let onReady: @Sendable (_ listeners: [HostAndPort], _ admin: HostAndPort?) -> Void
-    private let whileReloading: @Sendable (_ isReloading: Bool) -> Void
+    private let onReload: @Sendable (_ step: ReloadStep) -> Void
     private let requests = ReloadRequests()
 
     /// - Parameters:
     ///   - settings: what it starts with.
     ///   - load: reads them again for a ``reload()``; throws ``SettingsFaults`` for faulty ones.
     ///   - onReady: called once when all addresses are bound.
-    ///   - whileReloading: called when a reload begins, and when it has ended, however it did.
+    ///   - onReload: called when a reload begins, and when it has ended, however it did.
     package init(
         settings: GatewaySettings, load: @escaping @Sendable () throws -> GatewaySettings, logs: GatewayLogs,
         onReady: @escaping @Sendable (_ listeners: [HostAndPort], _ admin: HostAndPort?) -> Void,
-        whileReloading: @escaping @Sendable (_ isReloading: Bool) -> Void = { _ in }
+        onReload: @escaping @Sendable (_ step: ReloadStep) -> Void = { _ in }
     ) {
         self.settings = settings
         self.load = load
         self.logs = logs
         self.onReady = onReady
-        self.whileReloading = whileReloading
+        self.onReload = onReload
     }
 
     /// Whether the settings fit together, and what they say is written to is not of another kind, without starting
@@ -55,12 +55,19 @@ package struct GatewayService: Service {
     package func reload() { requests.ask() }
 
     package func run() async throws {
+        let began = ContinuousClock.now
+        logs.logger.info(
+            "starting",
+            metadata: [
+                "version": "\(GatehouseVersion.current)", "configuration": "\(settings.origin)",
+                "digest": "\(settings.digest)",
+            ])
         let group = MultiThreadedEventLoopGroup(numberOfThreads: RestartSettings.loops(settings))
         do {
             let gateway = try await RunningGateway.start(settings, on: group, logs: logs, reloads: requests)
             let addresses = await gateway.localAddresses
             onReady(addresses.listeners.compactMap(HostAndPort.init), addresses.admin.flatMap(HostAndPort.init))
-            await serve(gateway)
+            await serve(gateway, since: began)
         } catch {
             try await group.shutdownGracefully()
             throw error
@@ -70,18 +77,20 @@ package struct GatewayService: Service {
     }
 
     /// Serves until a graceful shutdown begins, then lets what is in flight finish.
-    private func serve(_ gateway: RunningGateway) async {
+    private func serve(_ gateway: RunningGateway, since began: ContinuousClock.Instant) async {
+        let notice = Task { await gateway.tellOfReadiness(since: began) }
         await withTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 await requests.serve {
-                    whileReloading(true)
+                    onReload(.begun)
                     let outcome = await gateway.reload(load)
-                    whileReloading(false)
+                    onReload(outcome.step)
                     return outcome
                 }
             }
             // Ends by throwing when the task is cancelled instead, which means the same here.
             try? await gracefulShutdown()
+            notice.cancel()
             await gateway.drain()
             requests.finish()
             await gateway.close()

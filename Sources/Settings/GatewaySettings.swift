@@ -1,4 +1,3 @@
-package import Cryptography
 package import Pipeline
 
 /// Everything that a settings file says, with every default filled in and every reference resolved.
@@ -34,10 +33,12 @@ package struct GatewaySettings: Sendable {
     package var logging: LoggingSettings
     /// Nil: no spans are made.
     package var tracing: TracingSettings?
+    /// The path of the file they are from, or what is said in its place.
+    package var origin = ""
     /// The first 16 hex digits of the SHA-256 of the file they are from, environment and named files aside.
     package var digest = ""
-    /// Every secret by the key path that names it, so that a reload can tell which of them are others than before.
-    package var secrets: [(name: String, value: Secret)] = []
+    /// Every single value, so that a reload can tell which of them are others than before.
+    package var values: [ReadValue] = []
     /// What the gateway writes to.
     package var writtenPaths: [WrittenPath] = []
     /// By key path, where the file has what may prove faulty only when it is to be used.

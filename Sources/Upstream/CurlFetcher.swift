@@ -86,6 +86,7 @@ extension FetchError {
             case .sizeLimit: .responseTooLarge
             case .scheme: .forbiddenScheme
             case .privateAddress: .forbiddenAddress
+            case .cancelled: .cancelled
             case .resource, .transfer: .failed(failure.description)
             }
     }

@@ -47,7 +47,7 @@ package struct FetchResponse: Sendable {
 }
 
 /// Why a fetch gave no answer. The text is libcurl's own, free of request data.
-package enum FetchError: Error, Equatable, Sendable {
+package enum FetchError: Error, Equatable, Sendable, CustomStringConvertible {
     case cannotConnect(String)
     case timedOut
     case responseTooLarge
@@ -57,6 +57,18 @@ package enum FetchError: Error, Equatable, Sendable {
     case forbiddenAddress
     case failed(String)
     case cancelled
+
+    /// For people.
+    package var description: String {
+        switch self {
+        case .cannotConnect(let text), .failed(let text): text
+        case .timedOut: "it took too long"
+        case .responseTooLarge: "the answer is too large"
+        case .forbiddenScheme: "the URL is not https"
+        case .forbiddenAddress: "the host's address is private"
+        case .cancelled: "cancelled"
+        }
+    }
 }
 
 /// Sends the gateway's own requests. The product's one is libcurl's; tests pass a recorded one.

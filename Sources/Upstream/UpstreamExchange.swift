@@ -15,8 +15,10 @@ package final class UpstreamExchange: CurlDeparture {
     /// What this request is shared out by, where that is by subject.
     let subject: String?
     let timeouts: UpstreamTimeouts
-    /// Where it is, or was last; nil while it waits.
-    var server: ServerConnections?
+    /// Where it is; nil while it waits, and when it has ended.
+    private(set) var server: ServerConnections?
+    /// The position in the settings of the server where it is or was last; nil where it never came to one.
+    package private(set) var serverNumber: Int?
     private var connection: UpstreamConnection?
     private var isUp = false
     private var outbound: OutboundBytes
@@ -24,7 +26,8 @@ package final class UpstreamExchange: CurlDeparture {
     private var isDone = false
     /// The backend has switched protocols: what goes either way is no HTTP any more.
     private var isTunnel = false
-    private var retries = 0
+    /// How often it was begun again.
+    package private(set) var retries = 0
     /// The client was told that no more body is wanted for now.
     private var isHoldingBack = false
     private var isPaused = false
@@ -150,6 +153,16 @@ package final class UpstreamExchange: CurlDeparture {
     }
 
     // MARK: The connection
+
+    func isPlaced(at server: ServerConnections) {
+        self.server = server
+        serverNumber = server.number
+    }
+
+    /// - Returns: where it was; nil where it waited.
+    func leaveServer() -> ServerConnections? {
+        server.take()
+    }
 
     func isConnecting(_ connection: UpstreamConnection) {
         self.connection = connection

@@ -136,7 +136,7 @@ package final class UpstreamPool {
     }
 
     private func begin(_ exchange: UpstreamExchange, on number: Int) {
-        exchange.server = servers[number]
+        exchange.isPlaced(at: servers[number])
         balancer.began(on: number)
         observeServer(number, .began)
     }
@@ -155,8 +155,7 @@ package final class UpstreamPool {
             active[index] = last
             last.activeIndex = index
         }
-        if let server = exchange.server {
-            exchange.server = nil
+        if let server = exchange.leaveServer() {
             leave(server)
         } else {
             line.remove(exchange)

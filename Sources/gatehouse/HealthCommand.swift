@@ -10,7 +10,8 @@ struct HealthCommand: AsyncParsableCommand, ReportingCommand {
         abstract: "Ask a running gateway whether it is ready.",
         discussion: """
             Asks /readyz of the admin listener: exit status 0 when the gateway takes traffic, 1 when it does not or does not \
-            answer. It is what the container's HEALTHCHECK runs, whose image has no curl.
+            answer. With --alive it is what the container's HEALTHCHECK runs, whose image has no curl: one that asked \
+            whether it is ready would have it restarted for a backend that is down.
 
             Examples:
               gatehouse health

@@ -16,7 +16,7 @@ struct ServeCommand: AsyncParsableCommand {
             Stops at SIGTERM or SIGINT: no new connections, what is in flight finishes within drain_timeout.
             At SIGHUP it reads the configuration and all files named there again, and goes on with them as a whole, or
             with what it has if any of it is faulty, which the log tells. No connection ends and no request is lost.
-            Started by systemd with Type=notify it tells when it is ready, reloads and stops.
+            Started by systemd with Type=notify it tells when it is ready, reloads and stops, and why a reload failed.
             Exit status 78 means that the configuration is faulty; every fault is printed. 70: it cannot start.
 
             Examples:
@@ -40,11 +40,11 @@ struct ServeCommand: AsyncParsableCommand {
         let gateway = GatewayService(settings: settings, load: load, logs: logs) { listeners, admin in
             for address in listeners { logger.info("listening", metadata: ["address": "\(address)"]) }
             if let admin { logger.info("admin listening", metadata: ["address": "\(admin)"]) }
-            notification.ready("serving")
+            notification.ready(.serving)
             MemoryOfStart.giveBackSoon()
-        } whileReloading: { isReloading in
-            guard !isReloading else { return notification.reloading() }
-            notification.ready("serving")
+        } onReload: { step in
+            notification.tell(step)
+            if case .begun = step { return }
             MemoryOfStart.giveBackSoon()
         }
         let lifecycle = logs.logger(of: .error)

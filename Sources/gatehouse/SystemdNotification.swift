@@ -21,10 +21,19 @@ struct SystemdNotification: Sendable {
         }
     }
 
-    func ready(_ status: String) { send("READY=1\nSTATUS=\(status)") }
+    func ready(_ status: SystemdStatus) { send("READY=1\nSTATUS=\(status.text)") }
+
+    func tell(_ step: ReloadStep) {
+        switch step {
+        case .begun: reloading()
+        case .applied: ready(.serving)
+        case .refused(let faults): ready(.reloadFailed(faults))
+        case .stopping: stopping()
+        }
+    }
 
     /// Followed by ``ready(_:)``. Type=notify-reload wants the time as well.
-    func reloading() {
+    private func reloading() {
         var now = timespec()
         unsafe clock_gettime(CLOCK_MONOTONIC, &now)
         send("RELOADING=1\nMONOTONIC_USEC=\(now.tv_sec * 1_000_000 + now.tv_nsec / 1000)\nSTATUS=reloading")

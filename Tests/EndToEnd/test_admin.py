@@ -175,15 +175,26 @@ def test_a_reload_answers_with_what_has_changed(administered):
         }
     )
     before = status(administered, AUTHORISED)["configuration"]["digest"]
-    assert ask(administered, "POST", "/reload") == (
-        200,
-        {"reloaded": True, "changes": {"upstreams": "~recorder", "routes": "+new", "settings": "~limits"}},
-    )
+    diff = [
+        "upstreams.recorder.first_byte_timeout: 1s -> 9s",
+        "routes[new].name: + new",
+        "routes[new].path: + /new",
+        "routes[new].access: + public",
+        "routes[new].upstream: + down",
+        "limits.header_count: 100 (default) -> 50",
+    ]
+    code, answer = ask(administered, "POST", "/reload")
+    assert (code, sorted(answer.pop("diff"))) == (200, sorted(diff))
+    assert answer == {
+        "reloaded": True, "changes": {"upstreams": "~recorder", "routes": "+new", "settings": "~limits"}
+    }
     assert raw.exchange(administered.port, "GET", "/new").status == 502
     after = status(administered, AUTHORISED)["configuration"]
     assert after["digest"] != before and after["reloads"] == 1
     wait_until(lambda: "settings=~limits" in administered.log(), "the log to tell of it")
-    assert ask(administered, "POST", "/reload") == (200, {"reloaded": True, "changes": {}})
+    for line in diff:
+        assert line in administered.log()
+    assert ask(administered, "POST", "/reload") == (200, {"reloaded": True, "changes": {}, "diff": []})
 
 
 def test_a_reload_names_the_secrets_that_are_others_and_never_tells_them(start_gateway, pool, tmp_path):
@@ -192,12 +203,13 @@ def test_a_reload_names_the_secrets_that_are_others_and_never_tells_them(start_g
     gateway = start_gateway(
         {"admin": {"token": TOKEN}, "sign_in": {"cognito": {"client_secret": f"file:{secret}"}}}, pool=pool
     )
-    assert ask(gateway, "POST", "/reload") == (200, {"reloaded": True, "changes": {}})
+    assert ask(gateway, "POST", "/reload") == (200, {"reloaded": True, "changes": {}, "diff": []})
     before = status(gateway, AUTHORISED)["configuration"]
     assert before["secrets_changed_at"] is None
     secret.write_text(other)
     told = {"secrets": "~sign_in.cognito.client_secret"}
-    assert ask(gateway, "POST", "/reload") == (200, {"reloaded": True, "changes": told})
+    diff = ["sign_in.cognito.client_secret: <redacted> -> <redacted>"]
+    assert ask(gateway, "POST", "/reload") == (200, {"reloaded": True, "changes": told, "diff": diff})
     after = status(gateway, AUTHORISED)["configuration"]
     assert after["digest"] == before["digest"] and after["secrets_changed_at"] >= before["in_use_since"]
     # The same one, written in the settings themselves: another text, no other secret.
@@ -210,6 +222,26 @@ def test_a_reload_names_the_secrets_that_are_others_and_never_tells_them(start_g
         assert other not in text and POOL_CLIENT_SECRET not in text
         for name in ("md5", "sha1", "sha256", "sha512"):
             assert hashlib.new(name, other.encode()).hexdigest()[:16] not in text.lower()
+
+
+def test_a_secret_that_a_route_adds_counts_as_one(start_gateway, own_recorder, tmp_path):
+    """Only the file that holds it has changed."""
+    key = tmp_path / "key"
+    key.write_text("one-key-of-the-backend\n")
+    add = {"request_headers": {"add": {"X-Api-Key": f"file:{key}"}}}
+    route = {"name": "pub", "path": "/pub", "access": "public", "upstream": "recorder", **add}
+    gateway = start_gateway({"admin": {"token": TOKEN}, "routes": [route]})
+    key.write_text("another-key-of-the-backend\n")
+    path = "routes[pub].request_headers.add.X-Api-Key"
+    changes = {"routes": "~pub", "secrets": f"~{path}"}
+    told = {"reloaded": True, "changes": changes, "diff": [f"{path}: <redacted> -> <redacted>"]}
+    assert ask(gateway, "POST", "/reload") == (200, told)
+    after = status(gateway, AUTHORISED)["configuration"]
+    assert after["secrets_changed_at"] >= after["in_use_since"]
+    raw.exchange(gateway.port, "GET", "/pub")
+    assert own_recorder.last("/pub").header("x-api-key") == "another-key-of-the-backend"
+    wait_until(lambda: f"secrets=~{path}" in gateway.log(), "the log to tell of it")
+    assert "key-of-the-backend" not in gateway.log() + json.dumps(after)
 
 
 def test_a_faulty_reload_answers_with_the_faults_and_status_keeps_them(administered, own_recorder):

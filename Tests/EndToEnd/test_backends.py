@@ -128,6 +128,19 @@ def test_retries_keep_to_their_budget(balanced, servers):
     assert gateway.metric("gatehouse_upstream_retries_total") == sum(counts(servers[:2])) - 40
 
 
+def test_which_server_it_was_and_how_often_it_was_tried_is_logged(balanced, servers):
+    gone = f"http://127.0.0.1:{free_port()}"
+    gateway = balanced([servers[0].url, gone], retries={"budget": "100%"}, ejection={"after": 0})
+    lines = [gateway.access_line(raw.exchange(gateway.port, "GET", "/recorded/public/x").header("x-request-id")) for _ in range(4)]
+    assert [(line["status"], line["server"]) for line in lines] == [(200, servers[0].url)] * 4
+    assert sorted(line.get("retries", 0) for line in lines) == [0, 0, 1, 1]
+    # Who answers nothing is told as well; what no server had is nobody's.
+    alone = balanced([gone], ejection={"after": 0})
+    line = alone.access_line(raw.exchange(alone.port, "GET", "/recorded/public/x").header("x-request-id"))
+    assert (line["status"], line["server"]) == (502, gone) and "retries" not in line
+    assert "server" not in alone.access_line(raw.exchange(alone.port, "GET", "/nowhere").header("x-request-id"))
+
+
 def test_without_a_budget_nothing_is_retried(balanced, servers):
     gateway = balanced([servers[0].url, f"http://127.0.0.1:{free_port()}"], retries={"budget": "0%"})
     assert Counter(ask(gateway, 10)) == {200: 5, 502: 5}

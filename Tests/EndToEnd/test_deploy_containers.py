@@ -4,6 +4,7 @@ be written to, without anything of this machine's environment."""
 import errno
 import json
 import re
+import signal
 import sys
 from pathlib import Path
 
@@ -129,7 +130,7 @@ def test_compose_serves_the_quickstart(deployed):
     checked(*network.inside([sys.executable, *check[2:]]))
     start("local-pool")
     gateway = start("gateway")
-    gateway.wait_healthy(IMAGE.health_command)
+    gateway.wait_healthy(["/usr/bin/gatehouse", "health"])
 
     assert network.request("http://127.0.0.1:8080/public/hello")[0] == 200
     assert network.request("http://127.0.0.1:8080/api/v1/me")[0] == 401
@@ -155,18 +156,27 @@ def test_compose_serves_the_quickstart(deployed):
 
 
 @needs_root
-def test_the_health_check_fails_while_the_gateway_is_not_ready(deployed):
-    """The backend of compose.yaml is not there, and its health is checked."""
+def test_the_health_check_asks_whether_the_gateway_is_alive_not_whether_it_is_ready(deployed):
+    """The backend and the pool of compose.yaml are not there: that is no reason to restart the gateway."""
     file = compose()
+    assert "healthcheck" not in file["services"]["gateway"]
     settings = (DEPLOY / "compose" / "gatehouse.yaml").read_text()
     gateway = deployed(
         "gateway", IMAGE.command(), file["services"]["gateway"]["environment"], {"/etc/gatehouse/gatehouse.yaml": settings},
         IMAGE.user, hosts=("backend", "local-pool"),
     )
-    gateway.wait_healthy([*IMAGE.health_command, "--alive"])
-    result = gateway.run(IMAGE.health_command)
-    assert result.returncode == 1
-    assert "key sets" in result.stdout
+    gateway.wait_healthy(IMAGE.health_command)
+    ready = gateway.run(["/usr/bin/gatehouse", "health"])
+    assert (ready.returncode, "key sets" in ready.stdout) == (1, True)
+    # One that does not answer, such as a hung one, is unhealthy.
+    gateway.process.signal(signal.SIGSTOP)
+    try:
+        assert gateway.run(IMAGE.health_command).returncode == 1
+    finally:
+        gateway.process.signal(signal.SIGCONT)
+    assert gateway.run(IMAGE.health_command).returncode == 0
+    assert gateway.end(20) == 0
+    assert gateway.run(IMAGE.health_command).returncode == 1
 
 
 # ---- Kubernetes

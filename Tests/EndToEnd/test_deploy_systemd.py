@@ -25,7 +25,8 @@ ACCOUNT = (64999, 64999)
 
 def directives() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    for name, value in re.findall(r"(?m)^(\w+)=(.*)$", UNIT.read_text()):
+    # What is continued on the next line is one.
+    for name, value in re.findall(r"(?m)^(\w+)=(.*)$", re.sub(r"\\\n *", "", UNIT.read_text())):
         found.setdefault(name, []).append(value)
     return found
 
@@ -102,7 +103,8 @@ def starts_reloads_and_stops(deployed, manager, path, files, user):
     wait_until(lambda: manager.heard("READY"), "READY=1")
     assert deployed.network.request("http://127.0.0.1:9901/readyz")[0] == 200
 
-    reload = command("ExecReload")
+    # The check before it: systemd itself runs it in test_real_systemd.py.
+    reload = shlex.split(directives()["ExecReload"][-1])
     assert reload[:2] == ["/bin/kill", "-HUP"]
     before = manager.heard("READY")
     subprocess.run([word.replace("$MAINPID", str(service.process.pid)) for word in reload], check=True)
@@ -110,11 +112,25 @@ def starts_reloads_and_stops(deployed, manager, path, files, user):
     reloading = next(message for message in manager.messages if "RELOADING" in message)
     assert int(reloading["MONOTONIC_USEC"]) > 0
 
-    # A reload that is refused has ended as well.
-    (service.root.path / "etc/gatehouse/gatehouse.yaml").write_text("routes: [\n")
+    assert manager.messages[-1] == {"READY": "1", "STATUS": "serving"}
+
+    # A reload that is refused has ended as well, and why is one line of no great length, whatever the file says.
+    key = '"a\\u001B[2J\\nREADY=0\\n' + "x" * 900 + '"'
+    (service.root.path / "etc/gatehouse/gatehouse.yaml").write_text(f"{key}: 1\nsecond: 2\n{settings()}")
     service.process.signal(signal.SIGHUP)
     wait_until(lambda: manager.heard("READY") == before + 2, "READY=1 after the refused reload")
     wait_until(lambda: "not reloaded" in service.process.log(), "the log to tell of it")
+    refused = manager.messages[-1]
+    assert set(refused) == {"READY", "STATUS"} and refused["READY"] == "1"
+    assert refused["STATUS"].startswith("serving; the last reload failed: /etc/gatehouse/gatehouse.yaml:1"), refused
+    assert refused["STATUS"].endswith("… (and 1 more)") and len(refused["STATUS"]) < 400
+    assert "\x1b" not in refused["STATUS"]
+
+    # What is mended is forgotten.
+    (service.root.path / "etc/gatehouse/gatehouse.yaml").write_text(settings())
+    service.process.signal(signal.SIGHUP)
+    wait_until(lambda: manager.heard("READY") == before + 3, "READY=1 after the reload")
+    assert manager.messages[-1] == {"READY": "1", "STATUS": "serving"}
 
     service.process.signal(signal.SIGTERM)
     wait_until(lambda: manager.heard("STOPPING"), "STOPPING=1")
@@ -138,7 +154,8 @@ def test_logs_in_files_have_a_directory_that_can_be_written_and_is_rotated():
     (name,) = directives()["LogsDirectory"]
     rotation = (DEPLOY / "debian" / "gatehouse.logrotate").read_text()
     assert re.search(rf"(?m)^/var/log/{name}/\*\.log {{$", rotation)
-    assert "systemctl reload gatehouse.service" in rotation
+    # A reload is refused while the configuration is faulty; files are opened anew nevertheless.
+    assert "systemctl kill" in rotation and "reload" not in re.sub(r"#.*", "", rotation)
     assert f"su {directives()['User'][0]} {directives()['Group'][0]}" in rotation
 
 
@@ -149,8 +166,8 @@ def test_logrotate_takes_its_file_and_no_line_is_lost(start_gateway, own_recorde
     logs = tmp_path / "logs"
     logs.mkdir(mode=0o700)
     gateway = start_gateway({"logging": {"access_log_file": str(logs / "access.log")}})
-    # In the place of systemd's: the unit's ExecReload is a SIGHUP too.
-    (tmp_path / "systemctl").write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n[ "$1" != reload ] || kill -HUP {gateway.process.pid}\n')
+    # In the place of systemd's.
+    (tmp_path / "systemctl").write_text(f'#!/bin/sh\necho "$@" >>{tmp_path}/asked\n[ "$1" != kill ] || kill -HUP {gateway.process.pid}\n')
     (tmp_path / "systemctl").chmod(0o755)
     rotation = (DEPLOY / "debian" / "gatehouse.logrotate").read_text().replace("/var/log/gatehouse", str(logs))
     (tmp_path / "rotation").write_text(rotation.replace("su gatehouse gatehouse", f"su {account_name()}"))
@@ -183,7 +200,8 @@ def test_logrotate_takes_its_file_and_no_line_is_lost(start_gateway, own_recorde
         assert [json.loads(line)["path"] for line in oldest] == ["/recorded/public/first"]
     assert lines("access.log.1") == ["/recorded/public/second"] and lines("access.log") == ["/recorded/public/third"]
     asked = (tmp_path / "asked").read_text().splitlines()
-    assert asked == ["--quiet is-active gatehouse.service", "reload gatehouse.service"] * 2
+    hang_up = "kill --kill-who=main --signal=HUP gatehouse.service"
+    assert asked == ["--quiet is-active gatehouse.service", hang_up] * 2
 
 
 def account_name() -> str:

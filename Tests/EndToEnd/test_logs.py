@@ -169,6 +169,27 @@ def lost(gateway, log: str) -> float:
     return gateway.samples()[f'gatehouse_log_lines_lost_total{{log="{log}"}}']
 
 
+def test_a_log_that_cannot_be_written_is_told_of_in_the_others(start_gateway, own_recorder, tmp_path):
+    own, access = tmp_path / "own.log", tmp_path / "access.log"
+    access.symlink_to("/dev/full")
+    gateway = start_gateway({"logging": {"file": str(own), "access_log_file": str(access)}})
+
+    def told(message: str) -> list[dict]:
+        return [line for line in lines(own) if line["message"] == message]
+
+    for _ in range(3):
+        get(gateway, "/recorded/exact")
+    wait_until(lambda: told("lines of a log cannot be written, or not in time"), "the loss to be told")
+    (line,) = told("lines of a log cannot be written, or not in time")
+    assert line["log"] == "access" and 1 <= int(line["lost"]) <= 3 and line["level"] == "error"
+    access.unlink()
+    gateway.reload()
+    get(gateway, "/recorded/exact")
+    wait_until(lambda: told("lines of a log are written again"), "its end to be told")
+    (line,) = told("lines of a log are written again")
+    assert line["log"] == "access" and int(line["lost"]) == 3
+
+
 def test_on_a_full_disk_requests_are_served_and_lost_lines_counted(start_gateway, own_recorder):
     gateway = start_gateway(
         {"logging": {"file": "/dev/full", "access_log_file": "/dev/full"}, "audit": {"log": "/dev/full"}}

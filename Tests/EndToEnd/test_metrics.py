@@ -1,19 +1,21 @@
 """The metrics are those that the README lists, with the labels that it says, and count what happens."""
 
 import re
+import time
+from pathlib import Path
 
 import pytest
 from harness import raw
 from harness.account import Account, bearer
 from harness.certificates import Authority
-from harness.gateway import ADA, REPOSITORY
+from harness.gateway import ADA, REPOSITORY, gatehouse
 from harness.h2raw import H2Connection, request
 from harness.process import free_port, wait_until
 
 
 def listed() -> dict[str, tuple[str, set[str]]]:
     """Type and labels of each metric in the README's table."""
-    rows = re.findall(r"^\| `(gatehouse_\w+)` \| (\w+) \|([^|]*)\|", (REPOSITORY / "README.md").read_text(), re.MULTILINE)
+    rows = re.findall(r"^\| `((?:gatehouse|process)_\w+)` \| (\w+) \|([^|]*)\|", (REPOSITORY / "README.md").read_text(), re.MULTILINE)
     return {name: (kind, set(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
 
 
@@ -80,6 +82,42 @@ def test_the_gateways_part_is_what_the_upstream_leaves(full, own_recorder):
     assert samples['gatehouse_upstream_duration_seconds_count{route="none"}'] == 0
     whole, upstream, gateway = (each["sum"] for each in durations[:3])
     assert 0 < gateway and upstream + gateway <= whole + 1e-6
+
+
+def test_what_cognito_takes_of_an_account_call_is_told_apart(full, ledger):
+    response = Account(full.port, ledger).login(*ADA)
+    line = full.access_line(response.header("x-request-id"))
+    assert 0 < line["upstream_duration_us"] <= line["duration_us"]
+    wait_until(lambda: full.samples()['gatehouse_upstream_duration_seconds_count{route="gatehouse:login"}'] == 1, "the login")
+    sums = {
+        part: full.samples()[f'gatehouse_{part}_duration_seconds_sum{{route="gatehouse:login"}}']
+        for part in ("request", "upstream", "gateway")
+    }
+    assert abs(sums["upstream"] - line["upstream_duration_us"] / 1e6) < 1e-6
+    assert abs(sums["upstream"] + sums["gateway"] - sums["request"]) < 1e-5
+
+
+def test_the_process_itself_is_measured(full):
+    def number(name: str) -> float:
+        return full.metric(name)
+
+    pid = full.process.pid
+    assert number("process_open_fds") <= number("process_max_fds")
+    assert abs(number("process_open_fds") - len(list(Path(f"/proc/{pid}/fd").iterdir()))) <= 4
+    resident = int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) * 1024
+    assert abs(number("process_resident_memory_bytes") - resident) < 8 << 20
+    assert abs(time.time() - number("process_start_time_seconds")) < 60
+    before = number("process_cpu_seconds_total")
+    wait_until(lambda: raw.exchange(full.port, "GET", "/nowhere") and number("process_cpu_seconds_total") > before, "some work")
+    (version,) = [name for name in full.samples() if name.startswith("gatehouse_build_info")]
+    assert version == f'gatehouse_build_info{{version="{gatehouse("--version").stdout.strip()}"}}'
+
+
+def test_a_first_failure_is_seen_as_one(full):
+    kinds = [f'route="down",method="{method}",status="{status}"' for method in ("safe", "unsafe") for status in ("2xx", "4xx", "5xx")]
+    assert [full.samples()[f"gatehouse_requests_total{{{kind}}}"] for kind in kinds] == [0] * 6
+    raw.exchange(full.port, "GET", "/down/x")
+    wait_until(lambda: full.samples()['gatehouse_requests_total{route="down",method="safe",status="5xx"}'] == 1, "it to be counted")
 
 
 def test_the_way_of_a_user_is_counted(full, ledger, pool):

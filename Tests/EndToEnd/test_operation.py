@@ -1,5 +1,7 @@
 """Issue item "Operation": access log, health, metrics, and an orderly end."""
 
+import hashlib
+import json
 import re
 import signal
 import socket
@@ -9,6 +11,7 @@ from datetime import datetime
 import pytest
 from harness import raw
 from harness.account import bearer
+from harness.keys import KeyServer
 from harness.process import accepts_connections, free_port, wait_until
 
 # The keys of an access-log line, as the configuration reference names them.
@@ -163,6 +166,56 @@ def test_sigint_ends_it_like_sigterm(start_gateway):
     gateway = start_gateway()
     gateway.process.signal(signal.SIGINT)
     assert gateway.process.wait(10) == 0
+
+
+def own_lines(gateway, message: str | None = None) -> list[dict]:
+    """Its own log so far, or the lines with one message."""
+    lines = [json.loads(line) for line in gateway.process.errors().splitlines()]
+    return [line for line in lines if message in (None, line["message"])]
+
+
+def test_the_log_tells_of_the_start_and_of_readiness(start_gateway):
+    gateway = start_gateway()
+    (ready,) = wait_until(lambda: own_lines(gateway, "ready"), "readiness")
+    assert 0 < int(ready["milliseconds"]) < 20_000 and ready["level"] == "info"
+    first = own_lines(gateway)[0]
+    assert first.pop("time") and re.fullmatch(r"\d+\.\d+\.\d+", first.pop("version"))
+    digest = hashlib.sha256(gateway.config_path.read_bytes()).hexdigest()[:16]
+    assert first == {"level": "info", "message": "starting", "configuration": str(gateway.config_path), "digest": digest}
+    assert not own_lines(gateway, "not ready yet")
+
+
+def test_the_log_tells_once_what_a_start_waits_for(start_gateway, issuer):
+    server = KeyServer(issuer.access_key)
+    server.open.clear()
+    try:
+        gateway = start_gateway({"key_sets": {"timeout": "60s"}}, jwks_url=server.url)
+        (told,) = wait_until(lambda: own_lines(gateway, "not ready yet"), "the notice", seconds=20)
+        assert (told["level"], told["reason"], told["issuers"]) == ("notice", "waiting for key sets", "own")
+        assert int(told["milliseconds"]) >= 5000 and not own_lines(gateway, "ready")
+        server.open.set()
+        (ready,) = wait_until(lambda: own_lines(gateway, "ready"), "readiness")
+        assert int(ready["milliseconds"]) >= int(told["milliseconds"])
+        assert len(own_lines(gateway, "not ready yet")) == 1
+    finally:
+        server.open.set()
+        server.stop()
+
+
+def test_a_stop_that_ends_a_fetch_warns_of_nothing(start_gateway, issuer):
+    server = KeyServer(issuer.access_key)
+    server.open.clear()
+    try:
+        gateway = start_gateway({"key_sets": {"timeout": "60s"}}, jwks_url=server.url)
+        wait_until(lambda: server.fetches, "the fetch")
+        gateway.process.signal(signal.SIGTERM)
+        assert gateway.process.wait(10) == 0
+        assert own_lines(gateway, "stopped")
+        assert [line for line in own_lines(gateway) if line["level"] != "info"] == []
+        assert not own_lines(gateway, "ready")
+    finally:
+        server.open.set()
+        server.stop()
 
 
 def test_the_port_is_free_again_at_once(start_gateway, own_recorder):

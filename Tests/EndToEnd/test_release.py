@@ -84,6 +84,38 @@ def test_the_bill_of_materials_is_whole(bill, files):
     assert bill["metadata"]["component"]["hashes"] == [{"alg": "SHA-256", "content": digest}]
 
 
+@pytest.fixture(scope="module")
+def symbols() -> str:
+    return checked("nm", binary())
+
+
+BROUGHT_ALONG = [
+    # Symbols, the component, who brings it, and what scanners know it by.
+    ("CNIOBoringSSL_", "boringssl", "swift-nio-ssl", r"pkg:github/google/boringssl@[0-9a-f]{40}", "cpe:2.3:a:google:boringssl:"),
+    ("CCryptoBoringSSL_", "boringssl", "swift-crypto", r"pkg:github/google/boringssl@[0-9a-f]{40}", "cpe:2.3:a:google:boringssl:"),
+    ("c_nio_llhttp_", "llhttp", "swift-nio", r"pkg:github/nodejs/llhttp@v\d+\.\d+\.\d+", "cpe:2.3:a:llhttp:llhttp:"),
+    ("yaml_parser_", "libyaml", "yams", r"pkg:github/yaml/libyaml@0\.\d+\.\d+", "cpe:2.3:a:pyyaml:libyaml:"),
+    ("ucol_", "icu", "swift", r"pkg:github/unicode-org/icu@release-\d+-\d+", "cpe:2.3:a:unicode:international_components_for_unicode:"),
+]
+
+
+@pytest.mark.parametrize("symbol, name, owner, purl, cpe", BROUGHT_ALONG, ids=[f"{each[1]} in {each[2]}" for each in BROUGHT_ALONG])
+def test_the_bill_of_materials_names_what_others_bring_along_as_sources(bill, symbols, symbol, name, owner, purl, cpe):
+    """An advisory is about BoringSSL, not about swift-nio-ssl; what is not in the binary is no component."""
+    by_reference = {each["bom-ref"]: each for each in bill["components"]}
+    (bringer,) = [each for each in bill["components"] if each["name"] == owner]
+    (dependencies,) = [each.get("dependsOn", []) for each in bill["dependencies"] if each["ref"] == bringer["bom-ref"]]
+    found = [by_reference[reference] for reference in dependencies if by_reference[reference]["name"] == name]
+    assert len(found) == (1 if re.search(rf"(?m) [tT] {symbol}", symbols) else 0)
+    for component in found:
+        assert re.fullmatch(purl, component["purl"]) and component["cpe"].startswith(cpe + component["version"][:3])
+
+
+def test_the_listeners_tls_is_in_the_bill_of_materials(bill):
+    named = {each["name"] for each in bill["components"]}
+    assert {"boringssl", "llhttp", "libyaml"} <= named
+
+
 def test_the_package_depends_on_what_the_binary_links(deb):
     depends = checked("dpkg-deb", "--field", deb, "Depends")
     for package in ("libcurl4", "libssl3", "libsqlite3-0", "ca-certificates"):
@@ -121,11 +153,14 @@ test "$(stat -c '%U:%G %a' /etc/gatehouse/gatehouse.yaml)" = "root:gatehouse 640
 test "$(getent passwd gatehouse | cut -d: -f7)" = /usr/sbin/nologin
 test "$(dpkg-query -W -f '${Conffiles}' gatehouse | grep -c /etc/logrotate.d/gatehouse)" = 1
 
+# The commands that the settings, the unit and the runbook name take it, also where secrets are kept elsewhere.
+test "$(stat -c '%U:%G %a' /etc/gatehouse/environment)" = "root:root 600"
+gatehouse check --environment-file /etc/gatehouse/environment
+
 # What root does beside it is the service's: its secrets only root reads.
-(umask 077; echo 'SOME_SECRET=0123456789abcdef' > /etc/gatehouse/environment)
+echo 'SOME_SECRET=0123456789abcdef' >> /etc/gatehouse/environment
 gatehouse keys generate --environment-file /etc/gatehouse/environment --purpose sealing
 test "$(stat -c '%U:%G %a' /var/lib/gatehouse/sealing-keys.json)" = "gatehouse:gatehouse 600"
-rm /etc/gatehouse/environment
 
 # As the unit starts it.
 setpriv --reuid gatehouse --regid gatehouse --clear-groups START & pid=$!
@@ -140,12 +175,14 @@ echo '# mine' >> /etc/gatehouse/gatehouse.yaml
 touch /var/lib/gatehouse/kept
 dpkg -i --force-depends /gatehouse.deb
 grep -q '^# mine' /etc/gatehouse/gatehouse.yaml
+grep -q '^SOME_SECRET=' /etc/gatehouse/environment
 test -e /var/lib/gatehouse/kept
 dpkg --verify gatehouse | grep -v '/etc/gatehouse/gatehouse.yaml' && exit 1
 
 dpkg --remove gatehouse
 test ! -e /usr/bin/gatehouse
 test -e /var/lib/gatehouse/kept
+test -e /etc/gatehouse/environment
 dpkg --purge gatehouse
 test ! -e /var/lib/gatehouse
 test ! -e /etc/gatehouse

@@ -75,6 +75,47 @@ def test_the_commands_for_a_leak_work_as_written_and_leave_the_state_to_the_serv
     assert made and all((path.stat().st_uid, path.stat().st_gid) == ACCOUNT for path in made)
 
 
+# A machine with the state directory, an operator who may not look into it, and a sudo.
+OPERATOR = r"""
+set -eu
+mount -t tmpfs -o mode=755 tmpfs /var/lib
+install -d -o 64999 -g 64999 -m 0700 /var/lib/gatehouse
+install -o 64999 -g 64999 -m 0600 /dev/null /var/lib/gatehouse/gatehouse.sqlite
+install -d /var/lib/bin
+install -m 4755 "$(command -v setpriv)" /var/lib/bin/become
+cat >/var/lib/bin/sudo <<'SUDO'
+#!/bin/sh
+if [ "$1" = -u ]; then test "$2" = gatehouse; id=64999; shift 2; else id=0; fi
+exec become --reuid "$id" --regid "$id" --clear-groups "$@"
+SUDO
+chmod 755 /var/lib/bin/sudo
+cd /
+PATH=/var/lib/bin:$PATH setpriv --reuid 65001 --regid 65001 --clear-groups sh -c "$1"
+ls -A /var/lib/gatehouse >&2
+"""
+
+
+def disk_commands() -> list[str]:
+    _, _, chapter = TEXT.partition("## The disk is full")
+    found = re.findall(r"`([a-z]+ [^`]*)`", re.sub(r"\s*\n\s*", " ", chapter.partition("\n## ")[0]))
+    return [command for command in found if "/var/lib/gatehouse" in command]
+
+
+@needs_root
+@pytest.mark.parametrize("command", disk_commands())
+def test_the_commands_for_a_full_disk_work_as_an_operator_types_them(command):
+    namespace = ["unshare", "--mount", "--propagation", "private"]
+    result = subprocess.run([*namespace, "bash", "-c", OPERATOR, "sh", command], capture_output=True, text=True, timeout=60)
+    assert (result.returncode, result.stderr) == (0, "gatehouse.sqlite\n"), result.stdout
+    if " du " in f" {command} ":
+        assert "gatehouse.sqlite" in result.stdout
+
+
+def test_the_full_disk_has_commands():
+    words = " ".join(disk_commands())
+    assert all(word in words for word in ("df -h", "df -i", "du -sh", "touch"))
+
+
 def test_leaks_have_commands():
     assert len(leak_commands()) >= 5
 

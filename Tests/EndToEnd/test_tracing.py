@@ -10,7 +10,7 @@ import pytest
 from harness import raw
 from harness.account import Account, bearer
 from harness.collector import Collector
-from harness.gateway import ADA
+from harness.gateway import ADA, gatehouse
 from harness.process import wait_until
 
 
@@ -72,13 +72,19 @@ def test_a_request_is_a_trace_of_the_clients(traced, collector, own_recorder, is
         "client.address": "127.0.0.1",
         "gatehouse.request_id": response.header("x-request-id"),
         "gatehouse.route": "required",
+        "http.route": "/recorded/required/**",
+        "url.scheme": "http",
     }
-    assert request.resource == {"service.name": "gatehouse", "deployment.environment.name": "test"}
+    resource = dict(request.resource)
+    assert len(resource.pop("service.instance.id")) == 32
+    version = gatehouse("--version").stdout.strip()
+    assert resource == {"service.name": "gatehouse", "service.version": version, "deployment.environment.name": "test"}
     assert not request.is_error
     by_kind = {part.kind: part for part in parts}
     upstream, verification = by_kind["client"], by_kind["internal"]
     assert verification.name == "verify token"
     assert upstream.attributes["gatehouse.upstream"] == "recorder"
+    assert upstream.attributes["gatehouse.server"] == own_recorder.url
     assert upstream.attributes["http.response.status_code"] == 200
     for part in parts:
         assert part.parent_id == request.span_id

@@ -79,12 +79,13 @@ struct ReloadTests {
             ("one", "", "-admin.token"),
         ])
     func secrets(old: String, new: String, expected: String) throws {
-        func secrets(_ token: String) throws -> [(name: String, value: Secret)] {
+        func values(_ token: String) throws -> [ReadValue] {
             let line = token.isEmpty ? "" : "admin: {token: '\(token)-is-a-token-of-some-length'}"
-            return ReloadSummary.secrets(try Self.settings(line))
+            return try Self.settings(line).values
         }
-        let part = ReloadSummary.Part(from: try secrets(old), to: try secrets(new))
-        #expect(part.description == expected)
+        let changes = ValueChange.all(from: try values(old), to: try values(new))
+        #expect(ValueChange.secrets(changes).description == expected)
+        #expect(!ValueChange.lines(changes).contains { $0.contains("is-a-token") })
     }
 
     @Test("What is asked for while a reload is under way is one more, however often")
@@ -96,7 +97,7 @@ struct ReloadTests {
             reloads += 1
             if reloads == 1 { for _ in 0..<100 { requests.ask() } }
             if reloads == 2 { requests.finish() }
-            return .applied([])
+            return .applied([], differences: [])
         }
         #expect(reloads == 2)
     }

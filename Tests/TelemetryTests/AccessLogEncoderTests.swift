@@ -32,11 +32,12 @@ struct AccessLogEncoderTests {
     func everything() {
         var record = record(target: "/api/items?page=2", route: "api", subject: "abc", denialReason: "expired")
         record.upstreamDuration = 1000
+        (record.server, record.retries) = ("http://10.0.0.7:8000", 2)
         #expect(
             line(record) == """
                 {"time":"2026-01-31T23:59:59.123Z","request_id":"r1","client_address":"192.0.2.1","method":"GET",\
                 "path":"/api/items?page=","status":200,"bytes_sent":275,"duration_us":1234,\
-                "upstream_duration_us":1000,"route":"api","subject_hash":"07d2f04510c4a58a5844ae0765b764c9","denial_reason":"expired"}
+                "upstream_duration_us":1000,"server":"http://10.0.0.7:8000","retries":2,"route":"api","subject_hash":"07d2f04510c4a58a5844ae0765b764c9","denial_reason":"expired"}
 
                 """)
     }
@@ -46,12 +47,13 @@ struct AccessLogEncoderTests {
         var encoder = AccessLogEncoder(AuditLogTests.hashes, .text)
         var record = record(target: "/a b\u{1b}?code=1", route: "an api", subject: "abc", denialReason: "expired")
         record.upstreamDuration = 2_345_678
+        (record.server, record.retries) = ("http://10.0.0.7:8000", 2)
         var bytes: [UInt8] = []
         encoder.encode(record, into: &bytes)
         #expect(
             String(decoding: bytes, as: UTF8.self) == """
                 2026-01-31T23:59:59.123Z GET /a b\\u001b?code= 200 1.2ms client_address=192.0.2.1 bytes_sent=275 \
-                upstream=2.3s route="an api" subject_hash=07d2f04510c4a58a5844ae0765b764c9 denial_reason=expired request_id=r1
+                upstream=2.3s server=http://10.0.0.7:8000 retries=2 route="an api" subject_hash=07d2f04510c4a58a5844ae0765b764c9 denial_reason=expired request_id=r1
 
                 """)
     }

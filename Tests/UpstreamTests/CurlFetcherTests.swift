@@ -139,10 +139,12 @@ struct CurlFetcherTests {
             [.close()], [.close("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")], [.answer("220 mail\r\n\r\n")],
         ]) {
             fetcher, backend async throws in
-            guard case .cannotConnect = await Self.fetch(fetcher, FetchRequest(url: silent.url)) else {
+            guard case .cannotConnect(let words)? = await Self.fetch(fetcher, FetchRequest(url: silent.url)) else {
                 Issue.record("connected to a closed port")
                 return
             }
+            // In logs it is libcurl's words and nothing of Swift's.
+            #expect("\(FetchError.cannotConnect(words))" == words && !words.contains("\""))
             for _ in 0..<2 {
                 let fault = await Self.fetch(fetcher, FetchRequest(url: backend.url))
                 guard case .failed = fault else {

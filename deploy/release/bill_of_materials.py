@@ -1,5 +1,6 @@
-"""Prints what a release is made of, as CycloneDX 1.6: the Swift packages compiled into the binary, the Swift runtime, and
-the Debian packages whose libraries it links. Needs nothing beyond Python; the same input gives the same bytes."""
+"""Prints what a release is made of, as CycloneDX 1.6: the Swift packages compiled into the binary, the Swift runtime, the
+C libraries that these bring along as sources, and the Debian packages whose libraries it links. Needs nothing beyond Python
+and nm; the same input gives the same bytes."""
 
 import argparse
 import hashlib
@@ -9,6 +10,8 @@ import re
 import subprocess
 import time
 import uuid
+
+from embedded import embedded
 
 
 def swift_packages(path: str) -> list[dict]:
@@ -60,15 +63,18 @@ def swift_runtime() -> dict | None:
     return {"type": "platform", "bom-ref": purl, "name": "swift", "version": version, "purl": purl}
 
 
+def dependencies(component: dict, within: list[dict]) -> dict:
+    brought = [each["bom-ref"] for each in within if each["bom-ref"].startswith(component["bom-ref"] + "#")]
+    return {"ref": component["bom-ref"]} | ({"dependsOn": brought} if brought else {})
+
+
 def document(arguments: argparse.Namespace) -> dict:
     with open(arguments.binary, "rb") as file:
         digest = hashlib.sha256(file.read()).hexdigest()
     runtime = swift_runtime()
-    components = [
-        *swift_packages(arguments.resolved),
-        *([runtime] if runtime else []),
-        *map(debian_package, sorted(arguments.debian)),
-    ]
+    compiled = [*swift_packages(arguments.resolved), *([runtime] if runtime else [])]
+    within = embedded(arguments.symbols, arguments.checkouts, {each["name"]: each for each in compiled})
+    components = [*compiled, *within, *map(debian_package, sorted(arguments.debian))]
     reference = f"pkg:generic/gatehouse@{arguments.version}"
     return {
         "$schema": "http://cyclonedx.org/schema/bom-1.6.schema.json",
@@ -90,7 +96,7 @@ def document(arguments: argparse.Namespace) -> dict:
         "components": components,
         "dependencies": [
             {"ref": reference, "dependsOn": [each["bom-ref"] for each in components]},
-            *({"ref": each["bom-ref"]} for each in components),
+            *(dependencies(each, within) for each in components),
         ],
     }
 
@@ -99,6 +105,8 @@ if __name__ == "__main__":
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--version", required=True)
     parser.add_argument("--binary", required=True)
+    parser.add_argument("--symbols", required=True, help="the same before its symbols were removed")
     parser.add_argument("--resolved", required=True)
+    parser.add_argument("--checkouts", required=True, help="where the sources of the Swift packages are")
     parser.add_argument("--debian", nargs="*", default=[])
     print(json.dumps(document(parser.parse_args()), indent=2, ensure_ascii=False))

@@ -139,6 +139,11 @@ final class GatewayStatus: Sendable {
 
     var readiness: ReadinessReport { Self.readiness(state.withLock { $0 }) }
 
+    /// By name.
+    var issuersWithoutKeys: [String] {
+        state.withLock { $0.keyServices }.filter { $0.currentSet == nil }.map(\.issuer.name)
+    }
+
     private static func readiness(_ state: State) -> ReadinessReport {
         let checked = state.upstreams.filter { $0.settings.healthCheck != nil }
         return ReadinessReport(
@@ -153,6 +158,9 @@ final class GatewayStatus: Sendable {
     private static func store(_ state: State) -> ReadinessReport.Store? {
         state.store.map { .init(fault: $0.writeFault, isNeeded: state.settings?.needsStore ?? false) }
     }
+
+    /// Since the start, by log.
+    var linesLost: [(log: String, count: Int)] { linesLost(state.withLock { $0 }) }
 
     private func linesLost(_ state: State) -> [(log: String, count: Int)] {
         [
@@ -178,6 +186,7 @@ final class GatewayStatus: Sendable {
             directCalls: state.directApplications?.calls ?? [],
             conduct: state.conduct.map(\.readings), linesLost: linesLost(state),
             spans: (exported: spanTally.exported, lost: spanTally.lost),
+            process: .now(startedAt: startedAt), version: GatehouseVersion.current,
             storeIsWritable: state.store.map { $0.writeFault == nil }, isReady: Self.readiness(state).isReady)
     }
 }

@@ -8,6 +8,8 @@ struct KeySetFetch: Sendable {
         let reason: String
         /// What was left out of a set of which nothing is left.
         var dropped: [String] = []
+        /// Whether nobody waits for it any more, as when the gateway stops.
+        var isCancelled = false
     }
 
     let issuer: Issuer
@@ -65,7 +67,7 @@ struct KeySetFetch: Sendable {
             guard response.status == 200 else { throw FetchError.failed("status \(response.status)") }
             return response
         } catch {
-            throw Fault(reason: Self.reason(error))
+            throw Fault(reason: Self.reason(error), isCancelled: error == .cancelled)
         }
     }
 

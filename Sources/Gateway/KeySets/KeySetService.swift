@@ -204,6 +204,10 @@ package actor KeySetService {
             accept(set, response)
             return true
         } catch {
+            if error.isCancelled {
+                logger.debug("fetch of a key set ended unfinished", metadata: ["issuer": "\(issuer.name)"])
+                return false
+            }
             if !error.dropped.isEmpty { warn(of: error.dropped) }
             return fail(error.reason)
         }

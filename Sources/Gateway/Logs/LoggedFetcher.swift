@@ -1,8 +1,9 @@
 internal import Logging
+internal import Synchronization
 internal import Upstream
 
 /// Says at the level `debug` of each call that the gateway makes itself whom it asked, and what came of it: never what was
-/// sent or answered, nor a path, which may hold a secret.
+/// sent or answered, nor a path, which may hold a secret. How long it took counts for the client's request that it is for.
 struct LoggedFetcher: Fetcher {
     private let fetcher: any Fetcher
     private let logger: Logger
@@ -13,8 +14,9 @@ struct LoggedFetcher: Fetcher {
     }
 
     func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResponse {
-        guard logger.logLevel <= .debug else { return try await fetcher.fetch(request) }
         let began = ContinuousClock.now
+        defer { CalledRequest.current?.waited(ContinuousClock.now - began) }
+        guard logger.logLevel <= .debug else { return try await fetcher.fetch(request) }
         do throws(FetchError) {
             let response = try await fetcher.fetch(request)
             tell(request, began) { metadata in
@@ -37,15 +39,25 @@ struct LoggedFetcher: Fetcher {
             "milliseconds": "\(Int((ContinuousClock.now - began) / .milliseconds(1)))",
         ]
         metadata["operation"] = request.cognitoOperation.map { "\($0)" }
-        metadata["request_id"] = CalledRequest.id.map { "\($0)" }
+        metadata["request_id"] = CalledRequest.current.map { "\($0.id)" }
         outcome(&metadata)
         logger.debug("call of the gateway's own", metadata: metadata)
     }
 }
 
-/// The client's request that a task works for.
-enum CalledRequest {
-    @TaskLocal static var id: String?
+/// The client's request that tasks work for, and how long they have waited for Cognito, Apple or a backend.
+final class CalledRequest: Sendable {
+    @TaskLocal static var current: CalledRequest?
+
+    let id: String
+    private let sum = Mutex(Duration.zero)
+
+    init(id: String) { self.id = id }
+
+    /// Zero where nobody was asked.
+    var waited: Duration { sum.withLock { $0 } }
+
+    func waited(_ duration: Duration) { sum.withLock { $0 += duration } }
 }
 
 extension FetchRequest {

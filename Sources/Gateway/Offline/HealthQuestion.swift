@@ -51,14 +51,5 @@ package struct HealthQuestion: Sendable {
 
 extension FetchError {
     /// For people.
-    var words: String {
-        switch self {
-        case .cannotConnect(let text), .failed(let text): text
-        case .timedOut: "it took too long"
-        case .responseTooLarge: "the answer is too large"
-        case .forbiddenScheme: "the URL is not https"
-        case .forbiddenAddress: "the host's address is private"
-        case .cancelled: "cancelled"
-        }
-    }
+    var words: String { description }
 }

@@ -1,4 +1,3 @@
-internal import Cryptography
 internal import Listener
 internal import Logging
 internal import Pipeline
@@ -12,6 +11,12 @@ struct ReloadSummary: Equatable {
         var added: [String] = []
         var removed: [String] = []
         var changed: [String] = []
+
+        init(added: [String] = [], removed: [String] = [], changed: [String] = []) {
+            self.added = added
+            self.removed = removed
+            self.changed = changed
+        }
 
         init<Value: Equatable>(from old: [(name: String, value: Value)], to new: [(name: String, value: Value)]) {
             let before = Dictionary(old.map { ($0.name, $0.value) }) { first, _ in first }
@@ -37,6 +42,8 @@ struct ReloadSummary: Equatable {
     var settings: Part
     /// By the key paths that name them, whether they stand in the file, in the environment or in files of their own.
     var secrets: Part
+    /// Each single value that is another one, as ``ValueChange`` writes it.
+    var differences: [String]
 
     init(from old: Generation, to new: Generation) {
         listeners = Part(from: Self.listeners(old), to: Self.listeners(new))
@@ -44,7 +51,9 @@ struct ReloadSummary: Equatable {
         upstreams = Part(from: Self.upstreams(old), to: Self.upstreams(new))
         routes = Part(from: Self.routes(old), to: Self.routes(new))
         settings = Part(from: Self.sections(old.settings), to: Self.sections(new.settings))
-        secrets = Part(from: Self.secrets(old.settings), to: Self.secrets(new.settings))
+        let changes = ValueChange.all(from: old.settings.values, to: new.settings.values)
+        secrets = ValueChange.secrets(changes)
+        differences = ValueChange.lines(changes)
     }
 
     /// Only what there is to say.
@@ -58,11 +67,6 @@ struct ReloadSummary: Equatable {
 
     var metadata: Logger.Metadata {
         Logger.Metadata(uniqueKeysWithValues: lines.map { ($0.name, "\($0.change)") })
-    }
-
-    /// Those of routes are a part of what a route does, by the route's name: its place in the list means nothing.
-    static func secrets(_ settings: GatewaySettings) -> [(name: String, value: Secret)] {
-        settings.secrets.filter { !$0.name.hasPrefix("routes[") }
     }
 
     /// By what they say of themselves, in which secrets are all alike: of these ``secrets`` tells.

@@ -19,6 +19,7 @@ actor RunningGateway {
     private var listeners: [HTTPListener]
     private let admin: HTTPListener
     private var background = BackgroundWork()
+    private var logWatch: Task<Void, Never>?
     /// Ends when the listeners that were taken out have no connection any more.
     private var leaving: Task<Void, Never>?
     private var isDraining = false
@@ -93,6 +94,7 @@ actor RunningGateway {
             throw error
         }
         background.follow(generation)
+        logWatch = Task { [logger, status] in await LogWatch(logger: logger) { status.linesLost }.run() }
     }
 
     private func warnOfCertificates() {
@@ -101,6 +103,14 @@ actor RunningGateway {
                 "a certificate has expired or is about to",
                 metadata: ["certificate": "\(warning)", "expires_at": "\(warning.expiresAt)"])
         }
+    }
+
+    /// Returns when it has been ready once, or the task is cancelled.
+    nonisolated func tellOfReadiness(since began: ContinuousClock.Instant) async {
+        let notice = ReadinessNotice(elapsed: { ContinuousClock.now - began }, logger: logs.logger) { [status] in
+            (status.readiness, status.issuersWithoutKeys)
+        }
+        await notice.run()
     }
 
     private static func curlLoops(on group: MultiThreadedEventLoopGroup) async throws -> [NIOLoopBound<CurlLoop>] {
@@ -147,10 +157,11 @@ actor RunningGateway {
             logger.debug("reload: reading the configuration")
             let settings = try load()
             let changes = try await takeOver(settings)
+            for change in changes.differences { logger.info("configuration change", metadata: ["change": "\(change)"]) }
             logger.info("configuration reloaded", metadata: changes.metadata)
             status.reloaded(now: WallClock.seconds(), changes)
             warnOfCertificates()
-            return .applied(changes.lines)
+            return .applied(changes.lines, differences: changes.differences)
         } catch is Draining {
             logger.notice("configuration not reloaded: the gateway is stopping")
             return .stopping
@@ -270,6 +281,7 @@ actor RunningGateway {
         await maker.directory.handOverSpans()
         for last in background.stopTracing() { await last.value }
         let ended = background.stop()
+        logWatch?.cancel()
         await maker.directory.close()
         await ended?.value
         await noteEnd()

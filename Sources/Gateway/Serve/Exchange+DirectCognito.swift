@@ -62,16 +62,18 @@ extension Exchange {
             userAgent: self.request.head.headerFields[.userAgent])
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
+        let called = CalledRequest(id: log.requestID)
         Task { [spanScope] in
-            let reply = await CalledRequest.$id.withValue(request.requestID) {
+            let reply = await CalledRequest.$current.withValue(called) {
                 await SpanScope.within(spanScope) { await calls.answer(request) }
             }
-            eventLoop.execute { exchange.value.finish(reply, of: request.call) }
+            eventLoop.execute { exchange.value.finish(reply, of: request.call, called.waited) }
         }
     }
 
-    private func finish(_ reply: DirectCognitoReply, of call: DirectCognitoCall) {
+    private func finish(_ reply: DirectCognitoReply, of call: DirectCognitoCall, _ waited: Duration) {
         guard case .collectingDirect = state else { return }
+        log.waited = waited
         count(call, refused: !reply.wasAsked)
         log.reason = reply.reason
         log.subject = reply.subject

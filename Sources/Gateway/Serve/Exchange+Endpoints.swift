@@ -42,16 +42,18 @@ extension Exchange {
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
         let question = call.question()
-        Task { [spanScope, id = log.requestID] in
-            let answer = await CalledRequest.$id.withValue(id) {
+        let called = CalledRequest(id: log.requestID)
+        Task { [spanScope] in
+            let answer = await CalledRequest.$current.withValue(called) {
                 await SpanScope.within(spanScope) { await question() }
             }
-            eventLoop.execute { exchange.value.finish(answer) }
+            eventLoop.execute { exchange.value.finish(answer, called.waited) }
         }
     }
 
-    private func finish(_ answer: AccountAnswer) {
+    private func finish(_ answer: AccountAnswer, _ waited: Duration) {
         guard case .collecting(let call) = state else { return }
+        log.waited = waited
         if let forwarding = answer.forwarding { return forward(call, as: forwarding) }
         send(answer)
     }

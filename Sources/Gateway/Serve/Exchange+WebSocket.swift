@@ -18,7 +18,9 @@ extension Exchange {
         let tunnel = WebSocketTunnel(self, grant, eventLoop: service.eventLoop)
         state = .tunnel(tunnel)
         let forwarded = ForwardedRequest(permit, framing: .none, webSocketKey: key, buffer: pool.takeBuffer())
-        tunnel.begin(pool.send(forwarded, subject: log.subject, timeouts: timeouts, to: tunnel))
+        let upstream = pool.send(forwarded, subject: log.subject, timeouts: timeouts, to: tunnel)
+        log.forwarded(as: upstream)
+        tunnel.begin(upstream)
     }
 
     func webSocketOpened(_ head: HTTPResponse, _ grant: WebSocketGrant) {

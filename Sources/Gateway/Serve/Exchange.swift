@@ -130,7 +130,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         }
         log.upstreamIndex = index
         if let grant = permit.webSocket {
-            log.forwardedAt = .now()
+            log.forwarding()
             return openWebSocket(permit, grant, upstream: index)
         }
         bodyLimit = treatment?.bodyLimit ?? .max
@@ -138,10 +138,11 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         let framing = collected.map { .length($0.readableBytes) } ?? framing
         let pool = service.pools[index]
         let forwarded = ForwardedRequest(permit, framing: framing, buffer: pool.takeBuffer())
-        log.forwardedAt = .now()
+        log.forwarding()
         let upstream = pool.send(
             forwarded, subject: log.subject, timeouts: service.plan.timeoutsOfRoute[permit.routeIndex],
             copiesLines: rule?.changesResponses == false && writer?.sendsLines == true, to: self)
+        log.forwarded(as: upstream)
         state = .forwarding(upstream)
         guard let collected else { return }
         _ = upstream.send(body: collected)

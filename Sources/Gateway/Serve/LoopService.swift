@@ -214,7 +214,7 @@ final class LoopService {
         let isTraced = log.trace?.isSampled == true
         guard recorder != nil || isTraced || log.reason != nil else { return }
         let route = log.routeIndex.map { plan.gate.rules[$0].name }
-        let record = log.record(of: request, route: route, endedAt: now)
+        let record = log.record(of: request, route: route, server: server(of: log), endedAt: now)
         if log.reason != nil { plan.recent.add(record) }
         if isTraced, let trace = log.trace { end(trace, record, log, of: request) }
         guard let recorder else { return }
@@ -222,9 +222,18 @@ final class LoopService {
         recorder.record(record)
     }
 
+    /// The name of the server that had the request last.
+    private func server(of log: ExchangeLog) -> String? {
+        guard let upstream = log.upstreamIndex, let number = log.serverNumber else { return nil }
+        return plan.upstreams[upstream].settings.servers[number].name
+    }
+
     private func end(_ trace: ExchangeTrace, _ record: AccessRecord, _ log: ExchangeLog, of request: InboundRequest) {
-        let upstream = log.upstreamIndex.map { plan.upstreams[$0].settings.name }
-        tracer?.end(trace, record, log, receivedAt: request.receivedAt, upstream: upstream)
+        var spans = RequestSpans(record: record, ids: trace.ids, parentID: trace.parentID)
+        spans.scheme = request.head.scheme
+        spans.pattern = log.routeIndex.map { plan.gate.routes.routes[$0].pattern.text }
+        spans.upstreamName = log.upstreamIndex.map { plan.upstreams[$0].settings.name }
+        tracer?.end(spans, trace, log, receivedAt: request.receivedAt)
     }
 
     private func count(_ log: ExchangeLog, isSafe: Bool, duration: Int64) {

@@ -60,20 +60,17 @@ final class LoopTracer {
     }
 
     /// A sampled request has come to its end.
-    func end(
-        _ trace: ExchangeTrace, _ record: AccessRecord, _ log: ExchangeLog, receivedAt: NIODeadline, upstream: String?
-    ) {
+    func end(_ spans: RequestSpans, _ trace: ExchangeTrace, _ log: ExchangeLog, receivedAt: NIODeadline) {
         func part(_ span: UInt64, _ start: NIODeadline, _ microseconds: Int64) -> RequestSpans.Part {
             RequestSpans.Part(
                 spanID: span, start: max(0, (start - receivedAt).nanoseconds / 1000), duration: microseconds)
         }
-        var spans = RequestSpans(record: record, ids: trace.ids, parentID: trace.parentID)
+        var spans = spans
         if let (began, ended) = trace.verification {
             spans.verification = part(max(1, random.next()), began, (ended - began).nanoseconds / 1000)
         }
-        if let began = log.forwardedAt, let duration = log.upstreamMicroseconds {
+        if let began = log.forwardedAt, let duration = log.backendMicroseconds {
             spans.upstream = part(trace.upstreamSpan, began, duration)
-            spans.upstreamName = upstream
         }
         waiting.append(spans)
         if waiting.count >= Self.batch { handOver() } else { schedule() }

@@ -33,9 +33,20 @@ final class TraceService: Sendable {
         (self.signals, self.signal) = (signals, signal)
         threshold = UInt64(settings.sampling * Double(UInt64(1) << 56))
         queue = SpanQueue(capacity: settings.queue, tally: tally) { signal.yield() }
-        let attributes = [("service.name", settings.serviceName)] + settings.attributes.map { ($0.name, $0.value) }
-        encoder = SpanEncoder(attributes: attributes)
+        encoder = SpanEncoder(attributes: Self.resource(settings))
     }
+
+    /// What tells this process from others (OpenTelemetry's conventions, Service); the settings may say otherwise.
+    private static func resource(_ settings: TracingSettings) -> [(name: String, value: String)] {
+        let own = [
+            ("service.name", settings.serviceName), ("service.version", GatehouseVersion.current),
+            ("service.instance.id", instance),
+        ]
+        let given = settings.attributes.map { ($0.name, $0.value) }
+        return own.filter { name, _ in !given.contains { $0.0 == name } } + given
+    }
+
+    private static let instance = Hexadecimal.encode(SecureRandom.bytes(16))
 
     /// Whether a trace is sampled that begins here, or that the client has no say in.
     func samples(_ traceID: UInt128) -> Bool {

@@ -39,6 +39,11 @@ func interpolate(
     return result + rest
 }
 
+/// Whether the value of `text` depends on the environment.
+func namesVariable(_ text: String) -> Bool {
+    text.replacing("$${", with: "").contains("${")
+}
+
 private func value(
     of name: String, in environment: [String: String]
 ) throws(InterpolationFailure) -> String {

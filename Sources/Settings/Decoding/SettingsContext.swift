@@ -1,5 +1,3 @@
-internal import Cryptography
-
 /// Where a node stands in its file.
 package struct SettingsPlace: Sendable {
     let file: String
@@ -9,25 +7,47 @@ package struct SettingsPlace: Sendable {
     package var keyPath: String
     /// The same with names and numbers left open: `routes[].access`, `upstreams.*.url`.
     var schemaPath: String
+    /// The same with elements of lists called by their names, where they have one: `routes[api].access`.
+    var namedPath: String
+    /// For a list's element: the list's ``namedPath``.
+    var list: String?
+
+    /// The place of the file as a whole.
+    init(file: String) {
+        self.init(file: file, line: 1, column: nil, keyPath: "", schemaPath: "", namedPath: "", list: nil)
+    }
+
+    private init(
+        file: String, line: Int, column: Int?, keyPath: String, schemaPath: String, namedPath: String, list: String?
+    ) {
+        self.file = file
+        self.line = line
+        self.column = column
+        self.keyPath = keyPath
+        self.schemaPath = schemaPath
+        self.namedPath = namedPath
+        self.list = list
+    }
 
     /// The place of the key `name` in the section at this place.
     func key(_ name: String, line: Int, column: Int?) -> SettingsPlace {
         SettingsPlace(
             file: file, line: line, column: column, keyPath: Self.join(keyPath, name),
-            schemaPath: Self.join(schemaPath, name))
+            schemaPath: Self.join(schemaPath, name), namedPath: Self.join(namedPath, name), list: nil)
     }
 
     /// The place of an entry whose name the operator chose, as in `upstreams`.
     func entry(_ name: String, line: Int, column: Int?) -> SettingsPlace {
         SettingsPlace(
             file: file, line: line, column: column, keyPath: Self.join(keyPath, name),
-            schemaPath: Self.join(schemaPath, "*"))
+            schemaPath: Self.join(schemaPath, "*"), namedPath: Self.join(namedPath, name), list: nil)
     }
 
     /// The place of a list's element.
-    func element(_ index: Int, line: Int, column: Int?) -> SettingsPlace {
+    func element(_ index: Int, name: String? = nil, line: Int, column: Int?) -> SettingsPlace {
         SettingsPlace(
-            file: file, line: line, column: column, keyPath: "\(keyPath)[\(index)]", schemaPath: "\(schemaPath)[]")
+            file: file, line: line, column: column, keyPath: "\(keyPath)[\(index)]", schemaPath: "\(schemaPath)[]",
+            namedPath: "\(namedPath)[\(name ?? "\(index)")]", list: namedPath)
     }
 
     /// A fault at this place that only shows when the parts are put together.
@@ -48,8 +68,9 @@ final class SettingsContext {
     /// See ``SettingsSource``.
     let renamedKeys: [String: String]
     private(set) var faults: [SettingsFault] = []
-    /// By the key path that names each.
-    private(set) var secrets: [(name: String, value: Secret)] = []
+    /// In the order they were read.
+    private(set) var values: [ReadValue] = []
+    private var positions: [String: Int] = [:]
     private(set) var writtenPaths: [WrittenPath] = []
     /// See ``GatewaySettings``.
     private(set) var places: [String: SettingsPlace] = [:]
@@ -76,8 +97,19 @@ final class SettingsContext {
                 file: file, line: place.line, column: place.column, keyPath: place.keyPath, message: message))
     }
 
-    func note(_ secret: Secret, at place: SettingsPlace) {
-        secrets.append((place.keyPath, secret))
+    /// Notes what is read at `place`; what is read twice counts once.
+    ///
+    /// - Parameters:
+    ///   - text: nil for what may be a secret.
+    ///   - bytes: what makes it another value than before.
+    func note(_ text: String?, _ bytes: [UInt8], at place: SettingsPlace, from source: ReadValue.Source = .settings) {
+        let value = ReadValue(place, text: text, bytes: bytes, source: source)
+        if let position = positions[place.keyPath] {
+            values[position] = value
+        } else {
+            positions[place.keyPath] = values.count
+            values.append(value)
+        }
     }
 
     func note(_ path: WrittenPath) {

@@ -85,8 +85,17 @@ final class SettingsMapping {
     /// A value that may be left out. What is faulty reads as the default: the fault is noted.
     func value<Value>(_ name: String, _ format: ScalarFormat<Value>, default standard: Value) -> Value {
         node.context.recorder?.note(default: format.show(standard), of: name, in: self)
-        guard let found = find(name) else { return standard }
+        guard let found = find(name) else {
+            note(default: format.show(standard), of: name)
+            return standard
+        }
         return found.read(format) ?? standard
+    }
+
+    private func note(default text: String?, of name: String) {
+        guard let text, node.context.recorder == nil else { return }
+        let place = node.place.key(name, line: node.place.line, column: nil)
+        node.context.note(text, Array(text.utf8), at: place, from: .standard)
     }
 
     func value<Value>(_ name: String, _ format: ScalarFormat<Value>) -> Value? {
@@ -180,6 +189,7 @@ extension SettingsNode {
             recorder.note(sectionAt: place)
             return SettingsMapping(self, Node.Mapping([]), renamedKeys: [:])
         }
+        if isEmptySection { context.note("{}", [], at: place) }
         if case .mapping(let mapping) = yaml {
             return SettingsMapping(self, mapping, renamedKeys: context.renamedKeys)
         }

@@ -31,11 +31,15 @@ struct SettingsNode {
         if case .mapping(let mapping) = yaml { mapping.isEmpty } else { isNull }
     }
 
-    func read<Value>(_ format: ScalarFormat<Value>) -> Value? {
+    /// - Parameter isSecret: whether what is read may be one by itself, as a URL that is known to few.
+    func read<Value>(_ format: ScalarFormat<Value>, isSecret: Bool = false) -> Value? {
         if let recorder = context.recorder { return recorder.read(format, at: place) }
-        guard let text = scalarText(), let value = expand(text) else { return nil }
+        guard let text = scalarText(), let expanded = expand(text) else { return nil }
         do {
-            return try format.read(value)
+            let value = try format.read(expanded)
+            let shown = format.show(value) ?? expanded
+            context.note(isSecret || namesVariable(text) ? nil : shown, Array(shown.utf8), at: place)
+            return value
         } catch {
             refuse(error.message, suggestion: error.suggestion)
             return nil
@@ -62,19 +66,24 @@ struct SettingsNode {
             fault("the secret is empty")
             return nil
         }
-        context.note(secret, at: place)
+        context.note(nil, secret.expose(), at: place)
         return secret
     }
 
     /// The bytes of the file that this node names, such as a certificate.
-    func readFile() -> [UInt8]? {
+    ///
+    /// - Parameter isSecret: whether they are one, such as a private key.
+    func readFile(isSecret: Bool = false) -> [UInt8]? {
         if let recorder = context.recorder {
             recorder.note(.file, at: place)
             return nil
         }
         guard let text = scalarText(), let path = expand(text) else { return nil }
         do {
-            return try context.readFile(context.resolve(path: path))
+            let bytes = try context.readFile(context.resolve(path: path))
+            let shown = isSecret || namesVariable(text) ? nil : path
+            context.note(shown, isSecret ? bytes : Array(path.utf8) + [0] + bytes, at: place, from: .file)
+            return bytes
         } catch {
             refuse("the file can't be read: \(error)")
             return nil
@@ -88,10 +97,12 @@ struct SettingsNode {
             fault("must be a list of \(expected), not \(kind)")
             return nil
         }
+        if sequence.isEmpty { context.note("[]", [], at: place) }
+        let names = Self.names(of: Array(sequence))
         return sequence.enumerated().map { index, element in
             let line = element.mark?.line ?? place.line
-            return SettingsNode(
-                yaml: element, place: place.element(index, line: line, column: element.mark?.column), context: context)
+            let place = place.element(index, name: names[index], line: line, column: element.mark?.column)
+            return SettingsNode(yaml: element, place: place, context: context)
         }
     }
 

@@ -27,7 +27,7 @@ struct SettingsReading {
             let source = try SettingsSource(bytes)
             context = SettingsContext(
                 file: path, environment: environment, readFile: readFile, renamedKeys: source.renamedKeys)
-            let place = SettingsPlace(file: context.file, line: 1, column: nil, keyPath: "", schemaPath: "")
+            let place = SettingsPlace(file: context.file)
             root = SettingsNode(yaml: source.root ?? Node([(Node, Node)]()), place: place, context: context)
         } catch {
             throw failure(error.message, line: error.line, column: error.column)
@@ -37,8 +37,9 @@ struct SettingsReading {
     func settings() throws(SettingsFaults) -> GatewaySettings {
         let read = root.section(GatewaySettings.init(reading:))
         guard var settings = read, context.faults.isEmpty else { throw SettingsFaults(faults: context.sortedFaults) }
+        settings.origin = context.file
         settings.digest = digest
-        settings.secrets = context.secrets
+        settings.values = context.values
         settings.writtenPaths = context.writtenPaths
         settings.places = context.places
         return settings

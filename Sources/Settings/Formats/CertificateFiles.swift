@@ -18,7 +18,7 @@ extension SettingsNode {
     ///
     /// - Parameter chain: whose first certificate the key is to be for; nil where that file is faulty itself.
     func readPrivateKey(of chain: [UInt8]?) -> Secret? {
-        guard let key = readFile().map({ Secret($0) }) else { return nil }
+        guard let key = readFile(isSecret: true).map({ Secret($0) }) else { return nil }
         switch PEMFile.isKey(key, of: chain ?? []) {
         case nil: fault("the file holds no private key in PEM without a passphrase")
         case false? where chain != nil: fault("the key is not the certificate's")

@@ -29,7 +29,7 @@ package enum SettingsSchema {
         let context = SettingsContext(
             file: "schema", environment: [:], readFile: { (_) throws(FileReadFailure) in throw .notFound },
             recorder: recorder)
-        let place = SettingsPlace(file: "schema", line: 1, column: nil, keyPath: "", schemaPath: "")
+        let place = SettingsPlace(file: "schema")
         let root = SettingsNode(yaml: Node([(Node, Node)]()), place: place, context: context)
         for pass in 0..<SchemaRecorder.passes {
             recorder.begin(pass: pass)

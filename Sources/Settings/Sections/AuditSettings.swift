@@ -59,10 +59,10 @@ extension AuditWebhookSettings {
 
 extension SettingsMapping {
     /// Where the gateway posts what has happened: it tells of users, so it goes over https unless the file says
-    /// otherwise.
+    /// otherwise. To know its path may be all that it takes to post there.
     func noticeURL() -> ServiceURL? {
         let insecure = value("allow_insecure_http", .boolean, default: false)
-        guard let node = required("url"), let url = node.read(.url) else { return nil }
+        guard let node = required("url"), let url = node.read(.url, isSecret: true) else { return nil }
         if url.isPlain, !insecure {
             node.fault("what is sent tells of users: https only, unless allow_insecure_http is true")
         }

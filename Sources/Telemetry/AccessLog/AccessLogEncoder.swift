@@ -2,7 +2,7 @@
 ///
 /// Keys: `time` (RFC 3339, UTC, milliseconds), `request_id`, `client_address`, `method`, `path` (with the names of the
 /// query's parameters and without their values), `status`, `bytes_sent`, `duration_us`, and where known
-/// `upstream_duration_us`, `route`, `subject_hash` (as in the audit log, see ``UserHashes``), `denial_reason`,
+/// `upstream_duration_us`, `server`, `retries` (where there were any), `route`, `subject_hash` (as in the audit log, see ``UserHashes``), `denial_reason`,
 /// and `trace_id` and `span_id`.
 package struct AccessLogEncoder: Sendable {
     private let format: LogFormat
@@ -44,6 +44,8 @@ package struct AccessLogEncoder: Sendable {
             line.append(contentsOf: " upstream=".utf8)
             line.appendDuration(microseconds: duration)
         }
+        if let server = record.server { line.appendTextField("server", server) }
+        if record.retries > 0 { line.appendTextField("retries", Int64(record.retries)) }
         if let route = record.route { line.appendTextField("route", route) }
         if let hash = record.subject.flatMap({ hash(ofSubject: $0) }) { line.appendTextField("subject_hash", hash) }
         if let reason = record.denialReason { line.appendTextField("denial_reason", reason) }
@@ -69,6 +71,8 @@ package struct AccessLogEncoder: Sendable {
         line.appendField("bytes_sent", record.bytesSent)
         line.appendField("duration_us", record.duration)
         if let duration = record.upstreamDuration { line.appendField("upstream_duration_us", duration) }
+        if let server = record.server { line.appendField("server", server) }
+        if record.retries > 0 { line.appendField("retries", Int64(record.retries)) }
         if let route = record.route { line.appendField("route", route) }
         if let hash = record.subject.flatMap({ hash(ofSubject: $0) }) { line.appendField("subject_hash", hash) }
         if let reason = record.denialReason { line.appendField("denial_reason", reason) }

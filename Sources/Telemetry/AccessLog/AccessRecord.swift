@@ -16,6 +16,10 @@ package struct AccessRecord: Sendable {
     /// From the request's start at the upstream to its response's last byte, in microseconds; nil when the gateway
     /// answered itself.
     package var upstreamDuration: Int64?
+    /// The upstream's server that had the request last, as the settings have it; nil when it came to none.
+    package var server: String?
+    /// How often the request was sent again, to this server or after another one.
+    package var retries: Int
     /// The name of the route taken; nil when there was none.
     package var route: String?
     /// The token's `sub`. Only the beginning of its SHA-256 is written.
@@ -34,8 +38,8 @@ package struct AccessRecord: Sendable {
 
     package init(
         time: Int64, requestID: String, clientAddress: String, method: String, target: String, status: Int,
-        bytesSent: Int64, duration: Int64, upstreamDuration: Int64? = nil, route: String? = nil,
-        subject: String? = nil, denialReason: String? = nil,
+        bytesSent: Int64, duration: Int64, upstreamDuration: Int64? = nil, server: String? = nil, retries: Int = 0,
+        route: String? = nil, subject: String? = nil, denialReason: String? = nil,
         trace: TraceIDs? = nil
     ) {
         self.time = time
@@ -47,6 +51,8 @@ package struct AccessRecord: Sendable {
         self.bytesSent = bytesSent
         self.duration = duration
         self.upstreamDuration = upstreamDuration
+        self.server = server
+        self.retries = retries
         self.route = route
         self.subject = subject
         self.denialReason = denialReason

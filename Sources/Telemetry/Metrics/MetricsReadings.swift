@@ -122,6 +122,8 @@ package struct MetricsReadings: Sendable {
     package var linesLost: [(log: String, count: Int)]
     /// What has become of spans.
     package var spans: (exported: Int, lost: Int)
+    package var process: ProcessReadings?
+    package var version: String
     /// Whether what must be kept can be; nil where nothing is.
     package var storeIsWritable: Bool?
     /// Whether `/readyz` says yes.
@@ -133,7 +135,8 @@ package struct MetricsReadings: Sendable {
         directApplications: (entries: [ApplicationTally.Entry], others: Int64) = ([], 0),
         directCalls: [ApplicationTally.Calls] = [],
         conduct: Conduct? = nil, linesLost: [(log: String, count: Int)] = [],
-        spans: (exported: Int, lost: Int) = (0, 0), storeIsWritable: Bool? = nil, isReady: Bool = true
+        spans: (exported: Int, lost: Int) = (0, 0), process: ProcessReadings? = nil, version: String = "",
+        storeIsWritable: Bool? = nil, isReady: Bool = true
     ) {
         self.keySets = keySets
         self.certificates = certificates
@@ -145,6 +148,8 @@ package struct MetricsReadings: Sendable {
         self.reloads = reloads
         self.linesLost = linesLost
         self.spans = spans
+        self.process = process
+        self.version = version
         self.storeIsWritable = storeIsWritable
         self.isReady = isReady
     }

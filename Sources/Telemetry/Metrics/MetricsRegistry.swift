@@ -114,6 +114,9 @@ package final class MetricsRegistry: Sendable {
             text.single("gatehouse_store_writable", .gauge, "Whether the store can be written.", isWritable ? 1 : 0)
         }
         text.single("gatehouse_ready", .gauge, "Whether the gateway takes traffic.", readings.isReady ? 1 : 0)
+        text.metric("gatehouse_build_info", .gauge, "Always 1; the version is a label.")
+        text.sample("gatehouse_build_info", [("version", readings.version)], "1")
+        if let process = readings.process { text.write(process) }
         return text.text
     }
 
@@ -126,8 +129,8 @@ package final class MetricsRegistry: Sendable {
                 for (classIndex, status) in classes.enumerated() {
                     let row = routeIndex * MethodClass.labels.count + methodIndex
                     let count = counts[row * classes.count + classIndex]
-                    // Most never occur; the successes of asking are always there to be watched for.
-                    guard count > 0 || (status == "2xx" && methodIndex == 0) else { continue }
+                    // Redirections and interim responses are rare. The others are there before their first: rates see it.
+                    guard count > 0 || ["2xx", "4xx", "5xx"].contains(status) else { continue }
                     text.sample(
                         "gatehouse_requests_total", [("route", route), ("method", method), ("status", status)],
                         String(count))
@@ -193,7 +196,8 @@ package final class MetricsRegistry: Sendable {
             "From a request's start at its upstream to the response's last byte, by route.",
             labels, sum(loops, labels, \.upstreamDuration), to: &text)
         writeDurations(
-            "gatehouse_gateway_duration_seconds", "What requests that went to an upstream took without it, by route.",
+            "gatehouse_gateway_duration_seconds",
+            "What requests took without the upstream or the provider that was asked for them, by route.",
             labels, sum(loops, labels, \.gatewayDuration), to: &text)
     }
 

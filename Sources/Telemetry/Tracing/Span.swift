@@ -60,6 +60,10 @@ package struct RequestSpans: Sendable {
     package var verification: Part?
     package var upstream: Part?
     package var upstreamName: String?
+    /// The pattern of the route taken.
+    package var pattern: String?
+    /// `http` or `https`, as the client had it.
+    package var scheme: String?
 
     package init(
         record: AccessRecord, ids: TraceIDs, parentID: UInt64, verification: Part? = nil, upstream: Part? = nil,

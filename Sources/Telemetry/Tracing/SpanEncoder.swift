@@ -111,6 +111,8 @@ extension [UInt8] {
             bytes.appendAttribute(field: 9, "client.address", .text(record.clientAddress))
             bytes.appendAttribute(field: 9, "gatehouse.request_id", .text(record.requestID))
             if let route = record.route { bytes.appendAttribute(field: 9, "gatehouse.route", .text(route)) }
+            if let pattern = request.pattern { bytes.appendAttribute(field: 9, "http.route", .text(pattern)) }
+            if let scheme = request.scheme { bytes.appendAttribute(field: 9, "url.scheme", .text(scheme)) }
             if let reason = record.denialReason { bytes.appendAttribute(field: 9, "error.type", .text(reason)) }
             bytes.appendStatus(isError: record.status >= 500)
         }
@@ -132,6 +134,10 @@ extension [UInt8] {
         } attributes: { bytes in
             bytes.appendAttribute(field: 9, "http.request.method", .text(record.method))
             if let name = request.upstreamName { bytes.appendAttribute(field: 9, "gatehouse.upstream", .text(name)) }
+            if let server = record.server { bytes.appendAttribute(field: 9, "gatehouse.server", .text(server)) }
+            if record.retries > 0 {
+                bytes.appendAttribute(field: 9, "http.request.resend_count", .number(Int64(record.retries)))
+            }
             if let reason = record.denialReason {
                 bytes.appendAttribute(field: 9, "error.type", .text(reason))
             } else {

@@ -99,7 +99,7 @@ function* failing(upstream, readings) {
     const asked = readings.increase("gatehouse_upstream_server_requests_total", SHORT, is);
     if (failed === 0 || !serverState(server).serves) continue;
     const level = failed * 2 >= asked ? "bad" : "warn";
-    yield { level, text: `Upstream ${upstream.name}: ${server.name} failed ${count(failed)} of ${plural(Math.max(asked, failed), "request")} in the last minute` };
+    yield { level, text: `Upstream ${upstream.name}: ${server.name} failed ${count(failed)} of ${plural(Math.max(asked, failed), "request")} in the ${lately(readings)}` };
   }
 }
 
@@ -119,7 +119,7 @@ function* answers(readings) {
   const all = readings.increase("gatehouse_requests_total", SHORT);
   const failed = readings.increase("gatehouse_requests_total", SHORT, isRequest("5xx"));
   if (failed < 3 || failed / all < 0.01) return;
-  yield { level: failed / all >= 0.05 ? "bad" : "warn", text: `${percent(failed, all)} of requests were answered with 5xx in the last minute: ${count(failed)} of ${count(all)}` };
+  yield { level: failed / all >= 0.05 ? "bad" : "warn", text: `${percent(failed, all)} of requests were answered with 5xx in the ${lately(readings)}: ${count(failed)} of ${count(all)}` };
 }
 
 function* ownFaults(readings) {
@@ -184,6 +184,12 @@ function serverState(server) {
 
 /** How long the longer differences are, in words. */
 function spoken(readings) { return lasting(Math.min(readings.covered(LONG), LONG)); }
+
+/** How long the shorter ones are: a page that has just been opened knows of no minute yet. */
+function lately(readings) {
+  const covered = readings.covered(SHORT);
+  return covered >= 0.9 * SHORT ? "last minute" : `last ${lasting(covered)}`;
+}
 
 /** Seconds since 1970 by the gateway's clock. */
 function serverTime(status) { return status.started_at + status.uptime_seconds; }

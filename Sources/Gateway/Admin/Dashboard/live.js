@@ -81,9 +81,9 @@ function show(status, metrics, readiness) {
   element("board").hidden = false;
   element("forget").hidden = sessionStorage.getItem(TOKEN) === null;
   document.body.classList.remove("aged", "blank");
-  showHeader(status);
   for (const node of document.querySelectorAll(".window")) say(node, readings.covered(LONG) < 1 ? "so far" : `last ${spoken(readings)}`);
   lastProblems = attention(status, readings, readiness);
+  showHeader(status, lastProblems);
   showProblems(lastProblems.length > 0 ? lastProblems : [{ level: "good", text: "Nothing needs attention." }]);
   showFigures(status, readings);
   showUpstreams(status, readings);
@@ -96,8 +96,15 @@ function show(status, metrics, readiness) {
   for (const name of Object.keys(CHARTS)) drawChart(name, course, answeredAt);
 }
 
-function showHeader(status) {
-  const [word, kind] = status.draining ? ["Draining", "warn"] : status.ready ? ["Ready", "good"] : ["Not ready", "bad"];
+/** What `/readyz` says; that it is ready does not say that all is well. */
+function stateOf(status, problems) {
+  if (status.draining) return ["Draining", "warn"];
+  if (!status.ready) return ["Not ready", "bad"];
+  return problems.some(({ level }) => level === "bad") ? ["Ready, with problems", "warn"] : ["Ready", "good"];
+}
+
+function showHeader(status, problems) {
+  const [word, kind] = stateOf(status, problems);
   say(element("version"), status.version);
   showState(word, kind);
   const { digest, in_use_since: since } = status.configuration;

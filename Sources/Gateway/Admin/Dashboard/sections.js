@@ -16,7 +16,7 @@ function showFigures(status, readings) {
   say(element("errors"), percent(failed, all));
   dress(element("errors"), failed > 0 ? "bad" : "");
   say(element("refusals"), percent(per(isRequest("4xx")), all));
-  say(element("failing"), all > 0 ? `of ${plural(all, "request")} in the last minute` : "no requests in the last minute");
+  say(element("failing"), readings.covered(SHORT) < 1 ? "figures in a moment" : `${all > 0 ? `of ${plural(all, "request")}` : "no requests"} in the ${lately(readings)}`);
   const kinds = [["gateway", "gateway’s part"], ["upstream", "upstream’s part"], ["request", "all requests"]];
   fill("latency", kinds.map(([metric, name]) => [
     name, ...[0.5, 0.99].map((share) => latency(readings.quantile(`gatehouse_${metric}_duration_seconds`, share, SHORT))),

@@ -1,0 +1,64 @@
+internal import FoundationEssentials
+internal import Glibc
+
+/// What the system says of this process, under the names that Prometheus' client libraries have for it.
+package struct ProcessReadings: Sendable {
+    /// Microseconds, of user and system time together.
+    var cpuTime: Int64
+    var residentBytes: Int64
+    var virtualBytes: Int64
+    var openDescriptors: Int64
+    var maximumDescriptors: Int64
+    /// Seconds since 1970.
+    var startedAt: Int64
+
+    /// As it is now; nil where the system does not say.
+    ///
+    /// - Parameter startedAt: seconds since 1970.
+    package static func now(startedAt: Int64) -> Self? {
+        var usage = rusage()
+        var limit = rlimit()
+        guard unsafe getrusage(RUSAGE_SELF.rawValue, &usage) == 0,
+            unsafe getrlimit(__rlimit_resource_t(RLIMIT_NOFILE.rawValue), &limit) == 0, let pages = memoryPages(),
+            let open = openDescriptors()
+        else { return nil }
+        let pageSize = Int64(sysconf(CInt(_SC_PAGESIZE)))
+        return Self(
+            cpuTime: microseconds(usage.ru_utime) + microseconds(usage.ru_stime),
+            residentBytes: pages.resident * pageSize, virtualBytes: pages.virtual * pageSize, openDescriptors: open,
+            maximumDescriptors: Int64(clamping: limit.rlim_cur), startedAt: startedAt)
+    }
+
+    private static func microseconds(_ time: timeval) -> Int64 {
+        Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_usec)
+    }
+
+    /// proc_pid_statm(5): the first two numbers.
+    private static func memoryPages() -> (virtual: Int64, resident: Int64)? {
+        guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return nil }
+        let numbers = text.split(separator: " ").prefix(2).compactMap { Int64($0) }
+        return numbers.count == 2 ? (numbers[0], numbers[1]) : nil
+    }
+
+    /// proc_pid_fd(5): since Linux 6.2 the directory's size is how many there are.
+    private static func openDescriptors() -> Int64? {
+        var status = stat()
+        guard unsafe stat("/proc/self/fd", &status) == 0 else { return nil }
+        if status.st_size > 0 { return Int64(status.st_size) }
+        let entries = try? FileManager.default.contentsOfDirectory(atPath: "/proc/self/fd")
+        // One of them is for looking.
+        return entries.map { Int64($0.count) - 1 }
+    }
+}
+
+extension PrometheusText {
+    mutating func write(_ process: ProcessReadings) {
+        metric("process_cpu_seconds_total", .counter, "User and system time of the process.")
+        sample("process_cpu_seconds_total", [], Self.seconds(microseconds: process.cpuTime))
+        single("process_resident_memory_bytes", .gauge, "Memory of the process in RAM.", process.residentBytes)
+        single("process_virtual_memory_bytes", .gauge, "Addresses that the process has mapped.", process.virtualBytes)
+        single("process_open_fds", .gauge, "Descriptors that the process has open.", process.openDescriptors)
+        single("process_max_fds", .gauge, "Descriptors that it may have open.", process.maximumDescriptors)
+        single("process_start_time_seconds", .gauge, "When the process began.", process.startedAt)
+    }
+}

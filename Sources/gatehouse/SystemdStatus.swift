@@ -1,0 +1,20 @@
+/// What `systemctl status` shows of the gateway: one line, since the next line of a message to the service manager would be
+/// an assignment of its own (sd_notify(3)), without what moves a terminal's cursor, and short enough to be read.
+struct SystemdStatus: Equatable {
+    static let serving = Self(text: "serving")
+    /// Unicode scalars of a fault: what is longer than 4096 bytes the service manager drops. The log has the whole.
+    static let faultLimit = 300
+
+    let text: String
+
+    private init(text: String) { self.text = text }
+
+    /// The settings in use stay: the first reason, and how many there are besides.
+    static func reloadFailed(_ faults: [String]) -> Self {
+        let first = Columns.visible(faults.first ?? "see the log")
+        let shown =
+            first.unicodeScalars.count > faultLimit ? String(first.unicodeScalars.prefix(faultLimit - 1)) + "…" : first
+        let others = faults.count > 1 ? " (and \(faults.count - 1) more)" : ""
+        return Self(text: "serving; the last reload failed: \(shown)\(others)")
+    }
+}

@@ -1,0 +1,76 @@
+"""The service under systemd itself: what `systemctl` tells the operator of it."""
+
+import pytest
+from harness.deployment import DEPLOY, needs_root
+from harness.process import wait_until
+from harness.sanitizer import SANITIZER
+from harness.systemd import Systemd
+
+pytestmark = [needs_root, pytest.mark.skipif(bool(SANITIZER), reason="a sanitizer wants what the unit does not allow")]
+
+UNIT = "gatehouse.service"
+SETTINGS = "/etc/gatehouse/gatehouse.yaml"
+GOOD = (DEPLOY / "debian" / "gatehouse.yaml").read_text()
+# No journal runs there.
+OUTPUT = "[Unit]\nDefaultDependencies=no\n[Service]\nStandardOutput=append:/gatehouse.log\nStandardError=append:/gatehouse.log\n"
+
+
+@pytest.fixture
+def machine(run_directory, request):
+    systemd = Systemd(run_directory / request.node.name[:60])
+    try:
+        systemd.checked("groupadd", "--system", "gatehouse")
+        systemd.checked("useradd", "--system", "--gid", "gatehouse", "--no-create-home", "gatehouse")
+        systemd.write(f"/etc/systemd/system/{UNIT}", (DEPLOY / "systemd" / UNIT).read_text())
+        systemd.write(f"/etc/systemd/system/{UNIT}.d/output.conf", OUTPUT)
+        systemd.write(SETTINGS, GOOD)
+        systemd.checked("systemctl", "daemon-reload")
+        yield systemd
+    finally:
+        systemd.stop()
+
+
+def log(machine: Systemd) -> str:
+    return machine.path("/gatehouse.log").read_text()
+
+
+def test_a_reload_that_fails_says_so_and_why(machine):
+    machine.checked("systemctl", "start", UNIT)
+    assert machine.property(UNIT, "StatusText") == "serving"
+    machine.checked("systemctl", "reload", UNIT)
+    wait_until(lambda: "configuration reloaded" in log(machine), "the gateway to reload")
+
+    # A faulty file: whoever reloads is told, and the gateway is not asked.
+    machine.write(SETTINGS, GOOD + "unknown_key: 1\n")
+    assert machine.run("systemctl", "reload", UNIT).returncode != 0
+    assert machine.property(UNIT, "ActiveState") == "active"
+    assert f"{SETTINGS}:{GOOD.count(chr(10)) + 1}" in log(machine) and "unknown_key" in log(machine)
+    assert "not reloaded" not in log(machine)
+
+    # What only the running gateway can tell: the status has it, until a reload succeeds.
+    machine.write(SETTINGS, GOOD + "admin: {address: 127.0.0.1:9902}\n")
+    machine.checked("systemctl", "reload", UNIT)
+    wait_until(lambda: "last reload failed" in machine.property(UNIT, "StatusText"), "the status to tell of it")
+    status = machine.property(UNIT, "StatusText")
+    assert status.startswith("serving; the last reload failed: ") and "admin.address" in status
+    assert status in machine.run("systemctl", "status", "--no-pager", "--full", UNIT).stdout
+    machine.checked("gatehouse", "health")
+
+    machine.write(SETTINGS, GOOD)
+    machine.checked("systemctl", "reload", UNIT)
+    wait_until(lambda: machine.property(UNIT, "StatusText") == "serving", "what is mended to be forgotten")
+    machine.checked("systemctl", "stop", UNIT)
+    assert machine.property(UNIT, "Result") == "success"
+
+
+def test_a_reload_reads_the_credentials_that_systemd_loads(machine):
+    machine.write("/secrets/admin", "0123456789abcdef0123456789abcdef\n", 0o600)
+    machine.write(f"/etc/systemd/system/{UNIT}.d/credentials.conf", "[Service]\nLoadCredential=admin:/secrets/admin\n")
+    machine.write(SETTINGS, GOOD + 'admin: {token: "file:${CREDENTIALS_DIRECTORY}/admin"}\n')
+    machine.checked("systemctl", "daemon-reload")
+    machine.checked("systemctl", "start", UNIT)
+    machine.checked("systemctl", "reload", UNIT)
+    wait_until(lambda: "configuration reloaded" in log(machine), "the gateway to reload")
+    # As the service's user, who may not read what root may.
+    machine.write(SETTINGS, GOOD + 'admin: {token: "file:/secrets/admin"}\n')
+    assert machine.run("systemctl", "reload", UNIT).returncode != 0
