@@ -129,8 +129,8 @@ let package = Package(
         .testTarget(
             name: "GatewayTests",
             dependencies: [
-                "Gateway", "Pipeline", "SignIn", "Settings", "Store", "Telemetry", "Upstream", "Cryptography", grdb,
-                httpTypes, logging,
+                "Gateway", "Listener", "Pipeline", "SignIn", "Settings", "Store", "Telemetry", "Upstream",
+                "Cryptography", grdb, httpTypes, logging,
             ],
             swiftSettings: strict),
         .testTarget(

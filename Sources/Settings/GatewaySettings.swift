@@ -41,6 +41,8 @@ package struct GatewaySettings: Sendable {
     package var values: [ReadValue] = []
     /// What the gateway writes to.
     package var writtenPaths: [WrittenPath] = []
+    /// By key path, where the file has what may prove faulty only when it is to be used.
+    var places: [String: SettingsPlace] = [:]
 
     /// Reads the settings file at `path`, or tells everything that is wrong with it.
     ///

@@ -1,3 +1,5 @@
+internal import GRDB
+
 /// Why a database can't be used, besides what SQLite says.
 package enum StoreError: Error, Equatable, CustomStringConvertible {
     /// It has steps of the schema that this version doesn't know.
@@ -14,6 +16,18 @@ package enum StoreError: Error, Equatable, CustomStringConvertible {
                 + "go on with that version, or restore a backup from before"
         case .waitedTooLong: "the writes before this one took too long"
         case .damaged(let faults): "it is damaged: \(faults.joined(separator: "; "))"
+        }
+    }
+}
+
+extension StoreError {
+    /// What an operator is told of any error of a store: without the SQL that met it.
+    package static func words(_ error: any Error) -> String {
+        guard let error = error as? DatabaseError else { return "\(error)" }
+        let reason = error.message ?? "no reason is given"
+        switch error.resultCode {
+        case .SQLITE_NOTADB, .SQLITE_CORRUPT: return "it is not a SQLite database, or it is damaged (\(reason))"
+        default: return "SQLite error \(error.extendedResultCode.rawValue): \(reason)"
         }
     }
 }

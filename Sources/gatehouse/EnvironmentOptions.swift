@@ -26,7 +26,7 @@ struct EnvironmentOptions: ParsableArguments {
                 SettingsFault(file: path, line: 1, column: nil, keyPath: "", message: error.description)
             ])
         }
-        for variable in EnvironmentFile.variables(String(decoding: bytes, as: UTF8.self)) {
+        for variable in try EnvironmentFile.variables(String(decoding: bytes, as: UTF8.self), of: path) {
             unsafe setenv(variable.name, variable.value, 1)
         }
     }

@@ -4,6 +4,7 @@ import hashlib
 import json
 import signal
 import threading
+import time
 import urllib.parse
 
 import pytest
@@ -251,11 +252,13 @@ def test_a_faulty_reload_answers_with_the_faults_and_status_keeps_them(administe
     assert any("threads: must be a whole number" in fault for fault in answer["faults"])
     page = status(administered, AUTHORISED)["configuration"]
     assert page["faults"] == answer["faults"] and page["failed_reloads"] == 1
+    assert page["in_use_since"] <= page["failed_at"] <= time.time()
     assert raw.exchange(administered.port, "GET", "/recorded/public/x").status == 200
     administered.config = good
     administered.write_config()
     assert ask(administered, "POST", "/reload")[0] == 200
-    assert status(administered, AUTHORISED)["configuration"]["faults"] == []
+    page = status(administered, AUTHORISED)["configuration"]
+    assert page["faults"] == [] and page["failed_at"] is None
 
 
 def test_a_vanished_configuration_leaves_the_one_in_use(administered, own_recorder):

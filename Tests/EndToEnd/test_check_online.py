@@ -143,13 +143,18 @@ def test_a_client_secret_that_apple_does_not_take_is_told(asked_apple, what, tmp
 def test_an_apple_that_does_not_answer_is_told(asked_apple):
     found = asked_apple({"endpoint": f"http://127.0.0.1:{free_port()}"})
     assert [each["good"] for each in found] == [False, False]
-    assert "apple-unavailable (cannot-connect)" in found[0]["text"]
+    assert "connect" in found[0]["text"] and "cannot-connect" not in found[0]["text"]
+    found = asked_apple({"endpoint": "https://no-such-host.invalid"})
+    assert found[0]["text"] == "https://no-such-host.invalid: Couldn't resolve host name"
 
 
 def test_a_pool_that_does_not_answer_is_told(asked):
     status, found = asked(sign_in={"endpoint": f"http://127.0.0.1:{free_port()}"})
     assert status == 69
-    assert "provider-unavailable" in found["sign_in.cognito"]["text"]
+    assert "onnect" in found["sign_in.cognito"]["text"] and "CannotConnect" not in found["sign_in.cognito"]["text"]
+    status, found = asked(sign_in={"endpoint": "https://no-such-host.invalid"})
+    assert status == 69
+    assert found["sign_in.cognito"]["text"] == "https://no-such-host.invalid: Couldn't resolve host name"
 
 
 def test_an_upstream_is_asked_by_its_health_check(asked, own_recorder):

@@ -406,13 +406,25 @@ def test_why_it_cannot_start_is_on_standard_error_also_with_a_log_of_its_own(tmp
     path = tmp_path / "gatehouse.yaml"
     path.write_text(json.dumps(config))
     result = gatehouse("serve", "--config", path)
-    reason = f"cannot listen on 127.0.0.1:{gateway.port}: Address already in use"
+    reason = f"{path}:1: listeners[0].address: cannot listen on 127.0.0.1:{gateway.port}: Address already in use"
     assert (result.returncode, result.stderr) == (70, f"cannot run: {reason}\n")
     assert reason in own.read_text()
     path.write_text(json.dumps({**config, "state_directory": "/proc/nowhere"}, indent=2))
     result = gatehouse("serve", "--config", path)
     assert result.returncode == 78 and "state_directory: /proc/nowhere: cannot be made" in result.stderr
     assert result.stderr.startswith(f"{path}:") and "state_directory" in own.read_text()
+
+
+def test_every_address_that_cannot_be_bound_is_told_at_the_start(tmp_path, gateway, config_path):
+    config = {**json.loads(config_path.read_text()), "state_directory": str(tmp_path / "s")}
+    config["listeners"] = [{"address": "nosuchhost.invalid:8089"}, {"address": f"127.0.0.1:{gateway.port}"}]
+    config["admin"] = {"address": f"127.0.0.1:{free_port()}"}
+    path = tmp_path / "gatehouse.yaml"
+    path.write_text(json.dumps(config))
+    result = gatehouse("serve", "--config", path)
+    assert result.returncode == 70
+    assert f"{path}:1: listeners[0].address: cannot listen on nosuchhost.invalid:8089: the host name cannot be resolved" in result.stderr
+    assert f"{path}:1: listeners[1].address: cannot listen on 127.0.0.1:{gateway.port}: Address already in use" in result.stderr
 
 
 def test_the_help_has_every_exit_status():
@@ -506,6 +518,9 @@ def test_an_environment_file_is_read_as_the_service_reads_it(tmp_path, config_pa
     assert asked.returncode == 1 and "is not set" not in asked.stdout + asked.stderr
     variables.write_text("OPERATORS_TOKEN=short\n")
     assert gatehouse("check", "--config", path, "--environment-file", variables).returncode == 78
+    variables.write_text('OPERATORS_TOKEN="0123456789abcdef"\nexport TOKEN=x\n')
+    garbage = gatehouse("check", "--config", path, "--environment-file", variables)
+    assert garbage.returncode == 78 and f"{variables}:2: what stands before the = is no variable's name" in garbage.stderr
     absent = gatehouse("check", "--config", path, "--environment-file", "/nowhere/environment")
     assert absent.returncode == 78 and "/nowhere/environment:1: there is no such file" in absent.stderr
 

@@ -457,7 +457,7 @@ def test_what_takes_a_restart_is_refused_by_name(start_gateway, own_recorder, tm
     changes = {"threads": 3, "admin": {"address": f"127.0.0.1:{free_port()}"}, "state_directory": str(tmp_path)}
     refused(
         gateway, {**changes, "routes": [public_route("new", "/new")]},
-        "threads: a change takes a restart", "admin.address: a change takes", "state_directory: a change takes",
+        *(rf"{gateway.config_path}:\d+: {key}: a change takes a restart" for key in ("threads", "admin.address", "state_directory")),
     )  # fmt: skip
     assert status(gateway, "/new") == 404
     assert status(gateway, "/recorded/public/x") == 200
@@ -466,11 +466,15 @@ def test_what_takes_a_restart_is_refused_by_name(start_gateway, own_recorder, tm
 def test_an_address_that_cannot_be_bound_refuses_all_of_it(start_gateway, own_recorder):
     gateway = start_gateway()
     free = free_port()
-    with socket.create_server(("127.0.0.1", 0)) as taken:
-        address = f"127.0.0.1:{taken.getsockname()[1]}"
+    with socket.create_server(("127.0.0.1", 0)) as taken, socket.create_server(("127.0.0.1", 0)) as other:
+        addresses = [f"127.0.0.1:{server.getsockname()[1]}" for server in (taken, other)]
         own = {"address": f"127.0.0.1:{gateway.port}"}
-        changes = {"listeners": [own, {"address": f"127.0.0.1:{free}"}, {"address": address}]}
-        refused(gateway, {**changes, "routes": [public_route("new", "/new")]}, f"cannot listen on {address}")
+        changes = {"listeners": [own, {"address": f"127.0.0.1:{free}"}, *({"address": address} for address in addresses)]}
+        lines = [
+            rf"{gateway.config_path}:\d+: listeners\[{number}\].address: cannot listen on {address}: Address already in use"
+            for number, address in enumerate(addresses, 2)
+        ]
+        refused(gateway, {**changes, "routes": [public_route("new", "/new")]}, *lines)
     assert status(gateway, "/new") == 404
     assert not accepts_connections(free)
 
@@ -483,7 +487,7 @@ def test_a_new_issuer_whose_keys_cannot_be_had_refuses_all_of_it(start_gateway, 
     free = free_port()
     listeners = [{"address": f"127.0.0.1:{gateway.port}"}, {"address": f"127.0.0.1:{free}"}]
     changes = {"issuers": {"second": second}, "listeners": listeners, "routes": [public_route("new", "/new")]}
-    refused(gateway, changes, "issuers.second: no key set can be had", "key set not fetched")
+    refused(gateway, changes, rf"{gateway.config_path}:\d+: issuers.second: no key set can be had", "key set not fetched")
     assert gateway.admin("/readyz")[0] == 200
     assert status(gateway, "/new") == 404
     assert not accepts_connections(free)

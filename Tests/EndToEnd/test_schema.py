@@ -89,6 +89,11 @@ WRONG = [
     {"limits": {"connections": 0}},
     {"logging": {"level": "loud"}},
     {"logging": {"access_log": "yes"}},
+    {"logging": {"file": "none"}},
+    {"logging": {"access_log_file": False}},
+    {"logging": {"access_log_file": "Off"}},
+    {"audit": {"log": False}},
+    {"audit": {"log": "no"}},
     {"upstreams": {"recorder": {"url": "ftp://127.0.0.1"}}},
     {"upstreams": {"recorder": {"url": ["http://127.0.0.1:1"]}}},
     {"upstreams": {"recorder": {"balance": "random"}}},
@@ -134,6 +139,8 @@ FORMS = [
     {"threads": "${THREADS}"},
     {"logging": {"access_log": "${ACCESS_LOG}"}},
     {"limits": None},
+    {"audit": {"log": "off"}},
+    {"logging": {"file": "./off", "access_log_file": "office.log"}},
     {"upstreams": {"recorder": {"url": "unix:/run/backend.sock"}}},
 ]
 

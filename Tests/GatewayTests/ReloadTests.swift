@@ -48,7 +48,14 @@ struct ReloadTests {
         ] as [(String, String, [String])])
     func restart(old: String, new: String, keys: [String]) throws {
         let changes = RestartSettings.changes(from: try Self.settings(old), to: try Self.settings(new), cores: 4)
-        #expect(changes.map { String($0.prefix { $0 != ":" }) } == keys)
+        #expect(Set(changes.map(\.keyPath)) == Set(keys))
+        #expect(changes.map(\.file).allSatisfy { $0 == "/settings.yaml" })
+        let lines = new.split(separator: "\n").map { String($0.prefix { $0 != ":" }) }
+        for change in changes {
+            let top = String(change.keyPath.prefix { $0 != "." })
+            // What the file leaves out is told at its beginning.
+            #expect(change.line == (lines.firstIndex(of: top).map { $0 + 4 } ?? 1))
+        }
     }
 
     @Test(

@@ -5,6 +5,7 @@ import SignIn
 import Testing
 
 @testable import Gateway
+@testable import Listener
 @testable import Settings
 
 @Suite("Starting a gateway")
@@ -129,19 +130,64 @@ struct StartTests {
         #expect(messages[1].contains("\"gatehouse:login\"") && messages[1].contains("\"mine\""))
     }
 
-    @Test("Clashes of routes and unusable certificates are told together, by line")
+    /// A certificate and its key for secp256k1, which is good to sign with but not for TLS.
+    private static let uncommon = """
+        -----BEGIN CERTIFICATE-----
+        MIIBbjCCARSgAwIBAgIUKLNTsS52m3nfl2RUi9rYaUPrZy8wCgYIKoZIzj0EAwIw
+        DTELMAkGA1UEAwwCazEwIBcNMjYxMTIyMDg1NjMxWhgPMjEyNjEwMjkwODU2MzFa
+        MA0xCzAJBgNVBAMMAmsxMFYwEAYHKoZIzj0CAQYFK4EEAAoDQgAEgqmlf0iMgyzv
+        ws0YvgHVvPCji2YVi2rEHluLTWlCY01MfoWrxiufRWAueXBJmdrvfWr+wuxnjy6e
+        WWTkHHnEv6NTMFEwHQYDVR0OBBYEFOdvHmIQg/8v9a2Q63s7W4CAUQjqMB8GA1Ud
+        IwQYMBaAFOdvHmIQg/8v9a2Q63s7W4CAUQjqMA8GA1UdEwEB/wQFMAMBAf8wCgYI
+        KoZIzj0EAwIDSAAwRQIgLz6LBd0dYpUqsYvA6BKDRPuTXDKDyxEtwv7Rt1KD8d8C
+        IQDkBSY4WSxWwq3F1Lo10zOjjH3JTc+gFdSXU+MyMGrWDw==
+        -----END CERTIFICATE-----
+        -----BEGIN PRIVATE KEY-----
+        MIGEAgEAMBAGByqGSM49AgEGBSuBBAAKBG0wawIBAQQgGwbKYuh8ZhK8fTKgzX5K
+        DbwiVlOvfoltK1uVbA0gCQChRANCAASCqaV/SIyDLO/CzRi+AdW88KOLZhWLasQe
+        W4tNaUJjTUx+havGK59FYC55cEmZ2u99av7C7GePLp5ZZOQcecS/
+        -----END PRIVATE KEY-----
+        """
+
+    @Test("A certificate without a name is called by where it is named")
+    func nameless() throws {
+        let yaml = """
+            listeners:
+              - {address: '127.0.0.1:8080', tls: {certificates: [{certificate: a.pem, key: a.pem}]}}
+            upstreams: {api: {url: 'http://127.0.0.1:8000'}}
+            routes: [{path: /a, upstream: api, access: public}]
+            """
+        let settings = try GatewaySettings.load(path: "/settings.yaml", environment: [:]) {
+            (path) throws(FileReadFailure) in Array((path == "/settings.yaml" ? yaml : Self.uncommon).utf8)
+        }
+        func warning(_ names: [String]) -> String? {
+            let shown = ShownCertificate.all(settings.listeners, [[ServedCertificate(names: names, expiresAt: 86_400)]])
+            return shown.first?.warning(now: 0)?.description
+        }
+        #expect(
+            warning([])
+                == "the certificate listeners[0].tls.certificates[0].certificate on 127.0.0.1:8080 expires in 1 day")
+        #expect(warning(["a.b"]) == "the certificate of a.b on 127.0.0.1:8080 expires in 1 day")
+    }
+
+    @Test("Clashes of routes and all certificates that TLS does not take are told together, by line")
     func allTogether() throws {
         let yaml = """
-            listeners: [{address: '127.0.0.1:8080', tls: {certificates: [{certificate: a.pem, key: a.key}]}}]
+            listeners:
+              - address: 127.0.0.1:8080
+                tls:
+                  certificates:
+                    - {certificate: a.pem, key: a.pem}
+                    - {certificate: a.pem, key: a.pem}
             upstreams: {api: {url: 'http://127.0.0.1:8000'}}
             routes:
               - {path: /a, upstream: api, access: public, name: first}
               - {path: /a, upstream: api, access: public, name: second, methods: [GET]}
             """
         let settings = try GatewaySettings.load(path: "/settings.yaml", environment: [:]) {
-            (path) throws(FileReadFailure) in Array((path == "/settings.yaml" ? yaml : "no PEM").utf8)
+            (path) throws(FileReadFailure) in Array((path == "/settings.yaml" ? yaml : Self.uncommon).utf8)
         }
         let error = #expect(throws: SettingsFaults.self) { try GatewayService.check(settings) }
-        #expect(try #require(error).faults.map(\.line) == [1, 5])
+        #expect(try #require(error).faults.map(\.line) == [5, 6, 10])
     }
 }

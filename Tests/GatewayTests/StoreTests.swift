@@ -168,6 +168,18 @@ struct StoreTests {
         #expect(!report.isGood)
     }
 
+    @Test("What is no database is told with its path and without SQL")
+    func noDatabase() throws {
+        let fixture = StoreFixture()
+        defer { fixture.remove() }
+        try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
+        try Data("this is no database, however long it is".utf8).write(to: URL(filePath: fixture.path))
+        let fault = try #require(throws: WiringFault.self) { try fixture.open() }
+        let words = "\(fixture.path): cannot be opened: it is not a SQLite database, or it is damaged"
+        #expect(fault.description.hasPrefix(words))
+        #expect(!fault.description.contains("SELECT") && !fault.description.contains("PRAGMA"))
+    }
+
     @Test("Only what others write counts as their change")
     func foreignChanges() async throws {
         let fixture = StoreFixture()

@@ -25,13 +25,27 @@ struct EnvironmentFileTests {
         Case(text: "A='one'\"two\"\n", expected: ["A=onetwo"]),
         Case(text: "A=1\r\nB=2\r\n", expected: ["A=1", "B=2"]),
         Case(text: "A='two\nlines'\n", expected: ["A=two\nlines"]),
-        Case(text: "no value\nexport A=1\n1A=2\n=3\nB=4", expected: ["B=4"]),
         Case(text: "KEY=1:AAAA=\nA=1\nA=2", expected: ["KEY=1:AAAA=", "A=1", "A=2"]),
         Case(text: "# a comment \\\n A=1\nB=2", expected: ["B=2"]),
     ]
 
     @Test("Names, quotes, escapes, comments", arguments: cases)
-    func reads(_ example: Case) {
-        #expect(EnvironmentFile.variables(example.text).map { "\($0.name)=\($0.value)" } == example.expected)
+    func reads(_ example: Case) throws {
+        let variables = try EnvironmentFile.variables(example.text, of: "environment")
+        #expect(variables.map { "\($0.name)=\($0.value)" } == example.expected)
+    }
+
+    @Test("Each line that systemd would pass over is a fault, and none is quoted")
+    func faults() throws {
+        let text =
+            "A='two\nlines'\nno hunter2\n\nexport HUNTER=hunter2\n1A=hunter2\n# no fault\n"
+            + "B=4\\\n 5\n=3\r\nhunter2"
+        let error = #expect(throws: SettingsFaults.self) {
+            try EnvironmentFile.variables(text, of: "environment")
+        }
+        let found = try #require(error).faults
+        #expect(found.map(\.line) == [3, 5, 6, 10, 11])
+        #expect(found.map { $0.message.hasPrefix("is not NAME=value") } == [true, false, false, true, true])
+        #expect(found.allSatisfy { $0.file == "environment" && !$0.description.lowercased().contains("hunter") })
     }
 }

@@ -95,6 +95,7 @@ struct FaultTests {
             ("a: 1\nb: [1, 2\nc: 3\n", "3: not valid YAML"),
             ("a: 1\n\tb: 2\n", "2: not valid YAML"),
             ("a: b: c\n", "1: not valid YAML"),
+            (String(repeating: "[", count: 5000), "1: not valid YAML here: sections and lists are nested too deeply"),
             ("a: &x y\n*x : 1\n*x : 2\n", "1: a key is given more than once"),
             ("a: *nowhere\n", "1: not valid YAML"),
             ("a: 1\n---\nb: 2\n", "2: not valid YAML"),

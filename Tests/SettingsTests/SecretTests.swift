@@ -21,17 +21,17 @@ struct SecretTests {
     @Test(
         "A secret is written, taken from the environment or read from a file",
         arguments: [
-            ("hunter2", "hunter2"), ("${SECRET}", "from the environment"), ("file:/run/secret", "from a file"),
-            ("file:secret", "beside the settings"), ("'file:${NAME}'", "from a file"), ("${FILE}", "file:/run/secret"),
-            ("file:windows", "line end"), ("12345", "12345"),
+            ("hunter2", "hunter2"), ("${SECRET}", "of-the-environment"), ("file:/run/secret", "of_a_file"),
+            ("file:secret", "beside+the+settings"), ("'file:${NAME}'", "of_a_file"), ("file:windows", "line-end"),
+            ("12345", "12345"),
         ])
     func sources(value: String, expected: String) throws {
         let settings = try load(
             sample(secret: value),
-            environment: ["SECRET": "from the environment", "NAME": "/run/secret", "FILE": "file:/run/secret"],
+            environment: ["SECRET": "of-the-environment", "NAME": "/run/secret"],
             files: [
-                "/run/secret": "from a file\n", "/etc/gatehouse/secret": "beside the settings",
-                "/etc/gatehouse/windows": "line end\r\n",
+                "/run/secret": "of_a_file\n", "/etc/gatehouse/secret": "beside+the+settings",
+                "/etc/gatehouse/windows": "line-end\r\n",
             ])
         let cognito = try #require(settings.signIn.cognito)
         #expect(cognito.clientSecret.exposeText() == expected)
@@ -39,6 +39,33 @@ struct SecretTests {
         var dumped = ""
         dump(settings, to: &dumped)
         #expect(!dumped.contains(expected))
+    }
+
+    @Test("A variable that begins with file: names no file")
+    func variable() throws {
+        let settings = try load(
+            Sample(more: "admin: {token: '${FILE}'}").yaml, environment: ["FILE": "file:/run/secret-of-operators"])
+        #expect(settings.admin.token?.exposeText() == "file:/run/secret-of-operators")
+    }
+
+    @Test(
+        "What cannot be an app client's secret is refused",
+        arguments: [
+            "hunter2\0", "hunter2\nhunter2", "hunter2\n\n", "hunter2 ", "hunter2\u{E9}", "<html>hunter2",
+            String(repeating: "hunter2", count: 10),
+        ])
+    func clientSecrets(text: String) {
+        let found = faults(sample(secret: "file:/run/secret"), files: ["/run/secret": text])
+        #expect(found.count == 1 && !"\(found)".contains("hunter2"))
+        #expect(found[0].contains("sign_in.cognito.client_secret: must be an app client's secret"))
+    }
+
+    @Test("A webhook's secret has no second line")
+    func webhookSecret() {
+        let more = "audit: {webhook: {url: 'https://a.b/c', secret: 'file:/run/secret'}}"
+        let found = faults(Sample(more: more).yaml, files: ["/run/secret": "hunter2\nhunter2\n"])
+        #expect(found.count == 1 && !"\(found)".contains("hunter2"))
+        #expect(found[0].contains("audit.webhook.secret: must not hold control characters"))
     }
 
     @Test("Sealing keys are ids with 32 bytes in base64")

@@ -44,8 +44,25 @@ struct SectionFaultTests {
             Case("admin: {allow_public_without_token: 1}", "admin.allow_public_without_token: must be true or false"),
             Case("drain_timeout: 2h", "drain_timeout: must be a duration from 0s to 1h"),
             Case("drain_timeout: 99999999999s", "drain_timeout: must be a duration like"),
-            Case("logging: {level: warn}", "logging.level: must be one of trace, debug"),
+            Case(
+                "logging: {level: warn}",
+                "logging.level: must be one of trace, debug, info, notice, warning, error, critical (got \"warn\"; "
+                    + "did you mean \"warning\"?)"),
+            Case(
+                "sign_in: {cognito: {issuer: users, client_id: client1, client_secret: s, cors: {origins: [app.example]}}}",
+                "sign_in.cognito.cors.origins[0]: must be an origin"),
+            Case(
+                "sign_in: {cognito: {issuer: users, client_id: client1, client_secret: s, cors: {origins: []}}}",
+                "sign_in.cognito.cors.origins: must name at least one origin"),
             Case("logging: {access_log: yes}", "logging.access_log: must be true or false (got \"yes\")"),
+            Case(
+                "logging: {access_log_file: off}",
+                "logging.access_log_file: is no file's name: access_log: false switches the log off, and ./off is"),
+            Case("logging: {access_log_file: None}", "logging.access_log_file: is no file's name"),
+            Case("logging: {access_log_file: ~}", "logging.access_log_file: has no value"),
+            Case("logging: {file: no}", "logging.file: is no file's name: stderr and stdout are known"),
+            Case("audit: {log: false}", "audit.log: is no file's name: off switches the log off"),
+            Case("audit: {log: OFF}", "audit.log: is no file's name: off switches the log off"),
             Case("logging: {format: xml}", "logging.format: must be one of auto, json, text"),
             Case(
                 "logging: {access_log_sampling: [{route: nowhere, every: 2}]}",

@@ -54,7 +54,7 @@ struct ShippedSettingsTests {
         // Of which file they are, and where a route stands there, is not what they say.
         shown.origin = standard.origin
         shown.digest = standard.digest
-        shown.writtenPaths = standard.writtenPaths
+        (shown.writtenPaths, shown.places) = (standard.writtenPaths, standard.places)
         shown.values = standard.values
         for index in shown.routes.indices { shown.routes[index].place = standard.routes[index].place }
         #expect(String(reflecting: shown) == String(reflecting: standard))

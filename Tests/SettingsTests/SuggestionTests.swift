@@ -9,10 +9,16 @@ struct SuggestionTests {
         arguments: [
             ("requird", "required"), ("obtianal", "optional"), ("requierd", "required"), ("Public", "public"),
             ("optinal", "optional"),
+            ("opt", "optional"), ("REQ", "required"), ("re", nil),
             ("none", nil), ("", nil), ("x", nil),
         ])
     func nearest(text: String, expected: String?) {
         #expect(suggestion(for: text, among: ["public", "optional", "required"]) == expected)
+    }
+
+    @Test("What several begin with means none of them")
+    func prefixes() {
+        #expect(suggestion(for: "client", among: ["client_identifier", "client_secret_file"]) == nil)
     }
 
     @Test(

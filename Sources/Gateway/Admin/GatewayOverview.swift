@@ -21,7 +21,9 @@ struct GatewayOverview: Sendable {
     var digest: String
     /// Seconds since 1970 of the last reload with another secret; nil where there was none.
     var secretsChangedAt: Int64?
+    /// Why the last reading of the settings did not take over, and when that was, in seconds since 1970.
     var faults: [String]
+    var failedAt: Int64?
     var listeners: [ListenSettings]
     /// For each listener what it shows.
     var certificates: [[ServedCertificate]]

@@ -33,6 +33,8 @@ final class GatewayStatus: Sendable {
         var issuers: [Issuer] = []
         /// Of the last reading of the settings, where it did not take over.
         var faults: [String] = []
+        /// Seconds since 1970 of that reading.
+        var failedAt: Int64?
     }
 
     private let state: Mutex<State>
@@ -79,15 +81,16 @@ final class GatewayStatus: Sendable {
             $0.reloads.succeeded += 1
             $0.reloads.lastFailed = false
             $0.reloads.lastSuccess = now
-            $0.faults = []
+            ($0.faults, $0.failedAt) = ([], nil)
         }
     }
 
-    func reloadFailed(_ faults: [String]) {
+    /// - Parameter now: seconds since 1970.
+    func reloadFailed(_ faults: [String], now: Int64) {
         state.withLock {
             $0.reloads.failed += 1
             $0.reloads.lastFailed = true
-            $0.faults = faults
+            ($0.faults, $0.failedAt) = (faults, now)
         }
     }
 
@@ -123,6 +126,7 @@ final class GatewayStatus: Sendable {
         return GatewayOverview(
             startedAt: startedAt, isDraining: state.isDraining || state.isSetAside,
             digest: state.settings?.digest ?? "", secretsChangedAt: state.secretsChangedAt, faults: state.faults,
+            failedAt: state.failedAt,
             listeners: state.settings?.listeners ?? [],
             certificates: state.certificates,
             store: Self.store(state), schemaVersion: state.store?.schemaVersion ?? 0, upstreams: upstreams,

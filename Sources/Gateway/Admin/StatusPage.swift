@@ -40,6 +40,7 @@ enum StatusPage {
             "reloads": number(readings.reloads?.succeeded ?? 0),
             "failed_reloads": number(readings.reloads?.failed ?? 0),
             // Of the last reading, where it did not take over.
+            "failed_at": gateway.failedAt.map { number($0) } ?? .null,
             "faults": .array(gateway.faults.map { .string($0) }),
         ]
     }

@@ -6,6 +6,8 @@ internal import Settings
 struct ShownCertificate: Sendable, Equatable {
     /// The listener's address in the settings.
     var listener: String
+    /// The key path of its file in the settings.
+    var setting: String
     /// The DNS names that it is for, in lower case.
     var names: [String]
     /// Seconds since 1970; of the chain's certificate that ends first.
@@ -14,7 +16,11 @@ struct ShownCertificate: Sendable, Equatable {
     /// Of listeners, each with what it shows.
     static func all(_ listeners: [ListenSettings], _ certificates: [[ServedCertificate]]) -> [Self] {
         zip(listeners, certificates).flatMap { listener, certificates in
-            certificates.map { Self(listener: "\(listener.address)", names: $0.names, expiresAt: $0.expiresAt) }
+            zip(listener.tls?.certificates ?? [], certificates).map { setting, certificate in
+                Self(
+                    listener: "\(listener.address)", setting: setting.chainPlace.keyPath, names: certificate.names,
+                    expiresAt: certificate.expiresAt)
+            }
         }
     }
 
@@ -40,7 +46,8 @@ package struct CertificateWarning: Sendable, CustomStringConvertible {
     package var hasExpired: Bool { expiresAt <= now }
 
     package var description: String {
-        let subject = "the certificate of \(names.first ?? "no name") on \(listener)"
+        // One with no name but its common name is told by where it comes from: no client takes it for that name.
+        let subject = "the certificate \(names.first.map { "of \($0)" } ?? certificate.setting) on \(listener)"
         let time = Self.spoken(abs(expiresAt - now))
         return hasExpired ? "\(subject) expired \(time) ago: clients refuse it" : "\(subject) expires in \(time)"
     }

@@ -99,7 +99,7 @@ package final class GatewayLogs: Sendable {
             let isText = format == .text || (format == .auto && output.isTerminal)
             return LogPlace(output: output, format: isText ? .text : .json)
         } catch {
-            throw settings.fault(of: key, "\(error)")
+            throw SettingsFaults(faults: [settings.fault(of: key, "\(error)")])
         }
     }
 }

@@ -33,7 +33,7 @@ struct GenerationMaker: Sendable {
             guard let fault = error as? KeyFileFault ?? (error as? WiringFault)?.ofStateDirectory, !fault.mayPass else {
                 throw error
             }
-            throw settings.fault(of: "state_directory", fault.description)
+            throw SettingsFaults(faults: [settings.fault(of: "state_directory", fault.description)])
         }
     }
 

@@ -1,14 +1,18 @@
 internal import Settings
 
-/// Why new settings cannot take over, one line a reason.
-struct ReloadFaults: Error {
-    let lines: [String]
+/// Why settings that are good in themselves cannot be used here and now, each reason with its place in the file.
+struct ReloadFaults: Error, CustomStringConvertible {
+    let faults: [SettingsFault]
+
+    init(_ faults: [SettingsFault]) { self.faults = faults.sorted { $0.line < $1.line } }
+
+    var description: String { faults.map(\.description).joined(separator: "; ") }
 
     /// What an operator is told of any fault.
     static func lines(of error: any Error) -> [String] {
         switch error {
         case let faults as SettingsFaults: faults.faults.map(\.description)
-        case let faults as ReloadFaults: faults.lines
+        case let faults as ReloadFaults: faults.faults.map(\.description)
         default: ["\(error)"]
         }
     }

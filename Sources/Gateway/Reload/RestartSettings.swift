@@ -3,16 +3,18 @@ internal import Settings
 
 /// The settings that hold for the life of a process.
 enum RestartSettings {
-    /// What of them differs, in an operator's words; empty when nothing stands against a reload.
-    static func changes(from old: GatewaySettings, to new: GatewaySettings, cores: Int = System.coreCount) -> [String] {
+    /// A fault for each that differs, by line; none when nothing stands against a reload.
+    static func changes(
+        from old: GatewaySettings, to new: GatewaySettings, cores: Int = System.coreCount
+    ) -> [SettingsFault] {
         let values: [(key: String, old: String, new: String)] = [
             ("threads", "\(loops(old, cores))", "\(loops(new, cores))"),
             ("admin.address", "\(old.adminAddress)", "\(new.adminAddress)"),
             ("state_directory", old.stateDirectory, new.stateDirectory),
         ]
         return values.filter { $0.old != $0.new }.map {
-            "\($0.key): a change takes a restart (in use: \($0.old); now in the file: \($0.new))"
-        }
+            new.fault(of: $0.key, "a change takes a restart (in use: \($0.old); now in the file: \($0.new))")
+        }.sorted { $0.line < $1.line }
     }
 
     /// How many event loops there are to be.

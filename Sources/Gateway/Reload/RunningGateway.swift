@@ -56,7 +56,9 @@ actor RunningGateway {
                 reloads: reloads, status: status, directory: directory, drainedServers: status.drainedServers,
                 logs: logs)
             let addresses = ListenerAddresses(group: group, directory: directory)
-            let admin = try await addresses.bind(Wiring.adminListener(settings)) { eventLoop in
+            let admin = try await addresses.bind(
+                Wiring.adminListener(settings), at: "admin.address", of: settings
+            ) { eventLoop in
                 AdminService(eventLoop: eventLoop, metrics: metrics, status: status, changes: changes)
             }
             let gateway = RunningGateway(addresses, maker, status, generation, admin: admin, logs: logs)
@@ -84,9 +86,11 @@ actor RunningGateway {
 
     private func bindAll() async throws {
         do {
-            for listener in generation.listeners { listeners.append(try await addresses.bind(listener)) }
+            let all = ListenerChanges(from: [], to: generation.settings.listeners.map(\.address))
+            let bound = try await addresses.bindNew(all, of: generation, accepts: true)
+            listeners = generation.listeners.indices.compactMap { bound[$0] }
         } catch {
-            for listener in listeners + [admin] { await listener.drain(grace: .zero) }
+            await admin.drain(grace: .zero)
             throw error
         }
         background.follow(generation)
@@ -166,7 +170,7 @@ actor RunningGateway {
             for fault in faults { logger.error("configuration fault", metadata: ["fault": "\(fault)"]) }
             logger.error(
                 "configuration not reloaded; the one in use stays", metadata: ["faults": "\(faults.count)"])
-            status.reloadFailed(faults)
+            status.reloadFailed(faults, now: WallClock.seconds())
             return .refused(faults)
         }
     }
@@ -177,12 +181,12 @@ actor RunningGateway {
     /// All that can fail comes first and touches nothing that serves.
     private func takeOver(_ settings: GatewaySettings) async throws -> ReloadSummary {
         let fixed = RestartSettings.changes(from: generation.settings, to: settings)
-        guard fixed.isEmpty else { throw ReloadFaults(lines: fixed) }
+        guard fixed.isEmpty else { throw ReloadFaults(fixed) }
         logger.debug("reload: making what serves", metadata: ["digest": "\(settings.digest)"])
         let next = try await maker.make(settings, after: generation)
         let changes = ListenerChanges(
             from: generation.settings.listeners.map(\.address), to: settings.listeners.map(\.address))
-        let bound = try await addresses.bindNew(changes, next.listeners)
+        let bound = try await addresses.bindNew(changes, of: next)
         logger.debug(
             "reload: addresses are bound",
             metadata: [
@@ -192,7 +196,7 @@ actor RunningGateway {
         let keyless = await prepareKeySets(next)
         do {
             guard !isDraining else { throw Draining() }
-            guard keyless.isEmpty else { throw ReloadFaults(lines: keyless) }
+            guard keyless.isEmpty else { throw ReloadFaults(keyless) }
         } catch {
             for listener in bound.values { await listener.drain(grace: .zero) }
             throw error
@@ -208,7 +212,7 @@ actor RunningGateway {
     /// the gateway to be unready for it.
     ///
     /// - Returns: a fault for each that cannot be had.
-    private func prepareKeySets(_ next: Generation) async -> [String] {
+    private func prepareKeySets(_ next: Generation) async -> [SettingsFault] {
         let known = generation.plan.keyServices
         let new = next.plan.keyServices.filter { service in !known.contains { $0 === service } }
         logger.debug(
@@ -217,7 +221,8 @@ actor RunningGateway {
             for service in new { tasks.addTask { await service.prepare() } }
         }
         return new.filter { $0.currentSet == nil }.map { service in
-            "issuers.\(service.issuer.name): no key set can be had from \(service.issuer.keySource.place)"
+            next.settings.fault(
+                of: "issuers.\(service.issuer.name)", "no key set can be had from \(service.issuer.keySource.place)")
         }
     }
 

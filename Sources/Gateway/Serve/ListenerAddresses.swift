@@ -2,54 +2,75 @@ internal import Glibc
 internal import Listener
 internal import NIOCore
 internal import NIOPosix
+internal import Settings
 
 /// Binds addresses for the gateway.
 struct ListenerAddresses: Sendable {
     let group: MultiThreadedEventLoopGroup
     let directory: LoopDirectory
 
-    /// - Throws: ``WiringFault`` that names the address.
+    /// Binds an address that nothing else is to be bound with.
+    ///
+    /// - Throws: ``ReloadFaults`` that names the address and the key that has it.
     func bind(
-        _ settings: ListenerSettings, accepts: Bool = true,
+        _ listener: ListenerSettings, at keyPath: String, of settings: GatewaySettings,
         service: @escaping @Sendable (any EventLoop) -> any RequestService
-    ) async throws -> HTTPListener {
-        do {
-            return try await HTTPListener.bind(settings, group: group, accepts: accepts, service: service)
-        } catch let error as IOError {
-            let reason = unsafe String(cString: strerror(error.errnoCode))
-            throw WiringFault(description: "cannot listen on \(settings.address): \(reason)")
+    ) async throws(ReloadFaults) -> HTTPListener {
+        do throws(WiringFault) {
+            return try await bind(listener, accepts: true, service: service)
         } catch {
-            throw WiringFault(description: "cannot listen on \(settings.address): \(error)")
+            throw ReloadFaults([settings.fault(of: keyPath, error.description)])
         }
     }
 
-    /// Binds an address for clients.
+    /// Binds the addresses for clients that are new, all or none. Clients can connect to them, and wait.
     ///
-    /// - Throws: ``WiringFault`` that names the address.
-    func bind(_ settings: ListenerSettings, accepts: Bool = true) async throws -> HTTPListener {
-        try await bind(settings, accepts: accepts) { [directory] eventLoop in
-            guard let gateway = directory.gateway(on: eventLoop) else {
-                preconditionFailure("every loop of the group has a gateway")
-            }
-            return gateway
-        }
-    }
-
-    /// Binds the addresses that are new, all or none. Clients can connect to them, and wait.
-    ///
-    /// - Returns: listeners by their place in `settings`.
-    /// - Throws: ``WiringFault`` that names the address.
-    func bindNew(_ changes: ListenerChanges, _ settings: [ListenerSettings]) async throws -> [Int: HTTPListener] {
+    /// - Returns: listeners by their place in the generation.
+    /// - Throws: ``ReloadFaults`` with each address that cannot be bound.
+    func bindNew(
+        _ changes: ListenerChanges, of generation: Generation, accepts: Bool = false
+    ) async throws(ReloadFaults) -> [Int: HTTPListener] {
         var bound: [Int: HTTPListener] = [:]
-        do {
-            for index in settings.indices where changes.kept[index] == nil {
-                bound[index] = try await bind(settings[index], accepts: false)
+        var faults: [SettingsFault] = []
+        for (index, listener) in generation.listeners.enumerated() where changes.kept[index] == nil {
+            do throws(WiringFault) {
+                bound[index] = try await bind(listener, accepts: accepts, service: gateway)
+            } catch {
+                faults.append(generation.settings.fault(of: "listeners[\(index)].address", error.description))
             }
-        } catch {
+        }
+        guard faults.isEmpty else {
             for listener in bound.values { await listener.drain(grace: .zero) }
-            throw error
+            throw ReloadFaults(faults)
         }
         return bound
+    }
+
+    private func gateway(on eventLoop: any EventLoop) -> any RequestService {
+        guard let gateway = directory.gateway(on: eventLoop) else {
+            preconditionFailure("every loop of the group has a gateway")
+        }
+        return gateway
+    }
+
+    /// - Throws: ``WiringFault`` that names the address.
+    private func bind(
+        _ settings: ListenerSettings, accepts: Bool,
+        service: @escaping @Sendable (any EventLoop) -> any RequestService
+    ) async throws(WiringFault) -> HTTPListener {
+        do {
+            return try await HTTPListener.bind(settings, group: group, accepts: accepts, service: service)
+        } catch {
+            throw WiringFault(description: "cannot listen on \(settings.address): \(Self.reason(error))")
+        }
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        switch error {
+        case let error as IOError: unsafe String(cString: strerror(error.errnoCode))
+        case is SocketAddressError.UnknownHost, SocketAddressError.unknown: "the host name cannot be resolved"
+        default: "\(error)"
+        }
     }
 }
 

@@ -5,21 +5,22 @@ extension Wiring {
     /// For each listener its TLS, or nil for a plain one.
     ///
     /// - Parameter known: what is in use; taken over where nothing has changed, so that clients' sessions go on.
-    /// - Throws: ``SettingsFaults`` with every listener whose files cannot be used.
+    /// - Throws: ``SettingsFaults`` with every file that cannot be used. What is no PEM, or another certificate's key, was
+    ///   told when the settings were read; here are those that this TLS library does not take.
     static func tls(
         _ listeners: [ListenSettings], known: [(TLSParameters, ListenerTLS)] = []
     ) throws(SettingsFaults) -> [ListenerTLS?] {
         var made: [ListenerTLS?] = []
         var faults: [SettingsFault] = []
         for listener in listeners {
-            do throws(TLSFault) {
+            do throws(TLSFaults) {
                 made.append(
-                    try parameters(listener).map { (value) throws(TLSFault) -> ListenerTLS in
+                    try parameters(listener).map { (value) throws(TLSFaults) -> ListenerTLS in
                         if let same = known.first(where: { $0.0 == value }) { return same.1 }
                         return try ListenerTLS(value)
                     })
             } catch {
-                if let tls = listener.tls { faults.append(error.fault(of: tls)) }
+                if let tls = listener.tls { faults += error.faults.map { $0.fault(of: tls) } }
             }
         }
         guard faults.isEmpty else { throw SettingsFaults(faults: faults) }
@@ -41,13 +42,13 @@ extension TLSFault {
     fileprivate func fault(of tls: TLSSettings) -> SettingsFault {
         switch self {
         case .malformedCertificate(let index):
-            tls.certificates[index].chainPlace.fault("the file holds no certificate in PEM")
+            tls.certificates[index].chainPlace.fault("the file holds no certificate that can be used")
         case .malformedKey(let index):
-            tls.certificates[index].keyPlace.fault("the file holds no private key in PEM without a passphrase")
+            tls.certificates[index].keyPlace.fault("the file holds no private key that can be used")
         case .keyOfAnotherCertificate(let index):
-            tls.certificates[index].keyPlace.fault("the key is not the certificate's")
+            tls.certificates[index].keyPlace.fault("the key and the certificate cannot be used together")
         case .malformedClientAuthorities:
-            tls.place.fault("the file holds no certificates in PEM")
+            tls.place.fault("the file holds no certificates that can be used")
         }
     }
 }

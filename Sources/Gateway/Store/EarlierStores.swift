@@ -54,7 +54,7 @@ struct EarlierStores {
             } catch {
                 // Of two gateways that start at the same time one takes it over.
                 guard FileManager.default.fileExists(atPath: path) else { continue }
-                throw WiringFault(description: "\(path): cannot be taken over: \(error)")
+                throw WiringFault(description: "\(path): cannot be taken over: \(StoreError.words(error))")
             }
         }
     }

@@ -25,7 +25,7 @@ enum GatewayStore {
         } catch let fault as WiringFault {
             throw fault
         } catch {
-            throw WiringFault(description: "\(path): cannot be opened: \(error)")
+            throw WiringFault(description: "\(path): cannot be opened: \(StoreError.words(error))")
         }
     }
 
@@ -41,7 +41,8 @@ enum GatewayStore {
         do {
             try await LostAnswers.begin(store, now: now)
         } catch {
-            throw WiringFault(description: "\(path(in: stateDirectory)): cannot be written to: \(error)")
+            let reason = StoreError.words(error)
+            throw WiringFault(description: "\(path(in: stateDirectory)): cannot be written to: \(reason)")
         }
         return store
     }
@@ -56,7 +57,7 @@ enum GatewayStore {
             let records = try await StoredRevocations(try Store(reading: path)).all(now: now)
             return RevocationList.empty.adding(records.compactMap(Revocation.init))
         } catch {
-            throw WiringFault(description: "\(path): revocations cannot be read: \(error)")
+            throw WiringFault(description: "\(path): revocations cannot be read: \(StoreError.words(error))")
         }
     }
 }

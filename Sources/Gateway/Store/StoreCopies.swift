@@ -56,7 +56,7 @@ package struct StoreCopies: Sendable {
             try FileManager.default.moveItem(atPath: partial, toPath: copy)
         } catch {
             try? FileManager.default.removeItem(atPath: partial)
-            throw WiringFault(description: "\(copy): cannot be written: \(error)")
+            throw WiringFault(description: "\(copy): cannot be written: \(StoreError.words(error))")
         }
         let names = keys.map(\.name).joined(separator: ", ")
         return withKeys
@@ -102,7 +102,7 @@ package struct StoreCopies: Sendable {
             try source.copy(to: new) { try $0.execute(sql: "DROP TABLE IF EXISTS \(Self.keyTable)") }
         } catch {
             try? FileManager.default.removeItem(atPath: new)
-            throw WiringFault(description: "\(copy): cannot be restored: \(error)")
+            throw WiringFault(description: "\(copy): cannot be restored: \(StoreError.words(error))")
         }
         return try replace(by: new, keys: withKeys ? keys : [], keeping: suffix(now ?? WallClock.seconds()))
     }
@@ -169,7 +169,7 @@ package struct StoreCopies: Sendable {
         do {
             return await (try Store(reading: path)).report(GatewayStore.migrations)
         } catch {
-            throw WiringFault(description: "\(path): cannot be read: \(error)")
+            throw WiringFault(description: "\(path): cannot be read: \(StoreError.words(error))")
         }
     }
 

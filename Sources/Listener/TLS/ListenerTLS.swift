@@ -46,20 +46,44 @@ package enum TLSFault: Error, Equatable, Sendable {
     case malformedClientAuthorities
 }
 
+/// Everything that keeps a listener from speaking TLS; never empty.
+package struct TLSFaults: Error, Equatable, Sendable {
+    package let faults: [TLSFault]
+}
+
 /// A listener's TLS: what its connections are made with.
 package final class ListenerTLS: Sendable {
     private let context: NIOSSLContext
     /// In the order of the parameters.
     package let certificates: [ServedCertificate]
 
-    /// - Throws: ``TLSFault``
-    package init(_ parameters: TLSParameters) throws(TLSFault) {
+    /// - Throws: ``TLSFaults`` with all that is wrong.
+    package init(_ parameters: TLSParameters) throws(TLSFaults) {
+        var faults: [TLSFault] = []
         var identities: [TLSIdentity] = []
-        for (index, certificate) in parameters.certificates.enumerated() {
-            identities.append(try TLSIdentity(certificate, index: index))
+        var authorities: [NIOSSLCertificate]?
+        if let pem = parameters.clientAuthorities {
+            authorities = try? NIOSSLCertificate.fromPEMBytes(pem)
+            if authorities?.isEmpty ?? true { faults.append(.malformedClientAuthorities) }
         }
+        for (index, certificate) in parameters.certificates.enumerated() {
+            do throws(TLSFault) {
+                let identity = try TLSIdentity(certificate, index: index)
+                // Whether a key is its certificate's shows when a context is made of the two.
+                _ = try Self.makeContext(Self.configuration(identity, parameters, nil), index: index)
+                identities.append(identity)
+            } catch {
+                faults.append(error)
+            }
+        }
+        if parameters.certificates.isEmpty { faults.append(.malformedCertificate(0)) }
+        guard faults.isEmpty, let first = identities.first else { throw TLSFaults(faults: faults) }
         certificates = identities.map(\.served)
-        context = try Self.makeContext(parameters, identities)
+        do throws(TLSFault) {
+            context = try Self.makeContext(first, beside: identities, parameters, authorities)
+        } catch {
+            throw TLSFaults(faults: [error])
+        }
     }
 
     func makeHandler() -> NIOSSLServerHandler {
@@ -76,20 +100,9 @@ package final class ListenerTLS: Sendable {
     ]
 
     private static func makeContext(
-        _ parameters: TLSParameters, _ identities: [TLSIdentity]
+        _ first: TLSIdentity, beside identities: [TLSIdentity], _ parameters: TLSParameters,
+        _ authorities: [NIOSSLCertificate]?
     ) throws(TLSFault) -> NIOSSLContext {
-        guard let first = identities.first else { throw .malformedCertificate(0) }
-        var authorities: [NIOSSLCertificate]?
-        if let pem = parameters.clientAuthorities {
-            guard let read = try? NIOSSLCertificate.fromPEMBytes(pem), !read.isEmpty else {
-                throw .malformedClientAuthorities
-            }
-            authorities = read
-        }
-        // Whether a key is its certificate's shows when a context is made of the two.
-        for (index, identity) in identities.enumerated().dropFirst() {
-            _ = try makeContext(configuration(identity, parameters, authorities), index: index)
-        }
         var configuration = configuration(first, parameters, authorities)
         if identities.count > 1 {
             let names = ServerNames(identities)

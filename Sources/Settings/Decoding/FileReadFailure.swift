@@ -1,4 +1,4 @@
-internal import FoundationEssentials
+internal import Glibc
 
 /// Why a file can't be read.
 package enum FileReadFailure: Error, Sendable, Equatable, CustomStringConvertible {
@@ -6,7 +6,21 @@ package enum FileReadFailure: Error, Sendable, Equatable, CustomStringConvertibl
     case notPermitted
     case tooLarge
     case directory
-    case other
+    /// A pipe, a socket or a device.
+    case special
+    /// The system's number of any other reason.
+    case system(Int32)
+
+    init(_ number: Int32) {
+        switch number {
+        case ENOENT, ENOTDIR: self = .notFound
+        case EACCES, EPERM: self = .notPermitted
+        case EISDIR: self = .directory
+        // What open(2) says of a socket.
+        case ENXIO: self = .special
+        default: self = .system(number)
+        }
+    }
 
     package var description: String {
         switch self {
@@ -14,30 +28,33 @@ package enum FileReadFailure: Error, Sendable, Equatable, CustomStringConvertibl
         case .notPermitted: "permission denied"
         case .tooLarge: "it is larger than 1 MiB"
         case .directory: "it is a directory"
-        case .other: "the system gives no reason"
+        case .special: "it is not a regular file"
+        case .system(let number): unsafe String(cString: strerror(number))
         }
     }
 }
 
-/// The bytes of the file at `path`, at most 1 MiB of them.
+/// The bytes of the regular file at `path`, at most 1 MiB of them.
 package func readWholeFile(_ path: String) throws(FileReadFailure) -> [UInt8] {
-    let contents: Data
-    do {
-        contents = try Data(contentsOf: URL(filePath: path))
-    } catch let error as CocoaError {
-        switch error.code {
-        case .fileNoSuchFile, .fileReadNoSuchFile: throw .notFound
-        case .fileReadNoPermission: throw .notPermitted
-        default: throw isDirectory(path) ? .directory : .other
-        }
-    } catch {
-        throw isDirectory(path) ? .directory : .other
+    // The opening of a pipe would wait for whoever writes to it.
+    let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC | O_NONBLOCK)
+    guard descriptor >= 0 else { throw FileReadFailure(errno) }
+    defer { close(descriptor) }
+    var status = stat()
+    guard unsafe fstat(descriptor, &status) == 0 else { throw FileReadFailure(errno) }
+    switch status.st_mode & S_IFMT {
+    case S_IFREG: break
+    case S_IFDIR: throw .directory
+    default: throw .special
     }
-    guard contents.count <= 1 << 20 else { throw .tooLarge }
-    return [UInt8](contents)
-}
-
-private func isDirectory(_ path: String) -> Bool {
-    var isDirectory = false
-    return FileManager.default.fileExists(atPath: path, isDirectory: &isDirectory) && isDirectory
+    var bytes: [UInt8] = []
+    var part = [UInt8](repeating: 0, count: 64 << 10)
+    while true {
+        let count = unsafe read(descriptor, &part, part.count)
+        if count < 0, errno == EINTR { continue }
+        guard count >= 0 else { throw FileReadFailure(errno) }
+        guard count > 0 else { return bytes }
+        bytes += part[..<count]
+        guard bytes.count <= 1 << 20 else { throw .tooLarge }
+    }
 }

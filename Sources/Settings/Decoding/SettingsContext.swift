@@ -4,7 +4,7 @@ package struct SettingsPlace: Sendable {
     var line: Int
     var column: Int?
     /// `routes[3].access`
-    var keyPath: String
+    package var keyPath: String
     /// The same with names and numbers left open: `routes[].access`, `upstreams.*.url`.
     var schemaPath: String
     /// The same with elements of lists called by their names, where they have one: `routes[api].access`.
@@ -72,6 +72,8 @@ final class SettingsContext {
     private(set) var values: [ReadValue] = []
     private var positions: [String: Int] = [:]
     private(set) var writtenPaths: [WrittenPath] = []
+    /// See ``GatewaySettings``.
+    private(set) var places: [String: SettingsPlace] = [:]
     /// Every key that was asked for, by schema path, and whether the file has it anywhere.
     private(set) var knownKeys: [String: Bool] = [:]
     /// Not nil for a reading of no file, which only notes what is asked for.
@@ -112,6 +114,11 @@ final class SettingsContext {
 
     func note(_ path: WrittenPath) {
         writtenPaths.append(path)
+        note(path.place)
+    }
+
+    func note(_ place: SettingsPlace) {
+        places[place.keyPath] = place
     }
 
     func asked(for schemaPath: String, present: Bool) {

@@ -52,6 +52,7 @@ struct SettingsReading {
         settings.digest = digest
         settings.values = context.values
         settings.writtenPaths = context.writtenPaths
+        settings.places = context.places
         return settings
     }
 }

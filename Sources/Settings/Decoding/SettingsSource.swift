@@ -82,6 +82,10 @@ extension SettingsSource.Failure {
     /// The parser's own words: they describe the syntax and never quote the file.
     fileprivate init(_ error: YamlError) {
         switch error {
+        // libyaml's words for it speak of its own programming interface.
+        case .scanner(_, let problem, let mark, _) where problem.hasPrefix("Maximum nesting level"),
+            .parser(_, let problem, let mark, _) where problem.hasPrefix("Maximum nesting level"):
+            self.init(mark, "not valid YAML here: sections and lists are nested too deeply")
         case .scanner(let context, let problem, let mark, _), .parser(let context, let problem, let mark, _):
             self.init(mark, "not valid YAML: " + (context.map { "\($0.text), " } ?? "") + problem)
         case .composer(_, let problem, let mark, _):

@@ -1,4 +1,5 @@
-/// The candidate that was probably meant by `text`: the one with the fewest edits, if they are few for its length.
+/// The candidate that was probably meant by `text`: the one with the fewest edits, if they are few for its length, or else
+/// the only one that begins with it, as `warning` does with `warn`.
 package func suggestion(for text: String, among candidates: [String]) -> String? {
     let limit = max(1, (text.count + 1) / 3)
     var best: (candidate: String, distance: Int)?
@@ -8,7 +9,9 @@ package func suggestion(for text: String, among candidates: [String]) -> String?
             best = (candidate, distance)
         }
     }
-    return best?.candidate
+    if let best { return best.candidate }
+    let longer = candidates.filter { $0.lowercased().hasPrefix(text.lowercased()) }
+    return text.count >= 3 && longer.count == 1 ? longer.first : nil
 }
 
 /// The number of insertions, deletions, replacements and swaps of neighbours that make `a` into `b`

@@ -3,7 +3,8 @@
 ///
 /// A line is `NAME=value`; one that begins with `#` or `;` is a comment. Blanks around a value without quotes are no part
 /// of it. In single quotes all is as it stands; in double quotes, and without any, a backslash takes the next character
-/// as it is, and goes with the end of the line. A line that sets nothing is passed over.
+/// as it is, and goes with the end of the line. A line that sets nothing, which systemd passes over with a word in its
+/// journal, is a fault: nobody reads that word where a command is run.
 package enum EnvironmentFile {
     package struct Variable: Sendable, Equatable {
         package let name: String
@@ -11,10 +12,19 @@ package enum EnvironmentFile {
     }
 
     /// In the file's order; of two with one name the later one counts.
-    package static func variables(_ text: String) -> [Variable] {
+    ///
+    /// - Parameter file: how faults call it.
+    /// - Throws: ``SettingsFaults`` with every line that sets nothing, and quotes none: it may be a part of a secret.
+    package static func variables(_ text: String, of file: String) throws(SettingsFaults) -> [Variable] {
         var reader = EnvironmentFileReader()
         for character in text.unicodeScalars { reader.read(character) }
         reader.end()
+        guard reader.faults.isEmpty else {
+            throw SettingsFaults(
+                faults: reader.faults.map {
+                    SettingsFault(file: file, line: $0.line, column: nil, keyPath: "", message: $0.message)
+                })
+        }
         return reader.variables
     }
 }
@@ -26,6 +36,10 @@ private struct EnvironmentFileReader {
     }
 
     private(set) var variables: [EnvironmentFile.Variable] = []
+    private(set) var faults: [(line: Int, message: String)] = []
+    private var line = 1
+    /// Where the name begins.
+    private var firstLine = 1
     private var state = State.beforeName
     private var name = ""
     private var value = ""
@@ -33,6 +47,7 @@ private struct EnvironmentFileReader {
     private var kept = ""
 
     mutating func read(_ character: Unicode.Scalar) {
+        defer { if character == "\n" { line += 1 } }
         switch state {
         case .beforeName: beforeName(character)
         case .name: inName(character)
@@ -55,14 +70,14 @@ private struct EnvironmentFileReader {
         if character == "#" || character == ";" {
             state = .comment
         } else if !Self.isBlank(character) {
-            state = .name
+            (state, firstLine) = (.name, line)
             name.unicodeScalars.append(character)
         }
     }
 
     private mutating func inName(_ character: Unicode.Scalar) {
         switch character {
-        case "\n", "\r": begin()
+        case "\n", "\r": refuse("is not NAME=value, and systemd passes over it")
         case "=": state = .beforeValue
         default: name.unicodeScalars.append(character)
         }
@@ -105,14 +120,23 @@ private struct EnvironmentFileReader {
 
     mutating func end() {
         switch state {
-        case .beforeName, .name, .comment, .commentEscape: begin()
+        case .beforeName, .comment, .commentEscape: begin()
+        case .name: refuse("is not NAME=value, and systemd passes over it")
         default: finish()
         }
     }
 
     private mutating func finish() {
         while let last = name.unicodeScalars.last, Self.isBlank(last) { name.unicodeScalars.removeLast() }
-        if Self.isName(name) { variables.append(.init(name: name, value: kept)) }
+        guard Self.isName(name) else {
+            return refuse("what stands before the = is no variable's name, and systemd passes over it")
+        }
+        variables.append(.init(name: name, value: kept))
+        begin()
+    }
+
+    private mutating func refuse(_ message: String) {
+        faults.append((firstLine, message))
         begin()
     }
 

@@ -4,6 +4,8 @@ internal import Pipeline
 struct ScalarSchema: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
         case text
+        /// Text that is none of these words.
+        case textBut([String])
         case boolean
         case integer(ClosedRange<Int>)
         /// A closed list.
@@ -36,6 +38,8 @@ struct ScalarSchema: Hashable, Sendable {
         var schema: JSONObject
         switch kind {
         case .text: schema = ["type": ["string", "number", "boolean"]]
+        case .textBut(let words):
+            schema = ["type": ["string", "number"], "not": ["enum": .array(words.map { .string($0) })]]
         case .boolean: schema = Self.orInterpolated(["type": "boolean"])
         case .integer(let range):
             schema = Self.orInterpolated([

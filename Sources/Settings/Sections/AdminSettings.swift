@@ -16,6 +16,7 @@ extension AdminSettings {
     init(reading keys: SettingsMapping, listeners: [HostAndPort]) {
         let node = keys.optional("address")
         address = node?.read(.listenAddress) ?? GatewaySettings.standardAdminAddress
+        keys.notePlace(of: "address")
         (node ?? keys.node).refuse(address, usedIn: listeners)
         let tokenNode = keys.optional("token")
         token = tokenNode?.readSecret()

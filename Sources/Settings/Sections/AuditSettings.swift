@@ -27,7 +27,8 @@ package struct AuditWebhookSettings: Sendable {
 
 extension AuditSettings {
     init(reading keys: SettingsMapping) {
-        let text = keys.value("log", .text, default: "stdout")
+        let format = ScalarFormat.logFile(known: ["off"], hint: "off switches the log off")
+        let text = keys.value("log", format, default: "stdout")
         log =
             switch text {
             case "stdout": .standardOutput
@@ -46,7 +47,11 @@ extension AuditWebhookSettings {
         let words = AuditEventKind.allCases.map(\.rawValue)
         if keys.isEmptyList("events") { keys.fault("events", "must name at least one") }
         let events = keys.list("events", .word(among: words), of: "events") ?? words
-        let secret = keys.optional("secret")?.readSecret()
+        let secretNode = keys.optional("secret")
+        let secret = secretNode?.readSecret()
+        if let secret, secret.expose().contains(where: { $0 < 0x20 || $0 == 0x7F }) {
+            secretNode?.fault("must not hold control characters, such as a second line")
+        }
         guard let url else { return nil }
         self.init(url: url, events: events.compactMap(AuditEventKind.init), secret: secret, timeout: timeout)
     }

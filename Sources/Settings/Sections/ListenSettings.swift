@@ -58,6 +58,7 @@ extension ListenSettings {
                 let proxies = keys.optional("proxy_protocol")?.section(Self.proxies(reading:)) ?? []
                 guard let node = keys.required("address"), let address = node.read(.listenAddress) else { return }
                 node.refuse(address, usedIn: listeners.map(\.address))
+                keys.notePlace(of: "address")
                 listeners.append(ListenSettings(address: address, http2: http2, tls: tls, proxies: proxies))
             }
         }
@@ -85,7 +86,7 @@ extension TLSSettings {
     init?(reading keys: SettingsMapping) {
         minimumVersion = keys.value("minimum_version", .oneOf, default: .tls12)
         let authorities = keys.optional("client_ca")
-        clientAuthorities = authorities?.readFile()
+        clientAuthorities = authorities?.readCertificates()
         place = authorities?.place ?? keys.node.place
         guard let node = keys.required("certificates"), let elements = node.elements(expected: "certificates") else {
             return nil
@@ -98,9 +99,10 @@ extension TLSSettings {
 extension TLSCertificateSettings {
     init?(reading keys: SettingsMapping) {
         let (chainNode, keyNode) = (keys.required("certificate"), keys.required("key"))
-        let (chainBytes, keyBytes) = (chainNode?.readFile(), keyNode?.readFile(isSecret: true))
-        guard let chainNode, let keyNode, let chainBytes, let keyBytes else { return nil }
-        (chain, chainPlace) = (chainBytes, chainNode.place)
-        (key, keyPlace) = (Secret(keyBytes), keyNode.place)
+        let chain = chainNode?.readCertificates()
+        let key = keyNode?.readPrivateKey(of: chain)
+        guard let chainNode, let keyNode, let chain, let key else { return nil }
+        (self.chain, chainPlace) = (chain, chainNode.place)
+        (self.key, keyPlace) = (key, keyNode.place)
     }
 }

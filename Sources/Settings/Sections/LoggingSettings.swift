@@ -47,9 +47,10 @@ extension LoggingSettings {
     init(reading keys: SettingsMapping, routes: [String]) {
         level = keys.value("level", .oneOf, default: .info)
         format = keys.value("format", .oneOf, default: .auto)
-        destination = keys.logDestination("file", default: .standardError)
+        destination = keys.logDestination("file", default: .standardError, hint: "stderr and stdout are known")
         accessLog = keys.value("access_log", .boolean, default: true)
-        accessDestination = keys.logDestination("access_log_file", default: .standardOutput)
+        accessDestination = keys.logDestination(
+            "access_log_file", default: .standardOutput, hint: "access_log: false switches the log off")
         accessSampling =
             keys.optional("access_log_sampling")?.elements(expected: "sections")?.compactMap { element in
                 element.section { AccessSamplingSetting(reading: $0, routes: routes) } ?? nil
@@ -70,9 +71,9 @@ extension AccessSamplingSetting {
 
 extension SettingsMapping {
     fileprivate func logDestination(
-        _ name: String, default standard: LogDestinationSetting
+        _ name: String, default standard: LogDestinationSetting, hint: String
     ) -> LogDestinationSetting {
-        guard let text = value(name, .text) else { return standard }
+        guard let text = value(name, .logFile(hint: hint)) else { return standard }
         switch text {
         case "stdout": return .standardOutput
         case "stderr": return .standardError
@@ -80,6 +81,23 @@ extension SettingsMapping {
             let path = node.context.resolve(path: text)
             note(.file, path, of: name)
             return .file(path)
+        }
+    }
+}
+
+extension ScalarFormat where Value == String {
+    /// Where a log goes: a path, or a word of `known`. Other words that YAML or people take for yes, no or nothing name
+    /// no file: whoever writes one means to switch the log.
+    static func logFile(known: [String] = [], hint: String) -> Self {
+        let words = ["true", "false", "yes", "no", "on", "off", "y", "n", "null", "none", "~"]
+        // As YAML and people write them.
+        let forms = Set(words.flatMap { [$0, $0.prefix(1).uppercased() + $0.dropFirst(), $0.uppercased()] })
+        let refused = forms.subtracting(known).sorted()
+        return Self(schema: ScalarSchema(.textBut(refused)), show: { $0 }) { (text) throws(ScalarRefusal) in
+            guard !refused.contains(text) else {
+                throw ScalarRefusal("is no file's name: \(hint), and ./\(text.lowercased()) is a file of this name")
+            }
+            return try ScalarFormat.text.read(text)
         }
     }
 }

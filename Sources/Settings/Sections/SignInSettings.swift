@@ -111,7 +111,7 @@ extension CognitoSignInSettings {
         let issuer = keys.required("issuer", .reference(to: "issuer", among: known.issuers))
         let pool = keys.pool(known, issuer)
         let clientID = keys.clientID(of: pool)
-        let secret = keys.required("client_secret")?.readSecret()
+        let secret = keys.clientSecret()
         let endpoint = keys.cognitoEndpoint(region: pool?.pool.region)
         let prefix = keys.value("prefix", .pathPrefix, default: "/api/v1/auth")
         let hosts = keys.list("hosts", .host, of: "host names") ?? []
@@ -157,6 +157,23 @@ extension SettingsMapping {
             node.refuse("must be one of issuers.\(issuer.name).client_ids")
         }
         return clientID
+    }
+
+    /// Cognito's own rule is `[\w+]+`, at most 64 characters; those who stand in for it give UUIDs.
+    fileprivate func clientSecret() -> Secret? {
+        guard let node = required("client_secret"), let secret = node.readSecret() else { return nil }
+        let isWord = { (byte: UInt8) in
+            switch byte {
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+                UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "_"), UInt8(ascii: "+"), UInt8(ascii: "-"):
+                true
+            default: false
+            }
+        }
+        if secret.expose().count > 64 || !secret.expose().allSatisfy(isWord) {
+            node.fault("must be an app client's secret: 1 to 64 letters, digits, \"_\", \"+\" or \"-\" in one line")
+        }
+        return secret
     }
 
     /// The region's endpoint, or the one given, as for a pool on this machine.

@@ -3,11 +3,13 @@ extension GatewaySettings {
     init(reading file: SettingsMapping) {
         listeners = ListenSettings.all(of: file)
         threads = file.value("threads", .integer(0...1024), default: 0)
+        file.notePlace(of: "threads")
         let addresses = listeners.map(\.address)
         admin = file.section("admin") { AdminSettings(reading: $0, listeners: addresses) }
         let upstreamEntries = file.required("upstreams")?.entries(atLeastOne: "upstream") ?? []
         upstreams = upstreamEntries.compactMap(UpstreamSettings.init(name:node:))
         let issuerEntries = file.optional("issuers")?.entries() ?? []
+        for entry in issuerEntries { entry.node.context.note(entry.node.place) }
         issuers = IssuerSettings.all(of: issuerEntries)
         let known = KnownNames(
             upstreams: upstreamEntries.map(\.name), issuers: issuerEntries.map(\.name), readIssuers: issuers)

@@ -88,25 +88,13 @@ package struct UpstreamTLSSettings: Sendable {
 
     init(reading keys: SettingsMapping) {
         let (authorities, chain, keyNode) = (keys.optional("ca"), keys.optional("certificate"), keys.optional("key"))
-        certificateAuthorities = authorities?.readFile()
-        certificate = chain?.readFile()
-        key = keyNode?.readFile(isSecret: true).map { Secret($0) }
+        certificateAuthorities = authorities?.readCertificates()
+        certificate = chain?.readCertificates()
+        key = keyNode?.readPrivateKey(of: certificate)
         pinnedKey = keys.value("pinned_key", .pinnedKey)
         serverName = keys.value("server_name", .hostName)
         if (chain == nil) != (keyNode == nil), keys.has("certificate") != keys.has("key") {
             keys.node.fault("certificate and key need each other")
-        }
-        if let certificateAuthorities, (PEMFile.certificates(in: certificateAuthorities) ?? 0) == 0 {
-            authorities?.fault("the file holds no certificates in PEM, or not all of one")
-        }
-        if let certificate, (PEMFile.certificates(in: certificate) ?? 0) == 0 {
-            chain?.fault("the file holds no certificate in PEM, or not all of one")
-        } else if let certificate, let key {
-            switch PEMFile.isKey(key, of: certificate) {
-            case nil: keyNode?.fault("the file holds no private key in PEM without a passphrase")
-            case false?: keyNode?.fault("the key is not the certificate's")
-            case true?: break
-            }
         }
     }
 }

@@ -1,5 +1,5 @@
 internal import Pipeline
-internal import Upstream
+package import Upstream
 
 /// Why a call of Apple's token endpoint came to nothing. Holds nothing of what was sent.
 package struct AppleClientError: Error, Equatable, Sendable {
@@ -16,10 +16,13 @@ package struct AppleClientError: Error, Equatable, Sendable {
     package let kind: Kind
     /// A name for the log: Apple's own of the error (RFC 6749, 5.2), or why there was no answer.
     package let name: String
+    /// Why there was no answer, where there was none.
+    package let noAnswer: FetchError?
 
-    init(_ kind: Kind, _ name: String) {
+    init(_ kind: Kind, _ name: String, noAnswer: FetchError? = nil) {
         self.kind = kind
         self.name = name
+        self.noAnswer = noAnswer
     }
 
     /// An answer with another status than 200.
@@ -38,15 +41,17 @@ package struct AppleClientError: Error, Equatable, Sendable {
     }
 
     init(noAnswer error: FetchError) {
-        switch error {
-        case .cannotConnect: self.init(.unavailable, "cannot-connect")
-        case .timedOut: self.init(.unavailable, "timed-out")
-        case .responseTooLarge: self.init(.unavailable, "answer-too-large")
-        case .forbiddenScheme: self.init(.unavailable, "forbidden-scheme")
-        case .forbiddenAddress: self.init(.unavailable, "forbidden-address")
-        case .failed: self.init(.unavailable, "transfer-failed")
-        case .cancelled: self.init(.unavailable, "cancelled")
-        }
+        let name =
+            switch error {
+            case .cannotConnect: "cannot-connect"
+            case .timedOut: "timed-out"
+            case .responseTooLarge: "answer-too-large"
+            case .forbiddenScheme: "forbidden-scheme"
+            case .forbiddenAddress: "forbidden-address"
+            case .failed: "transfer-failed"
+            case .cancelled: "cancelled"
+            }
+        self.init(.unavailable, name, noAnswer: error)
     }
 
     private static func isName(_ text: String) -> Bool {

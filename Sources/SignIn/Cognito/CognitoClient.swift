@@ -79,15 +79,18 @@ extension CognitoError {
     }
 
     init(noAnswer error: FetchError) {
-        switch error {
-        case .cannotConnect: self.init(unavailable: "CannotConnect")
-        case .timedOut: self.init(unavailable: "TimedOut")
-        case .responseTooLarge: self.init(unavailable: "AnswerTooLarge")
-        case .forbiddenScheme: self.init(unavailable: "ForbiddenScheme")
-        case .forbiddenAddress: self.init(unavailable: "ForbiddenAddress")
-        case .failed: self.init(unavailable: "TransferFailed")
-        case .cancelled: self.init(unavailable: "Cancelled")
-        }
+        let cause =
+            switch error {
+            case .cannotConnect: "CannotConnect"
+            case .timedOut: "TimedOut"
+            case .responseTooLarge: "AnswerTooLarge"
+            case .forbiddenScheme: "ForbiddenScheme"
+            case .forbiddenAddress: "ForbiddenAddress"
+            case .failed: "TransferFailed"
+            case .cancelled: "Cancelled"
+            }
+        self.init(unavailable: cause)
+        noAnswer = error
     }
 
     /// - Parameter cause: a name in the manner of Cognito's, for the log.

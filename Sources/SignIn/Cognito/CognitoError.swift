@@ -1,3 +1,5 @@
+package import Upstream
+
 /// A failure that Cognito reported, by its own name.
 ///
 /// The message is Cognito's and is for classification only: it can echo what was sent, so it is neither shown to
@@ -7,6 +9,8 @@ package struct CognitoError: Error, Equatable, Sendable, CustomStringConvertible
     package var type: String
     package var message: String
     package var kind: CognitoErrorKind
+    /// Why there was no answer, where there was none.
+    package var noAnswer: FetchError?
 
     package init(type: String, message: String) {
         self.type = type
