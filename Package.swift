@@ -53,7 +53,9 @@ let package = Package(
         // Pure: values in, values out.
         .target(name: "HTTP1", dependencies: [httpTypes, nio("NIOCore")], swiftSettings: safe),
         .target(name: "Pipeline", dependencies: ["Cryptography", httpTypes, logging], swiftSettings: safe),
-        .target(name: "Settings", dependencies: ["Pipeline", "Cryptography", yams], swiftSettings: safe),
+        .target(
+            name: "Settings", dependencies: ["Pipeline", "Cryptography", yams],
+            resources: [.embedInCode("Schema/key-descriptions.txt")], swiftSettings: safe),
 
         // I/O.
         .target(

@@ -11,6 +11,7 @@ internal import Upstream
 extension Exchange {
     /// Asks the backend for a WebSocket. From here on its tunnel hears what backend and client say.
     func openWebSocket(_ permit: consuming Permit, _ grant: WebSocketGrant, upstream index: Int) {
+        log.forwarding()
         closesConnection = true
         let key = grant.key ?? WebSocketHandshake.key(of: SecureRandom.bytes(16))
         let timeouts = service.plan.timeoutsOfRoute[permit.routeIndex]

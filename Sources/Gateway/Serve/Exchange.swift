@@ -129,10 +129,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
             return refuse(Refusal(.internalFailure, reason: "route-without-upstream"))
         }
         log.upstreamIndex = index
-        if let grant = permit.webSocket {
-            log.forwarding()
-            return openWebSocket(permit, grant, upstream: index)
-        }
+        if let grant = permit.webSocket { return openWebSocket(permit, grant, upstream: index) }
         bodyLimit = treatment?.bodyLimit ?? .max
         if case .length(let length) = request.body, length > bodyLimit { return refuseLargeBody() }
         let framing = collected.map { .length($0.readableBytes) } ?? framing

@@ -6,7 +6,7 @@ import textwrap
 from .gateway import REPOSITORY
 
 REFERENCE = REPOSITORY / "Config" / "gatehouse.yaml"
-TABLE = REPOSITORY / "Sources" / "Settings" / "Schema" / "KeyDescriptions.swift"
+TABLE = REPOSITORY / "Sources" / "Settings" / "Schema" / "key-descriptions.txt"
 
 KEY = re.compile(r"^ *(?:# )?(?P<indent> *)(?P<dashes>(?:- )*)(?P<key>\"?[A-Za-z0-9_.-]+\"?):(?:$| (?P<rest>.*)$)")
 COMMENT = re.compile(r"(?:^|\s)# (?P<text>\S.*)$")
@@ -97,29 +97,9 @@ def described(schema: dict) -> dict[str, list[str]]:
 
 
 def table(schema: dict) -> str:
-    """The source file that the binary has them from."""
+    """The file that the binary has them from."""
     lines: list[str] = []
     for path, text in sorted(described(schema).items()):
         broken = textwrap.wrap(" ".join(text), 100, break_long_words=False, break_on_hyphens=False)
         lines += [path, *(f"  {line}" for line in broken)]
-    body = "\n".join(f"        {line}" for line in lines)
-    return f'''/// What Config/gatehouse.yaml says of each key, by schema path. Made from it: see Tests/EndToEnd/test_schema.py.
-enum KeyDescriptions {{
-    /// By schema path.
-    static let all: [String: String] = {{
-        var (all, path) = ([String: String](), "")
-        for line in text.split(separator: "\\n") {{
-            if line.first == " " {{
-                all[path] = (all[path].map {{ $0 + " " }} ?? "") + line.dropFirst(2)
-            }} else {{
-                path = String(line)
-            }}
-        }}
-        return all
-    }}()
-
-    private static let text = #"""
-{body}
-        """#
-}}
-'''
+    return "".join(f"{line}\n" for line in lines)
