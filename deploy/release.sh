@@ -1,11 +1,14 @@
 #!/usr/bin/env bash
-# Makes a release: the binary without need of a Swift runtime, a Debian package with the systemd unit, the software bill
-# of materials (CycloneDX), and the SHA-256 sums of all. Made twice of the same sources they are the same bytes.
+# Makes a release: the binary without need of a Swift runtime as a Debian package and as an archive, each with the systemd
+# unit, completions and documents; the software bill of materials (CycloneDX), and the SHA-256 sums of all. Made twice of the
+# same sources they are the same bytes.
 #
 #   deploy/release.sh [--output DIRECTORY]      default: .build/release-files
 #
 # Environment: GATEHOUSE_BINARY   package this binary instead of building one
 #              SOURCE_DATE_EPOCH  the time in all files; default: the last commit's
+#              DEBFULLNAME, DEBEMAIL  who the Debian package names as its maintainer, as Debian's own tools have it;
+#                                 default: nobody who could be written to
 set -euo pipefail
 
 # shellcheck source=deploy/requirements.sh
@@ -47,7 +50,8 @@ strip --strip-unneeded -o "$work/gatehouse" "$binary"
 chmod 755 "$work/gatehouse"
 "$binary" schema >"$work/gatehouse.schema.json"
 "$binary" --experimental-dump-help | python3 deploy/release/manual.py "$version" >"$work/gatehouse.1"
-for shell in bash zsh fish; do "$binary" --generate-completion-script "$shell" >"$work/completion.$shell"; done
+# Completions are read by a shell, not started.
+for shell in bash zsh fish; do "$binary" --generate-completion-script "$shell" | sed '1{/^#!/d}' >"$work/completion.$shell"; done
 
 # ---- What it links: the Debian packages that hold each library
 
@@ -95,9 +99,26 @@ install -D -m 644 "$work/completion.fish" "$root/usr/share/fish/vendor_completio
 documents=$root/usr/share/doc/gatehouse
 install -D -m 644 Config/gatehouse.yaml "$documents/examples/gatehouse.yaml"
 install -D -m 644 Config/local-pool.yaml "$documents/examples/local-pool.yaml"
-install -D -m 644 deploy/openapi.yaml "$documents/openapi.yaml"
-install -D -m 644 deploy/runbook.md "$documents/runbook.md"
-install -D -m 644 README.md "$documents/README.md"
+# As they are in the repository, so that links and paths among them lead somewhere.
+for file in openapi.yaml runbook.md prometheus/gatehouse.rules.yaml grafana/gatehouse.json; do
+    install -D -m 644 "deploy/$file" "$documents/deploy/$file"
+done
+sed 's,(\.github/SECURITY\.md,(SECURITY.md,' README.md >"$work/README.md"
+sed 's,(\.\./README\.md,(README.md,' .github/SECURITY.md >"$work/SECURITY.md"
+install -m 644 "$work/README.md" "$work/SECURITY.md" "$documents/"
+python3 deploy/release/copyright.py --version "$version" --resolved Package.resolved --checkouts .build/checkouts \
+    >"$work/copyright"
+install -m 644 "$work/copyright" "$documents/copyright"
+maintainer="${DEBFULLNAME:-Gatehouse} <${DEBEMAIL:-gatehouse@gatehouse.invalid}>"
+gzip -9n >"$documents/changelog.gz" <<CHANGELOG
+gatehouse ($version) unstable; urgency=medium
+
+  * Version $version.
+
+ -- $maintainer  $(date -R -d "@$SOURCE_DATE_EPOCH")
+CHANGELOG
+chmod 644 "$documents/changelog.gz"
+install -D -m 644 deploy/debian/gatehouse.lintian-overrides "$root/usr/share/lintian/overrides/gatehouse"
 gzip -9n <"$work/gatehouse.1" >"$work/gatehouse.1.gz"
 install -D -m 644 "$work/gatehouse.1.gz" "$root/usr/share/man/man1/gatehouse.1.gz"
 
@@ -116,7 +137,7 @@ Version: $version
 Architecture: $architecture
 Section: net
 Priority: optional
-Maintainer: Gatehouse <gatehouse@localhost>
+Maintainer: $maintainer
 Installed-Size: $(du -sk --apparent-size "$root" --exclude DEBIAN | cut -f1)
 Depends: $depends
 Description: authenticating reverse proxy for mobile APIs
@@ -128,12 +149,19 @@ find "$root" -exec touch -h -d "@$SOURCE_DATE_EPOCH" {} +
 deb=$output/gatehouse_${version}_$architecture.deb
 dpkg-deb --root-owner-group -Zxz -z2 --build "$root" "$deb" >/dev/null
 
-# ---- The binary alone, and the sums
+# ---- What there is for systems without dpkg, and the sums
 
+tree=$work/tree
+mkdir -p "$tree"
+cp -R "$root/usr/bin" "$root/usr/share" "$tree/"
+rm -r "$tree/share/lintian"
+install -D -m 644 deploy/systemd/gatehouse.service "$tree/lib/systemd/system/gatehouse.service"
+# Which Debian has in a place of its own.
+install -m 644 /usr/share/common-licenses/Apache-2.0 "$tree/share/doc/gatehouse/Apache-2.0"
 archive=$output/gatehouse-$version-linux-$architecture.tar.gz
-tar --create --file - --directory "$root/usr" --sort=name --owner=0 --group=0 --numeric-owner \
+tar --create --file - --directory "$tree" --sort=name --owner=0 --group=0 --numeric-owner \
     --mtime="@$SOURCE_DATE_EPOCH" --transform "s,^,gatehouse-$version/," \
-    bin/gatehouse share/doc/gatehouse share/gatehouse share/man | gzip -6n >"$archive"
+    bin lib share | gzip -6n >"$archive"
 (cd "$output" && sha256sum "${deb##*/}" "${archive##*/}" "${bill##*/}" >SHA256SUMS)
 
 echo "in $output:"

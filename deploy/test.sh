@@ -33,7 +33,7 @@ done
 # What could not be installed is a failure of its own, with the usual last line.
 if ! (
     need_packages ca-certificates curl libcurl4-openssl-dev libsqlite3-dev libssl-dev pkg-config python3 python3-venv \
-        binutils chromium-headless-shell groff systemd
+        binutils chromium-headless-shell groff lintian systemd
     need_unpacked usr/bin/promtool prometheus
     need_unpacked usr/sbin/logrotate logrotate libpopt0
     need_swift

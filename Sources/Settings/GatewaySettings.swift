@@ -56,4 +56,18 @@ package struct GatewaySettings: Sendable {
     ) throws(SettingsFaults) -> GatewaySettings {
         try SettingsReading(path: path, environment: environment, readFile: readFile).settings()
     }
+
+    /// Where the admin listener is unless the settings say something else.
+    package static let standardAdminAddress = HostAndPort(host: "127.0.0.1", port: 9901)
+
+    /// Where the settings file at `path` has the admin listener, whatever else it says: no other file is read.
+    ///
+    /// - Parameters: as of ``load(path:environment:readFile:)``.
+    /// - Throws: ``SettingsFaults`` where the file can't be read, is no YAML, or the address is faulty.
+    package static func adminAddress(
+        path: String, environment: [String: String], readFile: @escaping (String) throws(FileReadFailure) -> [UInt8]
+    ) throws(SettingsFaults) -> HostAndPort {
+        try SettingsReading(path: path, environment: environment, readFile: readFile).adminAddress()
+            ?? standardAdminAddress
+    }
 }

@@ -2,7 +2,6 @@ import ArgumentParser
 import Gateway
 import Pipeline
 import Settings
-import Synchronization
 
 /// `gatehouse check`: says whether a configuration is good, without starting anything.
 struct CheckCommand: AsyncParsableCommand, ReportingCommand {
@@ -15,6 +14,9 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
 
             A certificate of a listener that has expired, or ends within 14 days, is warned of, and is no fault.
 
+            Run by root it reads the configuration and all files named there as the user to whom state_directory belongs, \
+            as the service will; --environment-file alone as root, as systemd does.
+
             With --online it also asks, all at once, whether what the configuration points to is there: every issuer's key \
             set is fetched, and its clock compared with this machine's; each user pool is asked whether it knows the app \
             client and takes its secret, Apple the same for each app, and each server of every upstream for the path of \
@@ -24,8 +26,8 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
 
             Examples:
               gatehouse check --config Config/gatehouse.yaml
-              gatehouse check --config Config/gatehouse.yaml --online
-              gatehouse check --config Config/gatehouse.yaml --json
+              gatehouse check --config Config/gatehouse.yaml --online --json
+              sudo gatehouse check --environment-file /etc/gatehouse/environment
               sed 's/8080/9090/' gatehouse.yaml | gatehouse check --config -
             """)
 
@@ -38,39 +40,42 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
 
     func run() async throws {
         let origin = try options.origin()
-        let settings = try origin.load()
+        let settings = try options.loadAsService(origin)
         let warnings = try GatewayService.certificateWarnings(settings)
-        let counts =
-            "\(settings.routes.count) routes, \(settings.upstreams.count) upstreams, \(settings.issuers.count) issuers"
+        let counts = [
+            Self.counted(settings.routes.count, "route"), Self.counted(settings.upstreams.count, "upstream"),
+            Self.counted(settings.issuers.count, "issuer"),
+        ].joined(separator: ", ")
         if !output.json {
-            print("\(origin.name): \(Terminal.standardOutput.styled(.good, "good")): \(counts)")
+            StandardOutput.line("\(origin.name): \(Terminal.standardOutput.styled(.good, "good")): \(counts)")
             for warning in warnings {
-                print("\(Terminal.standardOutput.styled(.bad, "warning")): \(Columns.visible("\(warning)"))")
+                let heading = Terminal.standardOutput.styled(.bad, "warning")
+                StandardOutput.line("\(heading): \(Columns.visible("\(warning)"))")
             }
-            flushStandardOutput()
+            StandardOutput.flush()
         }
         let findings = online ? try await ask(settings) : []
+        let isGood = findings.allSatisfy(\.isGood)
         if output.json {
             var object: JSONObject = [
-                "config": .string(origin.name), "good": true, "routes": Self.number(settings.routes.count),
+                "config": .string(origin.name), "good": .bool(isGood), "routes": Self.number(settings.routes.count),
                 "upstreams": Self.number(settings.upstreams.count), "issuers": Self.number(settings.issuers.count),
                 "warnings": .array(warnings.map(Self.json)),
             ]
             if online { object["online"] = .array(findings.map(Self.json)) }
             output.tell(object, text: "")
         }
-        guard findings.allSatisfy(\.isGood) else { throw ExitCode.unavailable }
+        guard isGood else { throw ExitCode.unavailable }
     }
 
-    /// Tells each finding as soon as it is known, so that a slow one does not hold up the others, and how many there are.
+    /// Tells each finding as soon as it is known, so that a slow one does not hold up the others, and who is waited for.
     private func ask(_ settings: GatewaySettings) async throws -> [OnlineCheck.Finding] {
-        let answers = AnswerCount()
-        let progress = { @Sendable in
-            "asking what the configuration points to: \(answers.value) have answered"
-        }
-        return try await ProgressLine.showing(progress) { line in
-            try await OnlineCheck(settings).run { finding in
-                answers.add()
+        let awaited = AwaitedAnswers()
+        return try await ProgressLine.showing({ awaited.text }) { line in
+            try await OnlineCheck(settings).run { subjects in
+                awaited.begin(subjects)
+            } tell: { finding in
+                awaited.end(finding.subject)
                 line.interrupt { tell(finding) }
             }
         }
@@ -79,8 +84,8 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
     private func tell(_ finding: OnlineCheck.Finding) {
         guard !output.json else { return }
         let verdict = Terminal.standardOutput.styled(finding.isGood ? .good : .bad, finding.isGood ? "ok  " : "FAIL")
-        print("\(verdict) \(finding.subject): \(finding.text) (\(Self.milliseconds(finding)) ms)")
-        flushStandardOutput()
+        StandardOutput.line("\(verdict) \(finding.subject): \(finding.text) (\(Self.milliseconds(finding)) ms)")
+        StandardOutput.flush()
     }
 
     private static func json(_ finding: OnlineCheck.Finding) -> JSON {
@@ -103,12 +108,6 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
     }
 
     private static func number(_ value: Int) -> JSON { .number(JSONNumber(value)) }
-}
 
-/// How many have answered.
-private final class AnswerCount: Sendable {
-    private let count = Mutex(0)
-
-    var value: Int { count.withLock { $0 } }
-    func add() { count.withLock { $0 += 1 } }
+    private static func counted(_ count: Int, _ noun: String) -> String { "\(count) \(noun)\(count == 1 ? "" : "s")" }
 }

@@ -18,12 +18,16 @@ struct CommandFailure: Error {
         self.status = status
     }
 
-    /// - Parameter origin: what the settings' faults are in.
-    init(_ faults: SettingsFaults, in origin: String) {
-        object = [
+    /// - Parameters:
+    ///   - origin: what the settings' faults are in.
+    ///   - reader: who has read them, where that is not who runs the command.
+    init(_ faults: SettingsFaults, in origin: String, readBy reader: String? = nil) {
+        var object: JSONObject = [
             "config": .string(origin), "good": false, "faults": .array(faults.faults.map(\.json)),
         ]
-        lines = faults.faults.map { $0.text(on: .standardError) }
+        if let reader { object["read_by"] = .string(reader) }
+        self.object = object
+        lines = faults.faults.map { $0.text(on: .standardError) } + (reader.map { ["(read as \($0))"] } ?? [])
         status = .faultyConfiguration
     }
 
@@ -41,7 +45,7 @@ struct CommandFailure: Error {
 
     func tell(asJSON: Bool) {
         guard asJSON else { return StandardError.write(lines.map { $0 + "\n" }.joined()) }
-        print(String(decoding: object.encoded(), as: UTF8.self))
+        StandardOutput.line(String(decoding: object.encoded(), as: UTF8.self))
     }
 }
 

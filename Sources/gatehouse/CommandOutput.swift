@@ -1,5 +1,4 @@
 import ArgumentParser
-import Glibc
 import Pipeline
 
 /// `--json`, of the commands that print results.
@@ -9,7 +8,7 @@ struct OutputOptions: ParsableArguments, ResultOptions {
 
     /// Prints one of the two.
     func tell(_ object: @autoclosure () -> JSONObject, text: @autoclosure () -> String) {
-        print(json ? String(decoding: object().encoded(), as: UTF8.self) : text())
+        StandardOutput.line(json ? String(decoding: object().encoded(), as: UTF8.self) : text())
     }
 
     /// Prints what was done, in words.
@@ -26,12 +25,12 @@ struct ListingOptions: ParsableArguments, ResultOptions {
     /// Prints a line for each: in columns under a heading where somebody sits at a terminal.
     func tell(_ objects: [JSONObject], columns: [String]) {
         guard isForPeople else {
-            for object in objects { print(String(decoding: object.encoded(), as: UTF8.self)) }
+            for object in objects { StandardOutput.line(String(decoding: object.encoded(), as: UTF8.self)) }
             return
         }
         let headings = columns.map { column in String(column.map { $0 == "_" ? " " : $0 }) }
         let rows = objects.map { object in columns.map { object.text($0) } }
-        for line in Columns([headings] + rows).lines(on: .standardOutput) { print(line) }
+        for line in Columns([headings] + rows).lines(on: .standardOutput) { StandardOutput.line(line) }
     }
 
     /// Prints one, a member on each line where somebody sits at a terminal.
@@ -40,12 +39,9 @@ struct ListingOptions: ParsableArguments, ResultOptions {
         let terminal = Terminal.standardOutput
         for member in object {
             let name = terminal.styled(.bold, member.name.split(separator: "_").joined(separator: " "))
-            print("\(name): \(Columns.visible(object.text(member.name)))")
+            StandardOutput.line("\(name): \(Columns.visible(object.text(member.name)))")
         }
     }
 
     private var isForPeople: Bool { !json && Terminal.standardOutput.isTerminal }
 }
-
-/// Lets who reads through a pipe see what has been printed so far.
-func flushStandardOutput() { fflush(nil) }

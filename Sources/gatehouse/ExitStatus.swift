@@ -17,7 +17,7 @@ enum ExitStatusHelp {
         Exit status:
           0   done, or the answer is yes
           1   the answer is no (token rejected, not ready), or it failed
-          64  the command line is wrong
+          64  the command line is wrong: no such command, option or value
           69  check --online: something did not answer as it should
           70  serve, local-pool: it cannot start, such as with an address in use
           78  the configuration is faulty; every fault is printed

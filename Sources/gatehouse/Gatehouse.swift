@@ -1,5 +1,6 @@
 import ArgumentParser
 import Gateway
+import Glibc
 
 @main
 struct Gatehouse: AsyncParsableCommand {
@@ -11,7 +12,8 @@ struct Gatehouse: AsyncParsableCommand {
               gatehouse serve --config gatehouse.yaml
               gatehouse health
               gatehouse token verify --config gatehouse.yaml < token.jwt
-              gatehouse --generate-completion-script bash > /etc/bash_completion.d/gatehouse
+              gatehouse --generate-completion-script bash \\
+                > /etc/bash_completion.d/gatehouse
 
             \(ExitStatusHelp.text)
             """,
@@ -22,8 +24,18 @@ struct Gatehouse: AsyncParsableCommand {
             LocalPoolCommand.self,
         ])
 
-    /// Runs the command, and tells why it failed as it would have told its result.
+    /// Runs the command, and tells why it failed as it would have told its result. What was told and could not be written
+    /// is a failure too.
     static func main() async {
+        var status = await outcome()
+        if let reason = StandardOutput.finish() {
+            StandardError.write("standard output cannot be written: \(reason)\n")
+            if status == .success { status = .failure }
+        }
+        Glibc.exit(status.rawValue)
+    }
+
+    private static func outcome() async -> ExitCode {
         do {
             var command = try parsed()
             do {
@@ -35,20 +47,47 @@ struct Gatehouse: AsyncParsableCommand {
             } catch {
                 throw command.ending(with: error)
             }
+            return .success
         } catch {
-            exit(withError: error)
+            return tell(error)
         }
     }
 
     /// What the command line asks for. What is wrong with it is told as JSON where that is asked for too.
     private static func parsed() throws -> any ParsableCommand {
+        // The parser's own help is of what it knows of the words, and good.
+        if CommandLine.arguments.dropFirst().first == "help", let unknown { throw ValidationError(unknown.message) }
         do {
             return try parseAsRoot()
         } catch {
             let options = CommandLine.arguments.prefix { $0 != "--" }
             guard exitCode(for: error) == .validationFailure, options.contains("--json") else { throw error }
-            CommandFailure(message(for: error)).tell(asJSON: true)
+            CommandFailure(unknown?.message ?? message(for: error)).tell(asJSON: true)
             throw ExitCode.validationFailure
         }
+    }
+
+    /// Help and the version are results; what is wrong with the command line is said with the way it should be.
+    private static func tell(_ error: any Error) -> ExitCode {
+        let status = exitCode(for: error)
+        let text = BrokenUsage.of(fullMessage(for: error))
+        guard !text.isEmpty else { return status }
+        guard status != .success else {
+            StandardOutput.line(text)
+            return status
+        }
+        let message = _errorPrefix + message(for: error)
+        if status == .validationFailure, let unknown, text.hasPrefix(message) {
+            StandardError.write(_errorPrefix + unknown.message + text.dropFirst(message.count) + "\n")
+        } else {
+            StandardError.write(text + "\n")
+        }
+        return status
+    }
+
+    /// The word that makes the command line a wrong one, whatever else is on it.
+    private static var unknown: UnknownCommand? {
+        let words = CommandLine.arguments.dropFirst()
+        return .first(in: words.first == "help" ? words.dropFirst() : words, below: Self.self)
     }
 }

@@ -1,4 +1,5 @@
 import ArgumentParser
+import FoundationEssentials
 import Gateway
 import Pipeline
 import Settings
@@ -13,17 +14,22 @@ struct HealthCommand: AsyncParsableCommand, ReportingCommand {
             answer. With --alive it is what the container's HEALTHCHECK runs, whose image has no curl: one that asked \
             whether it is ready would have it restarted for a backend that is down.
 
+            Without --address the settings say where it listens: those of --config, else the text in the environment \
+            variable GATEHOUSE_CONFIG_YAML, else /etc/gatehouse/gatehouse.yaml. Nothing but that address is looked at, and \
+            no secret needed. Where there are none, or they cannot be read, it is 127.0.0.1:9901; what is wrong with those \
+            of --config is an error.
+
             Examples:
               gatehouse health
               gatehouse health --alive --address 127.0.0.1:9901
               gatehouse health --config /etc/gatehouse/gatehouse.yaml --json
             """)
 
-    @Option(help: ArgumentHelp("The admin listener's host and port. Default: 127.0.0.1:9901.", valueName: "address"))
+    @Option(help: ArgumentHelp("The admin listener's host and port.", valueName: "address"))
     var address: String?
 
     @Option(
-        help: ArgumentHelp("Take the address from these settings; - for standard input.", valueName: "file"),
+        help: ArgumentHelp("Take the address from this YAML file; - for standard input.", valueName: "file"),
         completion: .file(extensions: ["yaml", "yml"]))
     var config: String?
 
@@ -57,7 +63,13 @@ struct HealthCommand: AsyncParsableCommand, ReportingCommand {
 
     private func adminAddress() throws -> HostAndPort {
         if let address = address.flatMap({ HostAndPort(address: $0) }) { return address }
-        guard let config else { return HostAndPort(host: "127.0.0.1", port: 9901) }
-        return try SettingsOrigin.found(by: config, environment).load().adminAddress
+        let origin = try SettingsOrigin.found(by: config, environment)
+        do {
+            return try origin.adminAddress(environment: ProcessInfo.processInfo.environment)
+        } catch {
+            // Who names settings is told what is wrong with them. Others may have none here, or not be allowed to read them.
+            guard config == nil else { throw CommandFailure(error, in: origin.name) }
+            return GatewaySettings.standardAdminAddress
+        }
     }
 }

@@ -19,15 +19,15 @@ struct VerifyJWSCommand: AsyncParsableCommand, ReportingCommand {
         commandName: "verify",
         abstract: "Verify a JWS from standard input with the keys of a file.",
         discussion: """
-            Says nothing about issuer, audience or time, nor needs the payload be JSON. Exit status 0: the signature is
-            right; 1: it is not, and the reason code is printed.
+            Says nothing about issuer, audience or time, nor needs the payload be JSON. Exit status 0: the signature is \
+            right; 1: it is not, and the reason code is printed, or the file cannot be used.
 
-            The file is a JSON Web Key Set. Secrets in it (kty oct) count as well, and a key without kid is for a JWS
+            The file is a JSON Web Key Set. Secrets in it (kty oct) count as well, and a key without kid is for a JWS \
             without kid, unless --published takes the file as the gateway takes a key set that anybody can read.
 
             Examples:
               gatehouse jws verify --jwks keys.json < message.jws
-              gatehouse jws verify --jwks keys.json --alg ES256 --alg EdDSA --lines < messages.txt
+              gatehouse jws verify --jwks keys.json --alg ES256 --lines < jws.txt
             """)
 
     @Option(help: ArgumentHelp("The file with the keys.", valueName: "file"), completion: .file(extensions: ["json"]))
@@ -36,7 +36,7 @@ struct VerifyJWSCommand: AsyncParsableCommand, ReportingCommand {
     @Option(
         name: .customLong("alg"),
         help: ArgumentHelp("An algorithm that is allowed; again for more. Default: all.", valueName: "name"))
-    var algorithms: [SignatureAlgorithm] = SignatureAlgorithm.allCases
+    var algorithms: [SignatureAlgorithm] = []
 
     @Flag(help: "Leave secrets and keys without kid out, as the gateway does.")
     var published = false
@@ -44,7 +44,8 @@ struct VerifyJWSCommand: AsyncParsableCommand, ReportingCommand {
     @OptionGroup var output: VerdictOptions
 
     func run() async throws {
-        let check = SignatureCheck(keySet: try keySet(), algorithms: algorithms)
+        let allowed = algorithms.isEmpty ? SignatureAlgorithm.allCases : algorithms
+        let check = SignatureCheck(keySet: try keySet(allowed), algorithms: allowed)
         try await output.tell { jws in
             do throws(RejectReason) {
                 let signed = try check.verify(jws)
@@ -57,12 +58,12 @@ struct VerifyJWSCommand: AsyncParsableCommand, ReportingCommand {
         }
     }
 
-    private func keySet() throws -> KeySet {
+    private func keySet(_ algorithms: [SignatureAlgorithm]) throws -> KeySet {
         let document: [UInt8]
         do throws(FileReadFailure) {
             document = try readWholeFile(jwks)
         } catch {
-            throw ValidationError("\(jwks) can't be read: \(error)")
+            throw CommandFailure("\(jwks) can't be read: \(error)")
         }
         do throws(KeySetError) {
             let set = try KeySet(
@@ -70,7 +71,7 @@ struct VerifyJWSCommand: AsyncParsableCommand, ReportingCommand {
             for reason in set.dropped { StandardError.write("left out: \(reason)\n") }
             return set
         } catch {
-            throw ValidationError("\(jwks) is not a JSON Web Key Set: \(error.rawValue)")
+            throw CommandFailure("\(jwks) is not a JSON Web Key Set: \(error.rawValue)")
         }
     }
 }

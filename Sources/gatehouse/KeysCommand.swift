@@ -10,12 +10,12 @@ struct KeysCommand: ParsableCommand {
         discussion: """
             They are in state_directory, each purpose in a file of its own that only its owner may read:
 
-            assertion  signs what backends are told of a caller (identity.assertion)
-            session    signs the gateway's own sessions (sign_in.apple.session)
-            sealing    seals the refresh tokens that clients keep
-            audit      hashes what stands for users in the audit log
+              assertion  signs what backends are told of a caller (identity.assertion)
+              session    signs the gateway's own sessions (sign_in.apple.session)
+              sealing    seals the refresh tokens that clients keep
+              audit      hashes what stands for users in the audit log
 
-            A signing key is published before it signs (next), signs (current), and stays published after that
+            A signing key is published before it signs (next), signs (current), and stays published after that \
             (previous). Of sealing keys the current one seals, all of them open.
 
             Examples:
@@ -27,7 +27,7 @@ struct KeysCommand: ParsableCommand {
     struct Generate: ParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "Make the first keys for a purpose; keys that are there stay as they are.",
-            discussion: "Example: gatehouse keys generate --config Config/gatehouse.yaml --purpose assertion")
+            discussion: "Example: gatehouse keys generate --purpose assertion")
 
         @OptionGroup var options: SettingsOptions
         @OptionGroup var purpose: PurposeOption
@@ -43,10 +43,10 @@ struct KeysCommand: ParsableCommand {
         static let configuration = CommandConfiguration(
             abstract: "Let the next key take over.",
             discussion: """
-                A running gateway follows at SIGHUP, and where keys sign within a minute. The key before stays
-                known for as long as anything it signed or sealed is good.
+                A running gateway follows at SIGHUP, and where keys sign within a minute. The key before stays known for as \
+                long as anything it signed or sealed is good.
 
-                Example: gatehouse keys rotate --config Config/gatehouse.yaml --purpose assertion
+                Example: gatehouse keys rotate --purpose assertion
                 """)
 
         @OptionGroup var options: SettingsOptions
@@ -83,7 +83,7 @@ struct KeysCommand: ParsableCommand {
             let keys = OwnKeys(try options.loadForState())
             let listed = try (purpose.map { [$0] } ?? KeyPurpose.allCases).flatMap { try keys.list($0) }
             if output.json { return output.tell(["keys": .array(listed.map(\.json))], text: "") }
-            for key in listed { print(key.line(on: .standardOutput)) }
+            for key in listed { StandardOutput.line(key.line(on: .standardOutput)) }
         }
     }
 

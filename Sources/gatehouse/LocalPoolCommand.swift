@@ -53,9 +53,9 @@ struct LocalPoolCommand: AsyncParsableCommand {
         let settings = try LocalPoolConfiguration.load(
             path: config, environment: ProcessInfo.processInfo.environment)
         return try LocalPoolService(configuration: settings, logger: logger) { port in
-            print("local pool \(settings.poolID) listening on http://\(settings.host):\(port)")
+            StandardOutput.line("local pool \(settings.poolID) listening on http://\(settings.host):\(port)")
             // Scripts wait for this line, and what goes into a pipe would stay in the buffer.
-            fflush(nil)
+            StandardOutput.flush()
         }
     }
 

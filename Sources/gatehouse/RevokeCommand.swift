@@ -7,16 +7,16 @@ struct RevokeCommand: AsyncParsableCommand, ReportingCommand {
         commandName: "revoke",
         abstract: "Let a user's tokens, or one sign-in's, count no more.",
         discussion: """
-            One of --subject, --origin-jti, --jti and --sid says which. --subject means everything that the user has
-            signed in for until now; who signs in again afterwards gets in. A running gateway follows within two
+            One of --subject, --origin-jti, --jti and --sid says which. --subject means everything that the user has \
+            signed in for until now; who signs in again afterwards gets in. A running gateway follows within two \
             seconds, and it outlasts restarts.
 
-            Cognito itself goes on refreshing tokens of the sign-in: with --jti a refreshed token is not meant. Disable
+            Cognito itself goes on refreshing tokens of the sign-in: with --jti a refreshed token is not meant. Disable \
             or sign out the user there as well.
 
             Examples:
-              gatehouse revoke --config Config/gatehouse.yaml --issuer users --subject 8c3b1c52-…
-              gatehouse revoke --config Config/gatehouse.yaml --origin-jti 1f2e3d4c-… --json
+              gatehouse revoke --issuer users --subject 8c3b1c52-…
+              gatehouse revoke --config gatehouse.yaml --origin-jti 1f2e3d4c-… --json
             """)
 
     @OptionGroup var options: SettingsOptions

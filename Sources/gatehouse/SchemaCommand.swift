@@ -8,8 +8,9 @@ struct SchemaCommand: ParsableCommand {
         commandName: "schema",
         abstract: "Print the JSON Schema of the settings, for editors.",
         discussion: """
-            With it an editor completes keys and marks what is unknown or of the wrong type (draft-07, made by the same code \
-            that reads the settings). `gatehouse check` says more: what must fit together, and what files hold.
+            With it an editor completes keys, says what each is for, and marks what is unknown or of the wrong type (draft-07, \
+            made by the same code that reads the settings). `gatehouse check` says more: what must fit together, and what \
+            files hold.
 
             For editors with the YAML language server, as the first line of gatehouse.yaml:
               # yaml-language-server: $schema=gatehouse.schema.json
@@ -18,6 +19,6 @@ struct SchemaCommand: ParsableCommand {
             """)
 
     func run() {
-        print(JSON.object(SettingsSchema.document()).indented())
+        StandardOutput.line(JSON.object(SettingsSchema.document()).indented())
     }
 }

@@ -13,10 +13,13 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve",
         abstract: "Run the gateway.",
         discussion: """
-            Stops at SIGTERM or SIGINT: no new connections, what is in flight finishes within drain_timeout.
-            At SIGHUP it reads the configuration and all files named there again, and goes on with them as a whole, or
-            with what it has if any of it is faulty, which the log tells. No connection ends and no request is lost.
-            Started by systemd with Type=notify it tells when it is ready, reloads and stops, and why a reload failed.
+            Stops at SIGTERM or SIGINT: no new connections, what is in flight finishes within drain_timeout. At SIGHUP it \
+            reads the configuration and all files named there again, and goes on with them as a whole, or with what it has \
+            if any of it is faulty, which the log tells. No connection ends and no request is lost.
+
+            Started by systemd with Type=notify it tells when it is ready, reloads and stops, and why a \
+            reload failed.
+
             Exit status 78 means that the configuration is faulty; every fault is printed. 70: it cannot start.
 
             Examples:

@@ -29,6 +29,15 @@ struct SettingsOptions: ParsableArguments {
         try StateOwner.become(settings.stateDirectory)
         return settings
     }
+
+    /// The settings as the service will read them: root reads them once more as the state directory's owner.
+    ///
+    /// - Throws: ``CommandFailure`` with every fault.
+    func loadAsService(_ origin: SettingsOrigin) throws -> GatewaySettings {
+        let settings = try origin.load()
+        guard let owner = try StateOwner.become(settings.stateDirectory) else { return settings }
+        return try origin.load(as: "\(owner), to whom \(settings.stateDirectory) belongs")
+    }
 }
 
 extension SettingsOrigin {
@@ -44,14 +53,15 @@ extension SettingsOrigin {
 
     /// Reads the settings and sees that they fit together.
     ///
+    /// - Parameter reader: who reads them, where that is not who runs the command.
     /// - Throws: ``CommandFailure`` with every fault.
-    func load() throws -> GatewaySettings {
+    func load(as reader: String? = nil) throws -> GatewaySettings {
         do {
             let settings = try read(environment: ProcessInfo.processInfo.environment)
             try GatewayService.check(settings)
             return settings
         } catch let faults as SettingsFaults {
-            throw CommandFailure(faults, in: name)
+            throw CommandFailure(faults, in: name, readBy: reader)
         }
     }
 }

@@ -1,14 +1,17 @@
 import FoundationEssentials
+import Glibc
 import Settings
 
 /// Where the settings come from.
 enum SettingsOrigin {
     case file(String)
+    /// The file that the packages install, where nothing else is named.
+    case standardFile
     /// Text that is there once: a reload reads it again as it was, and the files that it names as they are.
     case text([UInt8], name: String)
 
     static let variable = "GATEHOUSE_CONFIG_YAML"
-    static let standardFile = "/etc/gatehouse/gatehouse.yaml"
+    static let standardPath = "/etc/gatehouse/gatehouse.yaml"
 
     /// `--config`, where it is given; else the environment's text; else the file that the packages install.
     init(option: String?, environment: [String: String]) {
@@ -16,7 +19,7 @@ enum SettingsOrigin {
         case ("-"?, _): self = .text(StandardInput.readAll(), name: "standard-input")
         case (let path?, _): self = .file(path)
         case (nil, let text?): self = .text(Array(text.utf8), name: Self.variable)
-        case (nil, _): self = .file(Self.standardFile)
+        case (nil, nil): self = .standardFile
         }
     }
 
@@ -24,27 +27,52 @@ enum SettingsOrigin {
     var name: String {
         switch self {
         case .file(let path): path
+        case .standardFile: Self.standardPath
         case .text(_, let name): name
         }
     }
 
     /// - Throws: ``SettingsFaults``
     func read(environment: [String: String]) throws(SettingsFaults) -> GatewaySettings {
-        switch self {
-        case .file(let path):
-            return try GatewaySettings.load(path: path, environment: environment)
-        case .text(let bytes, Self.variable) where bytes.isEmpty:
-            throw SettingsFaults(faults: [
-                SettingsFault(
-                    file: Self.variable, line: 1, column: nil, keyPath: "",
-                    message: "it is set and empty: put the settings there, or unset it to use \(Self.standardFile)")
-            ])
-        case .text(let bytes, let name):
-            return try GatewaySettings.load(path: name, environment: environment) { (path) throws(FileReadFailure) in
-                if path != name { return try readWholeFile(path) }
-                guard bytes.count <= 1 << 20 else { throw .tooLarge }
-                return bytes
-            }
+        try seeThatTheyAreThere()
+        return try GatewaySettings.load(path: name, environment: environment) { (path) throws(FileReadFailure) in
+            try bytes(of: path)
         }
+    }
+
+    /// Where the admin listener is, whatever else the settings say.
+    ///
+    /// - Throws: ``SettingsFaults``
+    func adminAddress(environment: [String: String]) throws(SettingsFaults) -> HostAndPort {
+        try seeThatTheyAreThere()
+        return try GatewaySettings.adminAddress(path: name, environment: environment) {
+            (path) throws(FileReadFailure) in
+            try bytes(of: path)
+        }
+    }
+
+    /// What the settings hold, or a file that they name.
+    private func bytes(of path: String) throws(FileReadFailure) -> [UInt8] {
+        switch self {
+        case .text(let bytes, let name) where path == name:
+            guard bytes.count <= 1 << 20 else { throw .tooLarge }
+            return bytes
+        default: return try readWholeFile(path)
+        }
+    }
+
+    /// - Throws: ``SettingsFaults`` that say what could have been named.
+    private func seeThatTheyAreThere() throws(SettingsFaults) {
+        switch self {
+        case .text(let bytes, Self.variable) where bytes.isEmpty:
+            throw missing("it is set and empty: put the settings there, or unset it to use \(Self.standardPath)")
+        case .standardFile where unsafe access(Self.standardPath, F_OK) != 0 && errno == ENOENT:
+            throw missing("there is no such file: name another with --config, or give the text in \(Self.variable)")
+        default: break
+        }
+    }
+
+    private func missing(_ message: String) -> SettingsFaults {
+        SettingsFaults(faults: [SettingsFault(file: name, line: 1, column: nil, keyPath: "", message: message)])
     }
 }

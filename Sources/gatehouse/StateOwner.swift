@@ -8,15 +8,19 @@ enum StateOwner {
     /// As root, goes on as the directory's owner, with that user's groups. Anybody else stays who they are, and so does
     /// root where the directory is root's or not there.
     ///
+    /// - Returns: who that is; nil for who stays who they are.
     /// - Throws: ``CommandFailure``
-    static func become(_ directory: String) throws {
+    @discardableResult
+    static func become(_ directory: String) throws -> String? {
         var about = stat()
-        guard geteuid() == 0, unsafe stat(directory, &about) == 0, about.st_uid != 0 else { return }
+        guard geteuid() == 0, unsafe stat(directory, &about) == 0, about.st_uid != 0 else { return nil }
         let owner = about.st_uid
         var group = about.st_gid
         var areGroupsSet: Bool
+        var name = "\(owner)"
         if let account = unsafe getpwuid(owner) {
             group = unsafe account.pointee.pw_gid
+            name = unsafe String(cString: account.pointee.pw_name)
             areGroupsSet = unsafe initgroups(account.pointee.pw_name, group) == 0
         } else {
             areGroupsSet = unsafe setgroups(1, &group) == 0
@@ -27,5 +31,6 @@ enum StateOwner {
             throw CommandFailure(
                 "\(directory): belongs to user \(owner), and this cannot go on as that user: \(reason)")
         }
+        return name
     }
 }

@@ -13,7 +13,7 @@ struct StoreCommand: AsyncParsableCommand {
             messages that wait. The keys are beside it, in files of their own (gatehouse keys): without the sealing \
             keys nobody can refresh a session that is restored. So back them up too, or put --with-keys.
 
-            Example: gatehouse store backup --config Config/gatehouse.yaml --with-keys /backups/gatehouse-monday.sqlite
+            Example: gatehouse store backup --with-keys /backups/gatehouse-monday.sqlite
             """,
         subcommands: [BackUp.self, Restore.self, Check.self])
 
@@ -24,7 +24,7 @@ struct StoreCommand: AsyncParsableCommand {
             discussion: """
                 The copy is of one moment and one file, that only its owner may read.
 
-                Example: gatehouse store backup --config Config/gatehouse.yaml /backups/gatehouse-monday.sqlite
+                Example: gatehouse store backup /backups/gatehouse-monday.sqlite
                 """)
 
         @OptionGroup var options: SettingsOptions
@@ -54,7 +54,7 @@ struct StoreCommand: AsyncParsableCommand {
                 No gateway may run on the state directory. A backup that is damaged, or by a newer version, is refused. \
                 Sessions and revocations are then those of the backup's time: who signed out since may be in again.
 
-                Example: gatehouse store restore --config Config/gatehouse.yaml /backups/gatehouse-monday.sqlite
+                Example: gatehouse store restore /backups/gatehouse-monday.sqlite
                 """)
 
         @OptionGroup var options: SettingsOptions
@@ -86,7 +86,7 @@ struct StoreCommand: AsyncParsableCommand {
 
                 Examples:
                   gatehouse store check --config Config/gatehouse.yaml
-                  gatehouse store check --config Config/gatehouse.yaml --json /backups/gatehouse-monday.sqlite
+                  gatehouse store check --json /backups/gatehouse-monday.sqlite
                 """)
 
         @OptionGroup var options: SettingsOptions
@@ -100,14 +100,14 @@ struct StoreCommand: AsyncParsableCommand {
             let copies = StoreCopies(try options.loadForState())
             let progress = { @Sendable [file] in copies.progress(ofCheck: file) }
             let report = try await ProgressLine.showing(progress) { _ in try await copies.check(file) }
-            print(output.json ? report.json.indented() : report.text(on: .standardOutput))
+            output.tell(report.json, text: report.text(on: .standardOutput))
             if !report.isGood { throw ExitCode.failure }
         }
     }
 }
 
 extension StoreReport {
-    fileprivate var json: JSON {
+    fileprivate var json: JSONObject {
         [
             "good": .bool(isGood), "faults": .array(faults.map(JSON.string)), "schema": .string(schemaState),
             "schema_difference": .array(schemaDifference.map(JSON.string)),

@@ -27,21 +27,22 @@ struct VerifyTokenCommand: AsyncParsableCommand, ReportingCommand {
         commandName: "verify",
         abstract: "Verify a token from standard input as the gateway would.",
         discussion: """
-            Prints the headers that the backend gets and exits with 0, or the reason code of the rejection with 1.
-            Exit status 78 means that the configuration is faulty.
+            Prints the headers that the backend gets and exits with 0, or the reason code of the rejection with 1. Where \
+            no route has the name, or takes the request, that is 1 too, with no verdict. Exit status 78 means that the \
+            configuration is faulty.
 
-            Key sets are the files that the configuration names, those that a gateway keeps in state_directory, or else
-            fetched. What state_directory says to be revoked is rejected as token-revoked; --ignore-revocations leaves
+            Key sets are the files that the configuration names, those that a gateway keeps in state_directory, or else \
+            fetched. What state_directory says to be revoked is rejected as token-revoked; --ignore-revocations leaves \
             that out, for who can't read the directory. Nothing is written there.
 
-            Without --route and --path any issuer and kind of token is accepted and nothing further required. --route has
-            the rules of one route hold, but for {sub} in its path; --path those of the route that takes the request,
+            Without --route and --path any issuer and kind of token is accepted and nothing further required. --route has \
+            the rules of one route hold, but for {sub} in its path; --path those of the route that takes the request, \
             {sub} included. Both together check as well that the one is the other's.
 
             Examples:
               gatehouse token verify --config gatehouse.yaml < token.jwt
-              gatehouse token verify --config gatehouse.yaml --route api --now 1780000000 --json < token.jwt
-              gatehouse token verify --config gatehouse.yaml --method PUT --path /users/8c3b1c52/photo < token.jwt
+              gatehouse token verify --route api --now 1780000000 --json < token.jwt
+              gatehouse token verify --method PUT --path /users/8c3b/photo < token.jwt
               gatehouse token verify --config gatehouse.yaml --lines < tokens.txt
             """)
 
@@ -73,14 +74,10 @@ struct VerifyTokenCommand: AsyncParsableCommand, ReportingCommand {
         let settings = try options.loadForState()
         var logger = Logger(label: "gatehouse") { StreamLogHandler.standardError(label: $0) }
         logger.logLevel = .warning
-        do {
-            let question = OfflineQuestion(
-                route: route, path: path, method: method, now: now, looksAtRevocations: !ignoreRevocations)
-            try await OfflineVerifier.with(settings, question, logger: logger) { verifier in
-                try await output.tell { Self.verdict(await verifier.examine($0)) }
-            }
-        } catch let fault as WiringFault {
-            throw ValidationError(fault.description)
+        let question = OfflineQuestion(
+            route: route, path: path, method: method, now: now, looksAtRevocations: !ignoreRevocations)
+        try await OfflineVerifier.with(settings, question, logger: logger) { verifier in
+            try await output.tell { Self.verdict(await verifier.examine($0)) }
         }
     }
 
@@ -105,7 +102,7 @@ struct InspectTokenCommand: ParsableCommand, ReportingCommand {
         commandName: "inspect",
         abstract: "Show what a token from standard input says, without verifying anything.",
         discussion: """
-            Nothing of it is verified: anyone can write a token that says the same. Exit status 1 means that it is no
+            Nothing of it is verified: anyone can write a token that says the same. Exit status 1 means that it is no \
             token in compact form.
 
             Examples:
@@ -123,13 +120,13 @@ struct InspectTokenCommand: ParsableCommand, ReportingCommand {
             return output.tell(
                 ["verified": false, "header": token.header, "payload": token.payload ?? .null], text: "")
         }
-        print("NOT VERIFIED: anyone can have written this.")
-        print("header: \(token.header.indented())")
-        guard let payload = token.payload else { return print("payload: not JSON") }
-        print("payload: \(payload.indented())")
+        StandardOutput.line("NOT VERIFIED: anyone can have written this.")
+        StandardOutput.line("header: \(token.header.indented())")
+        guard let payload = token.payload else { return StandardOutput.line("payload: not JSON") }
+        StandardOutput.line("payload: \(payload.indented())")
         for name in ["iat", "nbf", "auth_time", "exp"] {
             guard let seconds = payload[name]?.numberValue?.numericDate, let time = Self.time(seconds) else { continue }
-            print("\(name): \(time)")
+            StandardOutput.line("\(name): \(time)")
         }
     }
 

@@ -10,12 +10,12 @@ struct UsersCommand: AsyncParsableCommand {
         commandName: "users",
         abstract: "Look at the users who sign in with Apple, set roles, end sessions.",
         discussion: """
-            The users are in state_directory; a gateway may run beside it and follows within two seconds. No token is
+            The users are in state_directory; a gateway may run beside it and follows within two seconds. No token is \
             ever shown.
 
             Examples:
-              gatehouse users list --config Config/gatehouse.yaml --matching ada@example.com
-              gatehouse users end-sessions --config Config/gatehouse.yaml 5f0c… --json
+              gatehouse users list --matching ada@example.com
+              gatehouse users end-sessions --config gatehouse.yaml 5f0c… --json
             """,
         subcommands: [
             List.self, Show.self, SetRole.self, Disable.self, Enable.self, Sessions.self, EndSessions.self,
@@ -26,8 +26,8 @@ struct UsersCommand: AsyncParsableCommand {
             abstract: "A line for each user, by id.",
             discussion: """
                 Examples:
-                  gatehouse users list --config Config/gatehouse.yaml --matching ada@example.com
-                  gatehouse users list --config Config/gatehouse.yaml --json | jq -r .id
+                  gatehouse users list --matching ada@example.com
+                  gatehouse users list --config gatehouse.yaml --json | jq -r .id
                 """)
 
         @OptionGroup var options: SettingsOptions
@@ -59,7 +59,7 @@ struct UsersCommand: AsyncParsableCommand {
     struct Show: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "What is held about a user, and the number of open sessions.",
-            discussion: "Example: gatehouse users show --config Config/gatehouse.yaml 5f0c…")
+            discussion: "Example: gatehouse users show 5f0c…")
 
         @OptionGroup var user: UserArgument
         @OptionGroup var output: ListingOptions
@@ -73,7 +73,7 @@ struct UsersCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "set-role",
             abstract: "Give a user another role. Their sessions end, since tokens say the role.",
-            discussion: "Example: gatehouse users set-role --config Config/gatehouse.yaml 5f0c… driver")
+            discussion: "Example: gatehouse users set-role 5f0c… driver")
 
         @OptionGroup var user: UserArgument
         @Argument(help: "One of the roles under sign_in.apple.roles.") var role: String
@@ -91,7 +91,7 @@ struct UsersCommand: AsyncParsableCommand {
     struct Disable: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "Lock a user out: all sessions end, and there are no new ones.",
-            discussion: "Example: gatehouse users disable --config Config/gatehouse.yaml 5f0c…")
+            discussion: "Example: gatehouse users disable 5f0c…")
 
         @OptionGroup var user: UserArgument
         @OptionGroup var output: OutputOptions
@@ -108,7 +108,7 @@ struct UsersCommand: AsyncParsableCommand {
     struct Enable: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "Let a user who was locked out sign in again.",
-            discussion: "Example: gatehouse users enable --config Config/gatehouse.yaml 5f0c…")
+            discussion: "Example: gatehouse users enable 5f0c…")
 
         @OptionGroup var user: UserArgument
         @OptionGroup var output: OutputOptions
@@ -124,7 +124,7 @@ struct UsersCommand: AsyncParsableCommand {
     struct Sessions: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             abstract: "A line for each open session of a user.",
-            discussion: "Example: gatehouse users sessions --config Config/gatehouse.yaml 5f0c…")
+            discussion: "Example: gatehouse users sessions 5f0c…")
 
         @OptionGroup var user: UserArgument
         @OptionGroup var output: ListingOptions
@@ -142,7 +142,7 @@ struct UsersCommand: AsyncParsableCommand {
         static let configuration = CommandConfiguration(
             commandName: "end-sessions",
             abstract: "End all sessions of a user, who may sign in again.",
-            discussion: "Example: gatehouse users end-sessions --config Config/gatehouse.yaml 5f0c…")
+            discussion: "Example: gatehouse users end-sessions 5f0c…")
 
         @OptionGroup var user: UserArgument
         @OptionGroup var output: OutputOptions

@@ -46,7 +46,7 @@ struct VerdictOptions: ParsableArguments, ResultOptions {
         var areAccepted = true
         for token in lines ? StandardInput.readLines() : [StandardInput.readToken()] {
             let verdict = try await judge(token)
-            print(
+            StandardOutput.line(
                 json
                     ? String(decoding: verdict.object.encoded(), as: UTF8.self) : verdict.styled(on: .standardOutput))
             if !verdict.isAccepted { areAccepted = false }

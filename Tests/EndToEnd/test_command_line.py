@@ -43,13 +43,157 @@ def test_all_commands_are_found():
 
 
 @pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
-def test_every_help_has_an_example(command):
+def test_every_help_has_an_example_that_can_be_copied(command):
     result = gatehouse(*command, "--help")
     assert result.returncode == 0
-    # Help is broken at 80 columns.
-    text = " ".join(result.stdout.split())
-    examples = text[text.index("Example") :].partition(" USAGE:")[0]
-    assert " ".join(("gatehouse", *command)) in examples, result.stdout
+    paragraphs = result.stdout.partition("\nUSAGE: ")[0].split("\n\n")
+    (examples,) = [each for each in paragraphs if each.startswith("Example")]
+    heading, *lines = examples.splitlines()
+    lines = lines if heading == "Examples:" else [f"  {heading.removeprefix('Example: ')}", *lines]
+    assert any(" ".join(("gatehouse", *command)) in line for line in lines), examples
+    for before, line in zip(["", *lines], lines):
+        # Who has broken it at 80 columns has left no space at the beginning.
+        assert line.startswith("    " if before.endswith("\\") else "  "), examples
+
+
+def paragraphs_of(help_text: str) -> list[list[str]]:
+    """The lines of each, also of what stands to the right of an option."""
+    found: list[list[str]] = [[]]
+    for line in help_text.splitlines():
+        if line.startswith(" " * 26):
+            found[-1].append(line)
+        elif line.startswith(" ") or not line or line.isupper():
+            # An option whose name is too long for its text stands alone.
+            found.append([line] if re.match(r"  -.*\S {2,}\S", line) else [])
+        else:
+            found[-1].append(line)
+    return found
+
+
+@pytest.mark.parametrize("command", COMMANDS, ids=" ".join)
+def test_every_help_is_broken_at_80_columns_and_nowhere_else(command):
+    text = gatehouse(*command, "--help").stdout
+    assert all(len(line) <= 80 for line in text.splitlines()), text
+    for paragraph in paragraphs_of(text.partition("\nUSAGE: ")[0]) + paragraphs_of(text.partition("\nOPTIONS:\n")[2]):
+        for line, following in zip(paragraph, paragraph[1:]):
+            assert len(f"{line} {following.split()[0]}") >= 80, f"{line!r} could go on with {following!r}"
+
+
+def test_a_long_usage_is_broken_between_its_options():
+    told = gatehouse("revoke")
+    for text in (gatehouse("revoke", "--help").stdout, told.stdout + told.stderr):
+        usage = re.search(r"(?mi)^usage: gatehouse revoke .*(?:\n {7}\S.*)+", text)[0]
+        assert "[--config <file>]" in usage and "[--days <days>]" in usage
+        assert all(line.count("[") == line.count("]") and len(line) < 80 for line in usage.splitlines())
+
+
+@pytest.mark.parametrize(
+    "arguments, words",
+    [
+        (("serv",), "Unexpected argument 'serv'. Did you mean 'serve'?"),
+        (("token", "verfy", "--json"), "Unexpected argument 'verfy'. Did you mean 'verify'?"),
+        (("hepl",), "Unexpected argument 'hepl'. Did you mean 'help'?"),
+        (("check", "--onlin"), "Unknown option '--onlin'. Did you mean '--online'?"),
+        (("help", "chek"), "Unexpected argument 'chek'. Did you mean 'check'?"),
+        (("help", "token", "nope"), "Unexpected argument 'nope'"),
+        (("no-such-command",), "Unexpected argument 'no-such-command'"),
+    ],
+    ids=lambda value: " ".join(value) if isinstance(value, tuple) else "",
+)
+def test_a_mistyped_command_is_told_with_the_one_that_was_meant(arguments, words):
+    result = gatehouse(*arguments)
+    text = json.loads(result.stdout)["text"] if "--json" in arguments else result.stderr.splitlines()[0].removeprefix("Error: ")
+    assert (result.returncode, text) == (64, words)
+
+
+def test_what_cannot_be_done_is_told_without_a_usage(config_path, tmp_path):
+    """The command line is right; what it names is not there."""
+    config = ("--config", config_path)
+    damaged = tmp_path / "keys.json"
+    damaged.write_text("{}")
+    for arguments, words in [
+        (("token", "verify", *config, "--route", "nope"), 'no route is called "nope"'),
+        (("token", "verify", *config, "--path", "/nope"), "no route takes this path"),
+        (("revoke", *config, "--issuer", "nope", "--jti", "some"), "no issuer has this name"),
+        (("jws", "verify", "--jwks", tmp_path / "none.json"), f"{tmp_path}/none.json can't be read: there is no such file"),
+        (("jws", "verify", "--jwks", damaged), f"{damaged} is not a JSON Web Key Set: "),
+    ]:
+        result = gatehouse(*arguments)
+        assert (result.returncode, result.stdout) == (1, ""), arguments
+        assert result.stderr.startswith(words) and len(result.stderr.splitlines()) == 1, result.stderr
+        told = gatehouse(*arguments, "--json")
+        assert told.returncode == 1 and json.loads(told.stdout)["text"] == result.stderr.strip()
+
+
+def test_the_algorithms_are_listed_once():
+    assert gatehouse("jws", "verify", "--help").stdout.count("ES384") == 1
+
+
+def test_a_local_pools_file_that_cannot_be_read_is_told_with_the_reason(tmp_path):
+    for path, reason in [(tmp_path / "none.yaml", "No such file or directory"), (tmp_path, "Is a directory")]:
+        result = gatehouse("local-pool", "--config", path)
+        assert (result.returncode, result.stderr) == (78, f"{path}: can't be read: {reason}\n")
+
+
+def test_what_is_there_once_is_said_of_one(config_path, tmp_path):
+    config = json.loads(config_path.read_text())
+    path = tmp_path / "gatehouse.yaml"
+    path.write_text(json.dumps(public_only(config)))
+    counts = gatehouse("check", "--config", path).stdout.strip().partition(": good: ")[2]
+    assert counts == f"1 route, {len(config['upstreams'])} upstreams, 0 issuers"
+
+
+def result_commands(config_path, tmp_path) -> dict[str, list]:
+    """Commands that succeed and tell something, by what they are for."""
+    return {
+        "schema": ["schema"],
+        "help": ["--help"],
+        "version": ["--version"],
+        "keys": ["keys", "list", "--config", config_path, "--json"],
+        "check": ["check", "--config", config_path],
+        "store": ["store", "check", "--config", config_path, "--json"],
+        "completions": ["--generate-completion-script", "bash"],
+    }
+
+
+@pytest.mark.parametrize("name", ["schema", "help", "version", "keys", "check", "store", "completions"])
+def test_a_result_that_cannot_be_written_is_a_failure(name, config_path, tmp_path):
+    gatehouse("revoke", "--config", config_path, "--jti", "some-token")
+    gatehouse("keys", "generate", "--config", config_path, "--purpose", "audit")
+    command = [str(binary()), *map(str, result_commands(config_path, tmp_path)[name])]
+
+    def run(output) -> tuple[int, str]:
+        result = subprocess.run(command, stdout=output, stderr=subprocess.PIPE, text=True, timeout=30 * PATIENCE)
+        return result.returncode, result.stderr
+
+    assert run(subprocess.DEVNULL) == (0, "")
+    with open("/dev/full", "w") as full:
+        assert run(full) == (1, "standard output cannot be written: No space left on device\n")
+    # Who reads no more is no fault: it is how head ends.
+    reading, writing = os.pipe()
+    os.close(reading)
+    try:
+        assert run(writing)[1] == ""
+    finally:
+        os.close(writing)
+
+
+def test_another_status_goes_before_that_of_output_that_is_lost(config_path, tmp_path):
+    path = tmp_path / "gatehouse.yaml"
+    path.write_text("threads: many\n")
+    with open("/dev/full", "w") as full:
+        result = subprocess.run(
+            [str(binary()), "check", "--config", path, "--json"], stdout=full, stderr=subprocess.PIPE, text=True,
+            timeout=30 * PATIENCE,
+        )
+    assert (result.returncode, result.stderr) == (78, "standard output cannot be written: No space left on device\n")
+
+
+@pytest.mark.parametrize("command", [("store", "check"), ("check",), ("keys", "list")], ids=" ".join)
+def test_json_is_one_line(command, config_path):
+    gatehouse("revoke", "--config", config_path, "--jti", "some-token")
+    (line,) = gatehouse(*command, "--config", config_path, "--json").stdout.splitlines()
+    json.loads(line)
 
 
 @pytest.mark.parametrize(
@@ -343,7 +487,8 @@ def test_every_command_tells_faulty_settings_as_json(tmp_path):
     path = tmp_path / "gatehouse.yaml"
     path.write_text("threads: many\n")
     asked = 0
-    for command in (each for each in LEAVES if each not in SILENT):
+    # The health of a gateway can be asked for whatever else its settings say.
+    for command in (each for each in LEAVES if each not in {*SILENT, ("health",)}):
         usage = " ".join(gatehouse(*command, "--help").stdout.partition("USAGE:")[2].partition("OPTIONS:")[0].split())
         if "--config" not in usage:
             continue
@@ -507,14 +652,18 @@ def test_the_store_tells_people_how_far_it_is_and_programs_what_it_did(store, tm
 def test_check_online_tells_people_that_it_waits(tmp_path, issuer, own_recorder):
     own_recorder.on("/recorded/health", lambda exchange: exchange.wait_for_close())
     health = {"path": "/recorded/health", "timeout": "1s"}
-    config = gateway_config(tmp_path, own_recorder.url, issuer.server.url, changes={"upstreams": {"recorder": {"health": health}}})
+    hanging = {f"hanging-{number}-with-a-name-of-some-length": {"url": own_recorder.url, "health": health} for number in range(3)}
+    changes = {"upstreams": {"recorder": {"health": health}, **hanging}}
+    config = gateway_config(tmp_path, own_recorder.url, issuer.server.url, changes=changes)
     path = tmp_path / "gatehouse.yaml"
     path.write_text(json.dumps(config))
     shown = on_a_terminal(["check", "--config", str(path), "--online"], {"NO_COLOR": ""})
-    assert "asking what the configuration points to: 2 have answered" in shown
+    # As many names as there is room for on a line, which is not to be broken.
+    assert "2 of 6 have answered; waiting for upstreams.recorder, …" in shown
+    assert all(len(line) < 80 for line in re.findall(r"\x1b\[K(\d+ of [^\x1b\r]*)", shown))
     # Each finding has a line of its own all the same.
     assert re.search(rf"\x1b\[K{re.escape(GREEN)}ok .*issuers.own", shown) and re.search(rf"{re.escape(RED)}FAIL.*recorder", shown)
-    assert "asking" not in gatehouse("check", "--config", path, "--online").stderr
+    assert gatehouse("check", "--config", path, "--online").stderr == ""
 
 
 def documented_statuses(text: str) -> dict[str, str]:

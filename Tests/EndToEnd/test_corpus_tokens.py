@@ -182,7 +182,8 @@ def test_a_token_is_verified_as_the_gateway_does_it(gateway, issuer):
     assert lines.returncode == 1
     assert [json.loads(line)["verdict"] for line in lines.stdout.splitlines()] == ["accepted", "rejected", "accepted"]
     for route in ("nowhere", "public"):
-        assert command([*arguments, "--route", route], good).returncode == 64
+        missing = command([*arguments, "--route", route], good)
+        assert (missing.returncode, missing.stdout) == (1, b"") and b"Usage" not in missing.stderr
 
 
 def test_a_token_that_is_looked_at_is_not_said_to_be_verified():
@@ -207,4 +208,7 @@ def test_a_signature_is_verified_with_the_keys_of_a_file(tmp_path):
     assert (result.returncode, result.stdout) == (0, b"accepted: ES256 signature over 9 bytes\n")
     assert command([*arguments, "--alg", "RS256"], jws).returncode == 1
     assert command(arguments, jws[:-4] + "AAAA").stdout == b"rejected: bad-signature\n"
-    assert command(["jws", "verify", "--jwks", tmp_path / "none.json"], jws).returncode == 64
+    missing = command(["jws", "verify", "--jwks", tmp_path / "none.json"], jws)
+    assert (missing.returncode, missing.stderr.decode()) == (1, f"{tmp_path}/none.json can't be read: there is no such file\n")
+    path.write_text("{}")
+    assert command(arguments, jws).returncode == 1

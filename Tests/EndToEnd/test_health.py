@@ -1,11 +1,14 @@
 """`gatehouse health`: what container health checks run."""
 
 import json
+import os
+import subprocess
 
 import pytest
 from harness import raw
-from harness.gateway import gatehouse
+from harness.gateway import binary, gatehouse
 from harness.process import free_port
+from harness.sanitizer import PATIENCE
 
 
 def test_a_ready_gateway_is_healthy(gateway):
@@ -36,6 +39,52 @@ def test_what_is_no_gateway_cannot_drive_the_terminal(own_recorder):
     result = gatehouse("health", "--address", own_recorder.url.removeprefix("http://"))
     assert result.returncode == 1
     assert result.stdout == "[31mred\nnext\n"
+
+
+def health(text: str | None = None, *arguments: str) -> subprocess.CompletedProcess:
+    environment = {name: value for name, value in os.environ.items() if name != "GATEHOUSE_CONFIG_YAML"}
+    if text is not None:
+        environment["GATEHOUSE_CONFIG_YAML"] = text
+    return subprocess.run(
+        [str(binary()), "health", *arguments], env=environment, stdin=subprocess.DEVNULL, capture_output=True, text=True,
+        timeout=30 * PATIENCE,
+    )
+
+
+def test_without_an_address_the_settings_say_which(gateway, tmp_path):
+    """As in a container with an admin listener of its own, whose health check knows none of its secrets."""
+    for host in ("127.0.0.1", "0.0.0.0", "localhost", "${HOST}"):
+        admin = {"address": f"{host}:{gateway.admin_port}", "token": "file:/nowhere/token"}
+        text = json.dumps({**gateway.config, "admin": admin, "threads": "many"})
+        os.environ["HOST"] = "127.0.0.1"
+        try:
+            assert (health(text).returncode, health(text).stdout) == (0, "ready\n"), host
+            path = tmp_path / "gatehouse.yaml"
+            path.write_text(text)
+            assert health(None, "--config", str(path)).returncode == 0
+            assert health("", "--config", str(path)).returncode == 0
+        finally:
+            del os.environ["HOST"]
+
+
+FAULTY_SETTINGS = ["", "admin: [", "admin: {address: nowhere}", "admin: {address: '${NOT_SET}'}", "threads: 2"]
+
+
+@pytest.mark.parametrize("text", FAULTY_SETTINGS)
+def test_settings_that_say_no_address_are_no_fault(text):
+    result = health(text)
+    assert result.returncode == 1 and "no answer from http://127.0.0.1:9901/readyz: " in result.stdout, result
+
+
+@pytest.mark.parametrize("text", ["admin: [", "admin: {address: nowhere}", "- a list", None])
+def test_settings_that_are_named_must_say_it(text, tmp_path):
+    path = tmp_path / "gatehouse.yaml"
+    if text is not None:
+        path.write_text(text)
+    result = health(None, "--config", str(path))
+    assert result.returncode == 78 and result.stderr.startswith(f"{path}:"), result
+    told = health(None, "--config", str(path), "--json")
+    assert told.returncode == 78 and len(json.loads(told.stdout)["faults"]) == 1
 
 
 @pytest.mark.parametrize("arguments", [("--address", "nowhere"), ("--timeout", "0"), ("--address", "a:1", "--config", "x")])

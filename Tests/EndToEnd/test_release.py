@@ -6,6 +6,7 @@ import json
 import os
 import re
 import shlex
+import shutil
 import subprocess
 import tarfile
 
@@ -131,6 +132,72 @@ def test_the_manual_has_every_command_and_is_good_roff(deb, tmp_path):
         assert f'.SS "gatehouse {command}"' in page.read_text()
     shown = subprocess.run(["groff", "-man", "-Tutf8", "-ww", page], capture_output=True, text=True)
     assert shown.returncode == 0 and not [line for line in shown.stderr.splitlines() if "can't break line" not in line]
+
+
+@pytest.fixture(scope="module")
+def unpacked(deb, tmp_path_factory):
+    directory = tmp_path_factory.mktemp("unpacked")
+    checked("dpkg-deb", "--extract", deb, directory)
+    return directory
+
+
+def test_lintian_finds_no_fault_in_the_package(deb):
+    assert shutil.which("lintian"), "no lintian: run deploy/test.sh"
+    # A binary of a debug build, which nobody releases, finds the runtime where the compiler is.
+    result = subprocess.run(
+        ["lintian", "--allow-root", "--no-tag-display-limit", "--suppress-tags", "custom-library-search-path", deb],
+        capture_output=True, text=True, timeout=300, stdin=subprocess.DEVNULL,
+    )
+    assert (result.returncode, result.stdout) == (0, ""), result.stderr
+
+
+def test_an_override_of_lintian_has_its_reason():
+    lines = (DEPLOY / "debian" / "gatehouse.lintian-overrides").read_text().splitlines()
+    assert all(line.startswith("#") or before.startswith("# ") for before, line in zip(["", *lines], lines, strict=False))
+
+
+def test_the_documents_of_the_package_lead_to_each_other(unpacked):
+    directory = unpacked / "usr/share/doc/gatehouse"
+    for name in ("deploy/prometheus/gatehouse.rules.yaml", "deploy/grafana/gatehouse.json", "deploy/openapi.yaml"):
+        assert (directory / name).read_bytes() == (REPOSITORY / name).read_bytes()
+    links = 0
+    for document in (directory / name for name in ("README.md", "SECURITY.md", "deploy/runbook.md")):
+        for link in re.findall(r"\]\(([^)#:]+)(?:#[^)]*)?\)", document.read_text()):
+            links += 1
+            assert (document.parent / link).is_file(), f"{document.name} has a dead link to {link}"
+    assert links >= 5
+
+
+def test_the_copyright_file_has_the_terms_of_all_that_is_compiled_in(unpacked):
+    text = (unpacked / "usr/share/doc/gatehouse/copyright").read_text()
+    for pin in json.loads((REPOSITORY / "Package.resolved").read_text())["pins"]:
+        assert f"\n{pin['identity']} {pin['state']['version']}, " in text
+    # None is granted as long as the sources hold none.
+    assert "none has been granted" in text and not list(REPOSITORY.glob("LICENSE*"))
+    for holder in ("Gwendal Roué", "JP Simard", "Fedor Indutny", "code from boringssl", "Runtime Library Exception"):
+        assert holder in text
+
+
+def test_completions_are_no_programs(unpacked):
+    share = unpacked / "usr/share"
+    bash = share / "bash-completion/completions/gatehouse"
+    for path in (bash, share / "zsh/vendor-completions/_gatehouse", share / "fish/vendor_completions.d/gatehouse.fish"):
+        assert not path.read_text().startswith("#!")
+    assert (share / "zsh/vendor-completions/_gatehouse").read_text().startswith("#compdef gatehouse")
+    checked("bash", "-c", f"source {shlex.quote(str(bash))} && complete -p gatehouse")
+
+
+def test_the_archive_has_what_the_package_has(files, unpacked):
+    (path,) = [path for path in files.values() if path.name.endswith(".tar.gz")]
+    with tarfile.open(path) as tar:
+        content = {member.name.partition("/")[2]: tar.extractfile(member).read() for member in tar if member.isfile()}
+    packaged = {str(each.relative_to(unpacked)): each for each in unpacked.rglob("*") if each.is_file()}
+    for name, each in packaged.items():
+        if not name.startswith(("etc/", "usr/share/lintian/")):
+            assert content[name.removeprefix("usr/")] == each.read_bytes(), name
+    assert "lib/systemd/system/gatehouse.service" in content
+    # What the copyright file refers to is not there on every system.
+    assert b"Apache License" in content["share/doc/gatehouse/Apache-2.0"]
 
 
 INSTALLATION = r"""

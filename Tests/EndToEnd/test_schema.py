@@ -3,9 +3,11 @@ refuse unknown keys and wrong types."""
 
 import copy
 import json
+import os
 
 import jsonschema
 import pytest
+from harness import reference
 from harness.deployment import checked, tool
 from harness.gateway import REPOSITORY, check, gatehouse, gateway_config, merged
 
@@ -31,6 +33,25 @@ def config(tmp_path):
 def test_the_file_is_what_the_binary_prints():
     """After a change of the settings: gatehouse schema > Config/gatehouse.schema.json"""
     assert gatehouse("schema").stdout == SCHEMA.read_text()
+
+
+def test_its_descriptions_are_the_references():
+    """After a change of the reference's comments: this test with GATEHOUSE_WRITE=1, then build and print the schema."""
+    schema = json.loads(SCHEMA.read_text())
+    table = reference.table(schema)
+    if os.environ.get("GATEHOUSE_WRITE"):
+        reference.TABLE.write_text(table)
+    assert reference.TABLE.read_text() == table
+
+
+def test_most_keys_are_described():
+    properties = reference.properties(json.loads(SCHEMA.read_text()))
+    described = {path: isinstance(each, dict) and each.get("description") or None for path, each in properties.items()}
+    assert sum(text is not None for text in described.values()) / len(described) > 0.85
+    assert described["upstreams.*.keep_alive"].startswith("how long an unused connection is kept. ")
+    assert described["limits.http2.resets"].endswith("brought about by it; more end the connection")
+    assert described["sign_in.more_pools[].flow"] == described["sign_in.cognito.flow"] != ""
+    assert described["key_sets"] == "How issuers' key sets are fetched."
 
 
 def test_it_is_a_schema():
@@ -87,6 +108,12 @@ WRONG = [
     {"routes": [{"path": "/x", "upstream": "recorder", "access": "open"}]},
     {"routes": [{"path": "/x", "upstream": "recorder", "websocket": 7}]},
     {"routes": ...},
+    {"routes": [{"path": "/x", "access": "public", "upstream": "recorder", "methods": []}]},
+    {"routes": [{"path": "/x", "access": "public", "upstream": "recorder", "cors": {"origins": []}}]},
+    {"routes": [{"path": "/x", "upstream": "recorder", "require": {"claims": []}}]},
+    {"issuers": {"own": {"audiences": []}}},
+    {"issuers": {"own": {"algorithms": []}}},
+    {"audit": {"webhook": {"url": "https://a.example", "events": []}}},
 ]
 
 

@@ -4,6 +4,7 @@ import json
 import os
 import signal
 import subprocess
+from pathlib import Path
 
 import pytest
 from harness import raw
@@ -70,6 +71,8 @@ def test_without_anything_it_is_the_packages_file():
     result = run(["check"])
     assert result.returncode in (0, 78)
     assert "/etc/gatehouse/gatehouse.yaml" in result.stdout + result.stderr
+    if not Path("/etc/gatehouse/gatehouse.yaml").exists():
+        assert "there is no such file: name another with --config, or give the text in GATEHOUSE_CONFIG_YAML" in result.stderr
 
 
 def test_an_empty_variable_is_a_fault_and_not_another_file():

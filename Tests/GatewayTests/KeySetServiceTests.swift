@@ -145,7 +145,7 @@ struct KeySetServiceTests {
         ]
         let answers = bodies.map { Result<FetchResponse, FetchError>.success(FetchResponse(status: $0.0, body: $0.1)) }
         let faults: [FetchError] = [
-            .timedOut, .cannotConnect("refused"), .responseTooLarge, .forbiddenScheme, .failed("x"), .cancelled,
+            .timedOut, .cannotConnect("refused"), .responseTooLarge, .forbiddenScheme, .failed("x"),
         ]
         for answer in answers + faults.map({ .failure($0) }) {
             let fixture = KeySetFixture(try KeySetFixture.answer("key-1"), answer)
@@ -217,6 +217,16 @@ struct KeySetServiceTests {
         #expect(fixture.published.all == [["key-1"], ["key-1"], ["key-1"]])
         let warning = "keys left out of the key set: keys[0]: kty is oct, a secret; keys[1]: crv is not "
         #expect(log.warnings == [warning + "P-256, P-384 or P-521", warning + "Ed25519"])
+    }
+
+    @Test("A fetch that a stop has ended is neither counted nor warned of")
+    func cancelled() async throws {
+        let log = WarningLog()
+        let fixture = KeySetFixture(.failure(.cancelled), log: log)
+        await fixture.runOnce()
+        #expect(await fixture.fetcher.calls == 1)
+        #expect(fixture.service.currentStatus.failures == 0)
+        #expect(log.warnings == [])
     }
 
     @Test("A failed fetch is told in words, and the next that succeeds once")

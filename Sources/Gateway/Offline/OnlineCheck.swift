@@ -29,12 +29,17 @@ package struct OnlineCheck: Sendable {
         self.settings = settings
     }
 
-    /// - Parameter tell: called with each finding as soon as it is there.
+    /// - Parameters:
+    ///   - begin: called with the subjects of all findings there will be.
+    ///   - tell: called with each finding as soon as it is there.
     /// - Returns: all of them, in the settings' order.
-    package func run(tell: (Finding) -> Void = { _ in }) async throws -> [Finding] {
+    package func run(
+        begin: ([String]) -> Void = { _ in }, tell: (Finding) -> Void = { _ in }
+    ) async throws -> [Finding] {
         try await FetchSession.with { session in
             let accounts = try await poolProbes(session) + appleProbes(session)
             let probes = try await issuerProbes(session) + accounts + upstreamProbes(session)
+            begin(probes.map(\.subject))
             return await withTaskGroup(of: (Int, Finding).self) { tasks in
                 for (index, probe) in probes.enumerated() { tasks.addTask { (index, await Self.ask(probe)) } }
                 var findings: [(Int, Finding)] = []

@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import FoundationEssentials
+internal import Glibc
 internal import Yams
 
 extension LocalPoolConfiguration {
@@ -8,8 +9,16 @@ extension LocalPoolConfiguration {
     ///
     /// - Throws: ``ConfigurationFaults`` with everything that is wrong: also unknown keys are.
     package static func load(path: String, environment: [String: String]) throws -> LocalPoolConfiguration {
-        guard let text = try? String(contentsOfFile: path, encoding: .utf8) else {
-            throw ConfigurationFaults(faults: ["\(path): can't be read"])
+        let bytes: Data
+        do {
+            bytes = try Data(contentsOf: URL(filePath: path))
+        } catch {
+            let failure = (error as? CocoaError)?.underlying as? POSIXError
+            let reason = failure.map { unsafe String(cString: strerror($0.code.rawValue)) }
+            throw ConfigurationFaults(faults: ["\(path): can't be read: \(reason ?? "the system gives no reason")"])
+        }
+        guard let text = String(validating: bytes, as: UTF8.self) else {
+            throw ConfigurationFaults(faults: ["\(path): is not valid UTF-8"])
         }
         return try parse(text, file: path, environment: environment)
     }

@@ -56,8 +56,9 @@ final class SettingsMapping {
     /// Where the file has this key.
     func place(of name: String) -> SettingsPlace? { values.first { $0.name == name }?.node.place }
 
-    /// Whether the file has this key with a list that has no elements.
+    /// Whether the file has this key with a list that has no elements, which is refused.
     func isEmptyList(_ name: String) -> Bool {
+        node.context.recorder?.note(nonEmpty: name, in: self)
         guard case .sequence(let sequence) = values.first(where: { $0.name == name })?.node.yaml else { return false }
         return sequence.isEmpty
     }

@@ -34,6 +34,17 @@ struct SettingsReading {
         }
     }
 
+    /// `admin.address` alone: no other value is looked at, and no file read.
+    func adminAddress() throws(SettingsFaults) -> HostAndPort? {
+        let path = "admin.address"
+        let address = root.section { file in
+            file.optional("admin")?.section { $0.optional("address")?.read(.listenAddress) }
+        }
+        let faults = context.sortedFaults.filter { ["", "admin", path].contains($0.keyPath) }
+        guard faults.isEmpty else { throw SettingsFaults(faults: faults) }
+        return address.flatMap { $0 }.flatMap { $0 }
+    }
+
     func settings() throws(SettingsFaults) -> GatewaySettings {
         let read = root.section(GatewaySettings.init(reading:))
         guard var settings = read, context.faults.isEmpty else { throw SettingsFaults(faults: context.sortedFaults) }

@@ -1,6 +1,6 @@
 /// The candidate that was probably meant by `text`: the one with the fewest edits, if they are few for its length, or else
 /// the only one that begins with it, as `warning` does with `warn`.
-func suggestion(for text: String, among candidates: [String]) -> String? {
+package func suggestion(for text: String, among candidates: [String]) -> String? {
     let limit = max(1, (text.count + 1) / 3)
     var best: (candidate: String, distance: Int)?
     for candidate in candidates {

@@ -12,6 +12,8 @@ final class SchemaRecorder {
         var keys: [String] = []
         var isSection = false
         var isList = false
+        /// For a list: whether it must hold something.
+        var isNonEmpty = false
         /// For a section whose keys the operator chooses: the regular expression that they match.
         var names: String?
         var needsNames = false
@@ -74,6 +76,11 @@ final class SchemaRecorder {
     func element(of list: SettingsNode) -> SettingsNode {
         entries[list.place.schemaPath, default: Entry()].isList = true
         return node(at: list.place.element(0, line: 1, column: nil), list.context)
+    }
+
+    func note(nonEmpty name: String, in section: SettingsMapping) {
+        let path = section.node.place.key(name, line: 1, column: nil).schemaPath
+        entries[path, default: Entry()].isNonEmpty = true
     }
 
     // MARK: Single values

@@ -42,7 +42,11 @@ package enum SettingsSchema {
     private static func schema(at path: String, _ entries: [String: SchemaRecorder.Entry]) -> JSON {
         guard let entry = entries[path] else { return true }
         var alternatives = entry.scalars.map(\.json)
-        if entry.isList { alternatives.append(["type": "array", "items": schema(at: path + "[]", entries)]) }
+        if entry.isList {
+            var list: JSONObject = ["type": "array", "items": schema(at: path + "[]", entries)]
+            if entry.isNonEmpty { list["minItems"] = 1 }
+            alternatives.append(.object(list))
+        }
         if let names = entry.names { alternatives.append(.object(named(names, at: path, entries))) }
         if entry.isSection { alternatives.append(.object(object(at: path, entries))) }
         guard let first = alternatives.first else { return true }
@@ -51,7 +55,16 @@ package enum SettingsSchema {
         if entry.defaults.count == 1, let text = entry.defaults.first ?? nil, let scalar = entry.scalars.first {
             schema["default"] = scalar.json(default: text)
         }
+        if let text = KeyDescriptions.all[path] {
+            schema["description"] = .string(sentences(text, schema["description"]?.stringValue))
+        }
         return .object(schema)
+    }
+
+    /// What the reference says of a key, and then what is said of all values of its kind.
+    private static func sentences(_ text: String, _ kind: String?) -> String {
+        guard let kind else { return text }
+        return text + (text.last == "." ? " " : ". ") + kind
     }
 
     private static func object(at path: String, _ entries: [String: SchemaRecorder.Entry]) -> JSONObject {

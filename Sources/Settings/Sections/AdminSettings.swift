@@ -15,7 +15,7 @@ extension AdminSettings {
     /// - Parameter listeners: the addresses for clients.
     init(reading keys: SettingsMapping, listeners: [HostAndPort]) {
         let node = keys.optional("address")
-        address = node?.read(.listenAddress) ?? HostAndPort(host: "127.0.0.1", port: 9901)
+        address = node?.read(.listenAddress) ?? GatewaySettings.standardAdminAddress
         keys.notePlace(of: "address")
         (node ?? keys.node).refuse(address, usedIn: listeners)
         let tokenNode = keys.optional("token")

@@ -62,7 +62,7 @@ extension RouteSettings {
         }
         let path = keys.required("path", .routePath)
         let methods = keys.list("methods", .method, of: "methods")
-        if methods?.isEmpty == true, keys.isEmptyList("methods") {
+        if keys.isEmptyList("methods") {
             keys.fault("methods", "must name at least one method (leave the key out for all)")
         }
         let access = keys.value("access", .oneOf, default: AccessSetting.required)
