@@ -31,7 +31,8 @@ final class ProgressLine: Sendable {
     private func begin() {
         guard terminal.movesCursor else { return }
         isShown.withLock { $0 = true }
-        queue.async { self.show() }
+        // At once, so that work of no time shows it as well; from then on beside the work.
+        show()
     }
 
     private func show() {
