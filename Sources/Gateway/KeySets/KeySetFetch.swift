@@ -75,7 +75,7 @@ struct KeySetFetch: Sendable {
         switch error {
         case .forbiddenAddress: "the host's address is private: allow_private_addresses is not set"
         case .forbiddenScheme: "the URL is not https: allow_insecure_http is not set"
-        default: error.words
+        default: error.description
         }
     }
 }

@@ -37,7 +37,7 @@ package struct HealthQuestion: Sendable {
                 let text = String(decoding: response.body, as: UTF8.self)
                 return Answer(isGood: response.status == 200, text: printableLines(text))
             } catch {
-                return Answer(isGood: false, text: "no answer from \(url): \(error.words)")
+                return Answer(isGood: false, text: "no answer from \(url): \(error)")
             }
         }
     }
@@ -47,9 +47,4 @@ package struct HealthQuestion: Sendable {
         let lines = text.split(whereSeparator: \.isNewline).map { $0.filter { (" "..."~").contains($0) } }
         return lines.joined(separator: "\n")
     }
-}
-
-extension FetchError {
-    /// For people.
-    var words: String { description }
 }

@@ -127,7 +127,7 @@ package struct OnlineCheck: Sendable {
                     "ConfirmationCode": "000000", "SecretHash": .string(hash),
                 ])
         } catch {
-            if let reason = error.noAnswer { return (false, "\(pool.endpoint): \(reason.words)") }
+            if let reason = error.noAnswer { return (false, "\(pool.endpoint): \(reason)") }
             switch error.kind {
             case .clientSecretRefused: return (false, "\(pool.endpoint): client_secret is not the app client's")
             case .clientUnknown: return (false, "\(pool.endpoint): there is no app client with this client_id")
@@ -162,7 +162,7 @@ package struct OnlineCheck: Sendable {
             _ = try await client.exchange(code: code, clientID: app)
             return (false, "\(server.endpoint): gives tokens for a code that nobody was given")
         } catch {
-            if let reason = error.noAnswer { return (false, "\(server.endpoint): \(reason.words)") }
+            if let reason = error.noAnswer { return (false, "\(server.endpoint): \(reason)") }
             switch error.kind {
             case .invalidGrant: return (true, "\(server.endpoint) knows \(app) and takes its client secret")
             case .misconfigured:
@@ -202,7 +202,7 @@ package struct OnlineCheck: Sendable {
         } catch {
             // Too large an answer is one.
             if case .responseTooLarge = error { return (true, "\(server.name) answers") }
-            return (false, "\(server.name): \(error.words)")
+            return (false, "\(server.name): \(error)")
         }
     }
 }
