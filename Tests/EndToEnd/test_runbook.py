@@ -7,6 +7,7 @@ import shlex
 import subprocess
 
 import pytest
+from harness import sanitizer
 from harness.deployment import DEPLOY, Root, needs_root
 from harness.gateway import REPOSITORY, gatehouse
 
@@ -62,7 +63,7 @@ def test_the_commands_for_a_leak_work_as_written_and_leave_the_state_to_the_serv
     words = [{"NAME": "first", "SUB": "some-sub", "ID": "some-id"}.get(word, word) for word in shlex.split(command)]
 
     def run(words: list[str]) -> None:
-        clean = {"PATH": os.environ["PATH"]}
+        clean = {"PATH": os.environ["PATH"], **sanitizer.options()}
         result = subprocess.run(root.inside(words), env=clean, capture_output=True, text=True, timeout=60)
         assert result.returncode == 0, result.stderr
 
