@@ -45,10 +45,14 @@ let package = Package(
         // The C libraries, each seen by one wrapper only.
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
-        .target(name: "Curl", dependencies: ["CCurl", "Cryptography", nio("NIOCore")], swiftSettings: strict),
+        .target(
+            name: "Curl", dependencies: ["CCurl", "Cryptography", "Locking", nio("NIOCore")], swiftSettings: strict),
         // The module is not called Crypto because swift-nio-extras brings swift-crypto's module of that name along.
         .target(
             name: "Cryptography", dependencies: ["COpenSSL"], path: "Sources/Crypto", swiftSettings: strict),
+
+        // The one lock, for everyone.
+        .target(name: "Locking", swiftSettings: safe),
 
         // Pure: values in, values out.
         .target(name: "HTTP1", dependencies: [httpTypes, nio("NIOCore")], swiftSettings: safe),
@@ -61,7 +65,7 @@ let package = Package(
         .target(
             name: "Listener",
             dependencies: [
-                "HTTP1", "Pipeline", "Cryptography", httpTypes, nioHTTPTypes, nioHTTP2, nioHPACK, nioSSL,
+                "HTTP1", "Locking", "Pipeline", "Cryptography", httpTypes, nioHTTPTypes, nioHTTP2, nioHPACK, nioSSL,
                 nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"),
             ],
             swiftSettings: safe),
@@ -71,14 +75,15 @@ let package = Package(
             swiftSettings: safe),
         .target(
             name: "SignIn",
-            dependencies: ["Pipeline", "Store", "Upstream", "Cryptography", httpTypes, logging],
+            dependencies: ["Locking", "Pipeline", "Store", "Upstream", "Cryptography", httpTypes, logging],
             swiftSettings: safe),
-        .target(name: "Telemetry", dependencies: ["Pipeline", "Cryptography", logging], swiftSettings: safe),
-        .target(name: "Store", dependencies: [grdb], swiftSettings: safe),
+        .target(
+            name: "Telemetry", dependencies: ["Locking", "Pipeline", "Cryptography", logging], swiftSettings: safe),
+        .target(name: "Store", dependencies: ["Locking", grdb], swiftSettings: safe),
         .target(
             name: "LocalPool",
             dependencies: [
-                "Cryptography", "Pipeline", "Store", grdb, logging, yams,
+                "Cryptography", "Locking", "Pipeline", "Store", grdb, logging, yams,
                 nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1"),
             ],
             swiftSettings: safe),
@@ -87,8 +92,8 @@ let package = Package(
         .target(
             name: "Gateway",
             dependencies: [
-                "HTTP1", "Listener", "Pipeline", "SignIn", "Store", "Upstream", "Settings", "Telemetry", "Cryptography",
-                grdb, httpTypes, nioHTTPTypes, logging, lifecycle, nio("NIOCore"), nio("NIOPosix"),
+                "HTTP1", "Listener", "Locking", "Pipeline", "SignIn", "Store", "Upstream", "Settings", "Telemetry",
+                "Cryptography", grdb, httpTypes, nioHTTPTypes, logging, lifecycle, nio("NIOCore"), nio("NIOPosix"),
             ],
             // The dashboard is in the binary, which is one file.
             resources: [
@@ -99,8 +104,8 @@ let package = Package(
         .executableTarget(
             name: "gatehouse",
             dependencies: [
-                "Gateway", "LocalPool", "Settings", "SignIn", "Pipeline", "Store", "Cryptography", argumentParser,
-                logging, lifecycle,
+                "Gateway", "LocalPool", "Locking", "Settings", "SignIn", "Pipeline", "Store", "Cryptography",
+                argumentParser, logging, lifecycle,
             ],
             swiftSettings: safe),
 

@@ -44,6 +44,9 @@ work=$(mktemp -d)
 trap 'rm -rf "$work"' EXIT
 mkdir -p "$output"
 
+# Code that can end the process on another thread than it began on is not released (it says where).
+python3 deploy/release/thread_addresses.py "$binary"
+
 # ---- The binary, and what it says of itself
 
 strip --strip-unneeded -o "$work/gatehouse" "$binary"

@@ -135,6 +135,7 @@ verify_benchmark() {
 }
 
 single swift format lint --strict --recursive Sources Tests Package.swift
+single Tests/Lint/locks.py
 swift_tests
 headline "${release_build[@]}"
 if "${release_build[@]}" >"$results/build" 2>&1; then

@@ -1,6 +1,6 @@
 internal import CCurl
 internal import Glibc
-internal import Synchronization
+internal import Locking
 
 /// The one thread that tells event loops that their libcurl sockets have something to do.
 ///
@@ -11,7 +11,7 @@ final class ReadinessMonitor: Sendable {
     static let shared = ReadinessMonitor()
 
     private let descriptor: Int32
-    private let wakers = Mutex<[Int32: @Sendable () -> Void]>([:])
+    private let wakers = Locked<[Int32: @Sendable () -> Void]>([:])
 
     private init() {
         descriptor = epoll_create1(Int32(EPOLL_CLOEXEC))

@@ -1,3 +1,4 @@
+internal import Locking
 package import NIOCore
 internal import NIOPosix
 internal import Synchronization
@@ -111,10 +112,10 @@ package final class HTTPListener: Sendable {
 
 /// What holds for connections that are accepted now.
 private final class ListenerRules: Sendable {
-    private let settings: Mutex<ListenerSettings>
+    private let settings: Locked<ListenerSettings>
 
     init(_ settings: ListenerSettings) {
-        self.settings = Mutex(settings)
+        self.settings = Locked(settings)
     }
 
     var current: ListenerSettings { settings.withLock { $0 } }

@@ -1,6 +1,6 @@
 internal import Dispatch
 internal import Glibc
-internal import Synchronization
+internal import Locking
 
 /// Has the disk take what was committed, off the queue on which writes run: SQLite's own way (`synchronous = FULL`) holds
 /// every other write up for as long.
@@ -14,7 +14,7 @@ final class LogSync: Sendable {
         var isAtWork = false
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
     private let queue = DispatchQueue(label: "gatehouse.store.sync")
     private let sync: @Sendable () throws -> Void
 

@@ -37,9 +37,14 @@ package protocol OutboxRecords: Sendable {
     ///
     /// - Returns: whether it was taken.
     func add(_ message: OutboxMessage, limit: Int) async throws -> Bool
-    /// Messages that are due, oldest first. They count as tried, and are not due again before `until`: so that two
-    /// processes do not send one at the same time, and one whose process ends is sent again.
-    func claim(now: Int64, until: Int64, limit: Int) async throws -> [OutboxMessage]
+    /// Messages that are due, oldest first. They count as tried, and are due again after the lease and a pause that doubles
+    /// with each attempt. Two processes do not send one at the same time, a message whose process ends is sent again, and one
+    /// that ends its process does so ever more rarely.
+    ///
+    /// - Parameters:
+    ///   - lease: milliseconds; longer than any attempt takes.
+    ///   - longestPause: milliseconds.
+    func claim(now: Int64, lease: Int64, longestPause: Int64, limit: Int) async throws -> [OutboxMessage]
     /// A message was received.
     func remove(key: String) async throws
     func postpone(key: String, until: Int64) async throws
@@ -94,16 +99,21 @@ package struct StoredOutbox: OutboxRecords {
         return database.changesCount > 0
     }
 
-    package func claim(now: Int64, until: Int64, limit: Int) async throws -> [OutboxMessage] {
+    package func claim(
+        now: Int64, lease: Int64, longestPause: Int64, limit: Int
+    ) async throws -> [OutboxMessage] {
         try await store.write { database in
+            // Attempts are kept within what the shift and the column can hold, whatever is stored.
             try Row.fetchAll(
                 database,
                 sql: """
-                    UPDATE outbox SET due_at = ?, attempts = attempts + 1 WHERE key IN
-                        (SELECT key FROM outbox WHERE due_at <= ? ORDER BY due_at, created_at LIMIT ?)
+                    UPDATE outbox SET
+                        due_at = ? + min(1000 << max(0, min(attempts, 20)), ?),
+                        attempts = max(0, min(attempts, 1000000)) + 1
+                    WHERE key IN (SELECT key FROM outbox WHERE due_at <= ? ORDER BY due_at, created_at LIMIT ?)
                     RETURNING \(Self.columns)
                     """,
-                arguments: [until, now, limit]
+                arguments: [now + lease, longestPause, now, limit]
             ).map(Self.message).sorted { $0.createdAt < $1.createdAt }
         }
     }

@@ -1,5 +1,5 @@
 internal import GRDB
-internal import Synchronization
+internal import Locking
 
 /// Whether a database takes writes, as the last ones tell.
 ///
@@ -14,7 +14,7 @@ final class WriteCondition: Sendable {
     /// After how long a trial that has not ended has failed. SQLite's own waiting ends before.
     static let longestTrial = Duration.seconds(3)
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// Why nothing can be written; names no file.
     func fault(now: ContinuousClock.Instant) -> String? {

@@ -1,4 +1,4 @@
-import Synchronization
+import Locking
 
 /// Who has been asked and has not answered yet.
 final class AwaitedAnswers: Sendable {
@@ -8,7 +8,7 @@ final class AwaitedAnswers: Sendable {
         var awaited: [String] = []
     }
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// A line of a terminal that is not to be broken.
     private static let columns = 79

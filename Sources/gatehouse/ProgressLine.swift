@@ -1,5 +1,5 @@
 import Dispatch
-import Synchronization
+import Locking
 
 /// A line that says how far long work is, on a terminal's standard error; nothing in a pipe or a file.
 ///
@@ -9,7 +9,7 @@ final class ProgressLine: Sendable {
     private let text: @Sendable () -> String
     private let queue = DispatchQueue(label: "progress")
     /// Whether it is to be seen.
-    private let isShown = Mutex(false)
+    private let isShown = Locked(false)
 
     private static let interval = DispatchTimeInterval.milliseconds(200)
 

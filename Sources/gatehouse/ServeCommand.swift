@@ -36,6 +36,7 @@ struct ServeCommand: AsyncParsableCommand {
         let settings = try origin.load()
         let notification = SystemdNotification(environment: ProcessInfo.processInfo.environment)
         let logs = try logs(settings)
+        logs.reportCrashes()
         // Whatever ends it, what was said is written.
         defer { logs.close() }
         let logger = logs.logger

@@ -1,5 +1,5 @@
 import Glibc
-import Synchronization
+import Locking
 
 /// Where results go. Swift's `print` says nothing of what could not be written, such as to a disk that is full.
 enum StandardOutput {
@@ -9,7 +9,7 @@ enum StandardOutput {
         var failure: Int32?
     }
 
-    private static let state = Mutex(State())
+    private static let state = Locked(State())
     /// So that many lines do not take a system call each.
     private static let room = 16 << 10
 

@@ -104,11 +104,50 @@ struct OutboxTests {
 
     @Test(
         "Pauses double up to an hour, with up to a fifth of spread",
-        arguments: [(1, 1000), (2, 2000), (11, 1_024_000), (12, 2_048_000), (13, 3_600_000), (9999, 3_600_000)]
-            as [(Int, Int64)])
+        arguments: [
+            (1, 1000), (2, 2000), (11, 1_024_000), (12, 2_048_000), (13, 3_600_000), (9999, 3_600_000),
+            (0, 1000), (.min, 1000), (.max, 3_600_000),
+        ] as [(Int, Int64)])
     func pauses(attempts: Int, pause: Int64) {
         #expect(Outbox.pause(afterAttempts: attempts, 0) == pause)
         #expect(Outbox.pause(afterAttempts: attempts, 1) == pause - pause / 5)
+    }
+
+    func claim(_ records: StoredOutbox) async throws -> [OutboxMessage] {
+        try await records.claim(now: clock.now, lease: 10_000, longestPause: 3_600_000, limit: 9)
+    }
+
+    @Test("A message that ends the process each time is taken ever more rarely, up to once an hour")
+    func endsTheProcess() async throws {
+        let records = try records()
+        _ = try await records.add(message("k-1"), limit: 9)
+        for pause: Int64 in [1000, 2000, 4000] {
+            #expect(try await claim(records).count == 1)
+            clock.advance(10_000 + pause - 1)
+            #expect(try await claim(records).isEmpty)
+            clock.advance(1)
+        }
+        for _ in 0..<20 {
+            clock.advance(3_610_000)
+            #expect(try await claim(records).count == 1)
+        }
+    }
+
+    @Test(
+        "A count of attempts that no gateway has written keeps no message from being sent",
+        arguments: [Int.min, -1, .max])
+    func strangeAttempts(attempts: Int) async throws {
+        let records = try records()
+        var strange = message("k-1")
+        strange.attempts = attempts
+        _ = try await records.add(strange, limit: 9)
+        let receiver = ScriptedReceiver(500)
+        let outbox = outbox(records, receiver)
+        await outbox.sendDue()
+        clock.advance(3_600_000)
+        await outbox.sendDue()
+        #expect(receiver.requests.count == 2)
+        #expect(try await records.count() == 0)
     }
 
     @Test("What a process that ended has taken is sent by the next one")
@@ -116,12 +155,12 @@ struct OutboxTests {
         let records = try records()
         _ = try await records.add(message("k-1"), limit: 9)
         // Taken, and never heard of again.
-        #expect(try await records.claim(now: clock.now, until: clock.now + 10_000, limit: 9).count == 1)
+        #expect(try await claim(records).count == 1)
         let receiver = ScriptedReceiver()
         let outbox = outbox(records, receiver)
         await outbox.sendDue()
         #expect(receiver.requests.isEmpty)
-        clock.advance(10_000)
+        clock.advance(11_000)
         await outbox.sendDue()
         #expect(receiver.requests.count == 1)
     }

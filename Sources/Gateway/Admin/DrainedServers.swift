@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import Locking
 
 /// The servers of upstreams that an operator has taken out, by their names: they stay so through reloads.
 final class DrainedServers: Sendable {
@@ -7,7 +7,7 @@ final class DrainedServers: Sendable {
         let server: String
     }
 
-    private let keys = Mutex<Set<Key>>([])
+    private let keys = Locked<Set<Key>>([])
 
     func contains(_ server: String, of upstream: String) -> Bool {
         keys.withLock { $0.contains(Key(upstream: upstream, server: server)) }

@@ -1,9 +1,9 @@
 internal import Cryptography
 internal import Listener
+internal import Locking
 internal import Pipeline
 internal import Settings
 internal import Store
-internal import Synchronization
 internal import Telemetry
 internal import Upstream
 
@@ -37,7 +37,7 @@ final class GatewayStatus: Sendable {
         var failedAt: Int64?
     }
 
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     private let logs: GatewayLogs
     /// What has become of spans.
@@ -51,7 +51,7 @@ final class GatewayStatus: Sendable {
     init(now: Int64, logs: GatewayLogs) {
         startedAt = now
         self.logs = logs
-        state = Mutex(State(reloads: MetricsReadings.Reloads(lastSuccess: now)))
+        state = Locked(State(reloads: MetricsReadings.Reloads(lastSuccess: now)))
     }
 
     /// Tells of `generation` from now on.

@@ -1,10 +1,10 @@
-internal import Synchronization
+internal import Locking
 internal import Telemetry
 
 /// The last requests that were refused and the last audit events, for whoever asks what is going on.
 final class RecentEvents: Sendable {
-    private let denials = Mutex(Ring<AccessRecord>())
-    private let audit = Mutex(Ring<AuditEvent>())
+    private let denials = Locked(Ring<AccessRecord>())
+    private let audit = Locked(Ring<AuditEvent>())
 
     /// An event loop never waits here: while another one adds, or someone reads, a refusal is left out.
     func add(_ record: AccessRecord) {

@@ -1,6 +1,6 @@
+internal import Locking
 internal import Pipeline
 internal import SignIn
-internal import Synchronization
 internal import Telemetry
 
 /// What watches over account calls: limits before, and after each the word of it to the backend, the limits and the
@@ -11,7 +11,7 @@ final class AccountConduct: AccountObserver {
     /// Nil where no backend is told.
     private let sync: UserSync?
     private let tally: AccountTally
-    private let admitted = Mutex<[UInt64: AdmittedCall]>([:])
+    private let admitted = Locked<[UInt64: AdmittedCall]>([:])
 
     init(limits: AccountLimits, audit: AuditTrail, sync: UserSync?, tally: AccountTally) {
         self.tally = tally

@@ -1,6 +1,6 @@
+internal import Locking
 package import Logging
 package import Pipeline
-internal import Synchronization
 package import Upstream
 
 /// What may be done about a key that a token names and no set holds.
@@ -79,14 +79,14 @@ package actor KeySetService {
             status.servesUntil = held.map { $0.freshUntil + policy.staleLimit }
         }
     }
-    private nonisolated let mirroredSet: Mutex<KeySet?>
+    private nonisolated let mirroredSet: Locked<KeySet?>
     /// When a set was last fetched because a token asked for it.
     private var lastLookUp: Int64?
     private var flight: Task<Bool, Never>?
     private var warnedOf: [String] = []
     /// Whether the last fetch has failed.
     private var hasFailed = false
-    private nonisolated let mirrored: Mutex<Status>
+    private nonisolated let mirrored: Locked<Status>
     private var status: Status {
         didSet { mirrored.withLock { [status] in $0 = status } }
     }
@@ -117,11 +117,11 @@ package actor KeySetService {
         self.own = own
         let status = Status(refreshes: counted.refreshes, failures: counted.failures)
         self.status = status
-        self.mirrored = Mutex(status)
+        self.mirrored = Locked(status)
         self.logger = logger
         self.now = now
         self.publish = publish
-        self.mirroredSet = Mutex(configured)
+        self.mirroredSet = Locked(configured)
     }
 
     /// Reads the kept set, then fetches and refreshes until cancelled.

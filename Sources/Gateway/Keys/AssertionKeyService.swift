@@ -1,6 +1,6 @@
+internal import Locking
 package import Logging
 package import Pipeline
-internal import Synchronization
 
 /// The keys that assertions, or sessions, are signed with: read from the state directory, rotated there, and given to every event
 /// loop.
@@ -17,7 +17,7 @@ package final class AssertionKeyService: Sendable {
     private static let interval = Duration.seconds(60)
 
     private let file: KeyRingFile
-    private let state: Mutex<State>
+    private let state: Locked<State>
     private let publish: @Sendable () -> Void
     private let now: @Sendable () -> Int64
     private let logger: Logger
@@ -33,7 +33,7 @@ package final class AssertionKeyService: Sendable {
         self.logger = logger
         self.now = now
         self.publish = publish
-        state = Mutex(State(schedule: schedule))
+        state = Locked(State(schedule: schedule))
     }
 
     /// What signs and is published now. Nil before the first ``follow(_:)``.

@@ -31,12 +31,14 @@ package final class GatewayLogs: Sendable {
     private let level: SharedLogLevel
     private let outputs: LogOutputs
     private let application: ApplicationLog
+    private let format: LogFormat
 
     /// - Throws: ``SettingsFaults`` that name the file which cannot be written to.
     package init(_ settings: GatewaySettings) throws(SettingsFaults) {
         level = SharedLogLevel(Logger.Level(settings.logging.level))
         outputs = LogOutputs()
         let place = try Self.place(settings.logging.destination, "logging.file", settings, in: outputs)
+        format = place.format
         application = ApplicationLog(place.applicationEncoder, write: place.write)
     }
 
@@ -52,6 +54,9 @@ package final class GatewayLogs: Sendable {
             ApplicationLogHandler(application, level: SharedLogLevel(level))
         }
     }
+
+    /// Has a crash leave a line on standard error, in the form of its own log. Call it once, at the start.
+    package func reportCrashes() { CrashReport.install(format) }
 
     /// Lines of its own that were not written.
     var lost: Int { application.lost }

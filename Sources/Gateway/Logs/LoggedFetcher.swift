@@ -1,5 +1,6 @@
+internal import Locking
 internal import Logging
-internal import Synchronization
+internal import Telemetry
 internal import Upstream
 
 /// Says at the level `debug` of each call that the gateway makes itself whom it asked, and what came of it: never what was
@@ -15,6 +16,8 @@ struct LoggedFetcher: Fetcher {
 
     func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResponse {
         let began = ContinuousClock.now
+        let work = WorkUnderWay.begin("request", request.summary)
+        defer { WorkUnderWay.end(work) }
         defer { CalledRequest.current?.waited(ContinuousClock.now - began) }
         guard logger.logLevel <= .debug else { return try await fetcher.fetch(request) }
         do throws(FetchError) {
@@ -50,7 +53,7 @@ final class CalledRequest: Sendable {
     @TaskLocal static var current: CalledRequest?
 
     let id: String
-    private let sum = Mutex(Duration.zero)
+    private let sum = Locked(Duration.zero)
 
     init(id: String) { self.id = id }
 
@@ -67,6 +70,9 @@ extension FetchRequest {
             String(target.value.split(separator: ".").last ?? "")
         }
     }
+
+    /// Whom it asks for what, with nothing secret: a path may be.
+    fileprivate var summary: String { "\(method) \(host)\(cognitoOperation.map { " " + $0 } ?? "")" }
 
     /// The URL's host, with its port where one is given.
     fileprivate var host: String {

@@ -1,6 +1,7 @@
+internal import Locking
 internal import Logging
 internal import Store
-internal import Synchronization
+internal import Telemetry
 
 /// Who gets messages of the outbox.
 protocol OutboxReceiver: Sendable {
@@ -45,11 +46,11 @@ actor Outbox {
     private let random: @Sendable () -> Double
     private let logger: Logger
     private var isSending = false
-    private nonisolated let counted = Mutex(Status())
+    private nonisolated let counted = Locked(Status())
     /// Messages that are being kept. A flood of them must not pile up before the store.
-    private nonisolated let adding = Mutex(0)
+    private nonisolated let adding = Locked(0)
     private static let addingLimit = 4096
-    private nonisolated let receivers = Mutex<[String: any OutboxReceiver]>([:])
+    private nonisolated let receivers = Locked<[String: any OutboxReceiver]>([:])
 
     nonisolated var status: Status { counted.withLock { $0 } }
 
@@ -118,7 +119,8 @@ actor Outbox {
         defer { isSending = false }
         do {
             while !Task.isCancelled {
-                let due = try await records.claim(now: now(), until: now() + lease, limit: Self.atOnce)
+                let due = try await records.claim(
+                    now: now(), lease: lease, longestPause: Self.longestPause, limit: Self.atOnce)
                 guard !due.isEmpty else { return }
                 await withTaskGroup(of: Void.self) { tasks in
                     for message in due { tasks.addTask { await self.send(message) } }
@@ -129,7 +131,7 @@ actor Outbox {
         }
     }
 
-    /// Longer than any attempt takes.
+    /// Milliseconds that are longer than any attempt takes.
     private var lease: Int64 {
         let longest = receivers.withLock { Array($0.values) }.map(\.timeout.components.seconds).max() ?? 0
         return (longest + 5) * 1000
@@ -139,6 +141,8 @@ actor Outbox {
         guard let receiver = receivers.withLock({ $0[message.destination] }) else {
             return await postpone(message, by: Self.longestPause)
         }
+        let work = WorkUnderWay.begin("outbox delivery", "\(message.destination) \(message.kind)")
+        defer { WorkUnderWay.end(work) }
         do throws(DeliveryFailure) {
             try await receiver.send(message, now: now() / 1000)
         } catch {
@@ -173,7 +177,7 @@ actor Outbox {
     /// Milliseconds until the next attempt: a second, doubled each time up to an hour, and up to a fifth less, so that
     /// a receiver that comes back is not met by all at once.
     static func pause(afterAttempts attempts: Int, _ random: Double) -> Int64 {
-        let doubled = min(1000 << Int64(min(max(0, attempts - 1), 20)), longestPause)
+        let doubled = min(1000 << Int64(min(max(1, attempts), 21) - 1), longestPause)
         return doubled - Int64(Double(doubled) * random / 5)
     }
 

@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import Locking
 
 /// Who asks for a reload, and who does it: one after the other, and what is asked for while one is under way is one
 /// more, however often it is asked for.
@@ -10,7 +10,7 @@ final class ReloadRequests: Sendable {
 
     private let requests: AsyncStream<Void>
     private let continuation: AsyncStream<Void>.Continuation
-    private let waiting = Mutex(Waiting())
+    private let waiting = Locked(Waiting())
 
     init() {
         (requests, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))

@@ -153,6 +153,8 @@ actor RunningGateway {
     func reload(_ load: @Sendable () throws -> GatewaySettings) async -> ReloadOutcome {
         for fault in logs.reopen() { logger.error("log file not opened anew", metadata: ["fault": "\(fault)"]) }
         guard !isDraining else { return .stopping }
+        let work = WorkUnderWay.begin("reload")
+        defer { WorkUnderWay.end(work) }
         do {
             logger.debug("reload: reading the configuration")
             let settings = try load()

@@ -1,7 +1,7 @@
+internal import Locking
 internal import Logging
 internal import Pipeline
 internal import Store
-internal import Synchronization
 
 /// Why tokens were not revoked.
 enum RevocationFault: Error, Equatable {
@@ -31,8 +31,8 @@ actor RevocationService {
     private let now: @Sendable () -> Int64
     private let logger: Logger
     private var seenChanges: Int64?
-    private nonisolated let limit: Mutex<Int>
-    private nonisolated let held = Mutex((list: RevocationList.empty, failures: 0))
+    private nonisolated let limit: Locked<Int>
+    private nonisolated let held = Locked((list: RevocationList.empty, failures: 0))
 
     /// What is revoked now. Readable from anywhere.
     nonisolated var current: RevocationList { held.withLock { $0.list } }
@@ -53,7 +53,7 @@ actor RevocationService {
         publish: @escaping @Sendable () async -> Void
     ) {
         self.records = records
-        limit = Mutex(maximumCount)
+        limit = Locked(maximumCount)
         self.logger = logger
         self.now = now
         self.publish = publish

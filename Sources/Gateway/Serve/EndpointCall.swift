@@ -26,6 +26,14 @@ final class EndpointCall {
         self.peer = peer
     }
 
+    /// The endpoint's name.
+    var name: String {
+        switch target {
+        case .account(let operation, _): operation.rawValue
+        case .session(let operation, _): operation.rawValue
+        }
+    }
+
     /// The answer, where what has been verified is all that it takes.
     var immediateAnswer: AccountAnswer? {
         guard case .session(.validate, _) = target, let token else { return nil }

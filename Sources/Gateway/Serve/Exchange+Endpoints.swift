@@ -3,6 +3,7 @@ internal import Listener
 internal import NIOCore
 internal import Pipeline
 internal import SignIn
+internal import Telemetry
 
 /// The gateway's own endpoints: account and session calls, whose bodies are collected first, and its key set.
 extension Exchange {
@@ -43,7 +44,9 @@ extension Exchange {
         let eventLoop = service.eventLoop
         let question = call.question()
         let called = CalledRequest(id: log.requestID)
-        Task { [spanScope] in
+        Task { [spanScope, name = call.name] in
+            let work = WorkUnderWay.begin("account call", name)
+            defer { WorkUnderWay.end(work) }
             let answer = await CalledRequest.$current.withValue(called) {
                 await SpanScope.within(spanScope) { await question() }
             }

@@ -1,10 +1,10 @@
+internal import Locking
 internal import NIOCore
-internal import Synchronization
 internal import Telemetry
 
 /// The gateways of all event loops, to give each of them what changes while they run.
 final class LoopDirectory: Sendable {
-    private let gateways = Mutex<[NIOLoopBound<LoopGateway>]>([])
+    private let gateways = Locked<[NIOLoopBound<LoopGateway>]>([])
 
     func set(_ gateways: [NIOLoopBound<LoopGateway>]) {
         self.gateways.withLock { $0 = gateways }

@@ -1,8 +1,8 @@
+internal import Locking
 internal import Logging
 internal import Pipeline
 internal import SignIn
 internal import Store
-internal import Synchronization
 
 /// What makes sessions count no more: revocations, and newer tokens, whose predecessors count no more once nobody may
 /// ask for the newer one with them.
@@ -19,9 +19,9 @@ final class SessionEnds: SessionRevocations {
     private let issuer: String
     private let now: @Sendable () -> Int64
     /// In the order of their refreshes; those before `begin` are done with.
-    private let waiting = Mutex<Queue>(Queue())
+    private let waiting = Locked<Queue>(Queue())
     /// The records as they were when they were read last: when that was, and the number of their changes by others.
-    private let seen = Mutex<(time: Int64, changes: Int64)?>(nil)
+    private let seen = Locked<(time: Int64, changes: Int64)?>(nil)
     private let logger: Logger
 
     private struct Queue {

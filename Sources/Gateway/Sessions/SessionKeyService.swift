@@ -1,13 +1,13 @@
 internal import Cryptography
+internal import Locking
 internal import Pipeline
 internal import SignIn
-internal import Synchronization
 
 /// The keys of the gateway's own sessions: a key ring in the state directory, and what verifies with it.
 final class SessionKeyService: SignIn.SessionKeys {
     /// Reads the ring and rotates it.
     let keys: AssertionKeyService
-    private let verifying = Mutex<(keys: AssertionKeys, set: KeySet)?>(nil)
+    private let verifying = Locked<(keys: AssertionKeys, set: KeySet)?>(nil)
 
     init(_ keys: AssertionKeyService) {
         self.keys = keys

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Locking
 internal import Logging
 internal import Pipeline
 internal import Settings
@@ -167,7 +168,7 @@ final class TraceService: Sendable {
 
 /// The tracing in use, for what outlasts a reading of the settings.
 final class CurrentTracing: Sendable {
-    private let current = Mutex<TraceService?>(nil)
+    private let current = Locked<TraceService?>(nil)
 
     var service: TraceService? {
         get { current.withLock { $0 } }

@@ -1,5 +1,5 @@
+internal import Locking
 internal import Pipeline
-internal import Synchronization
 
 /// Trouble on order and a record of what was asked, for tests of the pool's clients.
 final class Rehearsal: Sendable {
@@ -43,7 +43,7 @@ final class Rehearsal: Sendable {
 
     private static let recentCount = 200
 
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     var faults: [Fault] {
         get { state.withLock { $0.faults } }

@@ -1,13 +1,13 @@
+internal import Locking
 internal import Pipeline
 internal import Store
-internal import Synchronization
 
 /// The pool's keys, which a rotation replaces while the pool serves.
 final class KeyRing: Sendable {
-    private let current: Mutex<PoolKeys>
+    private let current: Locked<PoolKeys>
 
     init(_ keys: PoolKeys) {
-        current = Mutex(keys)
+        current = Locked(keys)
     }
 
     private var keys: PoolKeys { current.withLock { $0 } }

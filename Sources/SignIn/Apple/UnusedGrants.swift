@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Synchronization
+internal import Locking
 
 /// What Apple gave for the codes of sign-ins that then could not be kept here, for as long as the same sign-in may be
 /// tried again: a code is exchanged only once, and without what it gave the consent could never be taken back.
@@ -12,7 +12,7 @@ final class UnusedGrants: Sendable {
         var endsAt: Int64
     }
 
-    private let held = Mutex<[[UInt8]: Grant]>([:])
+    private let held = Locked<[[UInt8]: Grant]>([:])
 
     /// - Parameters:
     ///   - proof: SHA-256 of the identity token.

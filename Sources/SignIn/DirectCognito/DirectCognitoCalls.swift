@@ -1,7 +1,7 @@
 package import HTTPTypes
+internal import Locking
 package import Logging
 package import Pipeline
-internal import Synchronization
 internal import Upstream
 
 /// A call for Cognito that an app sent to the gateway, its body read in full.
@@ -225,12 +225,12 @@ package struct DirectCognitoCalls: Sendable {
 /// Held in memory for the ten minutes that a sign-in takes at most.
 package final class SignInNames: Sendable {
     private static let lifetime: Int64 = 600
-    private let table: Mutex<ExpiringTable<String>>
+    private let table: Locked<ExpiringTable<String>>
     private let now: @Sendable () -> Int64
 
     /// - Parameter now: seconds since 1970.
     package init(capacity: Int = 20_000, now: @escaping @Sendable () -> Int64) {
-        table = Mutex(ExpiringTable(capacity: capacity))
+        table = Locked(ExpiringTable(capacity: capacity))
         self.now = now
     }
 

@@ -1,8 +1,8 @@
 package import Cryptography
+internal import Locking
 package import Logging
 internal import Pipeline
 package import Store
-internal import Synchronization
 
 /// An account call as limits see it.
 package struct LimitedCall: Sendable {
@@ -62,7 +62,7 @@ package final class AccountLimits: Sendable {
     /// How many intervals pass between two looks for what has ended.
     private static let roundsOfKeeping = 300
 
-    private let state: Mutex<LimitState>
+    private let state: Locked<LimitState>
     private let keys: LimitKeys
     private let records: any LimitRecords
     /// Milliseconds since 1970.
@@ -76,7 +76,7 @@ package final class AccountLimits: Sendable {
         settings: AccountLimitSettings, key: Secret, records: any LimitRecords, logger: Logger,
         now: @escaping @Sendable () -> Int64
     ) {
-        state = Mutex(LimitState(settings))
+        state = Locked(LimitState(settings))
         keys = LimitKeys(key)
         self.records = records
         self.logger = logger

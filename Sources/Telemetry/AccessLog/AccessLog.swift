@@ -1,3 +1,4 @@
+internal import Locking
 internal import Synchronization
 
 /// Writes access records from all event loops, formatted on a thread of its own.
@@ -17,8 +18,8 @@ package final class AccessLog: Sendable {
 
     private let capacity: Int
     private let failed = Atomic(0)
-    private let recorders = Mutex<[AccessRecorder]>([])
-    private let writing: Mutex<Writing>
+    private let recorders = Locked<[AccessRecorder]>([])
+    private let writing: Locked<Writing>
     private let writer = WriterThread(name: "access-log")
 
     /// `write` gets whole lines, one call at a time, and returns how many of them were lost; it may block. Each recorder
@@ -28,7 +29,7 @@ package final class AccessLog: Sendable {
         write: @escaping @Sendable ([UInt8]) -> Int
     ) {
         self.capacity = max(1, capacity)
-        writing = Mutex(Writing(encoder: AccessLogEncoder(hashes, format), write: write))
+        writing = Locked(Writing(encoder: AccessLogEncoder(hashes, format), write: write))
         writer.start(everyMilliseconds: 100) { [weak self] in self?.flush() }
     }
 

@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import Locking
 
 /// Takes one event loop's access records and keeps them until the log's writer comes for them.
 ///
@@ -10,7 +10,7 @@ package final class AccessRecorder: Sendable {
         var dropped = 0
     }
 
-    private let buffer: Mutex<Buffer>
+    private let buffer: Locked<Buffer>
     private let capacity: Int
     private let wakingCount: Int
     private let wake: @Sendable () -> Void
@@ -19,7 +19,7 @@ package final class AccessRecorder: Sendable {
         self.capacity = capacity
         self.wakingCount = max(1, capacity / 2)
         self.wake = wake
-        buffer = Mutex(Buffer())
+        buffer = Locked(Buffer())
     }
 
     /// Hands over the record of a request that has ended.

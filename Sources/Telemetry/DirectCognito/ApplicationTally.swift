@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import Locking
 
 /// Which app versions still call Cognito itself: a count for each, of a bounded number of them.
 ///
@@ -45,7 +45,7 @@ package final class ApplicationTally: Sendable {
     private let capacity: Int
     private let labelCapacity: Int
     private let operations: Set<String>
-    private let state = Mutex(State())
+    private let state = Locked(State())
 
     /// - Parameters:
     ///   - labelCapacity: how many names there are as labels, through all of the process's life.

@@ -1,5 +1,5 @@
 internal import Glibc
-internal import Synchronization
+internal import Locking
 
 /// A file or standard stream that several logs write whole lines to.
 ///
@@ -17,7 +17,7 @@ package final class LogOutput: Sendable {
     /// Nil for a standard stream.
     private let path: String?
     private let mode: mode_t
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     package static let standardOutput = LogOutput(stream: STDOUT_FILENO)
     package static let standardError = LogOutput(stream: STDERR_FILENO)
@@ -25,7 +25,7 @@ package final class LogOutput: Sendable {
     private init(stream: CInt) {
         Self.ignoreSignals
         (path, mode) = (nil, 0)
-        state = Mutex(State(descriptor: stream, lookedAt: 0))
+        state = Locked(State(descriptor: stream, lookedAt: 0))
     }
 
     /// Opens a file to write behind what it holds.
@@ -35,7 +35,7 @@ package final class LogOutput: Sendable {
         Self.ignoreSignals
         self.path = path
         mode = isPrivate ? 0o600 : 0o640
-        state = Mutex(State(descriptor: try Self.open(path, mode), lookedAt: Self.seconds()))
+        state = Locked(State(descriptor: try Self.open(path, mode), lookedAt: Self.seconds()))
     }
 
     deinit {

@@ -1,10 +1,10 @@
-internal import Synchronization
+internal import Locking
 
 /// The outputs in use, one for each destination, so that logs to one file share it.
 package final class LogOutputs: Sendable {
     private struct Entry { weak var output: LogOutput? }
 
-    private let files = Mutex<[String: Entry]>([:])
+    private let files = Locked<[String: Entry]>([:])
 
     package init() {}
 

@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import Locking
 
 /// Writes one kind of records as lines.
 package protocol LineEncoder: Sendable {
@@ -25,8 +25,8 @@ package final class QueuedLog<Encoder: LineEncoder>: Sendable {
         var write: Write
     }
 
-    private let waiting = Mutex(Waiting())
-    private let writing: Mutex<Writing>
+    private let waiting = Locked(Waiting())
+    private let writing: Locked<Writing>
     private let capacity: Int
     private let writer: WriterThread
 
@@ -35,7 +35,7 @@ package final class QueuedLog<Encoder: LineEncoder>: Sendable {
     ///   - capacity: how many records wait to be written; further ones are dropped and counted.
     package init(name: String, capacity: Int, encoder: Encoder, write: @escaping Write) {
         self.capacity = max(1, capacity)
-        writing = Mutex(Writing(encoder: encoder, write: write))
+        writing = Locked(Writing(encoder: encoder, write: write))
         writer = WriterThread(name: name)
         writer.start(everyMilliseconds: 100) { [weak self] in self?.flush() }
     }

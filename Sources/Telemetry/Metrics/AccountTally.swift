@@ -1,3 +1,4 @@
+internal import Locking
 internal import Synchronization
 
 /// What has become of account calls, by operation and reason. Both are from closed lists, so that there is no end to
@@ -19,7 +20,7 @@ package final class AccountTally: Sendable {
 
     /// How long the sessions lasted that such calls have ended.
     package let sessions = SessionLengths()
-    private let counts: Mutex<[Key: Int]>
+    private let counts: Locked<[Key: Int]>
     private let lockoutCount = Atomic(0)
     private let reasons: Set<String>
 
@@ -28,7 +29,7 @@ package final class AccountTally: Sendable {
     ///   - expected: what is there as 0 from the start, so that a watcher sees the first one come.
     package init(reasons: some Sequence<String>, expected: some Sequence<Key> = []) {
         self.reasons = Set(reasons)
-        counts = Mutex(Dictionary(expected.map { ($0, 0) }) { first, _ in first })
+        counts = Locked(Dictionary(expected.map { ($0, 0) }) { first, _ in first })
     }
 
     /// An account was locked by a call.

@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import Locking
 
 /// All event loops' counters, summed when they are asked for.
 ///
@@ -11,12 +11,12 @@ package final class MetricsRegistry: Sendable {
         var loops: [LoopMetrics] = []
     }
 
-    private let counted: Mutex<Counted>
+    private let counted: Locked<Counted>
     private let readings: @Sendable () -> MetricsReadings
 
     /// `readings` is called at each ``render()``, on its thread.
     package init(labels: MetricsLabels, readings: @escaping @Sendable () -> MetricsReadings = { MetricsReadings() }) {
-        counted = Mutex(Counted(labels: labels))
+        counted = Locked(Counted(labels: labels))
         self.readings = readings
     }
 

@@ -1,4 +1,4 @@
-internal import Synchronization
+internal import Locking
 
 /// How long sessions lasted: from the sign-in to the call that ended them, or that found them ended.
 package final class SessionLengths: Sendable {
@@ -40,12 +40,12 @@ package final class SessionLengths: Sendable {
     }
 
     private let capacity: Int
-    private let state: Mutex<State>
+    private let state: Locked<State>
 
     /// - Parameter capacity: how many sessions are remembered, so as not to be counted again.
     package init(capacity: Int = 4096) {
         self.capacity = max(1, capacity)
-        state = Mutex(
+        state = Locked(
             State(
                 readings: End.allCases.map { end in
                     Reading(end: end, counts: Array(repeating: 0, count: Self.limits.count + 1), sum: 0)

@@ -1,3 +1,4 @@
+internal import Locking
 internal import Synchronization
 
 /// Spans that wait to be sent, a bounded number of them.
@@ -12,7 +13,7 @@ package final class SpanQueue: Sendable {
         package var spanCount: Int { requests.reduce(spans.count) { $0 + $1.spanCount } }
     }
 
-    private let waiting = Mutex(Batch())
+    private let waiting = Locked(Batch())
     private let capacity: Int
     private let isClosed = Atomic(false)
     private let tally: SpanTally

@@ -1,8 +1,8 @@
 internal import Cryptography
 internal import GRDB
+internal import Locking
 internal import Pipeline
 internal import Store
-internal import Synchronization
 
 /// The local Apple's signing keys: three in the key set, of which two sign. Who takes the first one of the set, or the
 /// only one that ever signed, is found out.
@@ -16,7 +16,7 @@ final class AppleKeys: Sendable {
 
     static let count = 3
 
-    private let keys: Mutex<Keys>
+    private let keys: Locked<Keys>
     private let store: Store
     private let random: @Sendable (Int) -> [UInt8]
 
@@ -47,7 +47,7 @@ final class AppleKeys: Sendable {
     }
 
     private init(_ keys: Keys, store: Store, random: @escaping @Sendable (Int) -> [UInt8]) {
-        self.keys = Mutex(keys)
+        self.keys = Locked(keys)
         self.store = store
         self.random = random
     }

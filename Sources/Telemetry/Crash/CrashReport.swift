@@ -1,0 +1,132 @@
+internal import Glibc
+
+/// A last line on standard error when a signal ends the process: the signal, and the work that was under way.
+///
+///     {"time":"2026-01-31T23:59:59.123Z","level":"critical","message":"crashed","signal":"SIGILL",
+///      "under_way":["outbox delivery audit_webhook"]}
+///
+/// The handler allocates nothing and takes no lock (signal-safety(7)). The signal then has the effect that it had before, so
+/// that the exit status, a core dump and a debugger's view stay as they are.
+package enum CrashReport {
+    private static let signals: [(number: CInt, name: StaticString)] = [
+        (SIGILL, "SIGILL"), (SIGTRAP, "SIGTRAP"), (SIGSEGV, "SIGSEGV"), (SIGBUS, "SIGBUS"), (SIGABRT, "SIGABRT"),
+        (SIGFPE, "SIGFPE"),
+    ]
+    private static let lineLimit = 64 << 10
+
+    /// What the handler needs, made before there is a signal.
+    @unsafe
+    private struct Prepared {
+        var line: UnsafeMutableRawBufferPointer
+        var isText: Bool
+        /// By the signal's number.
+        var earlier: UnsafeMutablePointer<sigaction>
+    }
+
+    /// Written once, before any handler is in place, and only read afterwards.
+    nonisolated(unsafe) private static var prepared: Prepared?
+
+    /// Reports crashes from now on. Call it once, before the process has other threads.
+    ///
+    /// - Parameter format: that of the gateway's own log.
+    package static func install(_ format: LogFormat) {
+        unsafe WorkUnderWay.forEach { _ in }
+        let earlier = UnsafeMutablePointer<sigaction>.allocate(capacity: 65)
+        unsafe earlier.initialize(repeating: sigaction(), count: 65)
+        unsafe prepared = Prepared(
+            line: UnsafeMutableRawBufferPointer.allocate(byteCount: lineLimit, alignment: 16), isText: format == .text,
+            earlier: earlier)
+        for signal in signals {
+            var action = sigaction()
+            unsafe action.__sigaction_handler.sa_handler = { CrashReport.handle($0) }
+            unsafe sigaction(signal.number, &action, earlier + Int(signal.number))
+        }
+    }
+
+    /// The signal is blocked while this runs. Raised once more, it comes when the handler returns, and has its earlier effect.
+    private static func handle(_ number: CInt) {
+        guard let prepared = unsafe prepared else { return }
+        unsafe sigaction(number, prepared.earlier + Int(number), nil)
+        var line = unsafe CrashLine(prepared.line)
+        unsafe compose(number, prepared.isText, in: &line)
+        unsafe line.write(to: STDERR_FILENO)
+        raise(number)
+    }
+
+    @unsafe
+    private static func compose(_ number: CInt, _ isText: Bool, in line: inout CrashLine) {
+        var now = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &now)
+        unsafe line.append(isText ? "" : #"{"time":""#)
+        unsafe line.append(now)
+        unsafe line.append(isText ? " critical crashed " : #"","level":"critical","message":"crashed","#)
+        unsafe line.append(isText ? "signal=" : #""signal":""#)
+        for signal in signals where signal.number == number { unsafe line.append(signal.name) }
+        unsafe line.append(isText ? " under_way=\"" : #"","under_way":["#)
+        var isFirst = true
+        unsafe WorkUnderWay.forEach { description in
+            if !isFirst { unsafe line.append(isText ? "; " : ",") }
+            isFirst = false
+            if !isText { unsafe line.append("\"") }
+            unsafe line.append(description)
+            if !isText { unsafe line.append("\"") }
+        }
+        unsafe line.append(isText ? "\"\n" : "]}\n")
+    }
+}
+
+/// A line in memory that was allocated before; what has no room is left out.
+@unsafe
+private struct CrashLine {
+    private let room: UnsafeMutableRawBufferPointer
+    private var count = 0
+
+    init(_ room: UnsafeMutableRawBufferPointer) {
+        unsafe self.room = unsafe room
+    }
+
+    mutating func append(_ text: StaticString) {
+        unsafe append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
+    }
+
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
+        for index in 0..<bytes.count { unsafe append(bytes[index]) }
+    }
+
+    /// As ``TimestampEncoder`` writes it, without memory of its own.
+    mutating func append(_ time: timespec) {
+        let seconds = Int64(time.tv_sec)
+        let date = CivilDate(daysSince1970: seconds / 86_400)
+        unsafe append(date.year, width: 4, then: "-")
+        unsafe append(date.month, width: 2, then: "-")
+        unsafe append(date.day, width: 2, then: "T")
+        unsafe append(seconds / 3600 % 24, width: 2, then: ":")
+        unsafe append(seconds / 60 % 60, width: 2, then: ":")
+        unsafe append(seconds % 60, width: 2, then: ".")
+        unsafe append(Int64(time.tv_nsec) / 1_000_000, width: 3, then: "Z")
+    }
+
+    private mutating func append(_ number: Int64, width: Int, then separator: Unicode.Scalar) {
+        var divisor: Int64 = width == 4 ? 1000 : width == 3 ? 100 : 10
+        while divisor > 0 {
+            unsafe append(UInt8(ascii: "0") + UInt8(truncatingIfNeeded: number / divisor % 10))
+            divisor /= 10
+        }
+        unsafe append(UInt8(ascii: separator))
+    }
+
+    private mutating func append(_ byte: UInt8) {
+        guard unsafe count < room.count else { return }
+        unsafe room[count] = byte
+        unsafe count += 1
+    }
+
+    func write(to descriptor: CInt) {
+        var written = 0
+        while unsafe written < count {
+            let result = unsafe Glibc.write(descriptor, room.baseAddress?.advanced(by: written), count - written)
+            guard result > 0 else { return }
+            written += result
+        }
+    }
+}
