@@ -184,6 +184,12 @@ package final class CurlConnection: CurlTransfer {
         if case .plain(let socket) = carrier { socket.shutDownOutput() }
     }
 
+    /// Closes it with a reset (RFC 9293 §3.5.2), so that the other side cannot take what it has got for the whole.
+    package func reset() {
+        if socket >= 0 { PlainSocket.reset(socket) }
+        close()
+    }
+
     package func close() {
         let carrier = carrier
         self.carrier = .closed

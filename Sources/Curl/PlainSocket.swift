@@ -42,6 +42,18 @@ struct PlainSocket {
         Glibc.close(descriptor)
     }
 
+    /// Breaks a TCP connection off with a reset. Nothing more goes over it in either direction; what was not sent yet,
+    /// and what libcurl or OpenSSL would say at the end, is lost.
+    ///
+    /// To connect to no address is to disconnect (connect(2)), for which Linux sends RST at once. SO_LINGER would do the
+    /// same at the close only, and with TLS libcurl sends an orderly end before it closes.
+    static func reset(_ descriptor: Int32) {
+        var nobody = sockaddr()
+        nobody.sa_family = sa_family_t(AF_UNSPEC)
+        // It fails where the connection has gone already.
+        _ = connect(descriptor, &nobody, socklen_t(MemoryLayout<sockaddr>.size))
+    }
+
     private static func uninterrupted(_ call: () -> Int) -> Int {
         while true {
             let count = call()

@@ -42,6 +42,9 @@ package protocol RequestService: AnyObject {
     /// A connection was closed before it could carry a request.
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String)
 
+    /// A client's HTTP/2 connection was ended for an error of the client's.
+    func connectionFailed(_ error: HTTP2ConnectionError)
+
     /// A connection was accepted or has gone.
     func connectionOpened()
     func connectionClosed()

@@ -76,6 +76,13 @@ final class UpstreamConnection: CurlConnectionDelegate {
         curl = nil
     }
 
+    /// Closes it so that the backend cannot take what it has of a request for a whole one.
+    func reset() {
+        use = .closed
+        curl?.reset()
+        curl = nil
+    }
+
     // MARK: CurlConnectionDelegate
 
     func connectionIsUp() {

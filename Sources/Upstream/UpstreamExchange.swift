@@ -102,7 +102,8 @@ package final class UpstreamExchange: CurlDeparture {
         connectionIsReadable()
     }
 
-    /// The client has gone: the connection is closed, which is all HTTP/1.1 has to say so.
+    /// The client has gone: the connection is closed, which is all HTTP/1.1 has to say so, and reset where the request
+    /// was not sent to its end.
     package func cancel() {
         guard !isDone else { return }
         finish(reuse: false)
@@ -248,6 +249,9 @@ package final class UpstreamExchange: CurlDeparture {
 
     private func finish(reuse: Bool) {
         isDone = true
+        // RFC 9112 §8: a message that breaks off is incomplete. Not every backend looks, so that an orderly end of the
+        // connection would do for the end of the body.
+        let breaksOff = !isTunnel && !outbound.isAllSent
         patience = .distantFuture
         receiver = nil
         outbound.drop()
@@ -255,7 +259,13 @@ package final class UpstreamExchange: CurlDeparture {
         if let connection {
             self.connection = nil
             isUp = false
-            if reuse { server?.giveBack(connection) } else { connection.close() }
+            if reuse {
+                server?.giveBack(connection)
+            } else if breaksOff {
+                connection.reset()
+            } else {
+                connection.close()
+            }
         }
         // Who waits for a connection may now take this one.
         pool.ended(self)

@@ -127,45 +127,6 @@ struct HTTP2FrameWatchTests {
         #expect(watch.connectionHasFailed == failed)
     }
 
-    private static let preface = "PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n"
-    private static let windowUpdate = frame(8, payload: [0, 0, 0, 1])
-
-    @Test("Window updates are counted however their bytes are cut", arguments: [1, 2, 3, 7, 13, 5000])
-    func windowUpdates(step: Int) {
-        var sent = ByteBuffer(string: Self.preface)
-        // A payload that looks like frames is none.
-        sent.writeImmutableBuffer(Self.frame(0, stream: 1, payload: Array(repeating: 8, count: 999)))
-        for _ in 0..<100 { sent.writeImmutableBuffer(Self.windowUpdate) }
-        var budget = HTTP2WindowUpdateBudget()
-        while let piece = sent.readSlice(length: min(step, sent.readableBytes)), piece.readableBytes > 0 {
-            let isWithin = budget.take(piece)
-            #expect(isWithin)
-        }
-        let takesOthers = budget.take(Self.frame(6, payload: Array(repeating: 0, count: 8)))
-        #expect(takesOthers)
-        let takesMore = budget.take(Self.windowUpdate)
-        #expect(!takesMore)
-    }
-
-    @Test("Streams and DATA frames give room for more, up to a bound")
-    func moreWindowUpdates() {
-        func room(_ prepare: (inout HTTP2WindowUpdateBudget) -> Void) -> Int {
-            var budget = HTTP2WindowUpdateBudget()
-            _ = budget.take(ByteBuffer(string: Self.preface))
-            prepare(&budget)
-            var count = 0
-            while budget.take(Self.windowUpdate) { count += 1 }
-            return count
-        }
-        let plain = room { _ in }
-        let withData = room { $0.dataFrameWasSent() }
-        let withStream = room { _ = $0.take(Self.frame(1, stream: 1, payload: [0x82])) }
-        let withDownload = room { budget in
-            for _ in 0..<5000 { budget.dataFrameWasSent() }
-        }
-        #expect([plain, withData, withStream, withDownload] == [100, 110, 102, 10_000])
-    }
-
     @Test("A body that looks like a GOAWAY is a body")
     func payload() throws {
         let watch = HTTP2FrameWatch()

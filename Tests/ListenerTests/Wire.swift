@@ -139,6 +139,7 @@ final class ScriptedService: RequestService {
     private(set) var exchanges: [ScriptedExchange] = []
     private(set) var refused: [ListenerFault] = []
     private(set) var refusedConnections: [ConnectionRefusal] = []
+    private(set) var connectionErrors: [HTTP2ConnectionError] = []
     private(set) var opened = 0
     private(set) var closed = 0
     private(set) var streamsOpen = 0
@@ -166,6 +167,7 @@ final class ScriptedService: RequestService {
     }
 
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String) { refusedConnections.append(refusal) }
+    func connectionFailed(_ error: HTTP2ConnectionError) { connectionErrors.append(error) }
     func connectionOpened() { opened += 1 }
     func connectionClosed() { closed += 1 }
     func streamOpened() { streamsOpen += 1 }

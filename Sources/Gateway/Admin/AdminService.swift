@@ -108,6 +108,7 @@ final class AdminService: RequestService {
     }
 
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {}
+    func connectionFailed(_ error: HTTP2ConnectionError) {}
     func connectionOpened() {}
     func connectionClosed() {}
     func streamOpened() {}

@@ -15,7 +15,8 @@ enum GatewayMetrics {
         MetricsLabels(
             routes: routes, upstreams: upstreams.map(\.name),
             servers: upstreams.map { upstream in upstream.servers.map(\.name) }, denialReasons: reasons,
-            connectionRefusals: ConnectionRefusal.allCases.map(\.rawValue))
+            connectionRefusals: ConnectionRefusal.allCases.map(\.rawValue),
+            connectionErrors: HTTP2ConnectionError.allCases.map(\.name))
     }
 
     static func reading(_ service: KeySetService) -> MetricsReadings.KeySet {

@@ -83,6 +83,7 @@ final class LoopGateway: RequestService {
         current.refuseConnection(refusal, peer: peer)
     }
 
+    func connectionFailed(_ error: HTTP2ConnectionError) { current.metrics.connectionFailed(error.name) }
     func connectionOpened() { current.metrics.connectionOpened() }
     func connectionClosed() { current.metrics.connectionClosed() }
     func streamOpened() { current.metrics.streamOpened() }

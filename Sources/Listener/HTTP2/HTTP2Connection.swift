@@ -132,6 +132,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     /// The client broke the rules of the connection, and has been told so.
     private func fail() {
         guard phase != .ended else { return }
+        if let error = HTTP2ConnectionError(rawValue: frames.errorCode) { service.connectionFailed(error) }
         for stream in streams.values { stream.connectionFailed() }
         end()
     }

@@ -2,32 +2,35 @@ internal import NIOCore
 
 /// Stands between the network and SwiftNIO's HTTP/2 handler and looks at the frames that are sent, since that
 /// handler tells nobody when it has given a connection up. From then on no byte of the client's reaches it.
-/// At what is received it looks for the one kind of flood that SwiftNIO does not.
+/// What is received it cuts into pieces that keep SwiftNIO's parser small, and ends the floods that SwiftNIO does not.
 final class HTTP2FrameWatch: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
+    typealias InboundOut = ByteBuffer
     typealias OutboundIn = IOData
     typealias OutboundOut = IOData
 
-    /// Whether GOAWAY with an error was sent.
-    private(set) var connectionHasFailed = false
+    /// The error that GOAWAY was sent with; 0 as long as there was none.
+    private(set) var errorCode: UInt32 = 0
     /// Whether what the client sends is thrown away.
     var discardsInput = false
     /// Called with a stream's number when a part of its body is sent. Set while some stream waits for that.
     var onData: ((Int32) -> Void)?
-    /// Called when the client has sent more WINDOW_UPDATE frames than it has reason to.
+    /// Called when the client has sent more frames of some kind than it has reason to.
     var onFlood: (() -> Void)?
 
-    /// Bytes left of the payload of the frame whose header was last seen.
+    private var reader = HTTP2FrameReader()
+    /// Bytes left of the payload of the frame that was last sent.
     private var payloadLeft = 0
-    private var windowUpdates = HTTP2WindowUpdateBudget()
 
-    private static let headerLength = 9
-    private static let dataType: UInt8 = 0
-    private static let goAwayType: UInt8 = 7
+    /// Whether GOAWAY with an error was sent.
+    var connectionHasFailed: Bool { errorCode != 0 }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard !discardsInput else { return }
-        if windowUpdates.take(unwrapInboundIn(data)) { context.fireChannelRead(data) } else { onFlood?() }
+        var bytes = unwrapInboundIn(data)
+        while !discardsInput, let piece = reader.next(from: &bytes) {
+            context.fireChannelRead(wrapInboundOut(piece))
+        }
+        if reader.isFlooded, !discardsInput { onFlood?() }
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {
@@ -49,12 +52,12 @@ final class HTTP2FrameWatch: ChannelDuplexHandler {
                 let stream = bytes.getInteger(at: position + 5, as: Int32.self)
             else { return }
             payloadLeft = Int(word >> 8)
-            position += Self.headerLength
-            switch UInt8(truncatingIfNeeded: word) {
-            case Self.dataType:
-                windowUpdates.dataFrameWasSent()
+            position += HTTP2FrameReader.headerLength
+            switch HTTP2FrameType(number: UInt8(truncatingIfNeeded: word)) {
+            case .data:
+                reader.budget.dataFrameWasSent()
                 onData?(stream)
-            case Self.goAwayType: connectionHasFailed = bytes.getInteger(at: position + 4, as: UInt32.self) != 0
+            case .goAway: errorCode = bytes.getInteger(at: position + 4, as: UInt32.self) ?? 0
             default: break
             }
         }

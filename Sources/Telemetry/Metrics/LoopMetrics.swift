@@ -28,6 +28,7 @@ package final class LoopMetrics: Sendable {
     let connectionsAccepted: Counter
     let connectionsOpen: Counter
     let connectionsRefused: CounterFamily
+    let connectionsFailed: CounterFamily
     let streams: Counter
     let streamsOpen: Counter
     let webSockets: Counter
@@ -37,6 +38,7 @@ package final class LoopMetrics: Sendable {
 
     private let denialIndexes: [String: Int]
     private let refusalIndexes: [String: Int]
+    private let errorIndexes: [String: Int]
     private let directIndexes: [String: Int]
     private let noRoute: Int
 
@@ -73,6 +75,8 @@ package final class LoopMetrics: Sendable {
         connectionsOpen = earlier?.connectionsOpen ?? Counter()
         connectionsRefused = family(\.connectionsRefused, of: \.connectionRefusals)
         refusalIndexes = Self.indexes(of: labels.connectionRefusals)
+        connectionsFailed = family(\.connectionsFailed, of: \.connectionErrors)
+        errorIndexes = Self.indexes(of: labels.connectionErrors)
         streams = earlier?.streams ?? Counter()
         streamsOpen = earlier?.streamsOpen ?? Counter()
         webSockets = earlier?.webSockets ?? Counter()
@@ -134,6 +138,11 @@ package final class LoopMetrics: Sendable {
     /// A connection was not let in, for a reason of the closed list.
     package func connectionRefused(_ reason: String) {
         connectionsRefused.add(at: refusalIndexes[reason] ?? refusalIndexes.count)
+    }
+
+    /// An HTTP/2 connection was ended for an error of the closed list.
+    package func connectionFailed(_ error: String) {
+        connectionsFailed.add(at: errorIndexes[error] ?? errorIndexes.count)
     }
 
     package func connectionClosed() { connectionsOpen.add(-1) }

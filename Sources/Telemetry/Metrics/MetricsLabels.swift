@@ -10,12 +10,14 @@ package struct MetricsLabels: Sendable {
     package var denialReasons: [String]
     /// Codes of reasons for which connections are not let in.
     package var connectionRefusals: [String]
+    /// Names of the errors for which HTTP/2 connections are ended.
+    package var connectionErrors: [String]
     /// Cognito operations that apps may try to call; others count as `other`.
     package var directCognitoOperations: [String]
 
     package init(
         routes: [String], upstreams: [String], servers: [[String]] = [], denialReasons: [String],
-        connectionRefusals: [String] = [],
+        connectionRefusals: [String] = [], connectionErrors: [String] = [],
         directCognitoOperations: [String] = MetricsLabels.cognitoClientOperations
     ) {
         self.routes = routes
@@ -23,6 +25,7 @@ package struct MetricsLabels: Sendable {
         self.servers = servers
         self.denialReasons = denialReasons
         self.connectionRefusals = connectionRefusals
+        self.connectionErrors = connectionErrors
         self.directCognitoOperations = directCognitoOperations
     }
 

@@ -165,6 +165,10 @@ package final class MetricsRegistry: Sendable {
         text.family(
             "gatehouse_client_connections_refused_total", "Connections of clients that were not let in, by reason.",
             label: "reason", values: labels.connectionRefusals, other: nil, sum(loops, labels, \.connectionsRefused))
+        text.family(
+            "gatehouse_http2_connections_failed_total",
+            "HTTP/2 connections of clients that were ended for an error, by the error of their GOAWAY.",
+            label: "error", values: labels.connectionErrors, other: nil, sum(loops, labels, \.connectionsFailed))
         text.single(
             "gatehouse_http2_streams_total", .counter, "HTTP/2 streams that were opened.", sum(loops, \.streams))
         text.single(
