@@ -50,6 +50,13 @@ package struct GatewayService: Service {
         return ShownCertificate.all(settings.listeners, shown).compactMap { $0.warning(now: WallClock.seconds()) }
     }
 
+    /// What a listener does that its operator may not mean, and that is no fault.
+    package static func notes(_ settings: GatewaySettings) -> [String] {
+        settings.listeners.filter { $0.serverNames == nil }.map { listener in
+            "\(listener.address) serves requests for any Host: server_names keeps others from the backends"
+        }
+    }
+
     /// Reads the settings again and lets them take over as a whole, or not at all when they are faulty, which the log
     /// tells. Returns at once: it is done after the start, one after the other, and not at all while draining.
     package func reload() { requests.ask() }

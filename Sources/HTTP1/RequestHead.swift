@@ -121,7 +121,8 @@ package struct RequestHeadParser: Sendable {
     /// must name the same: what differs is how one host's rules are got around with another's name.
     private static func authority(of line: RequestLine, _ framing: FramingFields) throws(HTTP1Fault) -> String? {
         guard framing.hostCount <= 1 else { throw .malformedHost }
-        guard let host = framing.host else {
+        // HTTP/1.0 knows no Host, and an empty one names nothing.
+        guard let host = framing.host, line.minorVersion == 1 || !host.isEmpty else {
             guard line.minorVersion == 0 else { throw .missingHost }
             return line.authority
         }

@@ -47,7 +47,9 @@ struct ConnectionPipeline {
     private func addHTTP1(to pipeline: ChannelPipeline.SynchronousOperations, _ peer: String) throws {
         let codec = HTTP1ServerCodec(settings, scheme: scheme, connections: connections)
         try pipeline.addHandler(codec)
-        try pipeline.addHandler(ExchangeHandler(service, codec: codec, flushes: connections.flushes, peer: peer))
+        try pipeline.addHandler(
+            ExchangeHandler(
+                service, codec: codec, flushes: connections.flushes, peer: peer, serverNames: settings.serverNames))
     }
 
     private func addHTTP2(to context: ChannelHandlerContext, _ peer: String) throws {
@@ -77,6 +79,8 @@ struct ConnectionPipeline {
         let codec = HTTP2StreamCodec(settings, head: head, connection: connection, connections: connections)
         try pipeline.addHandler(codec)
         try pipeline.addHandler(
-            ExchangeHandler(service, codec: codec, flushes: connections.flushes, peer: peer, isStream: true))
+            ExchangeHandler(
+                service, codec: codec, flushes: connections.flushes, peer: peer, serverNames: settings.serverNames,
+                isStream: true))
     }
 }

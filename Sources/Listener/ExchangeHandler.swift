@@ -23,6 +23,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private let flushes: EndOfTickFlushes
     private let peer: String
     private let isStream: Bool
+    private let serverNames: HostNames?
     private var context: ChannelHandlerContext?
     private var state = State.idle
     private var exchange: UInt64 = 0
@@ -36,15 +37,17 @@ final class ExchangeHandler: ChannelDuplexHandler {
     ///   - codec: the handler below this one.
     ///   - flushes: those of the event loop.
     ///   - peer: the client's address.
+    ///   - serverNames: the hosts that requests may name; nil: any.
     ///   - isStream: whether it serves one of several streams of a connection, which is counted elsewhere.
     init(
         _ service: any RequestService, codec: any MessageCodec, flushes: EndOfTickFlushes, peer: String,
-        isStream: Bool = false
+        serverNames: HostNames? = nil, isStream: Bool = false
     ) {
         self.service = service
         self.codec = codec
         self.flushes = flushes
         self.peer = peer
+        self.serverNames = serverNames
         self.isStream = isStream
         codec.exchanges = self
     }
@@ -90,9 +93,10 @@ final class ExchangeHandler: ChannelDuplexHandler {
         responseIsOpen = true
         bodyIsPaused = false
         let length = hasBody ? head.headerFields[.contentLength].flatMap(Int.init) : nil
-        let request = InboundRequest(
+        var request = InboundRequest(
             head: head, body: !hasBody ? .none : length.map { .length($0) } ?? .unknownLength, peer: peer,
             receivedAt: .now())
+        if let serverNames, let authority = head.authority { request.isMisdirected = !serverNames.contains(authority) }
         let sink = service.begin(request, ResponseWriter(self, exchange: exchange))
         // The answer may have been given already.
         if case .head = state { state = responseIsOpen ? .running(sink) : .answered }

@@ -19,6 +19,8 @@ package struct ListenerSettings: Sendable {
     package var connections: Int
     /// Peers whose connections begin with a PROXY header, which says who the client is.
     package var proxies: [IPNetwork]
+    /// The hosts that requests may name; nil: any.
+    package var serverNames: HostNames?
     /// Nil: the listener speaks without TLS.
     package var tls: ListenerTLS?
     /// Nil: only HTTP/1.1 is spoken. Else HTTP/2 as well: negotiated over TLS, else with clients that begin with its
@@ -29,7 +31,8 @@ package struct ListenerSettings: Sendable {
         host: String, port: Int, head: HeadLimits = HeadLimits(),
         handshakeTimeout: TimeAmount = .seconds(10), headTimeout: TimeAmount = .seconds(10),
         bodyIdleTimeout: TimeAmount = .seconds(30), keepAliveTimeout: TimeAmount = .seconds(75),
-        connections: Int = 10_000, proxies: [IPNetwork] = [], tls: ListenerTLS? = nil, http2: HTTP2Limits? = nil
+        connections: Int = 10_000, proxies: [IPNetwork] = [], serverNames: HostNames? = nil,
+        tls: ListenerTLS? = nil, http2: HTTP2Limits? = nil
     ) {
         self.host = host
         self.port = port
@@ -40,6 +43,7 @@ package struct ListenerSettings: Sendable {
         self.keepAliveTimeout = keepAliveTimeout
         self.connections = connections
         self.proxies = proxies
+        self.serverNames = serverNames
         self.tls = tls
         self.http2 = http2
     }

@@ -18,6 +18,8 @@ package struct InboundRequest {
     /// The client's address, without port: the connection's peer, or who a trusted proxy says that it serves.
     package var peer: String
     package var receivedAt: NIODeadline
+    /// Whether it names a host that the listener does not serve.
+    package var isMisdirected = false
 }
 
 /// Why a connection was not let in.

@@ -1,5 +1,5 @@
-internal import FoundationEssentials
 package import GRDB
+internal import Glibc
 
 /// One SQLite database: opened, brought to the current schema, and shared by any number of tasks.
 ///
@@ -197,17 +197,27 @@ package final class Store: Sendable {
         return migrator
     }
 
-    /// SQLite gives the files beside the database (`-wal`, `-shm`) the database's own permissions.
+    /// Makes an empty file, and its directory, where they are missing, for their owner only from the first moment, whatever
+    /// the umask. SQLite gives the files beside the database (`-wal`, `-shm`) the database's own permissions.
     static func makeFile(at path: String) throws {
-        let files = FileManager.default
-        guard !files.fileExists(atPath: path) else { return }
         if let slash = path.lastIndex(of: "/"), slash != path.startIndex {
-            try files.createDirectory(
-                atPath: String(path[..<slash]), withIntermediateDirectories: true,
-                attributes: [.posixPermissions: 0o700])
+            try makeDirectory(String(path[..<slash]))
         }
-        guard files.createFile(atPath: path, contents: nil, attributes: [.posixPermissions: 0o600]) else {
+        let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else {
+            // Made by another process in between.
+            if errno == EEXIST { return }
             throw DatabaseError(resultCode: .SQLITE_CANTOPEN, message: "can't make \(path)")
         }
+        Glibc.close(descriptor)
+    }
+
+    private static func makeDirectory(_ path: String) throws {
+        if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+        if errno == ENOENT, let slash = path.lastIndex(of: "/"), slash != path.startIndex {
+            try makeDirectory(String(path[..<slash]))
+            if unsafe mkdir(path, 0o700) == 0 || errno == EEXIST { return }
+        }
+        throw DatabaseError(resultCode: .SQLITE_CANTOPEN, message: "can't make \(path)")
     }
 }

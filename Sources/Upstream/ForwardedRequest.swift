@@ -18,10 +18,11 @@ package struct ForwardedRequest {
 
     /// - Parameters:
     ///   - framing: `none`, `length` or `chunked`, by what the client sends.
+    ///   - upstream: whose first server's host the request names where the client names none (HTTP/1.0).
     ///   - webSocketKey: asks the backend to make a WebSocket of the connection, which the permit must allow.
     ///   - buffer: what to write into; its contents are of no more use.
     package init(
-        _ permit: borrowing Permit, framing: BodyFraming, webSocketKey: String? = nil,
+        _ permit: borrowing Permit, framing: BodyFraming, upstream: UpstreamSettings, webSocketKey: String? = nil,
         buffer: consuming ByteBuffer = ByteBuffer()
     ) {
         self.framing = framing
@@ -33,7 +34,8 @@ package struct ForwardedRequest {
             default: false
             }
         buffer.clear(minimumCapacity: 1024)
-        takesTrailers = Self.write(permit, framing, webSocketKey: self.webSocketKey, to: &buffer)
+        let authority = permit.request.authority ?? upstream.servers.first?.authority ?? ""
+        takesTrailers = Self.write(permit, authority, framing, webSocketKey: self.webSocketKey, to: &buffer)
         self.head = buffer
     }
 
@@ -51,10 +53,11 @@ package struct ForwardedRequest {
 
     /// - Returns: ``takesTrailers``.
     private static func write(
-        _ permit: borrowing Permit, _ framing: BodyFraming, webSocketKey: String?, to head: inout ByteBuffer
+        _ permit: borrowing Permit, _ authority: String, _ framing: BodyFraming, webSocketKey: String?,
+        to head: inout ByteBuffer
     ) -> Bool {
         var takesTrailers = false
-        let (method, target, authority) = (method(permit), permit.target, permit.request.authority ?? "")
+        let (method, target) = (method(permit), permit.target)
         let texts = method.rawValue.utf8.count + target.utf8.count + authority.utf8.count
         head.write(atMost: texts + 64) { head in
             head.write(method.rawValue)

@@ -12,6 +12,12 @@ package struct UpstreamServer: Sendable, Equatable {
     /// How it is reached beyond its URL.
     package var access: CurlAccess
 
+    /// What a request for it names as its host: `host`, or `host:port` where that is not the scheme's own.
+    package var authority: String {
+        guard let slashes = url.utf8.firstRange(of: "://".utf8) else { return url }
+        return String(Substring(url.utf8[slashes.upperBound...].prefix { $0 != UInt8(ascii: "/") }))
+    }
+
     package init(name: String? = nil, url: String, weight: Int = 1, access: CurlAccess = CurlAccess()) {
         self.name = name ?? url
         self.url = url

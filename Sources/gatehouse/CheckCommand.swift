@@ -12,7 +12,8 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
             Of this machine it looks at what would be as wrong on any other: a state directory that is a file, a log file \
             that is a directory.
 
-            A certificate of a listener that has expired, or ends within 14 days, is warned of, and is no fault.
+            A certificate of a listener that has expired, or ends within 14 days, is warned of, and is no fault. A listener \
+            that serves requests for any Host, since it has no server_names, is noted.
 
             Run by root it reads the configuration and all files named there as the user to whom state_directory belongs, \
             as the service will; --environment-file alone as root, as systemd does.
@@ -42,6 +43,7 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
         let origin = try options.origin()
         let settings = try options.loadAsService(origin)
         let warnings = try GatewayService.certificateWarnings(settings)
+        let notes = GatewayService.notes(settings)
         let counts = [
             Self.counted(settings.routes.count, "route"), Self.counted(settings.upstreams.count, "upstream"),
             Self.counted(settings.issuers.count, "issuer"),
@@ -52,6 +54,7 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
                 let heading = Terminal.standardOutput.styled(.bad, "warning")
                 StandardOutput.line("\(heading): \(Columns.visible("\(warning)"))")
             }
+            for note in notes { StandardOutput.line("note: \(Columns.visible(note))") }
             StandardOutput.flush()
         }
         let findings = online ? try await ask(settings) : []
@@ -60,7 +63,7 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
             var object: JSONObject = [
                 "config": .string(origin.name), "good": .bool(isGood), "routes": Self.number(settings.routes.count),
                 "upstreams": Self.number(settings.upstreams.count), "issuers": Self.number(settings.issuers.count),
-                "warnings": .array(warnings.map(Self.json)),
+                "warnings": .array(warnings.map(Self.json)), "notes": .array(notes.map { .string($0) }),
             ]
             if online { object["online"] = .array(findings.map(Self.json)) }
             output.tell(object, text: "")

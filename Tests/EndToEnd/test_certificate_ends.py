@@ -19,7 +19,7 @@ def authority(tmp_path) -> Authority:
 
 def listener(*certificates: Issued) -> dict:
     section = {"certificates": [certificate.settings() for certificate in certificates]}
-    return {"address": f"127.0.0.1:{free_port()}", "tls": section}
+    return {"address": f"127.0.0.1:{free_port()}", "tls": section, "server_names": ["api.test"]}
 
 
 def settings(tmp_path, *certificates: Issued):

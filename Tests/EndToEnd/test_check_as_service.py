@@ -54,7 +54,7 @@ def config_path(place, own_recorder, issuer):
 
 def of_the_service(place: Path) -> None:
     state = place / "state"
-    state.mkdir(exist_ok=True)
+    state.mkdir(mode=0o700, exist_ok=True)
     os.chown(state, NOBODY.pw_uid, NOBODY.pw_gid)
 
 

@@ -311,7 +311,7 @@ def test_a_file_with_keys_that_cannot_be_used_ends_the_start_with_78(tmp_path, c
     if name == "audit-keys.json":
         config = {**json.loads(config_path.read_text()), "state_directory": config["state_directory"], "admin": config["admin"]}
     state = tmp_path / "state"
-    state.mkdir()
+    state.mkdir(mode=0o700)
     words = spoil(state, name)
     path = tmp_path / "gatehouse.yaml"
     path.write_text(json.dumps(config, indent=2))

@@ -43,10 +43,25 @@ def test_the_header_is_known_in_every_case(gateway, recorder, name):
         "cognito-idp.cn-north-1.amazonaws.com.cn",
         "myapp.auth.eu-central-1.amazoncognito.com",
         "myapp.auth-fips.us-west-2.amazoncognito.com",
+        "cognito-idp.eusc-de-east-1.amazonaws.eu",
+        "myapp.auth.eusc-de-east-1.amazoncognito.eu",
+        "cognito-idp.us-iso-east-1.c2s.ic.gov",
+        "cognito-idp.us-isob-east-1.sc2s.sgov.gov",
+        "cognito-idp.eu-isoe-west-1.cloud.adc-e.uk",
+        "cognito-idp.us-isof-south-1.csp.hci.ic.gov",
+        "cognito-idp-fips.us-east-1.api.aws",
     ],
 )
 def test_a_cognito_host_is_blocked(gateway, recorder, host):
     assert_blocked(raw.exchange(gateway.port, "POST", "/recorded/public/x", {"Host": host}, BODY), recorder)
+
+
+def test_the_configured_endpoints_own_host_and_port_is_blocked(gateway, recorder, pool):
+    for host in (f"127.0.0.1:{pool.port}", f"127.0.0.1.:{pool.port}"):
+        assert_blocked(raw.exchange(gateway.port, "POST", "/recorded/public/x", {"Host": host}, BODY), recorder)
+    # The same host with another port is another service.
+    other = {"Host": f"127.0.0.1:{gateway.port}"}
+    assert raw.exchange(gateway.port, "POST", "/recorded/public/x", other, BODY).status == 200
 
 
 @pytest.mark.parametrize("host", ["cognito-idp.eu-central-1.amazonaws.com", "myapp.auth.eu-central-1.amazoncognito.com"])

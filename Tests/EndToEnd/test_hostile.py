@@ -199,7 +199,7 @@ def test_clients_that_reset_a_running_download_do_not_end_the_gateway(start_gate
 @pytest.mark.parametrize("fetched_at", ["-9223372036854775808", "99999999999"])
 def test_a_kept_key_set_with_an_impossible_time_is_not_used(start_gateway, issuer, run_directory, fetched_at):
     state = run_directory / f"state-{fetched_at}"
-    state.mkdir()
+    state.mkdir(mode=0o700)
     (state / "key-set-own.json").write_text(fetched_at + "\n" + json.dumps({"keys": [issuer.access_key.jwk()]}))
     gateway = start_gateway({"state_directory": str(state)})
     wait_until(lambda: gateway.metric("gatehouse_key_set_refreshes_total") == 1, "the key set to be fetched")

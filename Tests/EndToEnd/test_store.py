@@ -111,6 +111,8 @@ def test_what_an_earlier_version_kept_in_files_of_its_own_is_taken_over(served, 
     database.close()
     for file in path.parent.glob("gatehouse.sqlite*"):
         file.unlink()
+    # As those versions made it.
+    earlier.chmod(0o600)
     again = start_gateway({"state_directory": str(path.parent)}, pool=pool)
     assert not list(path.parent.glob("sessions.sqlite*"))
     report = json.loads(store(again, "check", "--json").stdout)

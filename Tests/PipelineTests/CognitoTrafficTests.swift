@@ -37,6 +37,17 @@ struct CognitoTrafficTests {
             "plain.example:80",
             "hosted.example", "hosted.example:443", "hosted.example:8443",
             "cognito-idp.cn-north-1.api.amazonwebservices.com.cn",
+            "cognito-idp-fips.us-gov-west-1.amazonaws.com", "cognito-idp-fips.us-east-1.api.aws",
+            "cognito-idp.eusc-de-east-1.amazonaws.eu", "COGNITO-IDP.eusc-de-east-1.amazonaws.EU.:443",
+            "cognito-idp-fips.eusc-de-east-1.api.amazonwebservices.eu",
+            "mypool.auth.eusc-de-east-1.amazoncognito.eu", "mypool.auth-fips.eusc-de-east-1.amazoncognito.eu:443",
+            "mypool.auth.cn-north-1.amazoncognito.com.cn",
+            "cognito-idp.us-iso-east-1.c2s.ic.gov", "cognito-idp-fips.us-iso-east-1.c2s.ic.gov:443",
+            "cognito-idp.us-iso-east-1.api.aws.ic.gov", "cognito-idp.us-isob-east-1.sc2s.sgov.gov",
+            "cognito-idp.us-isob-east-1.api.aws.scloud", "cognito-idp.eu-isoe-west-1.cloud.adc-e.uk",
+            "cognito-idp.eu-isoe-west-1.api.cloud-aws.adc-e.uk", "cognito-idp.us-isof-south-1.csp.hci.ic.gov",
+            "cognito-idp.us-isof-south-1.api.aws.hci.ic.gov",
+            "vpce-1.cognito-idp.us-iso-east-1.vpce.c2s.ic.gov",
         ])
     func cognitoHosts(authority: String) throws {
         let byAuthority = Self.inspector.inspect(try Self.request(authority: authority))
@@ -51,7 +62,10 @@ struct CognitoTrafficTests {
             "api.example.com", "amazonaws.com", ".amazonaws.com", "s3.eu-west-1.amazonaws.com",
             "cognito-idp.example.com", "cognito-identity.eu-west-1.amazonaws.com", "amazoncognito.com",
             "cognito-idp.eu-west-1.amazonaws.com.example.org", "xcognito-idp.eu-west-1.amazonaws.com",
-            "mypool.eu-west-1.amazoncognito.com", "notlogin.example.org", "127.0.0.1:8080", "127.0.0.1",
+            "mypool.eu-west-1.amazoncognito.com", "mypool.eusc-de-east-1.amazoncognito.eu", "amazoncognito.eu",
+            "auth.amazoncognito.eu.example.org", "cognito-idp.amazonaws.eu.example.org", "c2s.ic.gov",
+            "s3.us-iso-east-1.c2s.ic.gov", "cognito-idp.example.eu", "cognito-idp.adc-e.uk", "example.scloud",
+            "cognito-identity.eusc-de-east-1.amazonaws.eu", "notlogin.example.org", "127.0.0.1:8080", "127.0.0.1",
             "idp.example.net:8443", "", ":", "[::1]:8080", "[::1]", "@", "....",
             "[::2]:9229", "[2001:db8::2]:99", "[::1:9229", "plain.example:8080",
         ])

@@ -86,6 +86,12 @@ struct LoadTests {
         arguments: [
             ("us-east-1_Pool1", "https://cognito-idp.us-east-1.amazonaws.com/us-east-1_Pool1"),
             ("cn-north-1_Pool1", "https://cognito-idp.cn-north-1.amazonaws.com.cn/cn-north-1_Pool1"),
+            ("us-gov-west-1_Pool1", "https://cognito-idp.us-gov-west-1.amazonaws.com/us-gov-west-1_Pool1"),
+            ("eusc-de-east-1_P", "https://cognito-idp.eusc-de-east-1.amazonaws.eu/eusc-de-east-1_P"),
+            ("us-iso-east-1_P", "https://cognito-idp.us-iso-east-1.c2s.ic.gov/us-iso-east-1_P"),
+            ("us-isob-east-1_P", "https://cognito-idp.us-isob-east-1.sc2s.sgov.gov/us-isob-east-1_P"),
+            ("eu-isoe-west-1_P", "https://cognito-idp.eu-isoe-west-1.cloud.adc-e.uk/eu-isoe-west-1_P"),
+            ("us-isof-south-1_P", "https://cognito-idp.us-isof-south-1.csp.hci.ic.gov/us-isof-south-1_P"),
         ])
     func derivedIssuer(pool: String, issuer: String) throws {
         var sample = Sample()

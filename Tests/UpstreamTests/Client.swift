@@ -202,6 +202,7 @@ extension ForwardedRequest {
         let context = RequestContext(peer: "203.0.113.7", scheme: "http", requestID: "id-1", trace: trace, now: 0)
         let decision = gate.decide(request, context, cache: TokenCache(), keySets: [])
         guard case .forward(let permit) = consume decision else { throw NotForwarded() }
-        return ForwardedRequest(permit, framing: framing)
+        return ForwardedRequest(
+            permit, framing: framing, upstream: UpstreamSettings(name: "api", url: "http://backend.test:8000"))
     }
 }

@@ -32,6 +32,7 @@ enum GatewayMetrics {
     static let reasons: [String] = {
         let gate = [
             "token-missing", "repeated-authorization", "repeated-token", "cross-site-request", "no-route",
+            "host-not-served",
             "method-not-allowed", "keys-unavailable",
             "identity-too-large", "direct-cognito", "client-disconnected", "body-too-large", "request-timeout",
             "cors-not-allowed", "overloaded", "websocket-handshake", "websocket-version", "websocket-not-served",

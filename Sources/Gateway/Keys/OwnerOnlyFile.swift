@@ -1,4 +1,3 @@
-internal import FoundationEssentials
 internal import Glibc
 
 /// Why a file with keys cannot be used, in an operator's words.
@@ -10,6 +9,12 @@ package struct KeyFileFault: Error, Equatable, CustomStringConvertible {
     init(_ path: String, _ what: String, mayPass: Bool = false) {
         description = "\(path): \(what)"
         self.mayPass = mayPass
+    }
+
+    /// Several of one place at once.
+    init(all faults: [KeyFileFault], _ first: KeyFileFault) {
+        description = faults.map(\.description).joined(separator: "; ")
+        mayPass = first.mayPass
     }
 
     /// With what the system says about the last call.
@@ -46,11 +51,7 @@ struct OwnerOnlyFile: Sendable {
         guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= Self.maximumBytes else {
             throw KeyFileFault(path, "is not a file of keys")
         }
-        guard status.st_mode & 0o077 == 0 else {
-            let mode = String(status.st_mode & 0o777, radix: 8)
-            throw KeyFileFault(
-                path, "others than its owner may read or change it (mode \(mode)); if nobody has: chmod 600 \(path)")
-        }
+        if let fault = StateDirectory.fault(ofFile: path, status.st_mode, isSecret: true) { throw fault }
         return try contents(descriptor, count: Int(status.st_size))
     }
 
@@ -71,9 +72,10 @@ struct OwnerOnlyFile: Sendable {
     /// Puts `bytes` in the file's place. When this returns, they outlast a loss of power; when it throws, what was
     /// there is there still.
     ///
-    /// - Precondition: inside ``locked(_:)``.
-    func write(_ bytes: [UInt8]) throws(KeyFileFault) {
-        let temporary = path + ".new"
+    /// - Parameter end: what the name ends in until then.
+    /// - Precondition: inside ``locked(_:)``, or `end` is no other writer's.
+    func write(_ bytes: [UInt8], firstAs end: String = ".new") throws(KeyFileFault) {
+        let temporary = path + end
         // Left behind by a process that was killed while it wrote.
         unsafe unlink(temporary)
         let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
@@ -128,26 +130,13 @@ struct OwnerOnlyFile: Sendable {
 
     /// The descriptor of the file beside this one that is locked in its place, because this one is replaced. Makes the
     /// directory where it is missing.
+    ///
+    /// - Throws: ``KeyFileFault``, also for a directory that others may write to.
     func openLock() throws(KeyFileFault) -> CInt {
-        do {
-            try FileManager.default.createDirectory(
-                atPath: directory, withIntermediateDirectories: true, attributes: [.posixPermissions: 0o700])
-        } catch {
-            throw Self.fault(making: directory, error)
-        }
+        try StateDirectory(path: directory).make()
         let lock = unsafe open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
         guard lock >= 0 else { throw KeyFileFault(path + ".lock", failed: "cannot be made") }
         giveToOwnerOfDirectory(lock)
         return lock
-    }
-
-    /// What the system says, where Foundation has kept it.
-    private static func fault(making directory: String, _ error: any Error) -> KeyFileFault {
-        if let code = ((error as? CocoaError)?.underlying as? POSIXError)?.code {
-            errno = code.rawValue
-            return KeyFileFault(directory, failed: "cannot be made")
-        }
-        let isFile = (error as? CocoaError)?.code == .fileWriteFileExists
-        return KeyFileFault(directory, "cannot be made: \(isFile ? "it is a file" : "\(error)")")
     }
 }

@@ -38,6 +38,7 @@ struct GenerationMaker: Sendable {
     }
 
     private func generation(of settings: GatewaySettings, after previous: Generation?) async throws -> Generation {
+        if previous == nil { try Self.checkStateDirectory(settings) }
         let issuers = Wiring.issuers(settings)
         let (gate, listeners) = try Wiring.fitted(settings, issuers: issuers, knownTLS: previous?.knownTLS ?? [])
         let upstreams = Wiring.upstreams(settings)
@@ -151,6 +152,12 @@ struct GenerationMaker: Sendable {
     }
 
     // MARK: The store
+
+    /// Refuses a state directory that others may change, before anything in it is read. Where it is not used, nobody asks.
+    private static func checkStateDirectory(_ settings: GatewaySettings) throws {
+        guard !settings.issuers.isEmpty || Wiring.rotationSchedule(settings) != nil else { return }
+        try StateDirectory(path: settings.stateDirectory).check()
+    }
 
     /// Where no tokens are taken there is none, and no state directory.
     private func store(_ settings: GatewaySettings, after previous: Generation?) async throws -> Store? {

@@ -18,7 +18,9 @@ extension Exchange {
         let pool = service.pools[index]
         let tunnel = WebSocketTunnel(self, grant, eventLoop: service.eventLoop)
         state = .tunnel(tunnel)
-        let forwarded = ForwardedRequest(permit, framing: .none, webSocketKey: key, buffer: pool.takeBuffer())
+        let forwarded = ForwardedRequest(
+            permit, framing: .none, upstream: service.plan.upstreams[index].settings, webSocketKey: key,
+            buffer: pool.takeBuffer())
         let upstream = pool.send(forwarded, subject: log.subject, timeouts: timeouts, to: tunnel)
         log.forwarded(as: upstream)
         tunnel.begin(upstream)

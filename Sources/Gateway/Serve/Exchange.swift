@@ -134,7 +134,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         if case .length(let length) = request.body, length > bodyLimit { return refuseLargeBody() }
         let framing = collected.map { .length($0.readableBytes) } ?? framing
         let pool = service.pools[index]
-        let forwarded = ForwardedRequest(permit, framing: framing, buffer: pool.takeBuffer())
+        let forwarded = ForwardedRequest(
+            permit, framing: framing, upstream: service.plan.upstreams[index].settings, buffer: pool.takeBuffer())
         log.forwarding()
         let upstream = pool.send(
             forwarded, subject: log.subject, timeouts: service.plan.timeoutsOfRoute[permit.routeIndex],

@@ -135,7 +135,13 @@ final class LoopService {
     func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
         let hasRoom = plan.requestsInFlight.begin(limit: plan.requestLimit)
         let exchange = Exchange(request, writer, service: self)
-        if hasRoom { exchange.decide() } else { exchange.turnAway() }
+        if !hasRoom {
+            exchange.turnAway()
+        } else if request.isMisdirected {
+            exchange.refuse(.misdirected())
+        } else {
+            exchange.decide()
+        }
         return exchange
     }
 

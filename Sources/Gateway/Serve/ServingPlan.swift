@@ -129,7 +129,9 @@ enum Wiring {
         return Gate(
             routes: table,
             verifier: TokenVerifier(issuers: issuers, maximumTokenBytes: settings.limits.tokenBytes),
-            cognito: CognitoGuard(hostedDomains: settings.directCognito.hostedDomains),
+            cognito: CognitoGuard(
+                hostedDomains: settings.directCognito.hostedDomains,
+                endpoints: settings.signIn.pools.map(\.endpoint.description)),
             identityNamespace: settings.identity.namespace, identityClaims: settings.identity.claims,
             assertion: settings.identity.assertion?.assertion)
     }

@@ -47,7 +47,8 @@ extension Wiring {
             handshakeTimeout: TimeAmount(limits.handshakeTimeout), headTimeout: TimeAmount(limits.headerTimeout),
             bodyIdleTimeout: TimeAmount(limits.bodyIdleTimeout),
             keepAliveTimeout: TimeAmount(limits.keepAliveTimeout),
-            connections: limits.connections, proxies: listener.proxies, tls: tls,
+            connections: limits.connections, proxies: listener.proxies,
+            serverNames: listener.serverNames.map(HostNames.init), tls: tls,
             http2: listener.http2 ? http2(limits.http2) : nil)
     }
 

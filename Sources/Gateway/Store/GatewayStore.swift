@@ -16,11 +16,12 @@ enum GatewayStore {
 
     /// Opens it beside other processes that may have it open.
     ///
-    /// - Throws: ``WiringFault``
+    /// - Throws: ``WiringFault``, also for a state directory, or a file in it, that others may change.
     static func open(in stateDirectory: String) throws(WiringFault) -> Store {
         let path = path(in: stateDirectory)
         do {
             let lock = try StateDirectoryLock(stateDirectory, .inUse)
+            try check(stateDirectory)
             return try Store(path: path, migrations: migrations, keeping: lock)
         } catch let fault as WiringFault {
             throw fault
@@ -47,10 +48,20 @@ enum GatewayStore {
         return store
     }
 
+    /// - Throws: ``WiringFault`` for a state directory, or a file in it, that others may change.
+    private static func check(_ stateDirectory: String) throws(WiringFault) {
+        do {
+            try StateDirectory(path: stateDirectory).check()
+        } catch {
+            throw WiringFault(ofStateDirectory: error)
+        }
+    }
+
     /// What is revoked, read without changing anything; nothing where no gateway has kept anything yet.
     ///
     /// - Throws: ``WiringFault``
     static func revocations(in stateDirectory: String, now: Int64) async throws(WiringFault) -> RevocationList {
+        try check(stateDirectory)
         let path = path(in: stateDirectory)
         guard FileManager.default.fileExists(atPath: path) else { return .empty }
         do {

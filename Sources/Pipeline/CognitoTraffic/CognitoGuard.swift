@@ -9,7 +9,7 @@ package struct CognitoGuard: Sendable {
     private let hosts: CognitoHost
 
     /// - Parameters:
-    ///   - hostedDomains: the pools' custom domains; `*.auth.*.amazoncognito.com` is known.
+    ///   - hostedDomains: the pools' custom domains; `*.auth.*.amazoncognito.com` and its like are known.
     ///   - endpoints: further addresses of Cognito's API, as a host (on any port), `host:port` or URL.
     package init(hostedDomains: [String] = [], endpoints: [String] = []) {
         hosts = CognitoHost(hostedDomains: hostedDomains, endpoints: endpoints)

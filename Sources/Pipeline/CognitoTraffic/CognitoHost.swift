@@ -8,10 +8,14 @@ struct CognitoHost: Sendable {
         var port: String?
     }
 
-    /// Where AWS regions' service names end, dual-stack and China included.
-    private static let serviceSuffixes = [
-        ".amazonaws.com", ".amazonaws.com.cn", ".api.aws", ".api.amazonwebservices.com.cn",
-    ]
+    /// Where AWS regions' service names end, in every partition.
+    private static let serviceSuffixes = AWSPartition.all.flatMap { [".\($0.suffix)", ".\($0.dualStackSuffix)"] }
+
+    /// Where the pools' sign-in pages are: `*.auth.<region>.amazoncognito.com`, `*.auth-fips.<region>.amazoncognito.com`.
+    private static let pageSuffixes = [".amazoncognito.com", ".amazoncognito.eu", ".amazoncognito.com.cn"]
+
+    /// How Cognito's API is called in service names.
+    private static let serviceLabels = ["cognito-idp", "cognito-idp-fips"]
 
     private let configured: [Endpoint]
 
@@ -31,21 +35,15 @@ struct CognitoHost: Sendable {
         let (start, end) = Self.host(in: bytes)
         guard end > start else { return false }
         if !configured.isEmpty, isConfigured(bytes, start, end) { return true }
-        // Cheap for everyone else: all of Cognito's own names end in m, n or s, and few others hold "cognito".
-        switch asciiLowercased(bytes[end - 1]) {
-        case UInt8(ascii: "m"), UInt8(ascii: "n"), UInt8(ascii: "s"): break
-        default: return false
-        }
         return Self.isCognito(bytes, start, end)
     }
 
     private static func isCognito(_ bytes: borrowing Span<UInt8>, _ start: Int, _ end: Int) -> Bool {
-        if hasSuffix(bytes, start, end, ".amazoncognito.com") {
-            // *.auth.<region>.amazoncognito.com, *.auth-fips.<region>.amazoncognito.com
+        for suffix in pageSuffixes where hasSuffix(bytes, start, end, suffix) {
             return hasLabel(bytes, start, end, "auth") || hasLabel(bytes, start, end, "auth-fips")
         }
         for suffix in serviceSuffixes where hasSuffix(bytes, start, end, suffix) {
-            return hasLabel(bytes, start, end, "cognito-idp") || hasLabel(bytes, start, end, "cognito-idp-fips")
+            if serviceLabels.contains(where: { hasLabel(bytes, start, end, $0) }) { return true }
         }
         return false
     }

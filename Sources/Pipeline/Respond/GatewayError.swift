@@ -25,6 +25,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
     case codeMismatch = "CodeMismatchException"
     case expiredCode = "ExpiredCodeException"
     case expectationFailed = "ExpectationFailedException"
+    case misdirectedRequest = "MisdirectedRequestException"
     case requestTimeout = "RequestTimeoutException"
     case tooManyRequests = "TooManyRequestsException"
     case notImplemented = "NotImplementedException"
@@ -43,6 +44,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
         case .usernameExists, .roleConflict: .conflict
         case .notFound: .notFound
         case .methodNotAllowed: .methodNotAllowed
+        case .misdirectedRequest: .misdirectedRequest
         case .requestTimeout: .requestTimeout
         case .expectationFailed: .expectationFailed
         case .payloadTooLarge: .contentTooLarge
@@ -83,6 +85,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
         case .codeMismatch: "The code is not right."
         case .expiredCode: "The code has expired. Ask for another one."
         case .expectationFailed: "This expectation cannot be met."
+        case .misdirectedRequest: "This host is not served here."
         case .requestTimeout: "The request was not complete in time."
         case .tooManyRequests: "Too many requests. Try again later."
         case .notImplemented: "This is not supported."

@@ -31,6 +31,11 @@ extension Refusal {
         Refusal(.notFound, reason: "no-route")
     }
 
+    /// 421: the listener does not serve the host that the request names (RFC 9110 §15.5.20).
+    package static func misdirected() -> Refusal {
+        Refusal(.misdirectedRequest, reason: "host-not-served")
+    }
+
     /// 400 or 414 for a request target.
     package static func path(_ fault: PathFault) -> Refusal {
         Refusal(fault.error, reason: fault.rawValue)

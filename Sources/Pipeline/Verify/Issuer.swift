@@ -108,8 +108,7 @@ extension Issuer {
         name: String, region: String, userPoolID: String, clientIDs: Set<String>,
         tokenUses: Set<TokenUse> = [.access, .id], issuer: String? = nil, jwksURL: String? = nil
     ) -> Issuer {
-        // China has its own partition.
-        let domain = region.hasPrefix("cn-") ? "amazonaws.com.cn" : "amazonaws.com"
+        let domain = AWSPartition.of(region: region).suffix
         let issuer = issuer ?? "https://cognito-idp.\(region).\(domain)/\(userPoolID)"
         return Issuer(
             name: name, issuer: issuer, profile: .cognito(clientIDs: clientIDs, tokenUses: tokenUses),

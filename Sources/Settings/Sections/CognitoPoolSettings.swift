@@ -56,7 +56,7 @@ extension IssuerParts {
 /// Where Cognito's API is, by region.
 enum CognitoEndpoint {
     static func url(region: String) -> ServiceURL {
-        let domain = region.hasPrefix("cn-") ? "amazonaws.com.cn" : "amazonaws.com"
+        let domain = AWSPartition.of(region: region).suffix
         return ServiceURL(scheme: .https, host: "cognito-idp.\(region).\(domain)", port: 443, path: "")
     }
 }

@@ -10,12 +10,17 @@ package struct ListenSettings: Sendable {
     package var tls: TLSSettings?
     /// The proxies in front whose connections begin with a PROXY header; empty: none does.
     package var proxies: [IPNetwork]
+    /// The hosts that requests may name, in lower case: names, `*.example.com`, IP addresses. Nil: any.
+    package var serverNames: [String]?
 
-    package init(address: HostAndPort, http2: Bool, tls: TLSSettings?, proxies: [IPNetwork] = []) {
+    package init(
+        address: HostAndPort, http2: Bool, tls: TLSSettings?, proxies: [IPNetwork] = [], serverNames: [String]? = nil
+    ) {
         self.address = address
         self.http2 = http2
         self.tls = tls
         self.proxies = proxies
+        self.serverNames = serverNames
     }
 }
 
@@ -56,19 +61,43 @@ extension ListenSettings {
                 let tls = keys.optional("tls").flatMap { $0.section(TLSSettings.init(reading:)) } ?? nil
                 let http2 = keys.value("http2", .boolean, default: true)
                 let proxies = keys.optional("proxy_protocol")?.section(Self.proxies(reading:)) ?? []
+                let serverNames = Self.serverNames(reading: keys)
                 guard let node = keys.required("address"), let address = node.read(.listenAddress) else { return }
                 node.refuse(address, usedIn: listeners.map(\.address))
                 keys.notePlace(of: "address")
-                listeners.append(ListenSettings(address: address, http2: http2, tls: tls, proxies: proxies))
+                listeners.append(
+                    ListenSettings(
+                        address: address, http2: http2, tls: tls, proxies: proxies, serverNames: serverNames))
             }
         }
         return listeners
+    }
+
+    private static func serverNames(reading keys: SettingsMapping) -> [String]? {
+        if keys.isEmptyList("server_names") {
+            keys.fault("server_names", "must hold at least one name, or be left out")
+        }
+        return keys.list("server_names", .serverName, of: "host names")
     }
 
     private static func proxies(reading keys: SettingsMapping) -> [IPNetwork] {
         guard let node = keys.required("trusted") else { return [] }
         if keys.isEmptyList("trusted") { node.fault("must hold at least one address or network") }
         return keys.list("trusted", .network, of: "addresses or networks") ?? []
+    }
+}
+
+extension ScalarFormat where Value == String {
+    /// A host's name, `*.` and a domain, or an IP address, brought to lower case.
+    fileprivate static var serverName: Self {
+        Self { (text) throws(ScalarRefusal) in
+            if let address = IPAddress(text) { return address.description }
+            let name = text.hasPrefix("*.") ? text.dropFirst(2) : text[...]
+            guard let (host, port) = HostAndPort.split(name), port == nil, !text.hasPrefix("[") else {
+                throw ScalarRefusal("must be a host like api.example.com, *.example.com or 192.0.2.7, without a port")
+            }
+            return text.hasPrefix("*.") ? "*.\(host)" : host
+        }
     }
 }
 

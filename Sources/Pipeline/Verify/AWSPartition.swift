@@ -1,0 +1,31 @@
+/// A group of AWS regions with domains of its own, as AWS's SDKs list them (`partitions.json` of their endpoint rules).
+package struct AWSPartition: Sendable {
+    /// What its regions' names begin with; empty for the commercial one.
+    let regionPrefix: String
+    /// Where the names of a region's services end: `cognito-idp.us-east-1.amazonaws.com`.
+    package let suffix: String
+    /// The same for those with IPv6 as well.
+    let dualStackSuffix: String
+
+    private init(_ regionPrefix: String, _ suffix: String, _ dualStackSuffix: String) {
+        self.regionPrefix = regionPrefix
+        self.suffix = suffix
+        self.dualStackSuffix = dualStackSuffix
+    }
+
+    /// GovCloud (`us-gov-`) has the commercial one's domains. Those whose regions are not public come last.
+    static let all = [
+        AWSPartition("", "amazonaws.com", "api.aws"),
+        AWSPartition("cn-", "amazonaws.com.cn", "api.amazonwebservices.com.cn"),
+        AWSPartition("eusc-", "amazonaws.eu", "api.amazonwebservices.eu"),
+        AWSPartition("us-iso-", "c2s.ic.gov", "api.aws.ic.gov"),
+        AWSPartition("us-isob-", "sc2s.sgov.gov", "api.aws.scloud"),
+        AWSPartition("eu-isoe-", "cloud.adc-e.uk", "api.cloud-aws.adc-e.uk"),
+        AWSPartition("us-isof-", "csp.hci.ic.gov", "api.aws.hci.ic.gov"),
+    ]
+
+    /// The one that a region belongs to; the commercial one for a region that none claims.
+    package static func of(region: String) -> AWSPartition {
+        all.dropFirst().first { region.hasPrefix($0.regionPrefix) } ?? all[0]
+    }
+}
