@@ -106,6 +106,44 @@ def test_the_rightmost_hop_that_is_no_proxys_is_the_client(start):
     assert {line["client_address"] for line in gateway.audit_log("sign_in_failed")} == {"203.0.113.9"}
 
 
+@pytest.mark.parametrize(
+    "kind, name, body",
+    [
+        ("sign_in", "login", b"{"), ("sign_in", "login", b'["a list"]'), ("sign_in", "login", b'{"nothing":1}'),
+        ("sign_in", "challenge", b'{"challenge":"none"}'), ("codes", "confirm", b"{}"), ("codes", "reset-password", b'"x"'),
+        ("messages", "register", b'{"attributes":{"x":1}}'), ("messages", "resend-code", b"{}"),
+        ("messages", "forgot-password", b"\xff"), ("refresh", "refresh", b'{"refresh_token":1}'),
+    ],
+)  # fmt: skip
+def test_malformed_calls_count_as_others_do(start, kind, name, body):
+    gateway = start(limits(kind, address="3/1h"))
+    fields = {"Content-Type": "application/json", "X-Forwarded-For": "192.0.2.1"}
+    answers = [raw.exchange(gateway.port, "POST", f"/api/v1/auth/{name}", fields, body).status for _ in range(5)]
+    assert set(answers[:3]) <= {400, 422} and answers[3:] == [429, 429]
+    fields["X-Forwarded-For"] = "192.0.2.2"
+    assert raw.exchange(gateway.port, "POST", f"/api/v1/auth/{name}", fields, body).status in (400, 422)
+
+
+def test_a_body_that_is_announced_as_something_else_counts_as_well(start):
+    gateway = start(limits("messages", address="2/1h"))
+    fields = {"Content-Type": "text/plain", "X-Forwarded-For": "192.0.2.1"}
+    body = json.dumps({"email": NOBODY}).encode()
+    answers = [raw.exchange(gateway.port, "POST", "/api/v1/auth/resend-code", fields, body).status for _ in range(3)]
+    assert answers == [400, 400, 429]
+
+
+@pytest.mark.parametrize(
+    "operation, body",
+    [("SignUp", b"{"), ("SignUp", b'{"nothing":1}'), ("InitiateAuth", b'{"AuthFlow":"x"}'), ("SignUp", b'{"Username":"u","ClientId":"other"}')],
+)
+def test_malformed_direct_calls_count_as_others_do(start, operation, body):
+    kind = "sign_in" if operation == "InitiateAuth" else "messages"
+    gateway = start({**limits(kind, address="3/1h"), "direct_cognito": {"mode": "translate"}})
+    fields = {"X-Amz-Target": f"AWSCognitoIdentityProviderService.{operation}", "X-Forwarded-For": "192.0.2.1"}
+    types = [raw.exchange(gateway.port, "POST", "/", fields, body).json()["__type"] for _ in range(5)]
+    assert "TooManyRequestsException" not in types[:3] and set(types[3:]) == {"TooManyRequestsException"}
+
+
 @pytest.mark.parametrize("email", [ADA[0], NOBODY])
 def test_an_account_is_limited_wherever_it_is_tried_from_and_whether_there_is_one(start, email):
     gateway = start(limits("sign_in", account="3/1h"))

@@ -65,10 +65,3 @@ extension JSONObject: Equatable {
         left.count == right.count && left.allSatisfy { right[$0.name] == $0.value }
     }
 }
-
-extension String {
-    /// Whether both are the same UTF-8 bytes; `==` on strings is Unicode's canonical equivalence.
-    package func hasSameBytes(as other: String) -> Bool {
-        utf8.span.hasSameBytes(as: other.utf8.span)
-    }
-}

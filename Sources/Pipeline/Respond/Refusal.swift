@@ -8,7 +8,7 @@ package struct Refusal: Error, Sendable {
     /// What goes into the answer beside the fields every refusal has: `WWW-Authenticate`, `Allow`, `Retry-After`.
     package var headers: HTTPFields
     /// With 422: each faulty field of the request body and what is wrong with it.
-    package var fields: [String: String]
+    package var fields: [ExactText: String]
     /// Why, for the log only; never sent.
     package var reason: String
     /// Whether the answer also says `"success": false`, as clients of the sessions' endpoints expect it.
@@ -19,7 +19,7 @@ package struct Refusal: Error, Sendable {
         _ error: GatewayError,
         message: String? = nil,
         headers: HTTPFields = [:],
-        fields: [String: String] = [:],
+        fields: [ExactText: String] = [:],
         reason: String
     ) {
         self.error = error
@@ -56,7 +56,7 @@ package struct Refusal: Error, Sendable {
         if deniesSuccess { body["success"] = false }
         if !fields.isEmpty {
             let sorted = fields.sorted { $0.key < $1.key }
-            body["fields"] = .object(JSONObject(sorted.map { ($0.key, .string($0.value)) }))
+            body["fields"] = .object(JSONObject(sorted.map { ($0.key.text, .string($0.value)) }))
         }
         return body.encoded()
     }

@@ -106,9 +106,9 @@ struct VerifyCodeBody: Sendable {
 
 /// An attribute that a client gives a user: `name`, or one of Cognito's names.
 struct UserAttribute: Sendable, Equatable {
-    var name: String
+    @Exact var name: String
     /// Empty to remove it.
-    var value: String
+    @Exact var value: String
 }
 
 extension RequestFields {
@@ -121,6 +121,11 @@ extension RequestFields {
             attributes.append(UserAttribute(name: "name", value: value))
         }
         guard var inner = optionalObject("attributes") else { return attributes }
+        guard attributes.count + inner.count <= Self.maximumAttributes else {
+            inner.refuseWhole("are too many")
+            take(inner)
+            return attributes
+        }
         for key in inner.names {
             guard AccountUser.isWritableAttribute(key) else {
                 inner.refuse(key, "is not an attribute that can be set")
@@ -128,13 +133,12 @@ extension RequestFields {
             }
             // What is null is removed, which Cognito does for an empty value.
             let value = inner.optionalText(key, atMost: 2048) ?? ""
-            if key == "name", attributes.contains(where: { $0.name == "name" }) {
+            if attributes.contains(where: { $0.name.hasSameBytes(as: key) }) {
                 inner.refuse(key, "is given twice")
             } else {
                 attributes.append(UserAttribute(name: key, value: value))
             }
         }
-        if attributes.count > Self.maximumAttributes { inner.refuseWhole("are too many") }
         take(inner)
         return attributes
     }

@@ -61,10 +61,22 @@ package struct AccountCall: Sendable {
         requestID = request.requestID
     }
 
+    /// A direct call that cannot be carried out as it is.
+    init(malformed operation: String, _ request: DirectCognitoRequest, poolID: String) {
+        serial = Self.lastSerial.add(1, ordering: .relaxed).newValue
+        self.operation = ClientOperation.accountOperation(of: operation)
+        directOperation = request.call.operation
+        self.poolID = poolID
+        isKnownDevice = false
+        clientAddress = request.clientAddress
+        userAgent = request.userAgent
+        requestID = request.requestID
+    }
+
     /// A direct call that is carried out.
     init(_ call: TranslatedCall, _ request: DirectCognitoRequest, poolID: String) {
         serial = Self.lastSerial.add(1, ordering: .relaxed).newValue
-        operation = ClientOperation.accountOperation(of: call)
+        operation = ClientOperation.accountOperation(of: call.operation)
         directOperation = request.call.operation
         self.poolID = poolID
         account = call.account
@@ -95,8 +107,8 @@ package enum AccountOutcome: Sendable {
 ///
 /// `confirm` with a password is two calls: `confirm`, and the `login` after it.
 package protocol AccountObserver: Sendable {
-    /// Called before Cognito is asked, with what the request itself says, and for a token that is none or counts no
-    /// more. A request that is malformed comes to ``ended(_:_:)`` only.
+    /// Called before Cognito is asked, with what the request itself says: also for a token that is none or counts no
+    /// more, and for a request that is malformed, of which nothing but the operation and its sender is known.
     ///
     /// - Throws: what the client is told instead of being served; ``ended(_:_:)`` then sees it as refused.
     func admit(_ call: AccountCall) async throws(Refusal)
@@ -118,6 +130,6 @@ extension AccountObserver {
 extension DeviceInfo {
     /// What is known of a device by a direct call: the key under which the pool tracks it.
     init(directDevice key: String) {
-        self.init(deviceID: String(key.prefix(256)), platform: "cognito")
+        self.init(deviceID: key.cut(toBytes: 256), platform: "cognito")
     }
 }

@@ -40,7 +40,7 @@ extension AccountUser {
         name = claims["name"]?.stringValue
         groups = accessClaims["cognito:groups"]?.arrayValue?.compactMap(\.stringValue) ?? []
         attributes = [:]
-        for (claim, value) in claims where Self.standardAttributes.contains(claim) || claim.hasPrefix("custom:") {
+        for (claim, value) in claims where Self.isAttribute(claim) {
             attributes[claim] = Self.attribute(claim, value)
         }
     }
@@ -63,36 +63,41 @@ extension AccountUser {
         emailVerified = Self.isTrue(values["email_verified"])
         name = values["name"]?.stringValue
         attributes = [:]
-        for (name, value) in values where Self.standardAttributes.contains(name) || name.hasPrefix("custom:") {
+        for (name, value) in values where Self.isAttribute(name) {
             attributes[name] = Self.attribute(name, value)
         }
     }
 
     /// The attributes of OpenID Connect Core 5.1 that Cognito keeps, but those that `user` shows by name. An ID token
     /// also holds claims that are no attributes, so attributes are listed rather than claims excluded.
-    private static let standardAttributes: Set<String> = [
+    private static let standardAttributes: Set<ExactText> = [
         "address", "birthdate", "family_name", "gender", "given_name", "locale", "middle_name", "nickname",
         "phone_number", "phone_number_verified", "picture", "preferred_username", "profile", "updated_at", "website",
         "zoneinfo",
     ]
 
+    private static func isAttribute(_ name: String) -> Bool {
+        standardAttributes.contains(ExactText(name)) || name.begins(with: "custom:")
+    }
+
     /// Whether a client may give this attribute to its user: not what Cognito or proof of an address decides.
     static func isWritableAttribute(_ name: String) -> Bool {
-        if name.utf8.starts(with: "custom:".utf8) {
+        if name.begins(with: "custom:") {
             let rest = name.utf8.dropFirst(7)
             return (1...20).contains(rest.count)
                 && rest.allSatisfy { $0.isASCIILetterOrDigit || "_-".utf8.contains($0) }
         }
-        let decided = ["phone_number_verified", "updated_at"]
+        let decided: [ExactText] = ["phone_number_verified", "updated_at"]
+        let name = ExactText(name)
         return name == "name" || (standardAttributes.contains(name) && !decided.contains(name))
     }
 
     /// GetUser gives every value as text, an ID token gives some as what they are: the client sees one form.
     private static func attribute(_ name: String, _ value: JSON) -> JSON {
-        name == "phone_number_verified" ? .bool(isTrue(value)) : value
+        ExactText(name) == "phone_number_verified" ? .bool(isTrue(value)) : value
     }
 
     private static func isTrue(_ value: JSON?) -> Bool {
-        value?.boolValue ?? (value?.stringValue == "true")
+        value?.boolValue ?? (value == "true")
     }
 }

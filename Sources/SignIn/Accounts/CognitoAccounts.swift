@@ -76,11 +76,21 @@ package struct CognitoAccounts: Sendable {
         var call = AccountCall(request, poolID: settings.poolID)
         let command: AccountCommand
         do {
-            command = try AccountCommand(request)
+            command = try await read(request, call)
         } catch {
             try await tell(call, refusal: error)
         }
         return try await carryOut(command, request, &call)
+    }
+
+    /// A malformed request costs about as much as another one: it counts as a call.
+    private func read(_ request: AccountRequest, _ call: AccountCall) async throws(Refusal) -> AccountCommand {
+        do {
+            return try AccountCommand(request)
+        } catch {
+            for observer in observers { try await observer.admit(call) }
+            throw error
+        }
     }
 
     /// - Parameter call: what is known of it, to which what is learnt is added.
@@ -93,7 +103,8 @@ package struct CognitoAccounts: Sendable {
             do throws(Refusal) {
                 task = try prepare(command, request, &call)
             } catch {
-                try await admitGuess(call, error)
+                // Whoever shows a token that is none may be trying some out: that counts as a call.
+                for observer in observers { try await observer.admit(call) }
                 throw error
             }
             for observer in observers { try await observer.admit(call) }
@@ -113,12 +124,6 @@ package struct CognitoAccounts: Sendable {
         request.operation = .login
         var call = AccountCall(request, poolID: settings.poolID)
         return try await carryOut(.login(body), request, &call)
-    }
-
-    /// Whoever shows a token that is none may be trying some out: that counts as a call.
-    private func admitGuess(_ call: AccountCall, _ refusal: Refusal) async throws(Refusal) {
-        guard refusal.error.status == .unauthorized else { return }
-        for observer in observers { try await observer.admit(call) }
     }
 
     private func tell(_ call: AccountCall, refusal: Refusal) async throws(Refusal) -> Never {

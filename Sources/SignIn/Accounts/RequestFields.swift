@@ -5,7 +5,7 @@ struct RequestFields {
     private let object: JSONObject
     private let prefix: String
     /// What is wrong, by the field's path.
-    private(set) var faults: [String: String] = [:]
+    private(set) var faults: [ExactText: String] = [:]
 
     /// - Parameter prefix: the path of the object itself, with a dot behind, for fields within fields.
     init(_ object: JSONObject, prefix: String = "") {
@@ -16,11 +16,11 @@ struct RequestFields {
     /// A field that must be there. Gives an empty text for a faulty one.
     mutating func requiredText(_ name: String, atMost limit: Int, _ grammar: Grammar = .line) -> String {
         guard let value = present(name) else {
-            faults[prefix + name] = "is required"
+            faults[path(of: name)] = "is required"
             return ""
         }
         let text = checkedText(value, name, atMost: limit, grammar)
-        if text?.isEmpty == true { faults[prefix + name] = "must not be empty" }
+        if text?.isEmpty == true { faults[path(of: name)] = "must not be empty" }
         return text ?? ""
     }
 
@@ -33,10 +33,10 @@ struct RequestFields {
     mutating func oneOf<Value>(_ name: String, _ type: Value.Type) -> Value?
     where Value: RawRepresentable<String> & CaseIterable {
         let text = requiredText(name, atMost: 64)
-        guard faults[prefix + name] == nil else { return nil }
-        let value = Value(rawValue: text)
+        guard faults[path(of: name)] == nil else { return nil }
+        let value = Value(exactly: text)
         if value == nil {
-            faults[prefix + name] = "must be one of " + Value.allCases.map(\.rawValue).joined(separator: ", ")
+            faults[path(of: name)] = "must be one of " + Value.allCases.map(\.rawValue).joined(separator: ", ")
         }
         return value
     }
@@ -44,7 +44,7 @@ struct RequestFields {
     mutating func flag(_ name: String, default preset: Bool) -> Bool {
         guard let value = present(name) else { return preset }
         guard let flag = value.boolValue else {
-            faults[prefix + name] = "must be true or false"
+            faults[path(of: name)] = "must be true or false"
             return preset
         }
         return flag
@@ -62,7 +62,7 @@ struct RequestFields {
     mutating func optionalObject(_ name: String) -> RequestFields? {
         guard let value = present(name) else { return nil }
         guard let object = value.objectValue else {
-            faults[prefix + name] = "must be an object"
+            faults[path(of: name)] = "must be an object"
             return nil
         }
         return RequestFields(object, prefix: "\(prefix)\(name).")
@@ -73,23 +73,29 @@ struct RequestFields {
         faults.merge(inner.faults) { first, _ in first }
     }
 
-    /// The names of all fields. A long one is cut, since a fault repeats it.
-    var names: [String] { object.map { String($0.name.prefix(128)) } }
+    /// How many fields there are.
+    var count: Int { object.count }
+
+    /// The names of all fields.
+    var names: [String] { object.map(\.name) }
 
     /// Notes a fault of a field, if it is there.
     mutating func refuse(_ name: String, _ message: String) {
-        if object[name] != nil || names.contains(name) { faults[prefix + name] = message }
+        if object[name] != nil { faults[path(of: name)] = message }
     }
 
     /// Notes a fault of the object itself.
     mutating func refuseWhole(_ message: String) {
-        faults[String(prefix.dropLast())] = message
+        faults[ExactText(String(decoding: prefix.utf8.dropLast(), as: UTF8.self))] = message
     }
 
     /// - Throws: a 422 naming every faulty field.
     func check() throws(Refusal) {
         guard faults.isEmpty else { throw Refusal(.invalidParameter, fields: faults, reason: "invalid-fields") }
     }
+
+    /// The path by which a fault names a field. A long name is cut, since the answer repeats it.
+    private func path(of name: String) -> ExactText { ExactText(prefix + name.cut(toBytes: 128)) }
 
     private func present(_ name: String) -> JSON? {
         guard let value = object[name], value != .null else { return nil }
@@ -98,10 +104,10 @@ struct RequestFields {
 
     private mutating func checkedText(_ value: JSON, _ name: String, atMost limit: Int, _ grammar: Grammar) -> String? {
         guard let text = value.stringValue else {
-            faults[prefix + name] = "must be a string"
+            faults[path(of: name)] = "must be a string"
             return nil
         }
-        faults[prefix + name] = grammar.fault(of: text, atMost: limit)
+        faults[path(of: name)] = grammar.fault(of: text, atMost: limit)
         return text
     }
 }
@@ -123,7 +129,9 @@ enum Grammar {
 
     /// What is wrong with a text; `nil` for nothing.
     func fault(of text: String, atMost limit: Int) -> String? {
-        guard text.unicodeScalars.count <= limit else { return "must be at most \(limit) characters" }
+        guard text.utf8.count <= limit || text.unicodeScalars.count <= limit else {
+            return "must be at most \(limit) characters"
+        }
         guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
             return "must not contain control characters"
         }
@@ -147,7 +155,7 @@ enum Grammar {
     private static func isEmail(_ text: String) -> Bool {
         // Faulty otherwise: it must not be empty.
         guard !text.isEmpty else { return true }
-        let parts = text.split(separator: "@", omittingEmptySubsequences: false)
+        let parts = text.utf8.split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
         return parts.count == 2 && parts.allSatisfy { !$0.isEmpty }
     }
 

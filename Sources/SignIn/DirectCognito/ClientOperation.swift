@@ -1,3 +1,5 @@
+internal import Pipeline
+
 /// An operation of Cognito's API that apps call for their own user, and how it wants to see the app client's secret.
 ///
 /// Everything else, `Admin*` above all, is none of theirs.
@@ -19,14 +21,14 @@ enum ClientOperation {
     }
 
     /// Nil for an operation that is not carried out.
-    static func proof(of operation: String) -> Proof? { proofs[operation] }
+    static func proof(of operation: String) -> Proof? { proofs[ExactText(operation)] }
 
     /// What comes nearest among the gateway's own calls: it comes under the same limits, and is told in the same way.
-    static func accountOperation(of call: TranslatedCall) -> AccountOperation {
-        nearest[call.operation] ?? .updateMe
+    static func accountOperation(of operation: String) -> AccountOperation {
+        nearest[ExactText(operation)] ?? .updateMe
     }
 
-    private static let nearest: [String: AccountOperation] = [
+    private static let nearest: [ExactText: AccountOperation] = [
         "SignUp": .register,
         "ConfirmSignUp": .confirm,
         "ResendConfirmationCode": .resendCode,
@@ -44,7 +46,7 @@ enum ClientOperation {
         "VerifySoftwareToken": .verifyTOTP,
     ]
 
-    private static let proofs: [String: Proof] = [
+    private static let proofs: [ExactText: Proof] = [
         "SignUp": .secretHash,
         "ConfirmSignUp": .secretHash,
         "ResendConfirmationCode": .secretHash,

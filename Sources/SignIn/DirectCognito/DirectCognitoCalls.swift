@@ -71,13 +71,28 @@ package struct DirectCognitoCalls: Sendable {
             guard let operation = request.call.operation, ClientOperation.proof(of: operation) != nil else {
                 throw .notCarriedOut
             }
-            let input = try DirectCognitoTranslation.input(request.body)
-            guard let pool = pools.first(where: { $0.isMeant(by: input) }) ?? pools.first else { throw .notCarriedOut }
-            let translation = DirectCognitoTranslation(pool: pool)
-            let call = try translation.call(operation, input, clientAddress: request.clientAddress)
+            let (call, pool) = try await read(operation, request)
             return await answer(call, of: pool, request)
         } catch {
             return DirectCognitoReply(error, requestID: request.requestID)
+        }
+    }
+
+    /// Reads a call and finds the pool that it is for. A malformed one costs about as much as another: it counts as a
+    /// call of the first pool's.
+    private func read(
+        _ operation: String, _ request: DirectCognitoRequest
+    ) async throws(DirectCognitoRefusal) -> (TranslatedCall, DirectCognitoPool) {
+        guard let first = pools.first else { throw .notCarriedOut }
+        do throws(DirectCognitoRefusal) {
+            let input = try DirectCognitoTranslation.input(request.body)
+            let pool = pools.first { $0.isMeant(by: input) } ?? first
+            let translation = DirectCognitoTranslation(pool: pool)
+            return (try translation.call(operation, input, clientAddress: request.clientAddress), pool)
+        } catch let malformed {
+            let call = AccountCall(malformed: operation, request, poolID: first.poolID)
+            _ = try await admitted(call) { () throws(DirectCognitoRefusal) in throw malformed }
+            throw malformed
         }
     }
 
@@ -115,7 +130,7 @@ package struct DirectCognitoCalls: Sendable {
             return try await body()
         } catch {
             for observer in observers {
-                try? await observer.ended(call, .refused(error.gatewayError, reason: error.reason))
+                try? await observer.ended(call, .refused(error.gatewayError, reason: error.auditReason))
             }
             throw error
         }

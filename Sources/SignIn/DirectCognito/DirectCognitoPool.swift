@@ -52,11 +52,13 @@ package struct DirectCognitoPool: Sendable {
         let parts = token.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3, let payload = Base64URL.decode(parts[1]),
             let claims = (try? JSON.parse(payload, limits: DirectCognitoTranslation.limits))?.objectValue,
-            claims["iss"]?.stringValue == issuer,
+            claims["iss"] == .string(issuer),
             let client = claims["client_id"]?.stringValue, knows(clientID: client)
         else { return nil }
         return claims
     }
 
-    func knows(clientID: String) -> Bool { clientID == self.clientID || formerClientIDs.contains(clientID) }
+    func knows(clientID: String) -> Bool {
+        clientID.hasSameBytes(as: self.clientID) || clientID.isOne(of: formerClientIDs)
+    }
 }

@@ -6,10 +6,10 @@ internal import Pipeline
 struct DirectCognitoRefusal: Error, Equatable {
     var status = 400
     /// Cognito's name for it.
-    var type: String
-    var message: String
+    @Exact var type: String
+    @Exact var message: String
     /// Why, for the log.
-    var reason: String
+    @Exact var reason: String
     /// Whole seconds after which to come again.
     var retryAfter: Int?
 
@@ -71,9 +71,12 @@ struct DirectCognitoRefusal: Error, Equatable {
 
     /// What is told to those who watch over account calls.
     var gatewayError: GatewayError {
-        if type == "TooManyRequestsException" { return .tooManyRequests }
+        if ExactText(type) == "TooManyRequestsException" { return .tooManyRequests }
         return status >= 500 ? .identityProviderUnavailable : .invalidParameter
     }
+
+    /// The reason as those who watch over account calls know it: a member that is not valid is a malformed body.
+    var auditReason: String { ExactText(reason) == "invalid-parameter" ? "invalid-fields" : reason }
 
     var body: [UInt8] {
         JSON.object(["__type": .string(type), "message": .string(message)]).encoded()

@@ -36,7 +36,7 @@ struct DirectCognitoTranslation: Sendable {
     static let limits = JSONLimits(maximumBytes: maximumBodyBytes, maximumDepth: 8)
 
     /// What has USERNAME among its parameters, by which the hash is made.
-    private static let flowsWithUsername: Set<String> = [
+    private static let flowsWithUsername: Set<ExactText> = [
         "USER_PASSWORD_AUTH", "USER_SRP_AUTH", "CUSTOM_AUTH", "USER_AUTH",
     ]
 
@@ -67,7 +67,7 @@ struct DirectCognitoTranslation: Sendable {
     // MARK: The secret
 
     private func addToSignIn(_ call: inout TranslatedCall) throws(DirectCognitoRefusal) {
-        let flow = try text("AuthFlow", in: call.input)
+        let flow = ExactText(try text("AuthFlow", in: call.input))
         if flow == "REFRESH_TOKEN_AUTH" || flow == "REFRESH_TOKEN" { return try makeRefresh(&call) }
         guard Self.flowsWithUsername.contains(flow) else {
             throw .invalid("AuthFlow", "is not supported through this gateway")
@@ -94,7 +94,7 @@ struct DirectCognitoTranslation: Sendable {
         var former = call.input
         call.tokenDigest = (call.input["RefreshToken"] ?? call.input["Token"])?.stringValue.map(Self.digest)
         call.input["ClientSecret"] = pool.clientSecret.map { .string($0.exposeText()) }
-        guard sentAs != pool.clientID else { return }
+        guard !sentAs.hasSameBytes(as: pool.clientID) else { return }
         former["ClientId"] = .string(sentAs)
         former["ClientSecret"] = nil
         call.asFormerClient = former
@@ -148,7 +148,7 @@ struct DirectCognitoTranslation: Sendable {
     private func setContext(_ input: inout JSONObject, sentAs client: String?, _ address: String) {
         var context = input["UserContextData"]?.objectValue ?? [:]
         context["IpAddress"] = pool.propagateClientAddress && client != nil ? .string(address) : nil
-        if client != pool.clientID { context["EncodedData"] = nil }
+        if client?.hasSameBytes(as: pool.clientID) != true { context["EncodedData"] = nil }
         input["UserContextData"] = context.isEmpty || Self.hasNoContext(input) ? nil : .object(context)
     }
 

@@ -1,9 +1,11 @@
+internal import Pipeline
+
 /// Values by key, a bounded number of them, each until its time is over.
 ///
 /// When there is no room, an eighth of them makes way at once, those that end soonest: so the search for them does not
 /// come with each new key.
 struct ExpiringTable<Value: Sendable>: Sendable {
-    private var entries: [String: (value: Value, endsAt: Int64)] = [:]
+    private var entries: [ExactText: (value: Value, endsAt: Int64)] = [:]
     private let capacity: Int
 
     init(capacity: Int) {
@@ -14,18 +16,19 @@ struct ExpiringTable<Value: Sendable>: Sendable {
 
     /// - Parameter now: in the unit of ends.
     func value(of key: String, at now: Int64) -> Value? {
-        guard let entry = entries[key], entry.endsAt > now else { return nil }
+        guard let entry = entries[ExactText(key)], entry.endsAt > now else { return nil }
         return entry.value
     }
 
-    func endsAt(of key: String) -> Int64? { entries[key]?.endsAt }
+    func endsAt(of key: String) -> Int64? { entries[ExactText(key)]?.endsAt }
 
     mutating func set(_ value: Value, of key: String, endsAt: Int64, at now: Int64) {
+        let key = ExactText(key)
         if entries.count >= capacity, entries[key] == nil { makeRoom(at: now) }
         entries[key] = (value, endsAt)
     }
 
-    mutating func remove(_ key: String) { entries[key] = nil }
+    mutating func remove(_ key: String) { entries[ExactText(key)] = nil }
 
     mutating func removeEnded(at now: Int64) {
         entries = entries.filter { $0.value.endsAt > now }

@@ -1,3 +1,4 @@
+internal import Pipeline
 internal import Store
 
 /// One limit that a call comes under, and by what it is counted.
@@ -23,7 +24,7 @@ struct LimitState: Sendable {
     private(set) var refused: [LimitReached.Cause: Int] = [:]
 
     private struct Unwritten: Hashable {
-        var key: String
+        @Exact var key: String
         var window: Int64
     }
 

@@ -63,7 +63,9 @@ package struct SessionEndpoints: Sendable {
             do throws(Refusal) {
                 task = try prepare(request, &call)
             } catch {
-                try await admitGuess(call, error)
+                // Whoever shows a token that is none may be trying some out, and a malformed request costs about as much
+                // as another one: both count as calls.
+                for observer in observers { try await observer.admit(call) }
                 throw error
             }
             for observer in observers { try await observer.admit(call) }
@@ -79,12 +81,6 @@ package struct SessionEndpoints: Sendable {
         call.subject = answer.subject ?? call.subject
         for observer in observers { try await observer.ended(call, answer.outcome) }
         return answer
-    }
-
-    /// Whoever shows a token that is none may be trying some out: that counts as a call.
-    private func admitGuess(_ call: AccountCall, _ refusal: Refusal) async throws(Refusal) {
-        guard refusal.error.status == .unauthorized else { return }
-        for observer in observers { try await observer.admit(call) }
     }
 
     /// A call whose body was read and whose session was judged.

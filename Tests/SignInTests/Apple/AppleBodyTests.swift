@@ -9,7 +9,7 @@ struct AppleBodyTests {
     static let smallest: JSONObject = ["identity_token": "a.b.c", "nonce": "n"]
 
     /// What is wrong with the smallest body with this changed; empty for nothing.
-    static func faults(_ name: String, _ value: JSON?) -> [String: String] {
+    static func faults(_ name: String, _ value: JSON?) -> [ExactText: String] {
         var object = smallest
         object[name] = value
         do throws(Refusal) {
@@ -80,7 +80,7 @@ struct AppleBodyTests {
 
     @Test("What no field may be is refused by its name", arguments: refused)
     func field(_ test: (field: String, value: JSON?)) {
-        #expect(Array(Self.faults(test.field, test.value).keys) == [test.field])
+        #expect(Array(Self.faults(test.field, test.value).keys) == [ExactText(test.field)])
     }
 
     @Test("A notification is one text")

@@ -1,0 +1,84 @@
+extension String {
+    /// Whether both are the same UTF-8 bytes; `==` on strings is Unicode's canonical equivalence.
+    package func hasSameBytes(as other: String) -> Bool {
+        utf8.span.hasSameBytes(as: other.utf8.span)
+    }
+
+    /// Whether the text is one of these, byte for byte.
+    package func isOne(of texts: some Sequence<String>) -> Bool {
+        texts.contains { $0.hasSameBytes(as: self) }
+    }
+
+    /// Whether the text's bytes begin with those of `prefix`.
+    package func begins(with prefix: String) -> Bool {
+        utf8.span.matches(prefix.utf8.span)
+    }
+
+    /// Whether the text's bytes end with those of `suffix`.
+    package func ends(with suffix: String) -> Bool {
+        utf8.span.matches(suffix.utf8.span, at: utf8.count - suffix.utf8.count)
+    }
+
+    /// Whether the bytes of `part`, which is not empty, are anywhere in the text's.
+    package func holds(_ part: String) -> Bool {
+        let (bytes, part) = (utf8.span, part.utf8.span)
+        guard part.count > 0 else { return true }
+        var start = 0
+        while let index = bytes.firstIndex(of: part[0], from: start) {
+            if bytes.matches(part, at: index) { return true }
+            start = index + 1
+        }
+        return false
+    }
+
+    /// The text with `A`–`Z` made lower case, and nothing else.
+    package var asciiLowercased: String {
+        guard utf8.contains(where: { $0 &- UInt8(ascii: "A") < 26 }) else { return self }
+        return String(decoding: utf8.map(Pipeline.asciiLowercased), as: UTF8.self)
+    }
+
+    /// The beginning of the text that has at most so many bytes; no scalar is cut in two.
+    package func cut(toBytes limit: Int) -> String {
+        guard utf8.count > limit else { return self }
+        var end = utf8.index(utf8.startIndex, offsetBy: max(0, limit))
+        // The bytes 10xxxxxx go on with a scalar (RFC 3629, section 3).
+        while utf8[end] & 0b1100_0000 == 0b1000_0000 { end = utf8.index(before: end) }
+        return String(decoding: utf8[..<end], as: UTF8.self)
+    }
+}
+
+extension RawRepresentable<String> where Self: CaseIterable {
+    /// The case that has exactly these bytes for its raw value; nil if there is none. `init(rawValue:)` compares by
+    /// canonical equivalence.
+    package init?(exactly text: String) {
+        guard let found = Self.allCases.first(where: { $0.rawValue.hasSameBytes(as: text) }) else { return nil }
+        self = found
+    }
+}
+
+/// Compares a text of a type by its bytes where the compiler derives the type's `==` and `hash(into:)`.
+@propertyWrapper
+package struct Exact<Value: ExactlyComparable>: Hashable, Sendable {
+    package var wrappedValue: Value
+
+    package init(wrappedValue: Value) { self.wrappedValue = wrappedValue }
+
+    package static func == (one: Exact, other: Exact) -> Bool { one.wrappedValue.exact == other.wrappedValue.exact }
+    package func hash(into hasher: inout Hasher) { hasher.combine(wrappedValue.exact) }
+}
+
+/// Text, or what holds text, that ``Exact`` compares.
+package protocol ExactlyComparable: Sendable {
+    associatedtype ExactForm: Hashable
+    var exact: ExactForm { get }
+}
+
+extension String: ExactlyComparable {
+    package var exact: ExactText { ExactText(self) }
+}
+
+extension Optional: ExactlyComparable where Wrapped == String {
+    package var exact: ExactText? { map { ExactText($0) } }
+}
+
+extension Array: ExactlyComparable where Element == String {}
