@@ -36,6 +36,7 @@ if ! (
         binutils chromium-headless-shell groff lintian systemd
     need_unpacked usr/bin/promtool prometheus
     need_unpacked usr/sbin/logrotate logrotate libpopt0
+    need_unpacked usr/sbin/nginx nginx
     need_swift
     need_python "$repository/Tests/EndToEnd/requirements.txt"
 ); then

@@ -31,7 +31,8 @@ package struct IdentityClaim: Sendable, Hashable {
     package static func isReserved(_ header: String, identityNamespace: String) -> Bool {
         let name = HeaderNames.normalised(header)
         let namespace = HeaderNames.normalised(identityNamespace)
-        return HeaderNames.isRemoved(name) || HeaderNames.isProtected(name) || name.hasPrefix("sec-")
+        let foreign = Set(TrustedHeader.Meaning.allCases).subtracting([.identity])
+        return HeaderNames.isOwn(name, orMeans: foreign) || HeaderNames.isProtected(name) || name.hasPrefix("sec-")
             || IdentityLines.names.contains { name == namespace + HeaderNames.normalised($0) }
     }
 

@@ -3,8 +3,8 @@ package import HTTPTypes
 /// Decides for each field of a client's request whether it may reach the backend: on every route, also in trailers.
 ///
 /// Removed are hop-by-hop fields, everything in the namespace of the gateway's identity headers however it is spelt,
-/// forwarding and override headers and their look-alikes, and AWS request signing. Everything else passes, also names
-/// that merely contain `_`, `.` or another symbol.
+/// what backends take for path, host, scheme, method, client address or identity (``TrustedHeader``), look-alikes, and
+/// AWS request signing. Everything else passes, also names that merely contain `_`, `.` or another symbol.
 package struct InboundFields: Sendable {
     /// The identity headers' prefix, normalised; never empty.
     private let namespace: String
@@ -13,16 +13,21 @@ package struct InboundFields: Sendable {
     private let alsoSet: [String]
     /// One bit for each first letter that occurs in `alsoSet`, so that most names need no comparison.
     private let alsoSetFirst: UInt32
+    /// The names of trusted headers that pass all the same, in lower case.
+    private let letThrough: [String]
 
     /// - Parameters:
     ///   - namespace: the prefix of the identity headers, for example `X-Auth-`; in any spelling.
     ///   - alsoSet: names outside the namespace that the gateway sets and a client must not.
-    package init(namespace: String = "X-Auth-", alsoSet: [String] = []) {
+    ///   - letThrough: names of ``TrustedHeader``s that pass, in this spelling but in any case. The namespace,
+    ///     `alsoSet` and what is the gateway's own stay removed.
+    package init(namespace: String = "X-Auth-", alsoSet: [String] = [], letThrough: [String] = []) {
         let prefix = HeaderNames.normalised(namespace)
         self.namespace = prefix.isEmpty ? "x-auth-" : prefix
         self.namespaceFirst = self.namespace.utf8.first ?? 0
         self.alsoSet = alsoSet.map(HeaderNames.normalised)
         self.alsoSetFirst = self.alsoSet.reduce(0) { $0 | Self.bit($1.utf8.first ?? 0) }
+        self.letThrough = letThrough.map { $0.lowercased() }
     }
 
     /// The field names that `Connection` fields list (RFC 9110 §7.6.1) and that are among `fields`, in lower case.
@@ -54,39 +59,27 @@ package struct InboundFields: Sendable {
     /// - Parameter connectionOptions: what ``connectionOptions(of:)`` gave for the request.
     package func passes(_ field: HTTPField, connectionOptions: [String]) -> Bool {
         let name = field.name.canonicalName
-        if Self.hasLookAlikeByte(name.utf8.span) {
-            guard passesAfterNormalising(name) else { return false }
-        } else {
-            if isReserved(name) || HeaderNames.isRemoved(name) { return false }
-            if name == "authorization", Self.isAWSSigned(field.value.utf8.span) { return false }
+        if isSetByGateway(name.utf8.span) { return false }
+        switch HeaderNames.kind(of: name.utf8.span) {
+        case .ordinary: break
+        case .own, .lookAlike: return false
+        case .trusted: guard letThrough.contains(name) else { return false }
         }
+        if name == "authorization", Self.isAWSSigned(field.value.utf8.span) { return false }
         return connectionOptions.isEmpty || !connectionOptions.contains(name)
     }
 
-    private func passesAfterNormalising(_ name: String) -> Bool {
-        let normalised = HeaderNames.normalised(name)
-        return !isReserved(normalised) && !HeaderNames.isRemoved(normalised) && !HeaderNames.isProtected(normalised)
-    }
-
-    /// Whether the name is the gateway's own to set.
+    /// Whether the name is the gateway's to set here.
     @inline(__always)
-    private func isReserved(_ name: String) -> Bool {
-        let first = name.utf8.first ?? 0
-        if first == namespaceFirst, name.utf8.span.matches(namespace.utf8.span) { return true }
-        return alsoSetFirst & Self.bit(first) != 0 && alsoSet.contains(name)
+    private func isSetByGateway(_ name: borrowing Span<UInt8>) -> Bool {
+        guard name.count > 0 else { return false }
+        let first = HeaderNames.normalised(name[0])
+        if first == namespaceFirst, name.beginsWith(normalised: namespace.utf8.span) { return true }
+        guard alsoSetFirst & Self.bit(first) != 0 else { return false }
+        return alsoSet.contains { name.count == $0.utf8.count && name.beginsWith(normalised: $0.utf8.span) }
     }
 
     private static func bit(_ first: UInt8) -> UInt32 { 1 &<< UInt32(first & 31) }
-
-    /// Whether some backend could take the name for another one.
-    private static func hasLookAlikeByte(_ name: borrowing Span<UInt8>) -> Bool {
-        var index = 0
-        while index < name.count {
-            if !HeaderNames.isPlain(name[index]) { return true }
-            index += 1
-        }
-        return false
-    }
 
     private static func isOrdinary(_ value: borrowing Span<UInt8>) -> Bool {
         let isKeepAlive = value.count == 10 && value.matchesIgnoringCase("keep-alive".utf8.span)
@@ -96,5 +89,14 @@ package struct InboundFields: Sendable {
     /// Signature Version 4 and 4A: `AWS4-HMAC-SHA256 …`, `AWS4-ECDSA-P256-SHA256 …`.
     private static func isAWSSigned(_ value: borrowing Span<UInt8>) -> Bool {
         value.matchesIgnoringCase("aws4-".utf8.span, at: value.leadingSpaces)
+    }
+}
+
+extension Span where Element == UInt8 {
+    /// Whether the name begins with a prefix once it is normalised, as the prefix is.
+    fileprivate func beginsWith(normalised prefix: borrowing Span<UInt8>) -> Bool {
+        guard count >= prefix.count else { return false }
+        for index in prefix.indices where HeaderNames.normalised(self[index]) != prefix[index] { return false }
+        return true
     }
 }

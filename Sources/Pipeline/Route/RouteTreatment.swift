@@ -46,7 +46,7 @@ package struct HeaderRules: Sendable, Equatable {
     /// the backend who calls and from where is set by the gateway alone.
     package static func isReserved(request name: String, identityNamespace: String) -> Bool {
         let name = HeaderNames.normalised(name)
-        return name == "content-length" || HeaderNames.isRemoved(name)
+        return name == "content-length" || HeaderNames.isOwn(name, orMeans: [.clientAddress, .method])
             || name.hasPrefix(HeaderNames.normalised(identityNamespace))
     }
 
