@@ -76,17 +76,6 @@ extension AccountUser {
         "zoneinfo",
     ]
 
-    /// Whether a client may give this attribute to its user: not what Cognito or proof of an address decides.
-    static func isWritableAttribute(_ name: String) -> Bool {
-        if name.utf8.starts(with: "custom:".utf8) {
-            let rest = name.utf8.dropFirst(7)
-            return (1...20).contains(rest.count)
-                && rest.allSatisfy { $0.isASCIILetterOrDigit || "_-".utf8.contains($0) }
-        }
-        let decided = ["phone_number_verified", "updated_at"]
-        return name == "name" || (standardAttributes.contains(name) && !decided.contains(name))
-    }
-
     /// GetUser gives every value as text, an ID token gives some as what they are: the client sees one form.
     private static func attribute(_ name: String, _ value: JSON) -> JSON {
         name == "phone_number_verified" ? .bool(isTrue(value)) : value

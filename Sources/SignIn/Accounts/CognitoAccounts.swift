@@ -76,7 +76,7 @@ package struct CognitoAccounts: Sendable {
         var call = AccountCall(request, poolID: settings.poolID)
         let command: AccountCommand
         do {
-            command = try AccountCommand(request)
+            command = try AccountCommand(request, writable: settings.writableAttributes)
         } catch {
             try await tell(call, refusal: error)
         }
