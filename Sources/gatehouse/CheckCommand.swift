@@ -20,7 +20,8 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
 
             With --online it also asks, all at once, whether what the configuration points to is there: every issuer's key \
             set is fetched, and its clock compared with this machine's; each user pool is asked whether it knows the app \
-            client and takes its secret, Apple the same for each app, and each server of every upstream for the path of \
+            client and takes its secret, and with AWS credentials which attributes the client may write; Apple is asked \
+            about the client of each app, and each server of every upstream for the path of \
             its health check, or else /. No account is touched, nothing is changed anywhere, and no secret told.
 
             Exit status 0: good; 69: something did not answer as it should; 78: faulty.
@@ -50,9 +51,9 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
         ].joined(separator: ", ")
         if !output.json {
             StandardOutput.line("\(origin.name): \(Terminal.standardOutput.styled(.good, "good")): \(counts)")
-            for warning in warnings {
+            for warning in warnings.map(\.description) + settings.warnings.map(\.description) {
                 let heading = Terminal.standardOutput.styled(.bad, "warning")
-                StandardOutput.line("\(heading): \(Columns.visible("\(warning)"))")
+                StandardOutput.line("\(heading): \(Columns.visible(warning))")
             }
             for note in notes { StandardOutput.line("note: \(Columns.visible(note))") }
             StandardOutput.flush()
@@ -63,7 +64,8 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
             var object: JSONObject = [
                 "config": .string(origin.name), "good": .bool(isGood), "routes": Self.number(settings.routes.count),
                 "upstreams": Self.number(settings.upstreams.count), "issuers": Self.number(settings.issuers.count),
-                "warnings": .array(warnings.map(Self.json)), "notes": .array(notes.map { .string($0) }),
+                "warnings": .array(warnings.map(Self.json) + settings.warnings.map(Self.json)),
+                "notes": .array(notes.map { .string($0) }),
             ]
             if online { object["online"] = .array(findings.map(Self.json)) }
             output.tell(object, text: "")
@@ -104,6 +106,10 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
             "listener": .string(warning.listener), "names": .array(warning.names.map { .string($0) }),
             "expires_at": .number(JSONNumber(warning.expiresAt)), "text": .string("\(warning)"),
         ]
+    }
+
+    private static func json(_ warning: SettingsFault) -> JSON {
+        ["kind": "settings", "key": .string(warning.keyPath), "text": .string(warning.description)]
     }
 
     private static func milliseconds(_ finding: OnlineCheck.Finding) -> Int {

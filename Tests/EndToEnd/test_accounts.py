@@ -130,11 +130,11 @@ def test_a_password_is_changed(account, pool):
 
 def test_the_profile_is_changed(account, pool):
     _, tokens = signed_in_user(account, pool)
-    change = {"name": "Niko the Second", "attributes": {"custom:plan": "gold", "nickname": "N"}}
+    change = {"name": "Niko the Second", "attributes": {"locale": "de", "nickname": "N"}}
     changed = account.send("PATCH", "me", change, tokens["access_token"])
     assert changed.status == 200, changed.body
     assert changed.json()["name"] == "Niko the Second"
-    assert changed.json()["attributes"]["custom:plan"] == "gold"
+    assert changed.json()["attributes"]["locale"] == "de"
     assert account.me(tokens["access_token"]).json() == changed.json()
 
 

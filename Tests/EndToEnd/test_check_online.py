@@ -42,7 +42,8 @@ def asked(tmp_path, pool, issuer, own_recorder):
 def test_all_that_is_there_is_good(asked, own_recorder, pool):
     status, found = asked()
     assert status == 0
-    assert set(found) == {"issuers.own", "issuers.pool", "sign_in.cognito", "upstreams.recorder"}
+    accounts = {"sign_in.cognito", "sign_in.cognito.writable_attributes"}
+    assert set(found) == {"issuers.own", "issuers.pool", "upstreams.recorder"} | accounts
     assert all(each["good"] for each in found.values())
     assert found["issuers.pool"]["text"] == f"2 keys from {pool.jwks_url}"
     assert "answers 200" in found["upstreams.recorder"]["text"]
@@ -212,7 +213,7 @@ def test_people_get_a_line_for_each(tmp_path, pool, issuer, own_recorder):
     assert result.returncode == 69
     lines = result.stdout.splitlines()
     assert lines[0].startswith(f"{path}: good: ")
-    assert sum(line.startswith("ok   ") for line in lines) == 4
+    assert sum(line.startswith("ok   ") for line in lines) == 5
     (failed,) = [line for line in lines if line.startswith("FAIL ")]
     assert failed.startswith("FAIL upstreams.down: ")
     # No colours, no cursor: this is no terminal.

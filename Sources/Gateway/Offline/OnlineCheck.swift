@@ -18,7 +18,7 @@ package struct OnlineCheck: Sendable {
         package var duration: Duration
     }
 
-    private struct Probe: Sendable {
+    struct Probe: Sendable {
         var subject: String
         var ask: @Sendable () async -> (isGood: Bool, text: String)
     }
@@ -101,13 +101,12 @@ package struct OnlineCheck: Sendable {
         for (index, pool) in settings.signIn.pools.enumerated() {
             let isFirst = index == 0 && settings.signIn.cognito != nil
             let number = index - (settings.signIn.cognito == nil ? 0 : 1)
+            let subject = isFirst ? "sign_in.cognito" : "sign_in.more_pools[\(number)]"
             let client = CognitoClient(
                 endpoint: pool.endpoint.description, fetcher: try await session.fetcher(plain: pool.endpoint.isPlain),
                 deadline: pool.timeout)
-            probes.append(
-                Probe(subject: isFirst ? "sign_in.cognito" : "sign_in.more_pools[\(number)]") {
-                    await Self.ask(client, of: pool)
-                })
+            probes.append(Probe(subject: subject) { await Self.ask(client, of: pool) })
+            if let probe = try await writeProbe(subject, pool, settings, session) { probes.append(probe) }
         }
         return probes
     }

@@ -71,13 +71,8 @@ extension Wiring {
         let now: @Sendable () -> Int64 = { WallClock.seconds() }
         var signer: RequestSigner?
         if pool.flow == .admin {
-            let chain = AWSCredentialChain(
-                AWSCredentialChain.Surroundings(
-                    environment: ProcessInfo.processInfo.environment,
-                    readFile: { try [UInt8](Data(contentsOf: URL(filePath: $0))) },
-                    // The endpoints of containers and instances speak no TLS.
-                    fetcher: try await surroundings.fetcher(true), now: now))
-            signer = RequestSigner(region: userPool.region, credentials: chain, now: now)
+            let credentials = awsCredentials(try await surroundings.fetcher(true))
+            signer = RequestSigner(region: userPool.region, credentials: credentials, now: now)
         }
         let known = previous.flatMap(\.members).map(\.accounts)
         return CognitoAccounts(
@@ -87,6 +82,17 @@ extension Wiring {
             after: known.first {
                 $0.settings.poolID == userPool.userPoolID && $0.settings.clientID == pool.clientID
             }, now: now, random: { SecureRandom.bytes($0) }, logger: surroundings.logger)
+    }
+
+    /// The AWS credentials of this machine.
+    ///
+    /// - Parameter fetcher: may fetch without TLS, which the endpoints of containers and instances do not speak.
+    static func awsCredentials(_ fetcher: any Fetcher) -> AWSCredentialChain {
+        AWSCredentialChain(
+            AWSCredentialChain.Surroundings(
+                environment: ProcessInfo.processInfo.environment,
+                readFile: { try [UInt8](Data(contentsOf: URL(filePath: $0))) }, fetcher: fetcher,
+                now: { WallClock.seconds() }))
     }
 
     /// The pools that direct calls are for. Former clients are the first one's.
@@ -103,7 +109,8 @@ extension Wiring {
                     fetcher: try await fetcher(pool.endpoint.isPlain), issuer: issuer.issuer, clientID: pool.clientID,
                     clientSecret: pool.clientSecret,
                     formerClientIDs: pools.isEmpty ? Set(settings.directCognito.clientIDs) : [],
-                    propagateClientAddress: pool.sendClientAddress, deadline: pool.timeout))
+                    propagateClientAddress: pool.sendClientAddress,
+                    writableAttributes: WritableAttributes(pool.writableAttributes), deadline: pool.timeout))
         }
         return pools
     }
@@ -119,7 +126,8 @@ extension Wiring {
             briefRefreshLifetime: pool.shortRefreshTokenLifetime.components.seconds, flow: pool.flow.flow,
             requiresDevice: pool.deviceBinding == .required, concealsExistingUsers: pool.concealExistingUsers,
             totpIssuer: pool.totpIssuer, returnIDToken: pool.includeIDToken,
-            propagateClientAddress: pool.sendClientAddress, deadline: pool.timeout)
+            propagateClientAddress: pool.sendClientAddress,
+            writableAttributes: WritableAttributes(pool.writableAttributes), deadline: pool.timeout)
     }
 }
 

@@ -8,6 +8,8 @@ extension LocalPoolConfiguration {
         package var secret: Secret?
         /// Cognito's ExplicitAuthFlows.
         package var flows: Set<String> = Self.allFlows
+        /// Cognito's WriteAttributes; nil: the client may write every attribute.
+        package var writeAttributes: [String]?
 
         package init(id: String, secret: Secret?) {
             self.id = id

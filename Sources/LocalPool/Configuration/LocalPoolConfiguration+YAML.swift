@@ -47,12 +47,15 @@ extension LocalPoolConfiguration {
     ]
 
     private static func read(_ root: ConfigurationSection) -> LocalPoolConfiguration {
-        let client = root.section("client", keys: ["id", "secret", "flows"])
+        let client = root.section("client", keys: clientKeys)
         if client == nil { root.reader.fault("is missing", at: "client", root.node) }
         var result = LocalPoolConfiguration(
             poolID: root.required("pool_id"), clientID: client?.required("id") ?? "",
             clientSecret: client?.requiredSecret("secret") ?? Secret(""), databasePath: root.required("database"))
-        if let client { result.clients[0].flows = readFlows(client) }
+        if let client {
+            result.clients[0].flows = readFlows(client)
+            result.clients[0].writeAttributes = readWriteAttributes(client)
+        }
         result.clients += root.list("more_clients").compactMap { readClient($0.node, at: $0.path, root.reader) }
         if let section = root.section("administrator", keys: ["access_key_id", "secret_access_key"]) {
             result.administrator = SignatureVersion4.Credentials(
@@ -74,12 +77,26 @@ extension LocalPoolConfiguration {
     }
 
     private static func readClient(_ node: Node, at path: String, _ reader: ConfigurationReader) -> Client? {
-        guard let section = reader.section(node, at: path, keys: ["id", "secret", "flows"]) else { return nil }
+        guard let section = reader.section(node, at: path, keys: clientKeys) else { return nil }
         var client = Client(
             id: section.required("id"),
             secret: section.member("secret") == nil ? nil : section.requiredSecret("secret"))
         client.flows = readFlows(section)
+        client.writeAttributes = readWriteAttributes(section)
         return client
+    }
+
+    private static let clientKeys: Set<String> = ["id", "secret", "flows", "write_attributes"]
+
+    private static func readWriteAttributes(_ section: ConfigurationSection) -> [String]? {
+        guard section.member("write_attributes") != nil else { return nil }
+        return section.list("write_attributes").compactMap { node, path in
+            let name = section.reader.text(node, at: path)
+            if let name, !UserAttribute.isKnown(name) || UserAttribute.isManaged(name) {
+                section.reader.fault("not an attribute that a client can write", at: path, node)
+            }
+            return name
+        }
     }
 
     private static func readFlows(_ section: ConfigurationSection) -> Set<String> {

@@ -16,6 +16,7 @@ package struct PoolError: Error, Equatable, Sendable {
     }
 
     static let badCredentials = notAuthorized("Incorrect username or password.")
+    static let unauthorizedAttribute = notAuthorized("A client attempted to write unauthorized attribute")
     static let userNotFound = PoolError(type: "UserNotFoundException", message: "User does not exist.")
     static let userNotConfirmed = PoolError(type: "UserNotConfirmedException", message: "User is not confirmed.")
     static let attemptsExceeded = notAuthorized("Password attempts exceeded")

@@ -44,6 +44,7 @@ extension UserPool {
         "AdminSetUserMFAPreference": UserPool.adminSetUserMFAPreference,
         "AdminAddUserToGroup": UserPool.adminAddUserToGroup,
         "AdminRemoveUserFromGroup": UserPool.adminRemoveUserFromGroup,
+        "DescribeUserPoolClient": UserPool.describeUserPoolClient,
     ]
 
     /// Whether the operation has to be signed.

@@ -56,9 +56,15 @@ package struct CognitoSignInSettings: Sendable {
     package var totpIssuer: String
     /// Whether Cognito is told the client's address.
     package var sendClientAddress: Bool
+    /// The attributes that users may set, by Cognito's names.
+    package var writableAttributes: [String]
+    /// The attributes that decide about access: see ``GatewaySettings/settleWritableAttributes(_:)``.
+    package var decidingAttributes: [String] = []
     /// The first seals, all open. Empty: a key is made once and kept in the state directory.
     package var sealingKeys: [SealingKeySettings]
     package var crossOrigin: CrossOriginSettings?
+    /// ``writableAttributes`` as the file has them.
+    var attributes: WritableAttributeSettings
 }
 
 /// A key for sealed refresh tokens.
@@ -127,6 +133,7 @@ extension CognitoSignInSettings {
         let conceal = keys.value("conceal_existing_users", .boolean, default: false)
         let totpIssuer = keys.value("totp_issuer", .text, default: "Gatehouse")
         let sendAddress = keys.value("send_client_address", .boolean, default: false)
+        let attributes = WritableAttributeSettings(of: keys)
         let sealingKeys = keys.sealingKeys()
         let crossOrigin = keys.optional("cors")?.section(CrossOriginSettings.init(reading:)) ?? nil
         guard let issuer, let clientID, let secret, let endpoint else { return nil }
@@ -134,8 +141,8 @@ extension CognitoSignInSettings {
             issuer: issuer, clientID: clientID, clientSecret: secret, endpoint: endpoint, prefix: prefix,
             hosts: hosts, flow: flow, timeout: timeout, includeIDToken: includeIDToken, refreshTokenLifetime: lifetime,
             shortRefreshTokenLifetime: shortLifetime, deviceBinding: binding, concealExistingUsers: conceal,
-            totpIssuer: totpIssuer, sendClientAddress: sendAddress, sealingKeys: sealingKeys,
-            crossOrigin: crossOrigin)
+            totpIssuer: totpIssuer, sendClientAddress: sendAddress, writableAttributes: attributes.names,
+            sealingKeys: sealingKeys, crossOrigin: crossOrigin, attributes: attributes)
     }
 }
 

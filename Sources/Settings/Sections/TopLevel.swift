@@ -31,6 +31,7 @@ extension GatewaySettings {
         let routeNames = routes.map(\.name)
         logging = file.section("logging") { LoggingSettings(reading: $0, routes: routeNames) }
         tracing = file.optional("tracing")?.section(TracingSettings.init(reading:)) ?? nil
+        settleWritableAttributes(file.node.context)
     }
 }
 

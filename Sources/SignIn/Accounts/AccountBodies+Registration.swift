@@ -8,12 +8,13 @@ struct RegisterBody: Sendable {
     var attributes: [UserAttribute]
     var device: DeviceInfo?
 
+    /// - Parameter writable: the attributes that users may set.
     /// - Throws: a 422 naming every faulty field.
-    init(_ object: JSONObject) throws(Refusal) {
+    init(_ object: JSONObject, writable: WritableAttributes) throws(Refusal) {
         var fields = RequestFields(object)
         email = fields.requiredText("email", atMost: 128, .email)
         password = Secret(fields.requiredText("password", atMost: 256, .password))
-        attributes = fields.attributes(name: true)
+        attributes = fields.attributes(writable)
         device = fields.device()
         try fields.check()
     }
@@ -82,10 +83,11 @@ struct ChangePasswordBody: Sendable {
 struct UpdateBody: Sendable {
     var attributes: [UserAttribute]
 
+    /// - Parameter writable: the attributes that users may set.
     /// - Throws: a 422 naming every faulty field.
-    init(_ object: JSONObject) throws(Refusal) {
+    init(_ object: JSONObject, writable: WritableAttributes) throws(Refusal) {
         var fields = RequestFields(object)
-        attributes = fields.attributes(name: true)
+        attributes = fields.attributes(writable)
         // An address counts once it is proven, for which there is no call: better refused than half done.
         fields.refuse("email", "can not be changed here")
         try fields.check()
@@ -114,12 +116,13 @@ struct UserAttribute: Sendable, Equatable {
 extension RequestFields {
     /// The attributes of a request: the field `name`, and `attributes` by Cognito's names.
     ///
-    /// - Parameter name: whether the field `name` is one.
-    mutating func attributes(name: Bool) -> [UserAttribute] {
+    /// - Parameter writable: the attributes that users may set; any other is a fault.
+    mutating func attributes(_ writable: WritableAttributes) -> [UserAttribute] {
         var attributes: [UserAttribute] = []
-        if name, let value = optionalText("name", atMost: 256) {
+        if let value = optionalText("name", atMost: 256) {
             attributes.append(UserAttribute(name: "name", value: value))
         }
+        if !attributes.isEmpty, !writable.contains("name") { refuse("name", Self.notWritable) }
         guard var inner = optionalObject("attributes") else { return attributes }
         guard attributes.count + inner.count <= Self.maximumAttributes else {
             inner.refuseWhole("are too many")
@@ -127,8 +130,9 @@ extension RequestFields {
             return attributes
         }
         for key in inner.names {
-            guard AccountUser.isWritableAttribute(key) else {
-                inner.refuse(key, "is not an attribute that can be set")
+            // No call proves a changed address.
+            guard writable.contains(key), key != "email" else {
+                inner.refuse(key, Self.notWritable)
                 continue
             }
             // What is null is removed, which Cognito does for an empty value.
@@ -142,6 +146,8 @@ extension RequestFields {
         take(inner)
         return attributes
     }
+
+    private static let notWritable = "is not an attribute that can be set"
 
     /// More than Cognito's standard attributes and its 50 custom ones.
     private static let maximumAttributes = 70

@@ -67,8 +67,9 @@ struct ChallengeBody: Sendable {
     var attributes: [UserAttribute]
     var device: DeviceInfo?
 
+    /// - Parameter writable: the attributes that users may set.
     /// - Throws: a 422 naming every faulty field.
-    init(_ object: JSONObject) throws(Refusal) {
+    init(_ object: JSONObject, writable: WritableAttributes) throws(Refusal) {
         var fields = RequestFields(object)
         let challenge = fields.oneOf("challenge", Challenge.self) ?? .totp
         self.challenge = challenge
@@ -78,7 +79,7 @@ struct ChallengeBody: Sendable {
         case .newPassword: answer = Secret(fields.requiredText("new_password", atMost: 256, .password))
         case .choice: answer = Secret(fields.requiredText("answer", atMost: 64, .code))
         }
-        attributes = challenge.answer == .newPassword ? fields.attributes(name: true) : []
+        attributes = challenge.answer == .newPassword ? fields.attributes(writable) : []
         device = fields.device()
         try fields.check()
     }

@@ -20,22 +20,23 @@ enum AccountCommand: Sendable {
     case verifyTOTP(VerifyCodeBody)
     case removeTOTP
 
+    /// - Parameter writable: the attributes that users may set.
     /// - Throws: 400, 413 or 422, as the body is.
-    init(_ request: AccountRequest) throws(Refusal) {
+    init(_ request: AccountRequest, writable: WritableAttributes) throws(Refusal) {
         switch request.operation {
         case .login: self = .login(try LoginBody(request.jsonObject()))
-        case .challenge: self = .challenge(try ChallengeBody(request.jsonObject()))
+        case .challenge: self = .challenge(try ChallengeBody(request.jsonObject(), writable: writable))
         case .refresh: self = .refresh(try RefreshBody(request.jsonObject()))
         // Whose bearer says it all may send no body.
         case .logout: self = .logout(try LogoutBody(request.body.isEmpty ? [:] : request.jsonObject()))
-        case .register: self = .register(try RegisterBody(request.jsonObject()))
+        case .register: self = .register(try RegisterBody(request.jsonObject(), writable: writable))
         case .confirm: self = .confirm(try ConfirmBody(request.jsonObject()))
         case .resendCode: self = .resendCode(try AccountNameBody(request.jsonObject()))
         case .forgotPassword: self = .forgotPassword(try AccountNameBody(request.jsonObject()))
         case .resetPassword: self = .resetPassword(try ResetPasswordBody(request.jsonObject()))
         case .changePassword: self = .changePassword(try ChangePasswordBody(request.jsonObject()))
         case .me: self = .me
-        case .updateMe: self = .updateMe(try UpdateBody(request.jsonObject()))
+        case .updateMe: self = .updateMe(try UpdateBody(request.jsonObject(), writable: writable))
         case .deleteMe: self = .deleteMe
         case .export: self = .export
         case .setUpTOTP: self = .setUpTOTP

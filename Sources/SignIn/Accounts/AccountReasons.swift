@@ -9,6 +9,7 @@ package enum AccountReasons {
         "malformed-json", "content-type", "invalid-fields", "not-an-access-token", "invalid-refresh-token",
         "expired-refresh-token", "refresh-token-reused", "session-ended", "other-device", "invalid-challenge-session",
         "expired-challenge-session", "session-records-unavailable", "sealing-failed", "not-revoked",
+        "attribute-not-writable",
     ]
 
     /// What the gateway finds of its own sessions.

@@ -80,18 +80,6 @@ extension AccountUser {
         standardAttributes.contains(ExactText(name)) || name.begins(with: "custom:")
     }
 
-    /// Whether a client may give this attribute to its user: not what Cognito or proof of an address decides.
-    static func isWritableAttribute(_ name: String) -> Bool {
-        if name.begins(with: "custom:") {
-            let rest = name.utf8.dropFirst(7)
-            return (1...20).contains(rest.count)
-                && rest.allSatisfy { $0.isASCIILetterOrDigit || "_-".utf8.contains($0) }
-        }
-        let decided: [ExactText] = ["phone_number_verified", "updated_at"]
-        let name = ExactText(name)
-        return name == "name" || (standardAttributes.contains(name) && !decided.contains(name))
-    }
-
     /// GetUser gives every value as text, an ID token gives some as what they are: the client sees one form.
     private static func attribute(_ name: String, _ value: JSON) -> JSON {
         ExactText(name) == "phone_number_verified" ? .bool(isTrue(value)) : value

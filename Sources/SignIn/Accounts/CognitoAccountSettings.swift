@@ -1,4 +1,5 @@
 package import Cryptography
+package import Pipeline
 
 /// What the account endpoints have to know of one user pool and its app client.
 package struct CognitoAccountSettings: Sendable {
@@ -30,6 +31,8 @@ package struct CognitoAccountSettings: Sendable {
     /// Whether Cognito is told the client's address, which its app client must allow
     /// (`EnablePropagateAdditionalUserContextData`).
     package var propagateClientAddress: Bool
+    /// The attributes that users may set.
+    package var writableAttributes: WritableAttributes
     /// The most time one call to Cognito may take.
     package var deadline: Duration
 
@@ -38,7 +41,7 @@ package struct CognitoAccountSettings: Sendable {
         sealingKeys: SealingKeyRing, refreshLifetime: Int64 = 30 * 86_400, briefRefreshLifetime: Int64 = 86_400,
         flow: SignInFlow = .password, requiresDevice: Bool = false, concealsExistingUsers: Bool = false,
         totpIssuer: String = "Gatehouse", returnIDToken: Bool = false, propagateClientAddress: Bool = false,
-        deadline: Duration = .seconds(5)
+        writableAttributes: WritableAttributes = .standard, deadline: Duration = .seconds(5)
     ) {
         self.endpoint = endpoint
         self.issuer = issuer
@@ -54,6 +57,7 @@ package struct CognitoAccountSettings: Sendable {
         self.totpIssuer = totpIssuer
         self.returnIDToken = returnIDToken
         self.propagateClientAddress = propagateClientAddress
+        self.writableAttributes = writableAttributes
         self.deadline = deadline
     }
 }

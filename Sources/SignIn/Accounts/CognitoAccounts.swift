@@ -86,7 +86,7 @@ package struct CognitoAccounts: Sendable {
     /// A malformed request costs about as much as another one: it counts as a call.
     private func read(_ request: AccountRequest, _ call: AccountCall) async throws(Refusal) -> AccountCommand {
         do {
-            return try AccountCommand(request)
+            return try AccountCommand(request, writable: settings.writableAttributes)
         } catch {
             for observer in observers { try await observer.admit(call) }
             throw error

@@ -94,6 +94,7 @@ package enum CognitoErrorKind: String, Sendable, CaseIterable {
         if message.contains("user is disabled") { return .userDisabled }
         if message.contains("invalid session") { return .invalidSession }
         if message.contains("cannot be confirmed") { return .alreadyConfirmed }
+        if message.contains("unauthorized attribute") { return .invalidParameter }
         guard message.contains("access token") || message.contains("refresh token") else { return .badCredentials }
         return message.contains("expired") ? .tokenExpired : .tokenRevoked
     }

@@ -8,6 +8,7 @@ package enum CognitoOperation: String, Sendable {
     case confirmForgotPassword = "ConfirmForgotPassword"
     case confirmSignUp = "ConfirmSignUp"
     case deleteUser = "DeleteUser"
+    case describeUserPoolClient = "DescribeUserPoolClient"
     case forgotPassword = "ForgotPassword"
     case getTokensFromRefreshToken = "GetTokensFromRefreshToken"
     case getUser = "GetUser"
@@ -24,5 +25,10 @@ package enum CognitoOperation: String, Sendable {
     case verifySoftwareToken = "VerifySoftwareToken"
 
     /// Whether it wants the signature of an AWS account.
-    var isSigned: Bool { self == .adminInitiateAuth || self == .adminRespondToAuthChallenge }
+    var isSigned: Bool {
+        switch self {
+        case .adminInitiateAuth, .adminRespondToAuthChallenge, .describeUserPoolClient: true
+        default: false
+        }
+    }
 }

@@ -1,5 +1,5 @@
 package import Cryptography
-internal import Pipeline
+package import Pipeline
 package import Upstream
 
 /// A user pool that direct calls are carried out with.
@@ -20,13 +20,15 @@ package struct DirectCognitoPool: Sendable {
     package var formerClientIDs: Set<String>
     /// Whether Cognito is told the client's address.
     package var propagateClientAddress: Bool
+    /// The attributes that users may set.
+    package var writableAttributes: WritableAttributes
     /// The most time one operation may take.
     package var deadline: Duration
 
     package init(
         poolID: String, endpoint: String, fetcher: any Fetcher, issuer: String, clientID: String, clientSecret: Secret?,
-        formerClientIDs: Set<String> = [],
-        propagateClientAddress: Bool = false, deadline: Duration = .seconds(5)
+        formerClientIDs: Set<String> = [], propagateClientAddress: Bool = false,
+        writableAttributes: WritableAttributes = .standard, deadline: Duration = .seconds(5)
     ) {
         self.poolID = poolID
         self.endpoint = endpoint
@@ -37,6 +39,7 @@ package struct DirectCognitoPool: Sendable {
         self.clientSecret = clientSecret
         self.formerClientIDs = formerClientIDs
         self.propagateClientAddress = propagateClientAddress
+        self.writableAttributes = writableAttributes
     }
 
     /// Whether a call is for this pool: by the app client it names, or the one that its access token is of.

@@ -31,6 +31,11 @@ struct DirectCognitoRefusal: Error, Equatable {
     static let foreignToken = DirectCognitoRefusal(
         type: "NotAuthorizedException", message: "Invalid Access Token", reason: "not-an-access-token")
 
+    /// What Cognito says of an attribute that the app client has no right to write.
+    static let attributeNotWritable = DirectCognitoRefusal(
+        type: "NotAuthorizedException", message: "A client attempted to write unauthorized attribute",
+        reason: "attribute-not-writable")
+
     /// Cognito cannot be had, or the gateway's own settings keep it from being asked: the caller can do nothing but
     /// wait.
     static func unavailable(_ reason: String) -> DirectCognitoRefusal {

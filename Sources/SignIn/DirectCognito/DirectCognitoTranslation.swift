@@ -51,6 +51,7 @@ struct DirectCognitoTranslation: Sendable {
         _ operation: String, _ input: JSONObject, clientAddress: String
     ) throws(DirectCognitoRefusal) -> TranslatedCall {
         guard let proof = ClientOperation.proof(of: operation) else { throw .notCarriedOut }
+        try checkAttributes(operation, input)
         var call = TranslatedCall(operation, input)
         switch proof {
         case .secretHash: try addHash(to: &call, of: text("Username", in: input), as: "SecretHash")

@@ -329,9 +329,11 @@ def gatehouse(*arguments: str | Path) -> subprocess.CompletedProcess:
     )
 
 
-def run(command: str, config_path: Path, environment: dict[str, str] | None = None) -> subprocess.CompletedProcess:
+def run(
+    command: str, config_path: Path, environment: dict[str, str] | None = None, *options: str
+) -> subprocess.CompletedProcess:
     return subprocess.run(
-        [str(binary()), command, "--config", str(config_path)],
+        [str(binary()), command, "--config", str(config_path), *options],
         stdin=subprocess.DEVNULL,
         capture_output=True,
         text=True,

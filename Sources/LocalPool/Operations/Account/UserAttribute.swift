@@ -24,7 +24,7 @@ enum UserAttribute {
                 "Attributes did not conform to the schema: Type for attribute {\(name)} could not be determined")
         }
         guard !isManaged(name) else {
-            throw .notAuthorized("A client attempted to write unauthorized attribute")
+            throw .unauthorizedAttribute
         }
         guard value.utf8.count <= 2048 else {
             throw RequestFields.violation(

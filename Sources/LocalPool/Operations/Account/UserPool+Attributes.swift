@@ -7,9 +7,12 @@ extension UserPool {
     package func updateUserAttributes(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let attributes = try fields.attributes("UserAttributes")
-        let (user, _) = try await signedIn(fields)
+        let (user, claims) = try await signedIn(fields)
         guard !attributes.isEmpty else { throw PoolError.invalidParameter("No attributes were given.") }
-        for (name, value) in attributes { try UserAttribute.check(name, value) }
+        for (name, value) in attributes {
+            try UserAttribute.check(name, value)
+            try checkWriting(name, by: claims.clientID)
+        }
         let messages = try await write(attributes, of: user.sub, sendingCodes: true)
         return ["CodeDeliveryDetailsList": .array(messages.map { .object($0.deliveryDetails) })]
     }
@@ -18,9 +21,10 @@ extension UserPool {
     package func deleteUserAttributes(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let names = try fields.strings("UserAttributeNames")
-        let (user, _) = try await signedIn(fields)
+        let (user, claims) = try await signedIn(fields)
         for name in names {
             try UserAttribute.check(name, name == "phone_number" ? "+100" : "")
+            try checkWriting(name, by: claims.clientID)
             guard name != "email" else { throw PoolError.invalidParameter("Cannot delete the email attribute.") }
         }
         try await change(user.sub) { user in
@@ -66,6 +70,11 @@ extension UserPool {
         }
         if let refusal { throw refusal }
         return [:]
+    }
+
+    /// Whether the client that a token is of may write the attribute.
+    private func checkWriting(_ name: String, by clientID: String) throws(PoolError) {
+        try clients.first { $0.clientID == clientID }?.checkWriting(name)
     }
 
     /// Stores the attributes; codes go to addresses that are new.

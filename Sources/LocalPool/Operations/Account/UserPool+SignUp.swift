@@ -78,8 +78,10 @@ extension UserPool {
     /// The attributes to keep; the e-mail address is kept apart from them.
     func attributes(_ fields: RequestFields, email: String) throws(PoolError) -> JSONObject {
         var result = JSONObject()
+        let client = try client(fields)
         for (name, value) in try fields.attributes("UserAttributes") {
             try UserAttribute.check(name, value)
+            try client.checkWriting(name)
             if name != "email" {
                 result[name] = .string(value)
             } else if value.lowercased() != email.lowercased() {

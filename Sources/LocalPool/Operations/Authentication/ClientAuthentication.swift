@@ -8,6 +8,8 @@ struct ClientAuthentication: Sendable {
     let secret: Secret?
     /// Cognito's ExplicitAuthFlows.
     var flows: Set<String> = LocalPoolConfiguration.Client.allFlows
+    /// Cognito's WriteAttributes; nil for every attribute.
+    var writeAttributes: [String]?
 
     init(clientID: String, secret: Secret?) {
         self.clientID = clientID
@@ -17,6 +19,13 @@ struct ClientAuthentication: Sendable {
     init(_ client: LocalPoolConfiguration.Client) {
         self.init(clientID: client.id, secret: client.secret)
         flows = client.flows
+        writeAttributes = client.writeAttributes
+    }
+
+    /// Whether the client may write the attribute; the e-mail address is the pool's user name, which each may.
+    func checkWriting(_ name: String) throws(PoolError) {
+        guard let writeAttributes, name != "email", !writeAttributes.contains(name) else { return }
+        throw .unauthorizedAttribute
     }
 
     /// Checks `hash` against the user name of the request, exactly as it was sent.

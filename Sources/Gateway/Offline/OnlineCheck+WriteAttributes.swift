@@ -1,0 +1,74 @@
+internal import Pipeline
+internal import Settings
+internal import SignIn
+
+/// Whether an app client's write permissions are no wider than `writable_attributes`.
+///
+/// Changing attributes takes an access token and no client secret: who has one can ask Cognito itself, past the gateway.
+/// So what decides about access must be out of the app client's reach as well.
+extension OnlineCheck {
+    func writeProbe(
+        _ subject: String, _ pool: CognitoSignInSettings, _ settings: GatewaySettings, _ session: FetchSession
+    ) async throws -> Probe? {
+        guard let userPool = settings.issuers.first(where: { $0.name == pool.issuer })?.pool else { return nil }
+        let credentials = Wiring.awsCredentials(try await session.fetcher(plain: true, privately: true))
+        let client = CognitoClient(
+            endpoint: pool.endpoint.description, fetcher: try await session.fetcher(plain: pool.endpoint.isPlain),
+            deadline: pool.timeout,
+            signer: RequestSigner(
+                region: userPool.region, credentials: credentials, now: { WallClock.seconds() }))
+        return Probe(subject: "\(subject).writable_attributes") {
+            let output: JSONObject
+            do throws(CognitoError) {
+                output = try await client.call(
+                    .describeUserPoolClient,
+                    ["UserPoolId": .string(userPool.userPoolID), "ClientId": .string(pool.clientID)])
+            } catch {
+                let need = "that takes AWS credentials that allow cognito-idp:DescribeUserPoolClient"
+                return (
+                    true, "not compared with the app client's write permissions: \(need) (\(error.kind.rawValue))"
+                )
+            }
+            let names = output["UserPoolClient"]?["WriteAttributes"]?.arrayValue?.compactMap(\.stringValue)
+            return WriteComparison(pool, clientMayWrite: names ?? WriteComparison.standard).finding
+        }
+    }
+}
+
+/// What a pool's users may set through the gateway, and what the app client may write.
+struct WriteComparison {
+    /// What an app client may write whose permissions nobody has set: the standard attributes.
+    static let standard = WritableAttributes.standard.names + ["email", "preferred_username", "updated_at"]
+
+    /// They decide about access, and the app client may write them.
+    let dangerous: [String]
+    /// The app client may write them, and the gateway lets nobody.
+    let unlisted: [String]
+    /// The gateway lets users set them, and Cognito will not.
+    let refused: [String]
+
+    init(_ pool: CognitoSignInSettings, clientMayWrite names: [String]) {
+        let allowed = WritableAttributes(pool.writableAttributes)
+        dangerous = names.filter { pool.decidingAttributes.contains($0) }
+        // Registration gives the address.
+        unlisted = names.filter { !allowed.contains($0) && $0 != "email" && !pool.decidingAttributes.contains($0) }
+        refused = allowed.names.filter { !names.contains($0) }
+    }
+
+    var finding: (isGood: Bool, text: String) {
+        var parts: [String] = []
+        if !dangerous.isEmpty {
+            parts.append(
+                "the app client may write \(dangerous.joined(separator: ", ")), by which access is decided: whoever has an "
+                    + "access token can set it at Cognito itself")
+        }
+        if !unlisted.isEmpty {
+            parts.append("the app client may also write \(unlisted.joined(separator: ", ")), which is not listed")
+        }
+        if !refused.isEmpty {
+            parts.append("the app client may not write \(refused.joined(separator: ", ")), which is listed")
+        }
+        if parts.isEmpty { parts.append("as the app client's write permissions") }
+        return (dangerous.isEmpty, parts.joined(separator: "; "))
+    }
+}

@@ -1,0 +1,55 @@
+internal import Pipeline
+
+extension DirectCognitoTranslation {
+    /// Holds the operations that write attributes to those that users may set. Registration also gives the e-mail address.
+    ///
+    /// - Throws: what Cognito says of an attribute that its app client may not write.
+    func checkAttributes(_ operation: String, _ input: JSONObject) throws(DirectCognitoRefusal) {
+        for (name, value) in input {
+            switch Self.folded(name) {
+            case Self.folded("UserAttributes"):
+                let names = try Self.names(in: value, Self.attributeName)
+                try check(names, orEmail: operation == "SignUp")
+            case Self.folded("UserAttributeNames"):
+                try check(Self.names(in: value, \.stringValue), orEmail: false)
+            case Self.folded("ChallengeResponses"):
+                let prefix = Self.folded("userAttributes.")
+                let responses = value.objectValue?.map(\.name) ?? []
+                let given = responses.filter { Self.folded($0).starts(with: prefix) }
+                // The user's first own password ends a registration.
+                try check(given.map { String(decoding: $0.utf8.dropFirst(prefix.count), as: UTF8.self) }, orEmail: true)
+            default: break
+            }
+        }
+    }
+
+    private func check(_ names: [String], orEmail isRegistration: Bool) throws(DirectCognitoRefusal) {
+        for name in names where !pool.writableAttributes.contains(name) {
+            guard isRegistration, name.utf8.elementsEqual("email".utf8) else { throw .attributeNotWritable }
+        }
+    }
+
+    private static func names(
+        in value: JSON, _ name: (JSON) -> String?
+    ) throws(DirectCognitoRefusal) -> [String] {
+        if value == .null { return [] }
+        guard let elements = value.arrayValue else { throw .malformed }
+        var names: [String] = []
+        for element in elements {
+            guard let name = name(element) else { throw .malformed }
+            names.append(name)
+        }
+        return names
+    }
+
+    /// Nil for what is more than a name and a value.
+    private static func attributeName(_ element: JSON) -> String? {
+        guard let object = element.objectValue, let name = object["Name"]?.stringValue else { return nil }
+        return object.count == (object["Value"] == nil ? 1 : 2) ? name : nil
+    }
+
+    /// ASCII in lower case. Whether Cognito takes a member's name in another case is not known, so each case is looked at.
+    private static func folded(_ name: String) -> [UInt8] {
+        name.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
+    }
+}
