@@ -36,7 +36,7 @@ struct StateDirectoryTests {
         }
     }
 
-    static let files: [(String, Int, Bool)] = [
+    static let fileCases: [(String, Int, Bool)] = [
         ("gatehouse.sqlite", 0o600, true), ("gatehouse.sqlite", 0o640, false), ("gatehouse.sqlite-wal", 0o604, false),
         ("gatehouse.sqlite.replaced-1", 0o644, false), ("conduct.sqlite", 0o660, false), ("sealing.key", 0o644, false),
         ("session-keys.json", 0o644, false), ("session-keys.json.new", 0o620, false),
@@ -47,7 +47,7 @@ struct StateDirectoryTests {
 
     @Test(
         "A file of the gateway's that others may change is refused, and a secret one that they may read",
-        arguments: files)
+        arguments: fileCases)
     func files(name: String, mode: Int, isGood: Bool) async throws {
         try await KeySetServiceTests.withDirectory { path in
             try StateDirectory(path: path).make()
