@@ -7,22 +7,44 @@ struct ConnectionPipeline {
     let settings: ListenerSettings
     let service: any RequestService
     let connections: ConnectionSet
+    let admission: ConnectionAdmission
+
+    /// The client, as its connection shows it.
+    private struct Peer {
+        let text: String
+        let slots: AddressSlots?
+
+        /// - Parameter settings: one that they trust stands for many, and is not counted.
+        init(_ address: IPAddress?, _ settings: ListenerSettings) {
+            text = address?.description ?? "unknown"
+            slots = address.flatMap { address in
+                settings.trustedProxies.contains { $0.contains(address) } ? nil : AddressSlots(of: address)
+            }
+        }
+    }
 
     func install(on channel: any Channel) throws {
         let address = channel.remoteAddress?.ipAddress.flatMap { IPAddress($0) }
         guard let address, settings.proxies.contains(where: { $0.contains(address) }) else {
-            return try addProtocols(to: channel.pipeline.syncOperations, peer: address?.description ?? "unknown")
+            return try addProtocols(to: channel.pipeline.syncOperations, Peer(address, settings))
         }
         let handler = ProxyHeaderHandler(timeout: settings.handshakeTimeout, connections: connections) { refusal in
             service.refuseConnection(refusal, peer: address.description)
         } install: { header, context in
-            let peer = if case .client(let client) = header { client } else { address }
-            try addProtocols(to: context.pipeline.syncOperations, peer: peer.description)
+            // What the proxy asks on its own behalf is nobody's client.
+            guard case .client(let client) = header else {
+                return try addProtocols(to: context.pipeline.syncOperations, Peer(address, settings))
+            }
+            guard admission.admit(client, context.channel, settings) else {
+                service.refuseConnection(.addressLimit, peer: client.description)
+                throw ChannelError.eof
+            }
+            try addProtocols(to: context.pipeline.syncOperations, Peer(client, settings))
         }
         try channel.pipeline.syncOperations.addHandler(handler)
     }
 
-    private func addProtocols(to pipeline: ChannelPipeline.SynchronousOperations, peer: String) throws {
+    private func addProtocols(to pipeline: ChannelPipeline.SynchronousOperations, _ peer: Peer) throws {
         var handshake: HandshakeStart?
         if let tls = settings.tls {
             let start = HandshakeStart()
@@ -31,7 +53,7 @@ struct ConnectionPipeline {
         }
         guard settings.tls != nil || settings.http2 != nil else { return try addHTTP1(to: pipeline, peer) }
         let selector = ProtocolSelector(after: handshake, settings: settings, connections: connections) { refusal in
-            service.refuseConnection(refusal, peer: peer)
+            service.refuseConnection(refusal, peer: peer.text)
         } install: { wireProtocol, context in
             switch wireProtocol {
             case .http1: try addHTTP1(to: context.pipeline.syncOperations, peer)
@@ -44,20 +66,23 @@ struct ConnectionPipeline {
     /// By the listener's kind, whatever the client says.
     private var scheme: String { settings.tls == nil ? "http" : "https" }
 
-    private func addHTTP1(to pipeline: ChannelPipeline.SynchronousOperations, _ peer: String) throws {
+    private func addHTTP1(to pipeline: ChannelPipeline.SynchronousOperations, _ peer: Peer) throws {
         let codec = HTTP1ServerCodec(settings, scheme: scheme, connections: connections)
         try pipeline.addHandler(codec)
         try pipeline.addHandler(
             ExchangeHandler(
-                service, codec: codec, flushes: connections.flushes, peer: peer, serverNames: settings.serverNames))
+                service, codec: codec, flushes: connections.flushes, peer: peer.text,
+                peerSlots: peer.slots, serverNames: settings.serverNames))
     }
 
-    private func addHTTP2(to context: ChannelHandlerContext, _ peer: String) throws {
+    private func addHTTP2(to context: ChannelHandlerContext, _ peer: Peer) throws {
         let pipeline = context.pipeline.syncOperations
         // ALPN offers HTTP/2 only where it is on.
         let limits = settings.http2 ?? HTTP2Limits()
         let frames = HTTP2FrameWatch()
-        let connection = HTTP2Connection(settings, frames: frames, service: service, connections: connections)
+        let heads = HTTP2HeadWatch(settings, connections: connections)
+        let connection = HTTP2Connection(
+            settings, frames: frames, heads: heads, service: service, connections: connections, peer: peer.text)
         let streams = NIOLoopBound((pipeline: self, connection: connection), eventLoop: context.eventLoop)
         let handler = NIOHTTP2Handler(
             mode: .server, eventLoop: context.eventLoop, connectionConfiguration: .listener(settings.head, limits),
@@ -68,19 +93,21 @@ struct ConnectionPipeline {
                 try pipeline.addStream(stream, of: connection, peer)
             }
         }
+        try pipeline.addHandler(heads)
         try pipeline.addHandler(frames)
         try pipeline.addHandler(handler)
         try pipeline.addHandler(connection)
     }
 
-    private func addStream(_ stream: any Channel, of connection: HTTP2Connection, _ peer: String) throws {
+    private func addStream(_ stream: any Channel, of connection: HTTP2Connection, _ peer: Peer) throws {
         let pipeline = stream.pipeline.syncOperations
         let head = HTTP2RequestHeadReader(limits: settings.head, scheme: scheme)
         let codec = HTTP2StreamCodec(settings, head: head, connection: connection, connections: connections)
         try pipeline.addHandler(codec)
         try pipeline.addHandler(
             ExchangeHandler(
-                service, codec: codec, flushes: connections.flushes, peer: peer, serverNames: settings.serverNames,
+                service, codec: codec, flushes: connections.flushes, peer: peer.text,
+                peerSlots: peer.slots, serverNames: settings.serverNames,
                 isStream: true))
     }
 }

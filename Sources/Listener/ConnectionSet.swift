@@ -4,10 +4,19 @@ internal import NIOCore
 protocol TimedConnection: AnyObject {
     var setIndex: Int { get set }
     var nextDeadline: NIODeadline { get }
+    /// Since when nothing has been under way that closing it would break; nil while something is.
+    var idleSince: NIODeadline? { get }
     func deadlinePassed()
     /// Ends as soon as nothing is outstanding.
     func drain()
     func closeNow()
+    /// Ends at once, being idle, in favour of another one.
+    func evict()
+}
+
+extension TimedConnection {
+    var idleSince: NIODeadline? { nil }
+    func evict() { closeNow() }
 }
 
 /// The connections of one event loop. One look at all of them now and then replaces a timer for each, which
@@ -16,6 +25,7 @@ final class ConnectionSet {
     private let eventLoop: any EventLoop
     let flushes: EndOfTickFlushes
     private var connections: [any TimedConnection] = []
+    private var idle = IdleConnections()
     private var sweep: RepeatedTask?
     private var isDraining = false
     private var onEmpty: (() -> Void)?
@@ -58,8 +68,18 @@ final class ConnectionSet {
         }
     }
 
+    /// Closes the connection that has been idle the longest.
+    ///
+    /// - Returns: whether there was one.
+    func evictIdlest() -> Bool {
+        guard let connection = idle.next(among: connections, at: now) else { return false }
+        connection.evict()
+        return true
+    }
+
     private func checkDeadlines() {
         let now = self.now
+        idle.forget()
         for connection in connections where connection.nextDeadline <= now { connection.deadlinePassed() }
     }
 

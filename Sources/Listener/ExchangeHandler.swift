@@ -22,6 +22,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private let codec: any MessageCodec
     private let flushes: EndOfTickFlushes
     private let peer: String
+    private let peerSlots: AddressSlots?
     private let isStream: Bool
     private let serverNames: HostNames?
     private var context: ChannelHandlerContext?
@@ -37,16 +38,18 @@ final class ExchangeHandler: ChannelDuplexHandler {
     ///   - codec: the handler below this one.
     ///   - flushes: those of the event loop.
     ///   - peer: the client's address.
+    ///   - peerSlots: where it is counted.
     ///   - serverNames: the hosts that requests may name; nil: any.
     ///   - isStream: whether it serves one of several streams of a connection, which is counted elsewhere.
     init(
         _ service: any RequestService, codec: any MessageCodec, flushes: EndOfTickFlushes, peer: String,
-        serverNames: HostNames? = nil, isStream: Bool = false
+        peerSlots: AddressSlots? = nil, serverNames: HostNames? = nil, isStream: Bool = false
     ) {
         self.service = service
         self.codec = codec
         self.flushes = flushes
         self.peer = peer
+        self.peerSlots = peerSlots
         self.serverNames = serverNames
         self.isStream = isStream
         codec.exchanges = self
@@ -95,7 +98,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         let length = hasBody ? head.headerFields[.contentLength].flatMap(Int.init) : nil
         var request = InboundRequest(
             head: head, body: !hasBody ? .none : length.map { .length($0) } ?? .unknownLength, peer: peer,
-            receivedAt: .now())
+            peerSlots: peerSlots, receivedAt: .now())
         if let serverNames, let authority = head.authority { request.isMisdirected = !serverNames.contains(authority) }
         let sink = service.begin(request, ResponseWriter(self, exchange: exchange))
         // The answer may have been given already.

@@ -15,6 +15,7 @@ extension HTTP1ServerCodec {
             if !slowReader.hasTakenSome(of: context.channel, at: connections.now) { context.close(promise: nil) }
             return
         }
+        guard rate.deadline > connections.now else { return fail(.requestTooSlow, context) }
         switch reading {
         case .discarding:
             context.close(promise: nil)
@@ -33,6 +34,14 @@ extension HTTP1ServerCodec {
         case .head, .body:
             fail(.requestTimeout, context)
         }
+    }
+
+    /// Between two requests, or before the first.
+    var idleSince: NIODeadline? {
+        guard case .head = reading, outstanding == nil, !parser.isInHead, input.readableBytes == 0, !isDraining else {
+            return nil
+        }
+        return deadline - (parser.remembers ? briefWait : settings.keepAliveTimeout)
     }
 
     func drain() {

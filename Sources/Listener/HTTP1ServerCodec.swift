@@ -43,16 +43,19 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     var hasInputEnded = false
 
     var setIndex = -1
-    var nextDeadline: NIODeadline { min(deadline, slowReader.deadline) }
+    var nextDeadline: NIODeadline { min(deadline, slowReader.deadline, rate.deadline) }
     /// For what is to come from the client.
     var deadline = NIODeadline.distantFuture
     var slowReader: SlowReader
+    /// Of the head or the body that is coming.
+    var rate: LeastRate
 
     init(_ settings: ListenerSettings, scheme: String, connections: ConnectionSet) {
         self.settings = settings
         self.connections = connections
         self.parser = RequestHeadParser(limits: settings.head, scheme: scheme)
         self.slowReader = SlowReader(patience: settings.bodyIdleTimeout)
+        self.rate = LeastRate(settings.leastRate, grace: settings.leastRateGrace)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -72,6 +75,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         isReading = false
         var bytes = unwrapInboundIn(data)
+        if rate.isMeasuring { rate.received(bytes.readableBytes, at: connections.now) }
         if case .discarding = reading { return }
         if input.readableBytes == 0 {
             input = bytes
@@ -145,6 +149,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         if parser.isInHead, !headDeadlineIsSet {
             headDeadlineIsSet = true
             deadline = connections.now + settings.headTimeout
+            rate.begin()
         }
     }
     private var headDeadlineIsSet = false
@@ -154,12 +159,14 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         deadline = .distantFuture
         outstanding = OutstandingRequest(head, isLast: isDraining)
         if head.framing == .none {
+            rate.end()
             reading = .head
             exchanges?.receive(.head(head.request))
             exchanges?.receive(.end(nil))
         } else {
             reading = .body(BodyDecoder(head.framing))
             deadline = connections.now + settings.bodyIdleTimeout
+            rate.begin()
             exchanges?.receive(.head(head.request))
         }
     }
@@ -167,6 +174,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     private func endRequest(_ context: ChannelHandlerContext) {
         reading = .head
         deadline = .distantFuture
+        rate.end()
         outstanding?.requestIsComplete = true
         exchanges?.receive(.end(nil))
     }
@@ -175,6 +183,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     func fail(_ fault: ListenerFault, _ context: ChannelHandlerContext) {
         input = ByteBuffer()
         reading = .discarding
+        rate.end()
         deadline = connections.now + Self.lingering
         if outstanding?.responseHasBegun == true {
             context.fireErrorCaught(ChannelError.inputClosed)
@@ -199,6 +208,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     func awaitBytes(_ context: ChannelHandlerContext) {
         isReading = true
         if case .body = reading { deadline = connections.now + settings.bodyIdleTimeout }
+        if rate.isMeasuring { rate.wait(at: connections.now) }
         context.read()
     }
 
@@ -237,6 +247,8 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     }
 
     private func beginResponse() -> OutstandingRequest? {
+        // What comes beside its response is a conversation, and no upload: it may be silent for as long as idle ones may.
+        rate.end()
         outstanding?.beginResponse()
         return outstanding
     }
@@ -281,6 +293,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     /// Closes our side, and reads on for a little: closing at once would reset the connection while the client
     /// still sends, and the reset could overtake the response (RFC 9112 §9.6).
     func closeAfterResponse(_ context: ChannelHandlerContext) {
+        rate.end()
         let wasReading = (input.readableBytes > 0 || !isAtRequestBoundary) && !hasInputEnded
         reading = .discarding
         input = ByteBuffer()

@@ -41,7 +41,7 @@ package final class HTTPListener: Sendable {
         }
         let accepted = sets
         let rules = ListenerRules(settings)
-        let open = OpenConnections()
+        let admission = ConnectionAdmission(Array(sets.values))
         let channel = try await ServerBootstrap(group: group)
             .serverChannelOption(.backlog, value: 1024)
             // SwiftNIO's 16 for each turn of the loop let the last of a thousand new connections wait for seconds while
@@ -56,20 +56,22 @@ package final class HTTPListener: Sendable {
             }
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
             .childChannelInitializer { channel in
-                let settings = rules.current
-                let isAdmitted = open.admit(channel, limit: settings.connections)
-                return channel.eventLoop.makeCompletedFuture {
-                    guard isAdmitted else {
-                        service(channel.eventLoop).refuseConnection(
-                            .limit, peer: channel.remoteAddress?.ipAddress ?? "unknown")
-                        guard settings.tls == nil else { throw ChannelError.eof }
-                        return try channel.pipeline.syncOperations.addHandler(TurnAwayHandler())
-                    }
-                    guard let set = accepted[ObjectIdentifier(channel.eventLoop)] else { throw ChannelError.eof }
-                    let pipeline = ConnectionPipeline(
-                        settings: settings, service: service(channel.eventLoop), connections: set.value)
-                    try pipeline.install(on: channel)
+                guard let set = accepted[ObjectIdentifier(channel.eventLoop)]?.value else {
+                    return channel.eventLoop.makeFailedFuture(ChannelError.eof)
                 }
+                let settings = rules.current
+                let service = service(channel.eventLoop)
+                return admission.admit(channel, settings, own: set) { service.connectionEvicted() }
+                    .assumeIsolated().flatMapThrowing { refusal in
+                        guard let refusal else {
+                            let pipeline = ConnectionPipeline(
+                                settings: settings, service: service, connections: set, admission: admission)
+                            return try pipeline.install(on: channel)
+                        }
+                        service.refuseConnection(refusal, peer: channel.remoteAddress?.ipAddress ?? "unknown")
+                        guard settings.tls == nil else { throw ChannelError.eof }
+                        try channel.pipeline.syncOperations.addHandler(TurnAwayHandler())
+                    }.nonisolated()
             }
             .bind(host: settings.host, port: settings.port).get()
         return HTTPListener(group: group, sets: sets, channel: channel, rules: rules)
@@ -121,21 +123,6 @@ private final class ListenerRules: Sendable {
     var current: ListenerSettings { settings.withLock { $0 } }
 
     func use(_ settings: ListenerSettings) { self.settings.withLock { $0 = settings } }
-}
-
-/// Counts a listener's connections over all event loops.
-private final class OpenConnections: Sendable {
-    private let count = Atomic(0)
-
-    /// Whether there is room; if so, the place is free again when the channel has closed.
-    func admit(_ channel: any Channel, limit: Int) -> Bool {
-        guard count.add(1, ordering: .relaxed).newValue <= limit else {
-            count.subtract(1, ordering: .relaxed)
-            return false
-        }
-        channel.closeFuture.whenComplete { _ in self.count.subtract(1, ordering: .relaxed) }
-        return true
-    }
 }
 
 /// Says 503 in the fewest bytes, and closes.

@@ -17,6 +17,14 @@ package struct ListenerSettings: Sendable {
     package var keepAliveTimeout: TimeAmount
     /// Connections open at once; one more is told 503 and closed.
     package var connections: Int
+    /// Those of one client's address, of IPv6 of a /64; one more is treated the same.
+    package var connectionsPerAddress: Int
+    /// Whose connections are not counted by address: proxies that many clients are behind.
+    package var trustedProxies: [IPNetwork]
+    /// Bytes a second that heads and bodies must come with; 0: at any rate.
+    package var leastRate: Int
+    /// For how long one may come slower, or not at all.
+    package var leastRateGrace: TimeAmount
     /// Peers whose connections begin with a PROXY header, which says who the client is.
     package var proxies: [IPNetwork]
     /// The hosts that requests may name; nil: any.
@@ -31,7 +39,9 @@ package struct ListenerSettings: Sendable {
         host: String, port: Int, head: HeadLimits = HeadLimits(),
         handshakeTimeout: TimeAmount = .seconds(10), headTimeout: TimeAmount = .seconds(10),
         bodyIdleTimeout: TimeAmount = .seconds(30), keepAliveTimeout: TimeAmount = .seconds(75),
-        connections: Int = 10_000, proxies: [IPNetwork] = [], serverNames: HostNames? = nil,
+        connections: Int = 10_000, connectionsPerAddress: Int = .max, trustedProxies: [IPNetwork] = [],
+        leastRate: Int = 0, leastRateGrace: TimeAmount = .seconds(30), proxies: [IPNetwork] = [],
+        serverNames: HostNames? = nil,
         tls: ListenerTLS? = nil, http2: HTTP2Limits? = nil
     ) {
         self.host = host
@@ -42,6 +52,10 @@ package struct ListenerSettings: Sendable {
         self.bodyIdleTimeout = bodyIdleTimeout
         self.keepAliveTimeout = keepAliveTimeout
         self.connections = connections
+        self.connectionsPerAddress = connectionsPerAddress
+        self.trustedProxies = trustedProxies
+        self.leastRate = leastRate
+        self.leastRateGrace = leastRateGrace
         self.proxies = proxies
         self.serverNames = serverNames
         self.tls = tls
@@ -55,12 +69,15 @@ package enum ListenerFault: Error, Equatable, Sendable {
     case http(HTTP1Fault)
     /// The head or the body did not come in time.
     case requestTimeout
+    /// The head or the body came slower than at the least rate.
+    case requestTooSlow
 
     /// The reason code for logs and metrics.
     package var reason: String {
         switch self {
         case .http(let fault): fault.rawValue
         case .requestTimeout: "request-timeout"
+        case .requestTooSlow: "request-too-slow"
         }
     }
 }

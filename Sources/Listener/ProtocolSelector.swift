@@ -126,6 +126,11 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
         }
     }
 
+    /// A plain connection that has not sent anything yet.
+    var idleSince: NIODeadline? {
+        isTLS || isSelected || input.readableBytes > 0 ? nil : nextDeadline - settings.keepAliveTimeout
+    }
+
     func drain() {
         // What has sent nothing has nothing outstanding.
         if input.readableBytes == 0 { closeNow() }

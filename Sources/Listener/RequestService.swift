@@ -17,6 +17,8 @@ package struct InboundRequest {
     package var body: RequestBody
     /// The client's address, without port: the connection's peer, or who a trusted proxy says that it serves.
     package var peer: String
+    /// Where that address is counted; nil for one that is not known, or that many clients are behind.
+    package var peerSlots: AddressSlots?
     package var receivedAt: NIODeadline
     /// Whether it names a host that the listener does not serve.
     package var isMisdirected = false
@@ -26,6 +28,8 @@ package struct InboundRequest {
 package enum ConnectionRefusal: String, CaseIterable, Sendable {
     /// The listener has as many as it may.
     case limit = "connection-limit"
+    /// The client's address has as many as it may.
+    case addressLimit = "address-limit"
     /// A proxy's connection did not begin with a PROXY header that can be believed.
     case proxyHeaderMalformed = "proxy-header-malformed"
     case proxyHeaderTimeout = "proxy-header-timeout"
@@ -50,6 +54,9 @@ package protocol RequestService: AnyObject {
     /// A connection was accepted or has gone.
     func connectionOpened()
     func connectionClosed()
+
+    /// An idle connection was closed in favour of a new one.
+    func connectionEvicted()
 
     /// A stream of an HTTP/2 connection was opened or has gone.
     func streamOpened()

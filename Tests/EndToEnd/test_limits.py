@@ -27,7 +27,7 @@ def refused(gateway, reason: str) -> int:
 
 
 def test_connections_over_the_limit_are_told_503_and_room_is_used_again(start_gateway):
-    gateway = start_gateway({"limits": {"connections": 2}})
+    gateway = start_gateway({"limits": {"connections": 2, "connections_per_address": 10}})
     wait_for_nobody(gateway)
     first, second = raw.RawConnection(gateway.port), raw.RawConnection(gateway.port)
     assert [each.request("GET", TARGET).status for each in (first, second)] == [200, 200]
@@ -47,7 +47,7 @@ def test_connections_over_the_limit_are_told_503_and_room_is_used_again(start_ga
 def test_connections_over_the_limit_of_a_tls_listener_are_closed(start_gateway, run_directory):
     authority = Authority(run_directory / "limits-certificates")
     listener = {"address": f"127.0.0.1:{free_port()}", "tls": {"certificates": [authority.issue("api.test").settings()]}}
-    gateway = start_gateway({"listeners": [listener], "limits": {"connections": 1}})
+    gateway = start_gateway({"listeners": [listener], "limits": {"connections": 1, "connections_per_address": 10}})
     context = ssl.create_default_context(cafile=str(authority.pem))
 
     def connect() -> ssl.SSLSocket | None:
@@ -86,7 +86,7 @@ def held(own_recorder):
 
 
 def test_requests_over_the_limit_are_told_503_at_once(start_gateway, own_recorder, held):
-    gateway = start_gateway({"limits": {"requests": 3}, "upstreams": {"recorder": {"first_byte_timeout": "20s"}}})
+    gateway = start_gateway({"limits": {"requests": 3, "requests_per_address": 3}, "upstreams": {"recorder": {"first_byte_timeout": "20s"}}})
     with H2Connection(gateway.port) as busy, raw.RawConnection(gateway.port) as other:
         # What was refused, and what its client gave up, does not count any more.
         for _ in range(5):
@@ -127,7 +127,7 @@ def test_requests_over_the_limit_are_told_503_at_once(start_gateway, own_recorde
 
 
 def test_a_reload_changes_how_many_requests_are_taken_and_counts_those_in_flight(start_gateway, own_recorder, held):
-    gateway = start_gateway({"limits": {"requests": 3}, "upstreams": {"recorder": {"first_byte_timeout": "20s"}}})
+    gateway = start_gateway({"limits": {"requests": 3, "requests_per_address": 3}, "upstreams": {"recorder": {"first_byte_timeout": "20s"}}})
     with H2Connection(gateway.port) as busy:
         streams = [busy.open(request(path=TARGET + "/held")) for _ in range(2)]
         wait_until(lambda: len(own_recorder.requests) == 2, "two requests at the backend")

@@ -208,7 +208,7 @@ def merge_limits(changes: dict, **limits) -> dict:
 
 def test_connections_without_a_header_count_and_go(start_gateway):
     # One event loop lets connections in in the order in which they come.
-    gateway = start_gateway({"threads": 1, **merge_limits(listener(), connections=2, handshake_timeout="2s")})
+    gateway = start_gateway({"threads": 1, **merge_limits(listener(), connections=2, connections_per_address=10, handshake_timeout="2s")})
 
     def serves_two() -> bool:
         with raw.RawConnection(gateway.port) as first, raw.RawConnection(gateway.port) as second:

@@ -168,6 +168,7 @@ final class ScriptedService: RequestService {
 
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String) { refusedConnections.append(refusal) }
     func connectionFailed(_ error: HTTP2ConnectionError) { connectionErrors.append(error) }
+    func connectionEvicted() {}
     func connectionOpened() { opened += 1 }
     func connectionClosed() { closed += 1 }
     func streamOpened() { streamsOpen += 1 }

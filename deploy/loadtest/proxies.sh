@@ -218,6 +218,8 @@ listeners: $listeners
 threads: $1
 admin: {address: "127.0.0.1:$admin_port"}
 state_directory: $work/state-$name
+# All load comes from one address.
+limits: {connections_per_address: 10000, requests_per_address: 10000}
 upstreams: $2
 issuers:
   cognito:

@@ -75,6 +75,8 @@ listeners: [{address: "127.0.0.1:$gateway_port"}]
 threads: 1
 admin: {address: "127.0.0.1:$admin_port"}
 state_directory: $work/state
+# All load comes from one address.
+limits: {connections_per_address: 10000, requests_per_address: 10000}
 upstreams:
   backend: {url: "http://127.0.0.1:$backend_port"}
 issuers:

@@ -103,8 +103,8 @@ reload() {
     reloads=$((reloads + 1))
     sed -e "s|other: {url|other: {idle_timeout: $((60 + reloads % 2))s, url|" \
         -e "s|^routes: \[|&{name: turn, path: \"/turn/$((reloads % 2))\", access: public, upstream: backend}, |" \
+        -e "s|^limits: {|&header_count: $((100 + reloads % 7)), |" \
         "$work/gatehouse.first.yaml" >"$work/gatehouse.yaml"
-    echo "limits: {header_count: $((100 + reloads % 7))}" >>"$work/gatehouse.yaml"
     kill -HUP "$gatehouse"
     for ((tries = 0; tries < 100; tries++)); do
         [ "$(metric 'gatehouse_config_reloads_total{result="success"}')" = $((before + 1)) ] && return

@@ -109,6 +109,7 @@ final class AdminService: RequestService {
 
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {}
     func connectionFailed(_ error: HTTP2ConnectionError) {}
+    func connectionEvicted() {}
     func connectionOpened() {}
     func connectionClosed() {}
     func streamOpened() {}

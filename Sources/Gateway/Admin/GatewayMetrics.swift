@@ -35,7 +35,8 @@ enum GatewayMetrics {
             "host-not-served",
             "method-not-allowed", "keys-unavailable",
             "identity-too-large", "direct-cognito", "client-disconnected", "body-too-large", "request-timeout",
-            "cors-not-allowed", "overloaded", "websocket-handshake", "websocket-version", "websocket-not-served",
+            "request-too-slow", "cors-not-allowed", "overloaded", "overloaded-address", "websocket-handshake",
+            "websocket-version", "websocket-not-served",
             "assertion-not-signed", "endpoint-without-service", "route-without-upstream", "user-sync-failed",
         ]
         let all =

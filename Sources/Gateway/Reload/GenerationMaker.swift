@@ -74,7 +74,7 @@ struct GenerationMaker: Sendable {
             accessSampler: Wiring.accessSampler(settings, routes: gate.rules.map(\.name)), tracing: tracing,
             drainedServers: drainedServers, recent: recent,
             tokenRules: TokenRules(settings, issuers: issuers, gate: gate),
-            requestLimit: settings.limits.requests,
+            requestLimit: settings.limits.requests, addressLimit: settings.limits.requestsPerAddress,
             requestsInFlight: previous?.plan.requestsInFlight ?? RequestsInFlight(), logger: logger)
         let labels = GatewayMetrics.labels(routes: gate.routes.routes.map(\.name), upstreams: upstreams)
         return Generation(

@@ -96,6 +96,20 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         refuse(.retryLater(.serviceUnavailable, after: 1, reason: "overloaded"))
     }
 
+    /// The client's address has as many requests in flight as it may.
+    func turnAddressAway() {
+        refuse(.retryLater(.tooManyRequests, after: 1, reason: "overloaded-address"))
+    }
+
+    /// Where the client is counted: the connection's peer, or who a trusted proxy says that it is. Nil for a proxy that does
+    /// not say, and for who is not known.
+    var slotsOfClient: AddressSlots? {
+        guard service.plan.trustedProxies != nil, !log.clientAddress.utf8.elementsEqual(request.peer.utf8) else {
+            return request.peerSlots
+        }
+        return IPAddress(log.clientAddress).map(AddressSlots.init)
+    }
+
     private func lookUpKeys(_ issuerIndex: Int, _ keyID: String) {
         let keys = service.plan.keyServices[issuerIndex]
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)

@@ -11,6 +11,8 @@ struct ExchangeLog {
     let clientAddress: String
     /// Milliseconds since 1970.
     let startedAt: Int64
+    /// Where the client's address is counted while the request is in flight; nil where it is not.
+    var addressSlots: AddressSlots?
     var status = 0
     var bytesSent = 0
     var routeIndex: Int?

@@ -84,6 +84,7 @@ final class LoopGateway: RequestService {
     }
 
     func connectionFailed(_ error: HTTP2ConnectionError) { current.metrics.connectionFailed(error.name) }
+    func connectionEvicted() { current.metrics.connectionEvicted() }
     func connectionOpened() { current.metrics.connectionOpened() }
     func connectionClosed() { current.metrics.connectionClosed() }
     func streamOpened() { current.metrics.streamOpened() }

@@ -137,12 +137,22 @@ final class LoopService {
         let exchange = Exchange(request, writer, service: self)
         if !hasRoom {
             exchange.turnAway()
+        } else if !countsAddress(of: exchange) {
+            exchange.turnAddressAway()
         } else if request.isMisdirected {
             exchange.refuse(.misdirected())
         } else {
             exchange.decide()
         }
         return exchange
+    }
+
+    /// Whether the client's address has fewer requests in flight than it may; if so, this one counts.
+    private func countsAddress(of exchange: Exchange) -> Bool {
+        guard let slots = exchange.slotsOfClient else { return true }
+        guard plan.requestsInFlight.byAddress.begin(slots, limit: plan.addressLimit) else { return false }
+        exchange.log.addressSlots = slots
+        return true
     }
 
     func refuse(_ fault: ListenerFault, peer: String) -> (HTTPResponse, ByteBuffer) {
@@ -165,7 +175,7 @@ final class LoopService {
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {
         metrics.connectionRefused(refusal.rawValue)
         // Anyone may come when there is no room, or fail at TLS. What trusted proxies get wrong is worth a line.
-        guard refusal != .limit, refusal != .handshakeFailed else { return }
+        guard refusal != .limit, refusal != .addressLimit, refusal != .handshakeFailed else { return }
         let now = WallClock.milliseconds()
         recorder?.record(
             AccessRecord(
@@ -244,6 +254,7 @@ final class LoopService {
 
     private func count(_ log: ExchangeLog, isSafe: Bool, duration: Int64) {
         plan.requestsInFlight.end()
+        if let slots = log.addressSlots { plan.requestsInFlight.byAddress.end(slots) }
         metrics.requestEnded(
             route: log.routeIndex, isSafe: isSafe, status: log.status, duration: duration,
             upstreamDuration: log.upstreamMicroseconds)

@@ -22,7 +22,7 @@ extension Refusal {
     init(_ fault: ListenerFault) {
         let error: GatewayError =
             switch fault {
-            case .requestTimeout: .requestTimeout
+            case .requestTimeout, .requestTooSlow: .requestTimeout
             case .http(.targetTooLong): .uriTooLong
             case .http(.fieldsTooLarge), .http(.tooManyFields): .headersTooLarge
             case .http(.unsupportedVersion): .httpVersionNotSupported

@@ -1,3 +1,4 @@
+internal import Listener
 internal import Synchronization
 
 /// Counts the requests of all event loops whose response has not ended, against what the gateway takes at once.
@@ -6,6 +7,8 @@ internal import Synchronization
 /// request costs.
 final class RequestsInFlight: Sendable {
     private let count = Atomic(0)
+    /// The same for each client's address.
+    let byAddress = AddressCounts()
 
     /// Counts a request in, also one that is to be turned away: each is followed by one ``end()``.
     ///

@@ -53,6 +53,8 @@ struct ServingPlan: Sendable {
     var tokenRules: TokenRules
     /// How many requests may be in flight, and what counts them: the same in all plans of a process.
     var requestLimit: Int
+    /// How many of one client's address.
+    var addressLimit: Int
     let requestsInFlight: RequestsInFlight
     let logger: Logger
 

@@ -26,20 +26,24 @@ extension Wiring {
         _ settings: GatewaySettings, knownTLS: [(TLSParameters, ListenerTLS)] = []
     ) throws(SettingsFaults) -> [ListenerSettings] {
         zip(settings.listeners, try tls(settings.listeners, known: knownTLS)).map { listener, tls in
-            self.listener(listener, tls, settings.limits)
+            self.listener(listener, tls, settings)
         }
     }
 
     /// The admin listener is a plain one.
     static func adminListener(_ settings: GatewaySettings) -> ListenerSettings {
         let plain = ListenSettings(address: settings.adminAddress, http2: false, tls: nil)
-        return listener(plain, nil, settings.limits)
+        var made = listener(plain, nil, settings)
+        // Who may come here is the operator's business, and may well be one proxy.
+        made.connectionsPerAddress = .max
+        return made
     }
 
     private static func listener(
-        _ listener: ListenSettings, _ tls: ListenerTLS?, _ limits: LimitSettings
+        _ listener: ListenSettings, _ tls: ListenerTLS?, _ settings: GatewaySettings
     ) -> ListenerSettings {
-        ListenerSettings(
+        let limits = settings.limits
+        return ListenerSettings(
             host: listener.address.host, port: listener.address.port,
             head: HeadLimits(
                 requestLine: limits.requestLineBytes, fieldLine: limits.headerLineBytes, head: limits.headerBytes,
@@ -47,7 +51,9 @@ extension Wiring {
             handshakeTimeout: TimeAmount(limits.handshakeTimeout), headTimeout: TimeAmount(limits.headerTimeout),
             bodyIdleTimeout: TimeAmount(limits.bodyIdleTimeout),
             keepAliveTimeout: TimeAmount(limits.keepAliveTimeout),
-            connections: limits.connections, proxies: listener.proxies,
+            connections: limits.connections, connectionsPerAddress: limits.connectionsPerAddress,
+            trustedProxies: settings.trustedProxies, leastRate: limits.minimumRate,
+            leastRateGrace: TimeAmount(limits.minimumRateGrace), proxies: listener.proxies,
             serverNames: listener.serverNames.map(HostNames.init), tls: tls,
             http2: listener.http2 ? http2(limits.http2) : nil)
     }

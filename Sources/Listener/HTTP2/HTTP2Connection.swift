@@ -20,6 +20,8 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
 
     private let settings: ListenerSettings
     private let frames: HTTP2FrameWatch
+    private let heads: HTTP2HeadWatch
+    private let peer: String
     private let service: any RequestService
     private let connections: ConnectionSet
     private var streams: [HTTP2StreamID: HTTP2StreamCodec] = [:]
@@ -34,24 +36,28 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     private var isClosing = false
 
     var setIndex = -1
-    private(set) var nextDeadline = NIODeadline.distantFuture
+    var nextDeadline: NIODeadline { min(deadline, heads.deadline) }
+    private var deadline = NIODeadline.distantFuture
 
     private static let lingering = TimeAmount.seconds(2)
     private static let announcement = TimeAmount.seconds(1)
     private static let drainPing = HTTP2PingData(withInteger: 0x6472_6169_6E00)
 
     init(
-        _ settings: ListenerSettings, frames: HTTP2FrameWatch, service: any RequestService, connections: ConnectionSet
+        _ settings: ListenerSettings, frames: HTTP2FrameWatch, heads: HTTP2HeadWatch, service: any RequestService,
+        connections: ConnectionSet, peer: String
     ) {
         self.settings = settings
         self.frames = frames
+        self.heads = heads
+        self.peer = peer
         self.service = service
         self.connections = connections
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
         self.context = context
-        nextDeadline = connections.now + settings.keepAliveTimeout
+        deadline = connections.now + settings.keepAliveTimeout
         connections.insert(self)
         service.connectionOpened()
         frames.onFlood = { [unowned self] in endFlood() }
@@ -73,7 +79,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         streams[id] = stream
         service.streamOpened()
         lastStreamID = max(lastStreamID, id)
-        if phase == .open { nextDeadline = .distantFuture }
+        if phase == .open { deadline = .distantFuture }
     }
 
     func closed(_ id: HTTP2StreamID) {
@@ -81,7 +87,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         service.streamClosed()
         guard streams.isEmpty else { return }
         switch phase {
-        case .open: nextDeadline = connections.now + settings.keepAliveTimeout
+        case .open: deadline = connections.now + settings.keepAliveTimeout
         case .closing: end()
         case .announced, .ended: break
         }
@@ -143,6 +149,15 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         fail()
     }
 
+    /// No stream is there yet that could have the answer.
+    private func endHead() {
+        let fault: ListenerFault = heads.isTooSlow ? .requestTooSlow : .requestTimeout
+        heads.stop()
+        guard phase != .ended else { return }
+        _ = service.refuse(fault, peer: peer)
+        endFlood()
+    }
+
     // MARK: Ends
 
     private func goAway(
@@ -158,7 +173,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         guard phase == .open, let context else { return }
         guard context.channel.isActive else { return context.close(promise: nil) }
         phase = .announced
-        nextDeadline = connections.now + Self.announcement
+        deadline = connections.now + Self.announcement
         goAway(.maxID, context)
         let ping = HTTP2Frame(streamID: .rootStream, payload: .ping(Self.drainPing, ack: false))
         context.writeAndFlush(wrapOutboundOut(ping), promise: nil)
@@ -166,7 +181,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
 
     private func refuseMore(_ context: ChannelHandlerContext) {
         phase = .closing
-        nextDeadline = .distantFuture
+        deadline = .distantFuture
         goAway(lastStreamID, context)
         if streams.isEmpty { end() }
     }
@@ -176,21 +191,33 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         phase = .ended
         frames.discardsInput = true
         // What a slow client has not taken yet gets its time.
-        nextDeadline = connections.now + settings.keepAliveTimeout
+        deadline = connections.now + settings.keepAliveTimeout
         let sent = context.eventLoop.makePromise(of: Void.self)
         sent.futureResult.assumeIsolated().whenComplete { _ in
-            self.nextDeadline = self.connections.now + Self.lingering
+            self.deadline = self.connections.now + Self.lingering
         }
         context.close(mode: .output, promise: sent)
     }
 
     func deadlinePassed() {
         guard let context else { return }
+        if heads.deadline <= connections.now { return endHead() }
         switch phase {
         case .open, .announced: refuseMore(context)
         case .closing: break
         case .ended: context.close(promise: nil)
         }
+    }
+
+    var idleSince: NIODeadline? {
+        phase == .open && streams.isEmpty && heads.deadline == .distantFuture
+            ? deadline - settings.keepAliveTimeout : nil
+    }
+
+    func evict() {
+        guard let context else { return }
+        goAway(lastStreamID, context)
+        context.close(promise: nil)
     }
 
     func closeNow() {

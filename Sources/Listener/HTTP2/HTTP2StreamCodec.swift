@@ -34,10 +34,12 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     private var isOver = false
 
     var setIndex = -1
-    var nextDeadline: NIODeadline { min(deadline, writeDeadline) }
+    var nextDeadline: NIODeadline { min(deadline, writeDeadline, rate.deadline) }
     /// For what is to come from the client, and whether it is awaited.
     private var deadline = NIODeadline.distantFuture
     private var isReading = false
+    /// Of the body that is coming.
+    private var rate: LeastRate
     /// For a client that is slow to take its response.
     private var writeDeadline = NIODeadline.distantFuture
     private var isBlocked = false
@@ -50,6 +52,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         self.headReader = head
         self.connection = connection
         self.connections = connections
+        rate = LeastRate(settings.leastRate, grace: settings.leastRateGrace)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -86,9 +89,11 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
                 }
             case .data(let data):
                 guard case .byteBuffer(let bytes) = data.data else { return }
+                if rate.isMeasuring { rate.received(bytes.readableBytes, at: connections.now) }
                 try pass(incoming.take(bytes, endStream: data.endStream))
             case .rstStream:
                 isOver = true
+                rate.end()
                 held = nil
             default:
                 break
@@ -105,7 +110,10 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         continueIsDue = head.expectsContinue && !endStream
         pass(.head(head.request))
         try pass(incoming.begin(contentLength: head.contentLength, endStream: endStream))
-        if !endStream, !isConnect { deadline = connections.now + settings.bodyIdleTimeout }
+        if !endStream, !isConnect {
+            deadline = connections.now + settings.bodyIdleTimeout
+            rate.begin()
+        }
         connection.hold(self)
     }
 
@@ -116,6 +124,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         }
         if parts.hasEnded {
             deadline = .distantFuture
+            rate.end()
             continueIsDue = false
             pass(.end(nil))
         }
@@ -155,6 +164,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     func read(context: ChannelHandlerContext) {
         isReading = true
         if incoming.isOpen, !isConnect { deadline = connections.now + settings.bodyIdleTimeout }
+        if rate.isMeasuring { rate.wait(at: connections.now) }
         context.read()
     }
 
@@ -162,6 +172,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     private func fail(_ fault: ListenerFault) {
         guard let context else { return }
         deadline = .distantFuture
+        rate.end()
         held = nil
         continueIsDue = false
         if outgoing.hasBegun {
@@ -186,6 +197,8 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     private func writeHead(_ head: HTTPResponse, _ context: ChannelHandlerContext) {
         isTunnel = head.status == .switchingProtocols
         let head = isTunnel ? HTTP2ResponseHead(switching: head) : HTTP2ResponseHead(head, toHead: isHead)
+        // What comes beside its response is a conversation, and no upload: it may be silent for as long as idle ones may.
+        rate.end()
         outgoing.begin(head)
         continueIsDue = false
         writeUnwritten(context)
@@ -288,6 +301,8 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         if writeDeadline <= connections.now {
             writeDeadline = .distantFuture
             context.close(promise: nil)
+        } else if rate.deadline <= connections.now {
+            fail(.requestTooSlow)
         } else if !isReading {
             // It is the service that is slow. The client's time begins when it is read from again.
             deadline = connections.now + settings.bodyIdleTimeout

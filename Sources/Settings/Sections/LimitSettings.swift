@@ -19,8 +19,16 @@ package struct LimitSettings: Sendable {
     package var tokenBytes: Int
     /// Open connections of clients, all event loops together.
     package var connections: Int
+    /// Those of one client's address, of IPv6 of a /64.
+    package var connectionsPerAddress: Int
     /// Requests whose response has not ended, all event loops together; more are told 503 at once.
     package var requests: Int
+    /// Those of one client's address, of IPv6 of a /64; more are told 429 at once.
+    package var requestsPerAddress: Int
+    /// Bytes a second that a request's head, and its body, must come with; 0: at any rate.
+    package var minimumRate: Int
+    /// For how long one may come slower, or not at all.
+    package var minimumRateGrace: Duration
     /// Revocations that are held in memory; more are refused.
     package var revocations: Int
     package var http2: HTTP2LimitSettings
@@ -52,9 +60,18 @@ extension LimitSettings {
         tokenBytes = keys.value("token_bytes", .size(512...(1 << 16)), default: 8 << 10)
         connections = keys.value("connections", .integer(1...10_000_000), default: 10_000)
         requests = keys.value("requests", .integer(1...10_000_000), default: 10_000)
+        connectionsPerAddress =
+            keys.optional("connections_per_address")?.read(.integer(1...10_000_000)) ?? Self.share(of: connections)
+        requestsPerAddress =
+            keys.optional("requests_per_address")?.read(.integer(1...10_000_000)) ?? Self.share(of: requests)
+        minimumRate = keys.value("minimum_rate", .integer(0...1_000_000_000), default: 500)
+        minimumRateGrace = keys.value("minimum_rate_grace", .wait, default: .seconds(30))
         revocations = keys.value("revocations", .integer(1...10_000_000), default: 250_000)
         http2 = keys.section("http2", HTTP2LimitSettings.init(reading:))
     }
+
+    /// Much for all who share an address, as behind a carrier's NAT, and too little to keep others out.
+    private static func share(of all: Int) -> Int { (all + 3) / 4 }
 }
 
 extension HTTP2LimitSettings {

@@ -29,6 +29,7 @@ package final class LoopMetrics: Sendable {
     let connectionsOpen: Counter
     let connectionsRefused: CounterFamily
     let connectionsFailed: CounterFamily
+    let connectionsEvicted: Counter
     let streams: Counter
     let streamsOpen: Counter
     let webSockets: Counter
@@ -73,6 +74,7 @@ package final class LoopMetrics: Sendable {
         bytesSent = earlier?.bytesSent ?? Counter()
         connectionsAccepted = earlier?.connectionsAccepted ?? Counter()
         connectionsOpen = earlier?.connectionsOpen ?? Counter()
+        connectionsEvicted = earlier?.connectionsEvicted ?? Counter()
         connectionsRefused = family(\.connectionsRefused, of: \.connectionRefusals)
         refusalIndexes = Self.indexes(of: labels.connectionRefusals)
         connectionsFailed = family(\.connectionsFailed, of: \.connectionErrors)
@@ -144,6 +146,8 @@ package final class LoopMetrics: Sendable {
     package func connectionFailed(_ error: String) {
         connectionsFailed.add(at: errorIndexes[error] ?? errorIndexes.count)
     }
+    /// An idle connection was closed in favour of a new one.
+    package func connectionEvicted() { connectionsEvicted.add() }
 
     package func connectionClosed() { connectionsOpen.add(-1) }
 

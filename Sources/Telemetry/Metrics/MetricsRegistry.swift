@@ -170,6 +170,9 @@ package final class MetricsRegistry: Sendable {
             "HTTP/2 connections of clients that were ended for an error, by the error of their GOAWAY.",
             label: "error", values: labels.connectionErrors, other: nil, sum(loops, labels, \.connectionsFailed))
         text.single(
+            "gatehouse_client_connections_evicted_total", .counter,
+            "Idle connections of clients that were closed in favour of new ones.", sum(loops, \.connectionsEvicted))
+        text.single(
             "gatehouse_http2_streams_total", .counter, "HTTP/2 streams that were opened.", sum(loops, \.streams))
         text.single(
             "gatehouse_http2_streams_open", .gauge, "HTTP/2 streams that are open.", sum(loops, \.streamsOpen))

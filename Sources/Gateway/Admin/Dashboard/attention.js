@@ -27,6 +27,7 @@ const OWN_FAULTS = {
   "sealing-failed": "Refresh tokens cannot be sealed",
   "assertion-not-signed": "Assertions cannot be signed",
   "overloaded": "More came than limits let in",
+  "overloaded-address": "More came from one address than limits let in",
   "upstream-overloaded": "More waited for an upstream than may",
 };
 

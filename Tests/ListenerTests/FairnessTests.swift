@@ -1,0 +1,290 @@
+import HTTPTypes
+import NIOCore
+import NIOEmbedded
+import Pipeline
+import Testing
+
+@testable import Listener
+
+@Suite("Least rate")
+struct LeastRateTests {
+    static let start = NIODeadline.uptimeNanoseconds(1_000_000_000)
+
+    @Test("Silence and slowness use the grace up, and bytes earn it back at the rate")
+    func arithmetic() {
+        var rate = LeastRate(100, grace: .seconds(5))
+        #expect(!rate.isMeasuring && rate.deadline == .distantFuture)
+        rate.begin()
+        #expect(rate.isMeasuring && rate.deadline == .distantFuture)
+        rate.wait(at: Self.start)
+        #expect(rate.deadline == Self.start + .seconds(5))
+        // 100 bytes after 3 seconds: a second more than is left.
+        rate.received(100, at: Self.start + .seconds(3))
+        #expect(rate.deadline == .distantFuture)
+        rate.wait(at: Self.start + .seconds(3))
+        #expect(rate.deadline == Self.start + .seconds(6))
+        // A byte each second earns a hundredth of it.
+        rate.received(1, at: Self.start + .seconds(4))
+        rate.wait(at: Self.start + .seconds(4))
+        #expect(rate.deadline == Self.start + .seconds(6) + .milliseconds(10))
+        rate.end()
+        #expect(!rate.isMeasuring && rate.deadline == .distantFuture)
+    }
+
+    @Test("There is never more credit than the grace, however much came at once", arguments: [600, 1 << 30, Int.max])
+    func cap(count: Int) {
+        var rate = LeastRate(100, grace: .seconds(5))
+        rate.begin()
+        rate.wait(at: Self.start)
+        rate.received(count, at: Self.start + .seconds(1))
+        rate.wait(at: Self.start + .seconds(1))
+        #expect(rate.deadline == Self.start + .seconds(6))
+    }
+
+    @Test("Time in which the gateway does not read costs nothing")
+    func pauses() {
+        var rate = LeastRate(100, grace: .seconds(5))
+        rate.begin()
+        rate.wait(at: Self.start)
+        rate.received(0, at: Self.start + .seconds(4))
+        // A minute later the backend takes more.
+        let later = Self.start + .seconds(64)
+        rate.wait(at: later)
+        #expect(rate.deadline == later + .seconds(1))
+        // Who is waited for already is not waited for anew.
+        rate.wait(at: later + .milliseconds(500))
+        #expect(rate.deadline == later + .seconds(1))
+    }
+
+    @Test("A rate of 0 measures nothing, and the highest rate does")
+    func bounds() {
+        var none = LeastRate(0, grace: .seconds(5))
+        none.begin()
+        none.wait(at: Self.start)
+        #expect(!none.isMeasuring && none.deadline == .distantFuture)
+        var highest = LeastRate(1_000_000_000, grace: .seconds(5))
+        highest.begin()
+        highest.wait(at: Self.start)
+        #expect(highest.deadline == Self.start + .seconds(5))
+    }
+}
+
+@Suite("Counts by address")
+struct AddressCountsTests {
+    static func slots(_ text: String) throws -> AddressSlots { AddressSlots(of: try #require(IPAddress(text))) }
+
+    static let same = [
+        ("192.0.2.1", "192.0.2.1"), ("192.0.2.1", "::ffff:192.0.2.1"), ("2001:db8::1", "2001:db8::2"),
+        ("2001:db8:0:7::", "2001:db8::7:ffff:ffff:ffff:ffff"),
+    ]
+
+    @Test("An IPv4 address counts for itself, and all of an IPv6 /64 together", arguments: same)
+    func one(first: String, second: String) throws {
+        #expect(try Self.slots(first) == Self.slots(second))
+    }
+
+    static let different = [
+        ("192.0.2.1", "192.0.2.2"), ("2001:db8::1", "2001:db8:0:1::1"), ("192.0.2.1", "::192.0.2.1"),
+    ]
+
+    @Test("Others count apart", arguments: different)
+    func others(first: String, second: String) throws {
+        #expect(try Self.slots(first) != Self.slots(second))
+        let counts = AddressCounts()
+        #expect(counts.begin(try Self.slots(first), limit: 1))
+        #expect(counts.begin(try Self.slots(second), limit: 1))
+    }
+
+    @Test("There is room for as many as the limit says, and again for each that ends")
+    func limit() throws {
+        let counts = AddressCounts()
+        let slots = try Self.slots("192.0.2.1")
+        for _ in 0..<10 { #expect(counts.begin(slots, limit: 10)) }
+        for _ in 0..<3 { #expect(!counts.begin(slots, limit: 10)) }
+        counts.end(slots)
+        #expect(counts.begin(slots, limit: 10))
+        #expect(!counts.begin(slots, limit: 10))
+        #expect(counts.begin(slots, limit: 11))
+    }
+
+    @Test("A thousand addresses at their limit hardly keep anybody else out")
+    func collisions() throws {
+        let counts = AddressCounts()
+        for number in 0..<1000 {
+            let slots = AddressSlots(of: IPAddress(ipv4: 0x0A00_0000 + UInt32(number)))
+            // Each takes what it gets: few share all their places with others.
+            for _ in 0..<100 { _ = counts.begin(slots, limit: 100) }
+        }
+        let refused = (0..<10_000).count { number in
+            !counts.begin(AddressSlots(of: IPAddress(ipv4: 0xC000_0000 + UInt32(number))), limit: 100)
+        }
+        // On average (1000/8192)³ and what the ten thousand add among themselves: about 18.
+        #expect(refused < 100)
+    }
+
+    @Test("What several threads count together is exact")
+    func threads() async throws {
+        let counts = AddressCounts()
+        let slots = try Self.slots("192.0.2.1")
+        await withTaskGroup(of: Void.self) { tasks in
+            for _ in 0..<4 {
+                tasks.addTask {
+                    for _ in 0..<1000 { if counts.begin(slots, limit: 1_000_000) { counts.end(slots) } }
+                }
+            }
+        }
+        #expect(counts.begin(slots, limit: 1))
+    }
+}
+
+@Suite("Heads of HTTP/2")
+struct HTTP2HeadProgressTests {
+    static let preface = Array("PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8)
+
+    static func frame(_ type: UInt8, _ flags: UInt8, _ length: Int) -> [UInt8] {
+        [UInt8(length >> 16), UInt8(length >> 8 & 255), UInt8(length & 255), type, flags, 0, 0, 0, 1]
+            + [UInt8](repeating: 0x41, count: length)
+    }
+
+    /// What came, and whether something must follow.
+    static let cases: [([UInt8], Bool)] = [
+        ([], false), (Array(preface.prefix(10)), true), (preface, false),
+        (preface + frame(4, 0, 0), false), (preface + frame(4, 0, 12), false),
+        (preface + frame(4, 0, 12).prefix(4), true), (preface + frame(4, 0, 12).prefix(12), true),
+        (preface + frame(1, 5, 20), false), (preface + frame(1, 1, 20), true),
+        (preface + frame(1, 1, 20) + frame(9, 0, 20), true), (preface + frame(1, 1, 20) + frame(9, 4, 20), false),
+        (preface + frame(0, 0, 100).prefix(50), false), (preface + frame(0, 0, 100) + frame(1, 5, 20).prefix(15), true),
+        (preface + frame(0x4F, 0, 70_000).prefix(1000), true), (preface + frame(0x4F, 0, 70_000), false),
+    ]
+
+    @Test("What has begun and has not ended is found, however the bytes are cut", arguments: [1, 2, 7, 1000])
+    func cuts(size: Int) {
+        for (number, (bytes, isIncomplete)) in Self.cases.enumerated() {
+            var progress = HTTP2HeadProgress()
+            for start in stride(from: 0, to: bytes.count, by: size) {
+                progress.take(ByteBuffer(bytes: bytes[start..<min(start + size, bytes.count)]).readableBytesView)
+            }
+            #expect(progress.isIncomplete == isIncomplete, "case \(number)")
+        }
+    }
+}
+
+@Suite("Slow clients")
+struct SlowClientTests {
+    static let settings = ListenerSettings(
+        host: "127.0.0.1", port: 0, headTimeout: .seconds(60), bodyIdleTimeout: .seconds(60),
+        keepAliveTimeout: .seconds(75), leastRate: 100, leastRateGrace: .seconds(5))
+
+    static func post(_ length: Int) -> String { "POST / HTTP/1.1\r\nHost: a\r\nContent-Length: \(length)\r\n\r\n" }
+
+    @Test("A body that trickles is refused when the grace is used up")
+    func body() throws {
+        let wire = try Wire(settings: Self.settings)
+        try wire.send(Self.post(1000))
+        for _ in 0..<4 {
+            try wire.send("x")
+            wire.advance(.seconds(1))
+        }
+        let exchange = try #require(wire.service.exchanges.first)
+        #expect(exchange.faults.isEmpty)
+        try wire.send("x")
+        wire.advance(.seconds(2))
+        #expect(exchange.faults == [.requestTooSlow])
+    }
+
+    @Test("A head that trickles is refused when the grace is used up")
+    func head() throws {
+        let wire = try Wire(settings: Self.settings)
+        try wire.send("GET / HTTP/1.1\r\n")
+        for _ in 0..<3 {
+            try wire.send("a")
+            wire.advance(.seconds(1))
+        }
+        #expect(wire.service.refused.isEmpty)
+        wire.advance(.seconds(3))
+        #expect(wire.service.refused == [.requestTooSlow])
+        #expect(try wire.take().hasSuffix("request-too-slow"))
+    }
+
+    @Test("A body at the rate is taken, however long it lasts")
+    func steady() throws {
+        let wire = try Wire(settings: Self.settings)
+        try wire.send(Self.post(10_000))
+        for _ in 0..<50 {
+            wire.advance(.seconds(2))
+            try wire.send(String(repeating: "x", count: 200))
+        }
+        let exchange = try #require(wire.service.exchanges.first)
+        #expect(exchange.faults.isEmpty && exchange.ends == 1)
+    }
+
+    @Test("A client that the service holds back loses nothing")
+    func heldBack() throws {
+        let wire = try Wire(ScriptedService { $0.wantsMore = false }, settings: Self.settings)
+        try wire.send(Self.post(1000))
+        try wire.send("x")
+        let exchange = try #require(wire.service.exchanges.first)
+        for _ in 0..<10 { wire.advance(.seconds(5)) }
+        #expect(exchange.faults.isEmpty)
+        exchange.wantsMore = true
+        exchange.demand.resume()
+        wire.advance(.seconds(4))
+        #expect(exchange.faults.isEmpty)
+        wire.advance(.seconds(2))
+        #expect(exchange.faults == [.requestTooSlow])
+    }
+
+    @Test("Nothing is measured between requests, while an answer is waited for, and beside a response")
+    func patience() throws {
+        let wire = try Wire(settings: Self.settings)
+        try wire.send("GET /poll HTTP/1.1\r\nHost: a\r\n\r\n")
+        wire.advance(.seconds(50))
+        let poll = try #require(wire.service.exchanges.first)
+        poll.answer(.ok, "ok")
+        _ = try wire.take()
+        wire.advance(.seconds(50))
+        try wire.send(Self.post(10))
+        let talk = try #require(wire.service.exchanges.last)
+        talk.start()
+        wire.advance(.seconds(50))
+        #expect(poll.faults.isEmpty && talk.faults.isEmpty && !wire.isClosed)
+    }
+
+    @Test("A connection is idle between requests, since its last response")
+    func idleness() throws {
+        let wire = try Wire(settings: Self.settings)
+        let opened = wire.loop.now
+        let codec = try wire.channel.pipeline.syncOperations.handler(type: HTTP1ServerCodec.self)
+        #expect(codec.idleSince == opened)
+        wire.advance(.seconds(3))
+        #expect(codec.idleSince == opened)
+        try wire.send("GET / HT")
+        #expect(codec.idleSince == nil)
+        try wire.send("TP/1.1\r\nHost: a\r\n\r\n")
+        #expect(codec.idleSince == nil)
+        wire.advance(.seconds(1))
+        try #require(wire.service.exchanges.first).answer(.ok, "ok")
+        _ = try wire.take()
+        let answered = wire.loop.now
+        #expect(codec.idleSince == answered)
+        // What its requests had in common is forgotten on the way.
+        for _ in 0..<5 { wire.advance(.seconds(2)) }
+        #expect(codec.idleSince == answered)
+        #expect(wire.connections.evictIdlest())
+        wire.loop.run()
+        #expect(wire.isClosed)
+        #expect(!wire.connections.evictIdlest())
+    }
+
+    @Test("What has just become idle is not closed in favour of others")
+    func young() throws {
+        let wire = try Wire(settings: Self.settings)
+        wire.advance(.milliseconds(900))
+        #expect(!wire.connections.evictIdlest())
+        // A search that found nothing is not repeated at once.
+        wire.advance(.milliseconds(200))
+        #expect(!wire.connections.evictIdlest())
+        wire.advance(.milliseconds(200))
+        #expect(wire.connections.evictIdlest())
+    }
+}
