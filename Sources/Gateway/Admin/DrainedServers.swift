@@ -1,10 +1,11 @@
+internal import Pipeline
 internal import Synchronization
 
 /// The servers of upstreams that an operator has taken out, by their names: they stay so through reloads.
 final class DrainedServers: Sendable {
     struct Key: Hashable {
-        let upstream: String
-        let server: String
+        @Exact var upstream: String
+        @Exact var server: String
     }
 
     private let keys = Mutex<Set<Key>>([])
