@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# Runs every test: swift test, the end-to-end tests against the release binary, format lint and the fuzz targets; with
+# Runs every test: swift test, the end-to-end tests against the release binary, the lints and the fuzz targets; with
 # --long, the first two kinds under the thread and the address sanitizer too.
 # Installs what is missing (apt, and pip into .venv). The last line is "N passed, N failed"; the exit status is 0 only
 # without failures.
@@ -115,6 +115,11 @@ PYTHON
     count "$1" "$2"
 }
 
+# Text from outside is told apart by its bytes; that the check can fail is checked first. It reads what swift test built.
+untrusted_text() {
+    python3 Tests/Lint/test_untrusted_text.py && python3 Tests/Lint/untrusted_text.py
+}
+
 # Each fuzz target counts as a test.
 fuzz() {
     headline Tests/Fuzz/run.sh "$fuzz_seconds"
@@ -138,6 +143,7 @@ verify_benchmark() {
 single swift format lint --strict --recursive Sources Tests Package.swift
 single Tests/Lint/locks.py
 swift_tests
+single untrusted_text
 headline "${release_build[@]}"
 if "${release_build[@]}" >"$results/build" 2>&1; then
     end_to_end_tests

@@ -135,13 +135,15 @@ package final class CurlFetch: CurlTransfer {
             exceededLimit = true
             return 0
         }
-        var line = Substring(String(decoding: bytes, as: UTF8.self))
-        while line.last?.isNewline == true { line.removeLast() }
+        // By bytes: finding the borders of characters, and comparing them, can take long.
+        let isEnd = { (byte: UInt8) in byte == UInt8(ascii: "\r") || byte == UInt8(ascii: "\n") }
+        let end = unsafe bytes.lastIndex { !isEnd($0) }.map { $0 + 1 } ?? 0
+        let line = unsafe UnsafeRawBufferPointer(rebasing: bytes[..<end])
         // A new status line begins a new response: what came before was a 1xx one.
-        if line.hasPrefix("HTTP/") {
+        if unsafe line.starts(with: "HTTP/".utf8) {
             headerLines.removeAll()
         } else if !line.isEmpty {
-            headerLines.append(String(line))
+            unsafe headerLines.append(String(decoding: line, as: UTF8.self))
         }
         return bytes.count
     }

@@ -1,5 +1,6 @@
 package import Curl
 internal import NIOCore
+internal import Pipeline
 
 /// The ``Fetcher`` of the product: libcurl transfers on one event loop's multi handle.
 package final class CurlFetcher: Fetcher {
@@ -71,7 +72,7 @@ extension FetchResponse {
             let name = line.utf8.prefix { $0 != UInt8(ascii: ":") }
             guard name.endIndex < line.endIndex, name.allSatisfy({ $0 < 0x80 }) else { return nil }
             let value = line.utf8[name.endIndex...].dropFirst().drop { $0 == 0x20 || $0 == 0x09 }
-            return (name: Substring(name).lowercased(), value: String(Substring(value)))
+            return (name: String(Substring(name)).asciiLowercased, value: String(Substring(value)))
         }
         self.init(status: response.status, headers: headers, body: response.body)
     }

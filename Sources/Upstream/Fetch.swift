@@ -1,3 +1,5 @@
+internal import Pipeline
+
 /// One request of the gateway's own (to Cognito, to a key-set URL), as opposed to a carried client request.
 package struct FetchRequest: Sendable {
     package var method: String
@@ -42,7 +44,7 @@ package struct FetchResponse: Sendable {
 
     /// The first value of the header with this lower-case name.
     package func header(_ name: String) -> String? {
-        headers.first { $0.name == name }?.value
+        headers.first { $0.name.hasSameBytes(as: name) }?.value
     }
 }
 

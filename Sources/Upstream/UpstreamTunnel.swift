@@ -18,8 +18,9 @@ extension UpstreamExchange {
     private static func accepts(_ fields: HTTPFields, _ key: String) -> Bool {
         let upgrades = fields[values: .upgrade]
         let accepts = fields[values: .secWebSocketAccept]
-        return upgrades.count == 1 && upgrades[0].lowercased() == WebSocketHandshake.protocolName
+        return upgrades.count == 1
+            && FieldText.isSame(upgrades[0], ignoringCase: WebSocketHandshake.protocolName)
             && fields.lists("upgrade", in: .connection)
-            && accepts.count == 1 && accepts[0] == WebSocketHandshake.accept(for: key)
+            && accepts.count == 1 && accepts[0].hasSameBytes(as: WebSocketHandshake.accept(for: key))
     }
 }

@@ -19,15 +19,16 @@ enum AdminCall: Equatable {
 
     /// - Parameter path: with its query, which only users and sessions go by.
     init(_ method: HTTPRequest.Method, path: String) {
-        let segments = path.prefix { $0 != "?" }.split(separator: "/", omittingEmptySubsequences: false).dropFirst()
-        let text = segments.map { Self.decoded($0) }
-        if let call = AdminUserCall.call(method, text, query: path.drop { $0 != "?" }.dropFirst()) {
+        let mark = path.utf8.firstIndex(of: UInt8(ascii: "?")) ?? path.endIndex
+        let segments = path.utf8[..<mark].split(separator: UInt8(ascii: "/"), omittingEmptySubsequences: false)
+        let text = segments.dropFirst().map { Self.decoded(Substring($0)) }
+        if let call = AdminUserCall.call(method, text, query: Substring(path.utf8[mark...].dropFirst())) {
             self = call
             return
         }
         switch text.count {
         case 1: self = Self.single(method, text.first ?? "")
-        case 4 where text.first == "upstreams" && text.last == "drain":
+        case 4 where text.first.hasSameBytes(as: "upstreams") && text.last.hasSameBytes(as: "drain"):
             let names = Array(text.dropFirst().prefix(2))
             self = Self.switched(method) { .server($0, upstream: names[0], server: names[1]) }
         default: self = .notFound
@@ -35,9 +36,10 @@ enum AdminCall: Equatable {
     }
 
     private static func single(_ method: HTTPRequest.Method, _ name: String) -> AdminCall {
-        let pages: [String: Page] = [
+        let pages: [ExactText: Page] = [
             "": .dashboard, "healthz": .alive, "readyz": .ready, "metrics": .metrics, "status": .status,
         ]
+        let name = ExactText(name)
         if let page = pages[name] {
             return method == .get || method == .head ? .page(page) : .methodNotAllowed([.get, .head])
         }

@@ -1,4 +1,5 @@
 internal import HTTPTypes
+internal import Pipeline
 
 /// What is asked of the admin listener about users who are kept here, and about sessions.
 enum AdminUserCall: Equatable {
@@ -25,10 +26,10 @@ extension AdminUserCall {
     ///   - query: without the question mark.
     /// - Returns: nil for a path that is about neither users nor sessions.
     static func call(_ method: HTTPRequest.Method, _ path: [String], query: Substring) -> AdminCall? {
-        guard path.first == "users" || path.first == "sessions" else { return nil }
+        guard path.first?.isOne(of: ["users", "sessions"]) == true else { return nil }
         // A name that is not there would be nobody's.
         guard path.allSatisfy({ !$0.isEmpty }) else { return .notFound }
-        switch (path.count, path[0], path.last) {
+        switch (path.count, ExactText(path[0]), path.last.exact) {
         case (1, "users", _): return only(.get, method) { find(AdminQuery(query)) }
         case (2, "users", _): return only(.get, method) { .show(path[1]) }
         case (3, "users", "role"): return only(.put, method) { .setRole(path[1]) }
@@ -69,21 +70,22 @@ struct AdminQuery {
     private let parameters: [(name: String, value: String)]
 
     init(_ query: Substring) {
-        parameters = query.split(separator: "&").map { part in
-            let name = part.prefix { $0 != "=" }
-            return (AdminCall.decoded(name), AdminCall.decoded(part.dropFirst(name.count + 1)))
+        parameters = query.utf8.split(separator: UInt8(ascii: "&")).map { part in
+            let name = part.prefix { $0 != UInt8(ascii: "=") }
+            let value = part.dropFirst(name.count + 1)
+            return (AdminCall.decoded(Substring(name)), AdminCall.decoded(Substring(value)))
         }
     }
 
-    subscript(name: String) -> String? { parameters.first { $0.name == name }?.value }
+    subscript(name: String) -> String? { parameters.first { $0.name.hasSameBytes(as: name) }?.value }
 
     /// What is wrong with it: a parameter that is misspelt must not be one that is left out.
     func fault(knowing names: [String]) -> String? {
         for (index, parameter) in parameters.enumerated() {
-            guard names.contains(parameter.name) else {
+            guard parameter.name.isOne(of: names) else {
                 return "there is no such parameter; known: \(names.joined(separator: ", "))"
             }
-            guard !parameters[..<index].contains(where: { $0.name == parameter.name }) else {
+            guard !parameters[..<index].contains(where: { $0.name.hasSameBytes(as: parameter.name) }) else {
                 return "\(parameter.name) is there twice"
             }
         }

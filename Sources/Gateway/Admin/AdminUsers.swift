@@ -87,10 +87,10 @@ struct AdminUsers: Sendable {
     private func sessions(of subject: String, _ issuer: String?, _ kept: KeptUsers) async throws -> [JSONObject] {
         guard kept.knows(issuer: issuer) else { throw Self.malformed("there is no issuer of this name") }
         var found: [JSONObject] = []
-        if let own = kept.own, let name = kept.ownIssuer, issuer == nil || issuer == name {
+        if let own = kept.own, let name = kept.ownIssuer, KeptUsers.means(issuer, name) {
             found += Self.named(name, try await own.openSessions(of: subject))
         }
-        for pool in kept.pools where issuer == nil || issuer == pool.issuer {
+        for pool in kept.pools where KeptUsers.means(issuer, pool.issuer) {
             found += Self.named(
                 pool.issuer, try await pool.accounts.openSessions(of: subject, requestID: requestID))
         }
@@ -138,10 +138,10 @@ struct AdminUsers: Sendable {
         let ended = try await telling(.sessionsEnded, "admin-end-sessions", subject, kept) {
             try await revoke(subject, kept.others(named: issuer), kept)
             var all = EndedSessions()
-            if let own = kept.own, issuer == nil || issuer == kept.ownIssuer {
+            if let own = kept.own, kept.ownIssuer.map({ KeptUsers.means(issuer, $0) }) ?? (issuer == nil) {
                 all += try await own.endSessionsIfKnown(of: subject, requestID: requestID)
             }
-            for pool in kept.pools where issuer == nil || issuer == pool.issuer {
+            for pool in kept.pools where KeptUsers.means(issuer, pool.issuer) {
                 all += try await pool.accounts.endSessions(of: subject, requestID: requestID)
             }
             return all

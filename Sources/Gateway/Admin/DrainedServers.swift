@@ -1,10 +1,11 @@
 internal import Locking
+internal import Pipeline
 
 /// The servers of upstreams that an operator has taken out, by their names: they stay so through reloads.
 final class DrainedServers: Sendable {
     struct Key: Hashable {
-        let upstream: String
-        let server: String
+        @Exact var upstream: String
+        @Exact var server: String
     }
 
     private let keys = Locked<Set<Key>>([])

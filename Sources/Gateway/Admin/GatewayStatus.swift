@@ -107,7 +107,8 @@ final class GatewayStatus: Sendable {
 
     func hasServer(_ server: String, of upstream: String) -> Bool {
         state.withLock { $0.upstreams }.contains { served in
-            served.settings.name == upstream && served.settings.servers.contains { $0.name == server }
+            served.settings.name.hasSameBytes(as: upstream)
+                && served.settings.servers.contains { $0.name.hasSameBytes(as: server) }
         }
     }
 

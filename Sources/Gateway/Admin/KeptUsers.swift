@@ -46,10 +46,13 @@ struct KeptUsers: Sendable {
     }
 
     /// Whether there is an issuer of this name, or none is asked for.
-    func knows(issuer name: String?) -> Bool { name == nil || issuers.contains { $0.name == name } }
+    func knows(issuer name: String?) -> Bool { name == nil || issuers.contains { Self.means(name, $0.name) } }
+
+    /// Whether who asked for the issuer of this name, or for any, meant this one.
+    static func means(_ name: String?, _ issuer: String) -> Bool { name.map { $0.hasSameBytes(as: issuer) } ?? true }
 
     /// Those that are meant, whose sessions are not the gateway's own.
     func others(named name: String?) -> [Issuer] {
-        issuers.filter { $0.name != ownIssuer && (name == nil || $0.name == name) }
+        issuers.filter { $0.name != ownIssuer && Self.means(name, $0.name) }
     }
 }

@@ -1,13 +1,17 @@
+internal import Pipeline
+
 /// The part of `Cache-Control` that a key set's refresh follows.
 enum CacheControl {
     /// `max-age` in seconds (RFC 9111 §5.2.2.1); 0 for `no-store` and `no-cache`; nil when nothing is said.
     static func maximumAge(_ value: String?) -> Int64? {
-        // Nothing else is any directive's, and characters that are not ASCII can take long to compare.
+        // Nothing else is any directive's.
         guard let value, value.utf8.allSatisfy({ $0 < 0x80 }) else { return nil }
         var age: Int64?
-        for directive in value.lowercased().split(separator: ",") {
-            let parts = directive.split(separator: "=", maxSplits: 1).map { $0.filter { $0 != " " && $0 != "\"" } }
-            switch parts.first {
+        for directive in value.asciiLowercased.utf8.split(separator: UInt8(ascii: ",")) {
+            let parts = directive.split(separator: UInt8(ascii: "="), maxSplits: 1).map { part in
+                String(decoding: part.filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\"") }, as: UTF8.self)
+            }
+            switch parts.first.exact {
             case "no-store", "no-cache": return 0
             case "max-age": age = parts.count == 2 ? Int64(parts[1]) : nil
             default: continue

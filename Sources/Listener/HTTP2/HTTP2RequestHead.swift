@@ -1,6 +1,7 @@
 internal import HTTP1
 internal import HTTPTypes
 internal import NIOHPACK
+internal import Pipeline
 
 /// The head of an HTTP/2 request, fit to become HTTP/1.1 towards a backend.
 struct HTTP2RequestHead {
@@ -71,11 +72,9 @@ struct HTTP2RequestHeadReader {
 
     /// RFC 9113 §8.3: each once, before all fields.
     private func takePseudoField(_ name: String, _ value: String, _ reading: inout Reading) throws(HTTP1Fault) {
-        // None of them is longer. Text is compared by bytes, or not until it is known to be ASCII: Swift compares
-        // characters, in time that grows with the square of the marks of one.
-        guard reading.fieldCount == 0, name.utf8.count <= ":authority".utf8.count else { throw .malformedField }
+        guard reading.fieldCount == 0 else { throw .malformedField }
         let isFirst: Bool
-        switch name {
+        switch ExactText(name) {
         case ":method": isFirst = Self.set(&reading.method, value)
         case ":scheme": isFirst = Self.set(&reading.scheme, value)
         case ":authority": isFirst = Self.set(&reading.authority, value)

@@ -22,8 +22,9 @@ enum ProxyHeaderV1 {
 
     private static func header(_ line: String) throws(ProxyHeaderFault) -> ProxyHeader {
         guard line.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else { throw .malformed }
-        let words = line.split(separator: " ", omittingEmptySubsequences: false)
-        switch words[1] {
+        let words = line.utf8.split(separator: UInt8(ascii: " "), omittingEmptySubsequences: false)
+            .map { String(Substring($0)) }
+        switch ExactText(words[1]) {
         case "UNKNOWN": return .peer
         case "TCP4": return .client(try source(words, hasColons: false))
         case "TCP6": return .client(try source(words, hasColons: true))
@@ -31,7 +32,7 @@ enum ProxyHeaderV1 {
         }
     }
 
-    private static func source(_ words: [Substring], hasColons: Bool) throws(ProxyHeaderFault) -> IPAddress {
+    private static func source(_ words: [String], hasColons: Bool) throws(ProxyHeaderFault) -> IPAddress {
         guard words.count == 6, words[2...3].allSatisfy({ $0.utf8.contains(UInt8(ascii: ":")) == hasColons }),
             let source = IPAddress(words[2]), IPAddress(words[3]) != nil, words[4...5].allSatisfy(isPort)
         else { throw .malformed }
@@ -39,8 +40,8 @@ enum ProxyHeaderV1 {
     }
 
     /// Decimal from 0 to 65535 without leading zeros.
-    private static func isPort(_ text: Substring) -> Bool {
+    private static func isPort(_ text: String) -> Bool {
         guard let port = UInt16(text) else { return false }
-        return String(port) == text
+        return String(port).hasSameBytes(as: text)
     }
 }

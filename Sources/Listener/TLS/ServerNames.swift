@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import NIOSSL
+internal import Pipeline
 
 /// What a listener shows its clients, for those who watch over it.
 package struct ServedCertificate: Sendable, Equatable {
@@ -27,7 +28,7 @@ struct TLSIdentity: Sendable {
         self.chain = read.map { .certificate($0) }
         self.key = .privateKey(key)
         self.names = leaf._subjectAlternativeNames().filter { $0.nameType == .dnsName }.map {
-            String(decoding: $0.contents, as: UTF8.self).lowercased()
+            String(decoding: $0.contents, as: UTF8.self).asciiLowercased
         }
         served = ServedCertificate(
             names: names, expiresAt: read.map { Int64($0.notValidAfter) }.min() ?? Int64(leaf.notValidAfter))
@@ -43,18 +44,18 @@ struct TLSIdentity: Sendable {
 
 /// Which identity a server name gets (RFC 6066 §3, RFC 9525 §6.3).
 struct ServerNames: Sendable {
-    private var exact: [String: TLSIdentity] = [:]
+    private var exact: [ExactText: TLSIdentity] = [:]
     /// By what follows the `*`, such as `.example.com`.
-    private var wildcards: [String: TLSIdentity] = [:]
+    private var wildcards: [ExactText: TLSIdentity] = [:]
 
     /// The first identity that has a name keeps it.
     init(_ identities: [TLSIdentity]) {
         for identity in identities.reversed() {
             for name in identity.names {
-                if name.hasPrefix("*.") {
-                    wildcards[String(name.dropFirst())] = identity
+                if name.begins(with: "*.") {
+                    wildcards[ExactText(String(Substring(name.utf8.dropFirst())))] = identity
                 } else {
-                    exact[name] = identity
+                    exact[ExactText(name)] = identity
                 }
             }
         }
@@ -62,10 +63,10 @@ struct ServerNames: Sendable {
 
     /// - Returns: nil where no identity is for that name: then the default serves.
     func identity(for serverName: String?) -> TLSIdentity? {
-        guard let name = serverName?.lowercased() else { return nil }
-        if let found = exact[name] { return found }
+        guard let name = serverName?.asciiLowercased else { return nil }
+        if let found = exact[ExactText(name)] { return found }
         // A wildcard stands for exactly one label.
-        guard let dot = name.firstIndex(of: "."), dot != name.startIndex else { return nil }
-        return wildcards[String(name[dot...])]
+        guard let dot = name.utf8.firstIndex(of: UInt8(ascii: ".")), dot != name.startIndex else { return nil }
+        return wildcards[ExactText(String(Substring(name.utf8[dot...])))]
     }
 }

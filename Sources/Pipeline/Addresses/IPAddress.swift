@@ -26,7 +26,7 @@ package struct IPAddress: Hashable, Sendable, CustomStringConvertible {
     package init?(_ text: some StringProtocol) {
         // C's strings end at a zero byte.
         guard (2...45).contains(text.utf8.count), !text.utf8.contains(0) else { return nil }
-        let text = String(text)
+        let text = String(decoding: text.utf8, as: UTF8.self)
         var ipv4 = in_addr()
         if unsafe inet_pton(AF_INET, text, &ipv4) == 1 {
             self.init(ipv4: UInt32(bigEndian: ipv4.s_addr))

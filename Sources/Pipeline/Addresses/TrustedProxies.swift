@@ -20,11 +20,11 @@ package struct TrustedProxies: Sendable, Equatable {
         guard let connected = IPAddress(peer), isTrusted(connected) else { return peer }
         var client = connected
         for field in fields.reversed() where field.name == .xForwardedFor {
-            for element in field.value.utf8.split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+            for element in Array(field.value.utf8).split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
                 .reversed()
             {
                 // Behind what cannot be read nobody is known.
-                guard let address = Self.address(Substring(element)) else { return client.description }
+                guard let address = Self.address(element) else { return client.description }
                 client = address
                 guard isTrusted(address) else { return client.description }
             }
@@ -35,15 +35,16 @@ package struct TrustedProxies: Sendable, Equatable {
     private func isTrusted(_ address: IPAddress) -> Bool { networks.contains { $0.contains(address) } }
 
     /// An address, which some proxies write with a port, and that of IPv6 in brackets.
-    private static func address(_ text: Substring) -> IPAddress? {
-        let trimmed = text.drop { $0 == " " || $0 == "\t" }
-        let element = Substring(trimmed.reversed().drop { $0 == " " || $0 == "\t" }.reversed())
-        if element.hasPrefix("["), let end = element.firstIndex(of: "]") {
-            return IPAddress(element[..<end].dropFirst())
+    private static func address(_ text: ArraySlice<UInt8>) -> IPAddress? {
+        let element = text.withoutOuterBlanks
+        // An address has 45 bytes at most, its brackets two and its port six.
+        guard element.count <= 53 else { return nil }
+        if element.first == UInt8(ascii: "["), let end = element.firstIndex(of: UInt8(ascii: "]")) {
+            return IPAddress(String(decoding: element[..<end].dropFirst(), as: UTF8.self))
         }
-        if let address = IPAddress(element) { return address }
-        let parts = element.split(separator: ":", omittingEmptySubsequences: false)
-        return parts.count == 2 ? IPAddress(parts[0]) : nil
+        if let address = IPAddress(String(decoding: element, as: UTF8.self)) { return address }
+        let parts = element.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
+        return parts.count == 2 ? IPAddress(String(decoding: parts[0], as: UTF8.self)) : nil
     }
 }
 

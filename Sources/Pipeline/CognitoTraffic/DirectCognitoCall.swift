@@ -17,9 +17,9 @@ package struct DirectCognitoCall: Sendable, Equatable {
 
     /// The name as it may be counted: itself if it is an operation of the user-pools API, else `other`.
     static func boundedOperation(_ name: Substring) -> String {
-        // Hashing text that is not ASCII takes time that grows with the square of its marks.
-        guard name.utf8.count <= 64, name.utf8.allSatisfy({ $0 < 0x80 }) else { return other }
-        return knownOperations.contains(String(name)) ? String(name) : other
+        guard name.utf8.count <= 64 else { return other }
+        let name = ExactText(String(name))
+        return knownOperations.contains(name) ? name.text : other
     }
 
     /// The first product of a `User-Agent` (RFC 9110 §10.1.5), other bytes replaced by `_`.
@@ -48,7 +48,7 @@ package struct DirectCognitoCall: Sendable, Equatable {
     }
 
     /// The operations of the user-pools API that apps, and tools with credentials, are known to call.
-    private static let knownOperations: Set<String> = [
+    private static let knownOperations: Set<ExactText> = [
         "AssociateSoftwareToken", "ChangePassword", "CompleteWebAuthnRegistration", "ConfirmDevice",
         "ConfirmForgotPassword", "ConfirmSignUp", "DeleteUser", "DeleteUserAttributes", "DeleteWebAuthnCredential",
         "ForgetDevice", "ForgotPassword", "GetDevice", "GetTokensFromRefreshToken", "GetUser",

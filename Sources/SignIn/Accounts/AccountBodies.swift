@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+package import Pipeline
 
 /// The body of `POST login`.
 struct LoginBody: Sendable {
@@ -31,14 +31,14 @@ struct LoginBody: Sendable {
 
 /// What an app says about the device it runs on.
 package struct DeviceInfo: Sendable, Equatable {
-    package var deviceID: String
-    package var platform: String
-    package var osVersion: String?
-    package var appVersion: String?
-    package var model: String?
-    package var name: String?
-    package var locale: String?
-    package var timezone: String?
+    @Exact package var deviceID: String
+    @Exact package var platform: String
+    @Exact package var osVersion: String?
+    @Exact package var appVersion: String?
+    @Exact package var model: String?
+    @Exact package var name: String?
+    @Exact package var locale: String?
+    @Exact package var timezone: String?
 
     package init(deviceID: String, platform: String) {
         self.deviceID = deviceID

@@ -121,7 +121,7 @@ enum AccountRefusals {
         // Only who has the code of an address's message hears that the address is taken.
         case .usernameExists: Refusal(.usernameExists, reason: error.kind.rawValue)
         case .invalidParameter:
-            error.message.lowercased().contains("password")
+            error.message.asciiLowercased.holds("password")
                 ? invalidInput(error) : Refusal(.codeMismatch, reason: error.kind.rawValue)
         default: nil
         }
@@ -140,7 +140,7 @@ enum AccountRefusals {
         case .codeExpired: return Refusal(.expiredCode, reason: reason)
         case .invalidPassword: return Refusal(.invalidPassword, message: error.passwordPolicy, reason: reason)
         default:
-            if error.message.lowercased().contains("password") { return Refusal(.invalidPassword, reason: reason) }
+            if error.message.asciiLowercased.holds("password") { return Refusal(.invalidPassword, reason: reason) }
             return Refusal(.invalidParameter, reason: reason)
         }
     }
@@ -163,12 +163,12 @@ extension CognitoError {
     /// What Cognito says of the password that it refuses, where that is plain text and no more than its policy.
     var passwordPolicy: String? {
         let known = ["Password did not conform with policy: ", "Password does not conform to policy: "]
-        guard let start = known.first(where: { message.hasPrefix($0) }) else { return nil }
-        let policy = message.dropFirst(start.count)
+        guard let start = known.first(where: { message.begins(with: $0) }) else { return nil }
+        let policy = String(decoding: message.utf8.dropFirst(start.utf8.count), as: UTF8.self)
         guard (1...200).contains(policy.utf8.count), policy.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
             return nil
         }
-        return "The password does not meet the policy: \(policy)\(policy.hasSuffix(".") ? "" : ".")"
+        return "The password does not meet the policy: \(policy)\(policy.ends(with: ".") ? "" : ".")"
     }
 }
 

@@ -99,7 +99,7 @@ extension CognitoAccounts {
     /// Only this pool's access tokens go to Cognito: no other issuer's token is shown to it.
     func caller(_ request: AccountRequest) throws(Refusal) -> Caller {
         guard let token = request.bearer, let identity = request.identity else { throw .tokenMissing() }
-        guard identity.issuer == settings.issuer, identity.tokenUse == .access else {
+        guard identity.issuer.hasSameBytes(as: settings.issuer), identity.tokenUse == .access else {
             throw .tokenInvalid(.notAuthorized, message: "An access token is required.", reason: "not-an-access-token")
         }
         return Caller(token: token, identity: identity)

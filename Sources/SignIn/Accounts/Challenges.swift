@@ -9,7 +9,7 @@ extension CognitoAccounts {
     func ask(
         _ asked: AuthenticationChallenge, _ context: SignInContext, _ request: AccountRequest
     ) async throws(Refusal) -> AccountAnswer {
-        guard let kind = Challenge(rawValue: asked.name), var session = asked.session else {
+        guard let kind = Challenge(exactly: asked.name), var session = asked.session else {
             throw unusable("UnsupportedChallenge", request)
         }
         var parameters = asked.clientParameters
@@ -61,10 +61,10 @@ extension CognitoAccounts {
         guard asked.expiresAt > now() else {
             throw AccountRefusals.endedSession(reason: "expired-challenge-session")
         }
-        guard body.device == nil || asked.deviceID == nil || body.device?.deviceID == asked.deviceID else {
+        if let device = body.device, let deviceID = asked.deviceID, !device.deviceID.hasSameBytes(as: deviceID) {
             throw AccountRefusals.endedSession(reason: "other-device")
         }
-        guard asked.name == body.challenge.rawValue else {
+        guard asked.name.hasSameBytes(as: body.challenge.rawValue) else {
             throw Refusal(
                 .invalidParameter, fields: ["challenge": "must be \(asked.name)"], reason: "invalid-fields")
         }

@@ -21,7 +21,7 @@ extension CognitoAccounts {
         let device = body.deviceToken.flatMap { text in
             try? SealedDevice(opening: text, with: settings.sealingKeys, poolID: settings.poolID)
         }
-        guard let device, device.account.lowercased().hasSameBytes(as: body.email.lowercased()) else {
+        guard let device, device.account.foldedCase.hasSameBytes(as: body.email.foldedCase) else {
             return .login(body, nil)
         }
         call.isKnownDevice = true

@@ -15,7 +15,7 @@ extension CognitoAccounts {
         call.subject = caller?.subject ?? sealed?.subject
         call.session = caller.flatMap { CalledSession($0.identity) }
         // Somebody else's refresh token is not ended by the way.
-        guard let sealed, caller == nil || caller?.subject == sealed.subject else {
+        guard let sealed, caller?.subject.hasSameBytes(as: sealed.subject) != false else {
             return .logout(body, nil, caller)
         }
         call.session = CalledSession(sealed)

@@ -11,7 +11,7 @@ extension CognitoAccounts {
         guard
             let sealed = try? SealedRefreshToken(
                 opening: body.refreshToken, with: settings.sealingKeys, poolID: settings.poolID),
-            sealed.clientID == settings.clientID
+            sealed.clientID.hasSameBytes(as: settings.clientID)
         else { throw .tokenInvalid(.tokenRefresh, reason: "invalid-refresh-token") }
         call.subject = sealed.subject
         call.session = CalledSession(sealed)

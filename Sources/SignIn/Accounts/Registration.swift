@@ -104,8 +104,11 @@ struct CodeDelivery: Sendable {
 
     /// Cognito's own form: the first letters of the address's name and domain.
     static func mask(_ address: String) -> String {
-        let parts = address.split(separator: "@", maxSplits: 1, omittingEmptySubsequences: false)
-        return parts.map { "\($0.prefix(1))***" }.joined(separator: "@")
+        let parts = address.utf8.split(separator: UInt8(ascii: "@"), maxSplits: 1, omittingEmptySubsequences: false)
+        return parts.map { part in
+            let first = Substring(part).unicodeScalars.first.map { String($0) } ?? ""
+            return "\(first)***"
+        }.joined(separator: "@")
     }
 
     var json: JSON { ["destination": .string(destination), "medium": .string(medium)] }

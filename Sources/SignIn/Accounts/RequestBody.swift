@@ -26,9 +26,9 @@ extension EndpointRequest {
     private static func isJSON(_ contentType: String?) -> Bool {
         guard let contentType else { return true }
         let type = contentType.utf8.prefix { $0 != UInt8(ascii: ";") }
-        // Characters would be compared in time that grows with the square of the marks of one.
-        guard type.allSatisfy({ $0 < 0x80 }) else { return false }
-        let essence = String(decoding: type, as: UTF8.self).lowercased().filter { $0 != " " && $0 != "\t" }
-        return essence == "application/json" || (essence.hasPrefix("application/") && essence.hasSuffix("+json"))
+        let bare = type.filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }
+        let essence = String(decoding: bare, as: UTF8.self).asciiLowercased
+        return essence.hasSameBytes(as: "application/json")
+            || (essence.begins(with: "application/") && essence.ends(with: "+json"))
     }
 }

@@ -33,7 +33,7 @@ struct RequestFields {
     mutating func oneOf<Value>(_ name: String, _ type: Value.Type) -> Value?
     where Value: RawRepresentable<String> & CaseIterable {
         let text = requiredText(name, atMost: 64)
-        guard faults[path(of: name)] == nil else { return nil }
+        guard !faults.keys.contains(path(of: name)) else { return nil }
         let value = Value(exactly: text)
         if value == nil {
             faults[path(of: name)] = "must be one of " + Value.allCases.map(\.rawValue).joined(separator: ", ")

@@ -21,7 +21,7 @@ extension CognitoAccounts {
         var input = caller.input
         input["UserCode"] = .string(body.code.exposeText())
         let output = try await call(.verifySoftwareToken, input, for: request, at: .bearer)
-        guard output["Status"]?.stringValue == "SUCCESS" else {
+        guard output["Status"] == "SUCCESS" else {
             throw Refusal(.codeMismatch, reason: CognitoErrorKind.codeMismatch.rawValue)
         }
         try await prefer(isEnabled: true, caller, request)

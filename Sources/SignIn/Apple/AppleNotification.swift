@@ -99,7 +99,7 @@ package struct AppleNotificationRules: Sendable {
     }
 
     private static func kind(_ type: String) -> AppleNotification.Event {
-        switch type {
+        switch ExactText(type) {
         case "consent-revoked": .consentRevoked
         case "account-delete", "account-deleted": .accountDeleted
         case "email-disabled": .emailDisabled

@@ -30,8 +30,8 @@ struct AuthenticationResult: Sendable {
     var newDevice: NewDevice?
 
     struct NewDevice: Sendable, Equatable {
-        var key: String
-        var groupKey: String
+        @Exact var key: String
+        @Exact var groupKey: String
     }
 
     init?(_ object: JSONObject) {
@@ -85,6 +85,9 @@ struct AuthenticationChallenge: Sendable {
         session = output["Session"]?.stringValue.map { Secret($0) }
         parameters = output["ChallengeParameters"]?.objectValue ?? [:]
     }
+
+    /// Whether it is the one that Cognito calls so.
+    func isNamed(_ name: String) -> Bool { self.name.hasSameBytes(as: name) }
 
     /// The user's name inside the pool, which answers are hashed with.
     var username: String? {

@@ -17,7 +17,7 @@ extension Authenticator {
             if error.kind == .userNotFound { await pretend(client, attempt) }
             throw error
         }
-        guard case .challenge(let challenge) = answer, challenge.name == "PASSWORD_VERIFIER" else { return answer }
+        guard case .challenge(let challenge) = answer, challenge.isNamed("PASSWORD_VERIFIER") else { return answer }
         guard let userID = challenge.parameters["USER_ID_FOR_SRP"]?.stringValue else {
             throw CognitoError(unavailable: "UnexpectedChallenge")
         }
@@ -38,7 +38,7 @@ extension Authenticator {
         var response = Response(
             challenge: challenge.name, session: challenge.session?.exposeText(), username: username,
             answers: ["SRP_A": .string(client.publicValue.hex)], device: device, context: context)
-        guard case .challenge(let verifier) = try await send(response), verifier.name == "DEVICE_PASSWORD_VERIFIER"
+        guard case .challenge(let verifier) = try await send(response), verifier.isNamed("DEVICE_PASSWORD_VERIFIER")
         else { throw CognitoError(unavailable: "UnexpectedChallenge") }
         response.challenge = verifier.name
         response.session = verifier.session?.exposeText()

@@ -111,7 +111,7 @@ struct Authenticator: Sendable {
     private func proceed(
         _ answer: AuthenticationAnswer, username: String, device: DeviceCredentials?, context: JSON?
     ) async throws(CognitoError) -> AuthenticationAnswer {
-        guard case .challenge(let challenge) = answer, challenge.name == "DEVICE_SRP_AUTH", let device else {
+        guard case .challenge(let challenge) = answer, challenge.isNamed("DEVICE_SRP_AUTH"), let device else {
             return answer
         }
         return try await proveDevice(device, challenge, username: challenge.username ?? username, context: context)

@@ -73,9 +73,10 @@ extension CognitoError {
 
     /// The error's name without the namespace before `#` and the address behind `:`; `nil` for what is no name.
     static func bareName(_ raw: String) -> String? {
-        let name = raw.prefix { $0 != ":" }.split(separator: "#").last ?? ""
-        guard (1...64).contains(name.utf8.count), name.utf8.allSatisfy({ $0.isASCIILetterOrDigit }) else { return nil }
-        return String(name)
+        let name =
+            raw.utf8.prefix { $0 != UInt8(ascii: ":") }.split(separator: UInt8(ascii: "#")).last ?? Substring().utf8
+        guard (1...64).contains(name.count), name.allSatisfy({ $0.isASCIILetterOrDigit }) else { return nil }
+        return String(Substring(name))
     }
 
     init(noAnswer error: FetchError) {
@@ -95,8 +96,7 @@ extension CognitoError {
 
     /// - Parameter cause: a name in the manner of Cognito's, for the log.
     init(unavailable cause: String) {
-        type = cause
-        message = ""
+        self.init(type: cause, message: "")
         kind = .unavailable
     }
 }

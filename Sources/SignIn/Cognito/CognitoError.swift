@@ -1,3 +1,4 @@
+package import Pipeline
 package import Upstream
 
 /// A failure that Cognito reported, by its own name.
@@ -6,8 +7,8 @@ package import Upstream
 /// clients nor logged.
 package struct CognitoError: Error, Equatable, Sendable, CustomStringConvertible {
     /// Cognito's name, without namespace and suffix, such as `NotAuthorizedException`.
-    package var type: String
-    package var message: String
+    @Exact package var type: String
+    @Exact package var message: String
     package var kind: CognitoErrorKind
     /// Why there was no answer, where there was none.
     package var noAnswer: FetchError?
@@ -77,38 +78,40 @@ package enum CognitoErrorKind: String, Sendable, CaseIterable {
 
     /// Classifies by Cognito's name and, where one name has several meanings, by its message.
     init(type: String, message: String) {
+        let type = ExactText(type)
+        let message = message.asciiLowercased
         switch type {
-        case "NotAuthorizedException": self = Self.notAuthorized(message.lowercased())
-        case "InvalidParameterException": self = Self.invalidParameter(message.lowercased())
+        case "NotAuthorizedException": self = Self.notAuthorized(message)
+        case "InvalidParameterException": self = Self.invalidParameter(message)
         case "ResourceNotFoundException":
-            self = message.lowercased().contains("device") ? .deviceUnknown : .clientUnknown
+            self = message.holds("device") ? .deviceUnknown : .clientUnknown
         default: self = Self.byType[type] ?? .other
         }
     }
 
     /// `NotAuthorizedException` is overloaded: only its message tells a wrong password from a wrong client secret.
     private static func notAuthorized(_ message: String) -> CognitoErrorKind {
-        if message.contains("secret") { return .clientSecretRefused }
-        if message.contains("not enabled for this client") { return .flowNotEnabled }
-        if message.contains("attempts exceeded") { return .lockedOut }
-        if message.contains("user is disabled") { return .userDisabled }
-        if message.contains("invalid session") { return .invalidSession }
-        if message.contains("cannot be confirmed") { return .alreadyConfirmed }
-        if message.contains("unauthorized attribute") { return .invalidParameter }
-        guard message.contains("access token") || message.contains("refresh token") else { return .badCredentials }
-        return message.contains("expired") ? .tokenExpired : .tokenRevoked
+        if message.holds("secret") { return .clientSecretRefused }
+        if message.holds("not enabled for this client") { return .flowNotEnabled }
+        if message.holds("attempts exceeded") { return .lockedOut }
+        if message.holds("user is disabled") { return .userDisabled }
+        if message.holds("invalid session") { return .invalidSession }
+        if message.holds("cannot be confirmed") { return .alreadyConfirmed }
+        if message.holds("unauthorized attribute") { return .invalidParameter }
+        guard message.holds("access token") || message.holds("refresh token") else { return .badCredentials }
+        return message.holds("expired") ? .tokenExpired : .tokenRevoked
     }
 
     private static func invalidParameter(_ message: String) -> CognitoErrorKind {
-        if message.contains("secret") { return .clientSecretRefused }
-        if message.contains("not enabled for this client") { return .flowNotEnabled }
-        if message.contains("already confirmed") { return .alreadyConfirmed }
+        if message.holds("secret") { return .clientSecretRefused }
+        if message.holds("not enabled for this client") { return .flowNotEnabled }
+        if message.holds("already confirmed") { return .alreadyConfirmed }
         // A user name or password outside the API's grammar can belong to nobody.
-        let namesCredential = message.contains("at 'username'") || message.contains("at 'password'")
+        let namesCredential = message.holds("at 'username'") || message.holds("at 'password'")
         return namesCredential ? .badCredentials : .invalidParameter
     }
 
-    private static let byType: [String: CognitoErrorKind] = [
+    private static let byType: [ExactText: CognitoErrorKind] = [
         "UserNotFoundException": .userNotFound,
         "UserNotConfirmedException": .userNotConfirmed,
         "PasswordResetRequiredException": .passwordResetRequired,

@@ -59,7 +59,9 @@ struct CognitoAnswer {
 
     /// A refresh token of another app client, or of none.
     var isRefusedToken: Bool {
-        error.map { $0.type == "UnauthorizedException" || [.badCredentials, .tokenRevoked].contains($0.kind) } ?? false
+        error.map {
+            ExactText($0.type) == "UnauthorizedException" || [.badCredentials, .tokenRevoked].contains($0.kind)
+        } ?? false
     }
 
     /// Apps that refresh in the old way do not know that a token can have been used: to them it does not count any more.

@@ -200,7 +200,7 @@ package struct DirectCognitoCalls: Sendable {
 
     /// Cognito ends what it is asked about itself. Access tokens that are shown to the gateway end with it.
     private func endTokens(of call: TranslatedCall, at pool: DirectCognitoPool) async throws(DirectCognitoRefusal) {
-        guard ["GlobalSignOut", "DeleteUser"].contains(call.operation), let subject = call.claimed.subject else {
+        guard call.operation.isOne(of: ["GlobalSignOut", "DeleteUser"]), let subject = call.claimed.subject else {
             return
         }
         let now = now()

@@ -1,9 +1,10 @@
 internal import Cryptography
+internal import Pipeline
 
 /// What a device that a pool tracks proves itself with: Cognito's keys for it, and the secret whose verifier Cognito has.
 struct DeviceCredentials: Sendable, Equatable {
-    var key: String
-    var groupKey: String
+    @Exact var key: String
+    @Exact var groupKey: String
     var password: Secret
 
     func write(to writer: inout ByteWriter) -> Bool {

@@ -1,4 +1,5 @@
 package import Cryptography
+internal import Pipeline
 
 /// Why a sealing key can't be used.
 package enum SealingKeyFault: Error, Equatable, Sendable {
@@ -52,12 +53,12 @@ package struct SealingKeyRing: Sendable {
 
     var sealingKey: SealingKey { first }
 
-    func key(named id: some StringProtocol) -> SealingKey? {
-        first.id == id ? first : others.first { $0.id == id }
+    func key(named id: String) -> SealingKey? {
+        first.id.hasSameBytes(as: id) ? first : others.first { $0.id.hasSameBytes(as: id) }
     }
 }
 
 private func hexadecimal(_ byte: UInt8) -> String {
     let digits = String(byte, radix: 16)
-    return digits.count == 1 ? "0" + digits : digits
+    return digits.utf8.count == 1 ? "0" + digits : digits
 }

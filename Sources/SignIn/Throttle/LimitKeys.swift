@@ -41,7 +41,7 @@ struct LimitKeys: Sendable {
     }
 
     /// Cognito takes names in any case for the same one.
-    private static func folded(_ account: String) -> String { account.lowercased() }
+    private static func folded(_ account: String) -> String { account.foldedCase }
 
     /// Parts are told apart by their lengths: no two lists give one text.
     private func code(_ parts: String...) -> String {

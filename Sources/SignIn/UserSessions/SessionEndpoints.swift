@@ -139,7 +139,7 @@ package struct SessionEndpoints: Sendable {
     /// The session that the pipeline has verified. The route's rules let no other issuer's token come here.
     private func verified(_ request: SessionRequest) throws(Refusal) -> VerifiedToken {
         guard let token = request.identity else { throw .tokenMissing() }
-        guard token.issuer == (try kept()).settings.issuer.issuer, token.tokenUse == .session else {
+        guard token.issuer.hasSameBytes(as: try kept().settings.issuer.issuer), token.tokenUse == .session else {
             throw .tokenInvalid(reason: "not-a-session")
         }
         return token

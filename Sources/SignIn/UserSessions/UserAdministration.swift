@@ -62,7 +62,7 @@ package struct UserAdministration: Sendable {
     /// - Returns: how many sessions ended.
     /// - Throws: ``Fault`` for a role that is not configured, and where there is no such user.
     package func setRole(_ role: String?, of id: String, requestID: String) async throws -> Int {
-        if let role, !roles.contains(role) {
+        if let role, !role.isOne(of: roles) {
             let known = roles.isEmpty ? "none is configured" : "known: \(roles.sorted().joined(separator: ", "))"
             throw Fault("there is no role \"\(role)\" (\(known))")
         }

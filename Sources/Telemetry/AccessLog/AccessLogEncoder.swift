@@ -1,3 +1,5 @@
+internal import Pipeline
+
 /// Writes access records as JSON, one object a line.
 ///
 /// Keys: `time` (RFC 3339, UTC, milliseconds), `request_id`, `client_address`, `method`, `path` (with the names of the
@@ -9,7 +11,7 @@ package struct AccessLogEncoder: Sendable {
     private let hashes: UserHashes?
     private var clock = TimestampEncoder()
     /// Callers come with many requests; a hash costs as much as half a line.
-    private var subjectHashes: [String: String] = [:]
+    private var subjectHashes: [ExactText: String] = [:]
     private static let maximumSubjectHashes = 4096
 
     /// - Parameter hashes: nil leaves subjects out.
@@ -84,10 +86,11 @@ package struct AccessLogEncoder: Sendable {
         guard let hashes else { return nil }
         // Other texts that are canonically equivalent are one key, and still different subjects.
         guard subject.utf8.span.isPlainJSON else { return hashes.hash(ofSubject: subject) }
-        if let known = subjectHashes[subject] { return known }
+        let key = ExactText(subject)
+        if let known = subjectHashes[key] { return known }
         if subjectHashes.count >= Self.maximumSubjectHashes { subjectHashes.removeAll(keepingCapacity: true) }
         let hash = hashes.hash(ofSubject: subject)
-        subjectHashes[subject] = hash
+        subjectHashes[key] = hash
         return hash
     }
 }

@@ -1,8 +1,10 @@
+internal import Pipeline
+
 /// Which of the requests that succeed are logged where many of them say nothing, such as health checks: the first of
 /// each so many. Those that fail all are.
 package struct AccessSampler: Sendable {
     private var routes: [Sample]
-    private var paths: [String: Sample]
+    private var paths: [ExactText: Sample]
 
     private struct Sample {
         let every: Int
@@ -20,14 +22,14 @@ package struct AccessSampler: Sendable {
     ///   - everyOfPath: the same by path, without its query; it goes before the route's.
     package init(everyOfRoute: [Int], everyOfPath: [String: Int]) {
         routes = everyOfRoute.map { Sample(every: $0) }
-        paths = everyOfPath.mapValues { Sample(every: $0) }
+        paths = Dictionary(uniqueKeysWithValues: everyOfPath.map { (ExactText($0), Sample(every: $1)) })
     }
 
     /// - Parameter target: path and query as they came.
     package mutating func leavesOut(route: Int?, target: String?, status: Int) -> Bool {
         guard status < 400 else { return false }
         if !paths.isEmpty, let target {
-            let path = String(target.prefix { $0 != "?" })
+            let path = ExactText(String(Substring(target.utf8.prefix { $0 != UInt8(ascii: "?") })))
             if paths[path] != nil { return paths[path]?.leavesOut() == true }
         }
         guard let route, routes.indices.contains(route), routes[route].every > 1 else { return false }

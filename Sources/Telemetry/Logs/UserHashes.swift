@@ -1,4 +1,5 @@
 package import Cryptography
+internal import Pipeline
 
 /// What stands in the logs for a user: in all of them the same for the same user, and nothing to whoever has not the key.
 ///
@@ -14,7 +15,7 @@ package struct UserHashes: Sendable {
     package func hash(ofSubject subject: String) -> String { code("subject", subject) }
 
     /// The same over `account`, NUL and the name in lower case.
-    package func hash(ofAccount account: String) -> String { code("account", account.lowercased()) }
+    package func hash(ofAccount account: String) -> String { code("account", account.foldedCase) }
 
     private func code(_ kind: String, _ value: String) -> String {
         let message = Array(kind.utf8) + [0] + Array(value.utf8)

@@ -123,8 +123,8 @@ extension [UInt8] {
         guard let mark = text.utf8.firstIndex(of: UInt8(ascii: "?")) else {
             return appendAttribute(field: 9, "url.path", .text(text))
         }
-        appendAttribute(field: 9, "url.path", .text(String(text[..<mark])))
-        appendAttribute(field: 9, "url.query", .text(String(text[text.utf8.index(after: mark)...])))
+        appendAttribute(field: 9, "url.path", .text(String(Substring(text.utf8[..<mark]))))
+        appendAttribute(field: 9, "url.query", .text(String(Substring(text.utf8[mark...].dropFirst()))))
     }
 
     private mutating func appendUpstreamSpan(_ part: RequestSpans.Part, of request: RequestSpans, start: Int64) {
