@@ -29,6 +29,18 @@ final class AccountConduct: AccountObserver {
         }
     }
 
+    func identified(_ call: AccountCall, as username: String?) async -> Int? {
+        guard var through = through(call) else { return nil }
+        let account = username.map { LimitedCall.user($0, in: call.poolID) }
+        let reached = await limits.identify(&through, LimitedCall(call), as: account)
+        note(through, of: call)
+        return reached?.retryAfter
+    }
+
+    private func through(_ call: AccountCall) -> AdmittedCall? { admitted.withLock { $0[call.serial] } }
+
+    private func note(_ through: AdmittedCall, of call: AccountCall) { admitted.withLock { $0[call.serial] = through } }
+
     func ended(_ call: AccountCall, _ outcome: AccountOutcome) async throws(Refusal) {
         var told = outcome
         var refusal: Refusal?
@@ -53,8 +65,9 @@ final class AccountConduct: AccountObserver {
         let through = admitted.withLock { $0.removeValue(forKey: call.serial) }
         guard let through else { return false }
         switch outcome {
-        case .signedIn:
-            await limits.succeeded(through, LimitedCall(call))
+        case .signedIn(let user):
+            await limits.succeeded(
+                through, LimitedCall(call), as: LimitedCall.user(user.username, in: call.poolID))
         case .refused(_, let reason) where Self.guesses.contains(reason):
             return await limits.failed(through)
         case .succeeded where call.operation == .resetPassword:
@@ -124,6 +137,11 @@ extension LimitedCall {
             device: call.operation.budget == .signIn ? call.device?.deviceID : nil,
             isProvenDevice: call.isKnownDevice, clientAddress: call.clientAddress)
     }
+
+    /// The account itself. A name that is typed never is it: else one who types a `sub` would learn of the user's lock.
+    ///
+    /// - Parameter username: Cognito's own name for the user.
+    static func user(_ username: String, in poolID: String) -> String { "\(poolID)/user/\(username)" }
 
     /// Two pools may have users of one name.
     static func account(of call: AccountCall) -> String? {

@@ -54,7 +54,7 @@ extension CognitoAccounts {
 
     /// `POST confirm`: ConfirmSignUp. The sign-in that may follow is another call.
     func confirm(_ body: ConfirmBody, _ request: AccountRequest) async throws(Refusal) -> AccountAnswer {
-        var input = app.input(username: body.email)
+        var input = app.input(username: cognitoName(body.email))
         input["ConfirmationCode"] = .string(body.code.exposeText())
         input["UserContextData"] = userContext(request)
         _ = try await call(.confirmSignUp, input, for: request, at: .code)
@@ -65,7 +65,7 @@ extension CognitoAccounts {
     func sendCode(
         _ operation: CognitoOperation, _ body: AccountNameBody, _ request: AccountRequest
     ) async throws(Refusal) -> AccountAnswer {
-        var input = app.input(username: body.email)
+        var input = app.input(username: cognitoName(body.email))
         input["UserContextData"] = userContext(request)
         var output: JSONObject = [:]
         do {

@@ -21,8 +21,10 @@ extension Authenticator {
         guard let userID = challenge.parameters["USER_ID_FOR_SRP"]?.stringValue else {
             throw CognitoError(unavailable: "UnexpectedChallenge")
         }
+        let isClosed = await attempt.isClosed?(challenge.username ?? userID) ?? false
         let proof = try proof(
-            of: attempt.password, identity: SRPIdentity(poolID: app.poolID, userID: userID), challenge, client)
+            of: isClosed ? Decoy.password() : attempt.password,
+            identity: SRPIdentity(poolID: app.poolID, userID: userID), challenge, client)
         return try await send(
             Response(
                 challenge: "PASSWORD_VERIFIER", session: challenge.session?.exposeText(),

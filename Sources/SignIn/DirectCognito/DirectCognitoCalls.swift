@@ -86,13 +86,20 @@ package struct DirectCognitoCalls: Sendable {
     ) async -> DirectCognitoReply {
         var told = AccountCall(call, request, poolID: pool.poolID)
         // What was typed, where a step of a sign-in has only Cognito's own name: both come under one limit.
+        let named = told.account
         if told.operation == .challenge { told.account = told.account.map { names.typed(for: $0) ?? $0 } }
+        let username = told.account == named ? nil : named
         var reply: DirectCognitoReply
         do throws(DirectCognitoRefusal) {
             let answer = try await admitted(told) { () throws(DirectCognitoRefusal) in
-                try await carryOut(call, of: pool, request)
+                var call = call
+                if let seconds = await closedFor(told, as: username) { try call.fail(closedFor: seconds) }
+                return try await carryOut(call, of: pool, request)
             }
             let outcome = note(answer, to: call, in: &told)
+            if case .challenged = outcome, let internalName = answer.internalName {
+                _ = await closedFor(told, as: internalName)
+            }
             for observer in observers {
                 try await Self.translated { () throws(Refusal) in try await observer.ended(told, outcome) }
             }
@@ -119,6 +126,16 @@ package struct DirectCognitoCalls: Sendable {
             }
             throw error
         }
+    }
+
+    /// For how many seconds the account is closed that a call is of; nil where it is not, or guesses nothing.
+    private func closedFor(_ call: AccountCall, as username: String?) async -> Int? {
+        guard call.operation == .login || call.operation == .challenge else { return nil }
+        var longest: Int?
+        for observer in observers {
+            if let seconds = await observer.identified(call, as: username) { longest = max(seconds, longest ?? 0) }
+        }
+        return longest
     }
 
     /// What came of a call; what is learnt of it is added.

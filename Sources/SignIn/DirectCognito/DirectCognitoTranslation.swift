@@ -25,6 +25,25 @@ struct TranslatedCall {
     }
 }
 
+extension TranslatedCall {
+    /// Makes a call for an account that is closed fail as one with a wrong password does.
+    ///
+    /// - Parameter seconds: until it is open again.
+    /// - Throws: that it is closed, where the password is proven already.
+    mutating func fail(closedFor seconds: Int) throws(DirectCognitoRefusal) {
+        let member = operation == "InitiateAuth" ? "AuthParameters" : "ChallengeResponses"
+        guard var parameters = input[member]?.objectValue else { return }
+        if parameters["PASSWORD"] != nil {
+            parameters["PASSWORD"] = .string(Decoy.password().exposeText())
+        } else if parameters["PASSWORD_CLAIM_SIGNATURE"] != nil, input["ChallengeName"] == "PASSWORD_VERIFIER" {
+            parameters["PASSWORD_CLAIM_SIGNATURE"] = .string(Decoy.signature())
+        } else if operation != "InitiateAuth" {
+            throw .tooManyRequests(after: seconds, reason: LimitReached.Cause.lockout.rawValue)
+        }
+        input[member] = .object(parameters)
+    }
+}
+
 /// Turns what an app without the secret sends into what Cognito takes from the app client's owner.
 ///
 /// The body is read strictly, so that what is decided on and what Cognito reads are the same: no duplicate names, no
@@ -74,6 +93,18 @@ struct DirectCognitoTranslation: Sendable {
             throw .invalid("AuthFlow", "is not supported through this gateway")
         }
         try addHash(among: "AuthParameters", to: &call)
+        try refuseName(in: &call)
+    }
+
+    /// Puts a name that nobody has in the place of one that users may not sign in with: that fails as a wrong password
+    /// does.
+    private func refuseName(in call: inout TranslatedCall) throws(DirectCognitoRefusal) {
+        guard let typed = call.account, AccountNameKind(typed).map(pool.acceptedNames.contains) != true else { return }
+        var parameters = try object("AuthParameters", in: call.input)
+        let username = Decoy.username()
+        parameters["USERNAME"] = .string(username)
+        parameters["SECRET_HASH"] = hash(username)
+        call.input["AuthParameters"] = .object(parameters)
     }
 
     /// Refreshing as apps have always done it wants a hash over the user's real name, which is in nothing the app
