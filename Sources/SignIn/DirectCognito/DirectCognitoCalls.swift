@@ -45,6 +45,7 @@ package struct DirectCognitoCalls: Sendable {
     private let observers: [any AccountObserver]
     private let names: SignInNames
     private let revoke: CognitoAccounts.TokenRevocation
+    private let isRevoked: @Sendable (VerifiedToken) -> Bool
     private let now: @Sendable () -> Int64
     private let logger: Logger
 
@@ -52,15 +53,18 @@ package struct DirectCognitoCalls: Sendable {
     ///   - pools: at least one; what names none is the first one's.
     ///   - names: kept through reloads.
     ///   - revoke: ends the access tokens of who has signed out everywhere, or is gone.
+    ///   - isRevoked: whether a token is on the revocation list.
     ///   - now: seconds since 1970.
     package init(
         pools: [DirectCognitoPool], observers: [any AccountObserver] = [], names: SignInNames,
-        revoke: @escaping CognitoAccounts.TokenRevocation, now: @escaping @Sendable () -> Int64, logger: Logger
+        revoke: @escaping CognitoAccounts.TokenRevocation, isRevoked: @escaping @Sendable (VerifiedToken) -> Bool,
+        now: @escaping @Sendable () -> Int64, logger: Logger
     ) {
         self.pools = pools
         self.observers = observers
         self.names = names
         self.revoke = revoke
+        self.isRevoked = isRevoked
         self.now = now
         self.logger = logger
     }
@@ -167,13 +171,34 @@ package struct DirectCognitoCalls: Sendable {
     private func carryOut(
         _ call: TranslatedCall, of pool: DirectCognitoPool, _ request: DirectCognitoRequest
     ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
+        if isRevoked(call.claims, of: pool) { return try await refuseRevoked(call, of: pool) }
         var answer = try await send(call.operation, call.input, to: pool)
         if let former = call.asFormerClient, answer.isRefusedToken {
             let second = try await send(call.operation, former, to: pool)
             if second.error == nil { answer = second }
         }
         if let error = answer.error { try check(error, call, request) } else { try await endTokens(of: call, at: pool) }
+        // A refresh token says nothing by itself, but what it is exchanged for does.
+        if call.operation == "GetTokensFromRefreshToken", isRevoked(answer.accessClaims, of: pool) {
+            throw .revokedRefreshToken
+        }
         if call.isTranslatedRefresh { answer.speakAsInitiateAuth() }
+        return answer
+    }
+
+    private func isRevoked(_ claims: JSONObject?, of pool: DirectCognitoPool) -> Bool {
+        claims.flatMap { VerifiedToken(claims: $0, of: pool) }.map(isRevoked) ?? false
+    }
+
+    /// Nothing is done for a token on the revocation list. Whether it is a token at all is Cognito's to say first, so that
+    /// nobody learns from made-up ones what is on the list.
+    private func refuseRevoked(
+        _ call: TranslatedCall, of pool: DirectCognitoPool
+    ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
+        var input: JSONObject = [:]
+        input["AccessToken"] = call.input["AccessToken"]
+        let answer = try await send("GetUser", input, to: pool)
+        guard answer.error != nil else { throw .revokedAccessToken }
         return answer
     }
 
@@ -235,6 +260,16 @@ package struct DirectCognitoCalls: Sendable {
             throw .unavailable(error.kind.rawValue)
         default: break
         }
+    }
+}
+
+extension VerifiedToken {
+    /// What the revocation list needs of an access token that Cognito has given, or is about to judge.
+    fileprivate init?(claims: JSONObject, of pool: DirectCognitoPool) {
+        guard let subject = claims["sub"]?.stringValue else { return nil }
+        self.init(
+            issuer: pool.issuer, issuerName: "", subject: subject, tokenUse: .access, clientID: pool.clientID,
+            expires: 0, issuedAt: claims["iat"]?.integerValue, claims: claims, keyID: "")
     }
 }
 

@@ -10,8 +10,11 @@ struct TranslatedCall {
     var asFormerClient: JSONObject?
     /// The account that the call names: what was typed, or Cognito's own name for the user.
     var account: String?
-    /// Whose the access token in the call says it is. Anyone can say so, until Cognito has taken the token.
-    var claimed: (subject: String?, originID: String?)
+    /// What the access token in the call says. Anyone can say so, until Cognito has taken the token.
+    var claims: JSONObject?
+    var claimed: (subject: String?, originID: String?) {
+        (claims?["sub"]?.stringValue, claims?["origin_jti"]?.stringValue)
+    }
     /// What stands for the access or refresh token in the call.
     var tokenDigest: String?
     /// The device that the pool tracks.
@@ -169,7 +172,7 @@ struct DirectCognitoTranslation: Sendable {
     private func checkToken(_ call: inout TranslatedCall) throws(DirectCognitoRefusal) {
         let token = try text("AccessToken", in: call.input)
         guard let claims = pool.claims(of: token) else { throw .foreignToken }
-        call.claimed = (claims["sub"]?.stringValue, claims["origin_jti"]?.stringValue)
+        call.claims = claims
         call.tokenDigest = Self.digest(token)
     }
 
