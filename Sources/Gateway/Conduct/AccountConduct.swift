@@ -68,7 +68,7 @@ final class AccountConduct: AccountObserver {
         case .signedIn(let user):
             await limits.succeeded(
                 through, LimitedCall(call), as: LimitedCall.user(user.username, in: call.poolID))
-        case .refused(_, let reason) where Self.guesses.contains(reason):
+        case .refused(let error, let reason) where Self.isGuess(error, reason):
             return await limits.failed(through)
         case .succeeded where call.operation == .resetPassword:
             limits.ended(through)
@@ -79,6 +79,13 @@ final class AccountConduct: AccountObserver {
         }
         return false
     }
+
+    private static func isGuess(_ error: GatewayError, _ reason: String) -> Bool {
+        guesses.contains(reason) || (error == .notAuthorized && concealed.contains(reason))
+    }
+
+    /// What looks like a wrong password where addresses are concealed, and locks as one does.
+    private static let concealed = Set([CognitoErrorKind.userNotConfirmed, .lockedOut].map(\.rawValue))
 
     /// What a wrong password or second factor is refused for, and all that must look like one.
     private static let guesses = Set(

@@ -14,7 +14,7 @@ extension Authenticator {
         do {
             answer = try await initiate("USER_SRP_AUTH", parameters, attempt.context)
         } catch {
-            if error.kind == .userNotFound { await pretend(client, attempt) }
+            if [.userNotFound, .userNotConfirmed].contains(error.kind) { await pretend(client, attempt) }
             throw error
         }
         guard case .challenge(let challenge) = answer, challenge.name == "PASSWORD_VERIFIER" else { return answer }
@@ -82,7 +82,7 @@ extension Authenticator {
         ]
     }
 
-    /// A pool that tells at once that there is no such user would let the missing second step tell it to the client:
+    /// A pool that tells at once that there is no such user, or none that is confirmed, would let the missing second step tell it to the client:
     /// the same work is done, and the same call made, for nothing.
     private func pretend(_ client: SRPClient, _ attempt: Attempt) async {
         let challenge = AuthenticationChallenge(
