@@ -3,12 +3,14 @@ its links lead somewhere. The code that verifies assertions is tested in test_as
 
 import re
 import shutil
+import subprocess
 
 import pytest
 from fastapi.testclient import TestClient
 from harness.assertions import readme_blocks
 from harness.deployment import checked
-from harness.gateway import REPOSITORY, check, gatehouse
+from harness.gateway import ADA, REPOSITORY, LocalPool, check, gatehouse
+from harness.process import wait_until
 
 
 def test_the_configuration_is_good(tmp_path):
@@ -52,6 +54,59 @@ def test_the_apps_swift_code_compiles(tmp_path):
     path = tmp_path / "GatehouseClient.swift"
     path.write_text(readme_blocks("swift")[0])
     checked("swiftc", "-typecheck", "-swift-version", "6", "-warnings-as-errors", path)
+
+
+# An app around the sample: signs in, and gets a page for each line it reads.
+APP = '''
+let arguments = CommandLine.arguments
+guard let base = URL(string: arguments[1]) else { fatalError("no URL") }
+let client = GatehouseClient(base: base, tokens: nil)
+try await client.signIn(email: arguments[2], password: arguments[3], deviceID: "phone-of-the-readme")
+print("signed in")
+fflush(nil)
+while let path = readLine() {
+    print(String(decoding: try await client.get(path), as: UTF8.self))
+    fflush(nil)
+}
+'''
+
+
+@pytest.mark.skipif(not shutil.which("swiftc"), reason="no Swift compiler")
+def test_the_apps_swift_code_signs_in_calls_and_refreshes(tmp_path, start_gateway, ledger):
+    (tmp_path / "GatehouseClient.swift").write_text(readme_blocks("swift")[0])
+    (tmp_path / "main.swift").write_text("import Foundation\n" + APP)
+    program = tmp_path / "app"
+    checked("swiftc", "-swift-version", "6", "-o", program, tmp_path / "GatehouseClient.swift", tmp_path / "main.swift")
+    ledger.note(ADA[1])
+    pool = LocalPool(tmp_path, changes={"lifetimes": {"access_token": 1}})
+    gateway = start_gateway({"issuers": {"pool": {"clock_skew": "0s"}}}, pool=pool)
+    app = subprocess.Popen(
+        [program, gateway.url, *ADA], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+
+    def line() -> str:
+        text = app.stdout.readline().strip()
+        assert text, app.stderr.read()
+        return text
+
+    def get() -> str:
+        app.stdin.write("api/v1/auth/me\n")
+        app.stdin.flush()
+        return line()
+
+    try:
+        assert line() == "signed in"
+        refreshes = lambda: [each["status"] for each in gateway.access_log() if each["route"] == "gatehouse:refresh"]
+        # A token lives for a second: until one has ended, and the app has got the next.
+        wait_until(lambda: f'"email":"{ADA[0]}"' in get() and refreshes(), "a refresh", 20)
+        assert refreshes()[0] == 200
+        wait_until(lambda: f'"email":"{ADA[0]}"' in get(), "a call after it")
+        signed_in = gateway.audit_log("signed_in")[0]
+        assert signed_in["device_id"] == "phone-of-the-readme" and "device_platform" not in signed_in
+    finally:
+        app.kill()
+        app.communicate()
+        pool.stop()
 
 
 @pytest.mark.parametrize("name", ["README.md", ".github/SECURITY.md", "deploy/runbook.md"])

@@ -3,12 +3,13 @@
 import json
 import time
 
+import jwt
 import pytest
 from botocore.exceptions import ClientError
 from harness import raw
 from harness.cognito_client import cognito_client
 from harness.cognito_front import CognitoFront
-from harness.gateway import ADA, POOL_CLIENT_ID, POOL_CLIENT_SECRET
+from harness.gateway import ADA, POOL_CLIENT_ID, POOL_CLIENT_SECRET, gatehouse
 from harness.h2raw import H2Connection, request
 from harness.process import wait_until
 
@@ -247,3 +248,69 @@ def test_who_signs_out_everywhere_or_is_gone_gets_nowhere_any_more(start_gateway
     call = raw.exchange(gateway.port, "POST", "/", target(operation), json.dumps({"AccessToken": token}).encode())
     assert call.status == 200
     assert get() == 401
+
+
+# Every operation that takes an access token.
+WITH_TOKEN = {
+    "AssociateSoftwareToken": {},
+    "ChangePassword": {"PreviousPassword": ADA[1], "ProposedPassword": "Changed-Horse-10"},
+    "CompleteWebAuthnRegistration": {"Credential": {}},
+    "ConfirmDevice": {"DeviceKey": "k"},
+    "DeleteUser": {},
+    "DeleteUserAttributes": {"UserAttributeNames": ["locale"]},
+    "DeleteWebAuthnCredential": {"CredentialId": "c"},
+    "ForgetDevice": {"DeviceKey": "k"},
+    "GetDevice": {"DeviceKey": "k"},
+    "GetUser": {},
+    "GetUserAttributeVerificationCode": {"AttributeName": "email"},
+    "GetUserAuthFactors": {},
+    "GlobalSignOut": {},
+    "ListDevices": {},
+    "ListWebAuthnCredentials": {},
+    "SetUserMFAPreference": {},
+    "SetUserSettings": {"MFAOptions": []},
+    "StartWebAuthnRegistration": {},
+    "UpdateDeviceStatus": {"DeviceKey": "k"},
+    "UpdateUserAttributes": {"UserAttributes": [{"Name": "locale", "Value": "de"}]},
+    "VerifySoftwareToken": {"UserCode": "123456"},
+    "VerifyUserAttribute": {"AttributeName": "email", "Code": "123456"},
+}
+
+
+def test_a_token_on_the_revocation_list_does_nothing_at_cognito(translating, front, ledger):
+    """Cognito knows nothing of what the gateway alone has revoked, and would go by the token."""
+    answer = raw.exchange(translating.port, "POST", "/", target("InitiateAuth"), sign_in_body())
+    tokens = tokens_of(ledger, answer.body)
+    claims = jwt.decode(tokens["AccessToken"], options={"verify_signature": False})
+
+    def call(operation: str, token: str) -> raw.Response:
+        body = json.dumps({**WITH_TOKEN[operation], "AccessToken": token}).encode()
+        return raw.exchange(translating.port, "POST", "/", target(operation), body)
+
+    assert call("GetUser", tokens["AccessToken"]).status == 200
+    command = ("revoke", "--config", translating.config_path, "--issuer", "pool", "--origin-jti", claims["origin_jti"])
+    assert gatehouse(*command).returncode == 0
+    wait_until(lambda: call("ListDevices", tokens["AccessToken"]).status == 400, "the revocation to be followed")
+    front.calls.clear()
+    for operation in WITH_TOKEN:
+        refused = call(operation, tokens["AccessToken"])
+        assert (refused.status, refused.header("x-amzn-errortype")) == (400, "NotAuthorizedException:"), operation
+        assert refused.json() == {"__type": "NotAuthorizedException", "message": "Access Token has been revoked"}
+    # It was only asked whether the token is one.
+    assert front.operations() == ["GetUser"] * len(WITH_TOKEN)
+
+    # Nobody learns from a token of their own making what is on the list.
+    head, payload, _ = tokens["AccessToken"].split(".")
+    made_up = call("GetUser", f"{head}.{payload}.{'A' * 342}")
+    assert made_up.json()["message"] == "Invalid Access Token"
+
+    body = json.dumps({"ClientId": POOL_CLIENT_ID, "RefreshToken": tokens["RefreshToken"]}).encode()
+    refused = raw.exchange(translating.port, "POST", "/", target("GetTokensFromRefreshToken"), body)
+    assert refused.json() == {"__type": "NotAuthorizedException", "message": "Refresh Token has been revoked"}
+    parameters = {"REFRESH_TOKEN": tokens["RefreshToken"]}
+    body = {"ClientId": POOL_CLIENT_ID, "AuthFlow": "REFRESH_TOKEN_AUTH", "AuthParameters": parameters}
+    refused = raw.exchange(translating.port, "POST", "/", target("InitiateAuth"), json.dumps(body).encode())
+    assert refused.json() == {"__type": "NotAuthorizedException", "message": "Refresh Token has been revoked"}
+    # A new sign-in is another matter.
+    again = raw.exchange(translating.port, "POST", "/", target("InitiateAuth"), sign_in_body())
+    assert call("GetUser", tokens_of(ledger, again.body)["AccessToken"]).status == 200

@@ -31,7 +31,8 @@ struct DirectCognitoTests {
     ) async -> DirectCognitoReply {
         let calls = DirectCognitoCalls(
             pools: [pool(fetcher)], observers: observers, names: SignInNames { Fixture.now },
-            revoke: { revocations in revoked.append(revocations) }, now: { Fixture.now }, logger: log.logger)
+            revoke: { revocations in revoked.append(revocations) }, isRevoked: { _ in false }, now: { Fixture.now },
+            logger: log.logger)
         return await calls.answer(
             DirectCognitoRequest(
                 call: DirectCognitoCall(operation: operation, application: "MyApp/1"), body: body, requestID: "r-1",
@@ -403,7 +404,7 @@ struct DirectCognitoObserverTests {
             Fixture.failure("NotAuthorizedException", "Incorrect username or password."))
         let calls = DirectCognitoCalls(
             pools: [DirectCognitoTests.pool(fetcher)], observers: [observer], names: SignInNames { Fixture.now },
-            revoke: { _ in }, now: { Fixture.now }, logger: CapturedLog().logger)
+            revoke: { _ in }, isRevoked: { _ in false }, now: { Fixture.now }, logger: CapturedLog().logger)
         func send(_ operation: String, _ body: [UInt8]) async {
             _ = await calls.answer(
                 DirectCognitoRequest(

@@ -29,6 +29,18 @@ final class AccountConduct: AccountObserver {
         }
     }
 
+    func identified(_ call: AccountCall, as username: String?) async -> Int? {
+        guard var through = through(call) else { return nil }
+        let account = username.map { LimitedCall.user($0, in: call.poolID) }
+        let reached = await limits.identify(&through, LimitedCall(call), as: account)
+        note(through, of: call)
+        return reached?.retryAfter
+    }
+
+    private func through(_ call: AccountCall) -> AdmittedCall? { admitted.withLock { $0[call.serial] } }
+
+    private func note(_ through: AdmittedCall, of call: AccountCall) { admitted.withLock { $0[call.serial] = through } }
+
     func ended(_ call: AccountCall, _ outcome: AccountOutcome) async throws(Refusal) {
         var told = outcome
         var refusal: Refusal?
@@ -53,9 +65,10 @@ final class AccountConduct: AccountObserver {
         let through = admitted.withLock { $0.removeValue(forKey: call.serial) }
         guard let through else { return false }
         switch outcome {
-        case .signedIn:
-            await limits.succeeded(through, LimitedCall(call))
-        case .refused(_, let reason) where Self.guesses.contains(reason):
+        case .signedIn(let user):
+            await limits.succeeded(
+                through, LimitedCall(call), as: LimitedCall.user(user.username, in: call.poolID))
+        case .refused(let error, let reason) where Self.isGuess(error, reason):
             return await limits.failed(through)
         case .succeeded where call.operation == .resetPassword:
             limits.ended(through)
@@ -66,6 +79,13 @@ final class AccountConduct: AccountObserver {
         }
         return false
     }
+
+    private static func isGuess(_ error: GatewayError, _ reason: String) -> Bool {
+        guesses.contains(reason) || (error == .notAuthorized && concealed.contains(reason))
+    }
+
+    /// What looks like a wrong password where addresses are concealed, and locks as one does.
+    private static let concealed = Set([CognitoErrorKind.userNotConfirmed, .lockedOut].map(\.rawValue))
 
     /// What a wrong password or second factor is refused for, and all that must look like one.
     private static let guesses = Set(
@@ -124,6 +144,11 @@ extension LimitedCall {
             device: call.operation.budget == .signIn ? call.device?.deviceID : nil,
             isProvenDevice: call.isKnownDevice, clientAddress: call.clientAddress)
     }
+
+    /// The account itself. A name that is typed never is it: else one who types a `sub` would learn of the user's lock.
+    ///
+    /// - Parameter username: Cognito's own name for the user.
+    static func user(_ username: String, in poolID: String) -> String { "\(poolID)/user/\(username)" }
 
     /// Two pools may have users of one name.
     static func account(of call: AccountCall) -> String? {

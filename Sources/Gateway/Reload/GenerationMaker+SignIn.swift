@@ -64,7 +64,7 @@ extension GenerationMaker {
         return DirectCognitoCalls(
             pools: try await Wiring.directPools(settings) { try await tracedFetcher(plain: $0) },
             observers: [conduct.observer], names: conduct.names, revoke: { try await revocations.revoke($0) },
-            now: { WallClock.seconds() }, logger: logger)
+            isRevoked: { revocations.current.revokes($0) }, now: { WallClock.seconds() }, logger: logger)
     }
 
     /// What limits and tells of account calls.

@@ -110,6 +110,7 @@ extension Wiring {
                     clientSecret: pool.clientSecret,
                     formerClientIDs: pools.isEmpty ? Set(settings.directCognito.clientIDs) : [],
                     propagateClientAddress: pool.sendClientAddress,
+                    acceptedNames: Set(pool.loginWith),
                     writableAttributes: WritableAttributes(pool.writableAttributes), deadline: pool.timeout))
         }
         return pools
@@ -127,6 +128,7 @@ extension Wiring {
             requiresDevice: pool.deviceBinding == .required, concealsExistingUsers: pool.concealExistingUsers,
             totpIssuer: pool.totpIssuer, returnIDToken: pool.includeIDToken,
             propagateClientAddress: pool.sendClientAddress,
+            acceptedNames: Set(pool.loginWith),
             writableAttributes: WritableAttributes(pool.writableAttributes), deadline: pool.timeout)
     }
 }

@@ -50,9 +50,12 @@ struct UserRecord: Sendable {
 
     var phoneNumber: String? { attributes["phone_number"]?.stringValue }
 
-    /// The user of this name, which is an e-mail address in any case or a `sub`.
+    /// The user of this name, which is an e-mail address in any case, a `sub` or a telephone number that is proven.
     static func find(_ username: String, in database: Database) throws -> UserRecord? {
-        let statement = try database.cachedStatement(sql: "SELECT * FROM users WHERE sub = ?1 OR email = ?1")
+        let condition =
+            username.utf8.first == UInt8(ascii: "+")
+            ? "is_phone_verified AND json_extract(attributes, '$.phone_number') = ?1" : "sub = ?1 OR email = ?1"
+        let statement = try database.cachedStatement(sql: "SELECT * FROM users WHERE \(condition)")
         return try Row.fetchOne(statement, arguments: [username]).map(UserRecord.init)
     }
 

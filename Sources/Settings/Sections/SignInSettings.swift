@@ -1,5 +1,6 @@
 package import Cryptography
 internal import FoundationEssentials
+package import Pipeline
 
 /// The account endpoints that the gateway answers itself.
 package struct SignInSettings: Sendable {
@@ -50,6 +51,8 @@ package struct CognitoSignInSettings: Sendable {
     /// For `remember_me: false`.
     package var shortRefreshTokenLifetime: Duration
     package var deviceBinding: DeviceBindingSetting
+    /// What users may sign in with; at least one.
+    package var loginWith: [AccountNameKind]
     /// Whether registering an address that has an account looks as if it had none.
     package var concealExistingUsers: Bool
     /// What authenticator apps show beside the account.
@@ -130,6 +133,8 @@ extension CognitoSignInSettings {
         let lifetime = keys.value("refresh_token_lifetime", .duration(lifetimes), default: day * 30)
         let shortLifetime = keys.value("short_refresh_token_lifetime", .duration(lifetimes), default: day)
         let binding = keys.value("device_binding", .oneOf, default: DeviceBindingSetting.whenSent)
+        if keys.isEmptyList("login_with") { keys.fault("login_with", "must name at least one") }
+        let names = keys.list("login_with", ScalarFormat<AccountNameKind>.oneOf, of: "kinds of names")
         let conceal = keys.value("conceal_existing_users", .boolean, default: false)
         let totpIssuer = keys.value("totp_issuer", .text, default: "Gatehouse")
         let sendAddress = keys.value("send_client_address", .boolean, default: false)
@@ -140,9 +145,10 @@ extension CognitoSignInSettings {
         self.init(
             issuer: issuer, clientID: clientID, clientSecret: secret, endpoint: endpoint, prefix: prefix,
             hosts: hosts, flow: flow, timeout: timeout, includeIDToken: includeIDToken, refreshTokenLifetime: lifetime,
-            shortRefreshTokenLifetime: shortLifetime, deviceBinding: binding, concealExistingUsers: conceal,
-            totpIssuer: totpIssuer, sendClientAddress: sendAddress, writableAttributes: attributes.names,
-            sealingKeys: sealingKeys, crossOrigin: crossOrigin, attributes: attributes)
+            shortRefreshTokenLifetime: shortLifetime, deviceBinding: binding, loginWith: names ?? [.email],
+            concealExistingUsers: conceal, totpIssuer: totpIssuer, sendClientAddress: sendAddress,
+            writableAttributes: attributes.names, sealingKeys: sealingKeys, crossOrigin: crossOrigin,
+            attributes: attributes)
     }
 }
 

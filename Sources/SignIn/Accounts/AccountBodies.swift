@@ -32,7 +32,7 @@ struct LoginBody: Sendable {
 /// What an app says about the device it runs on.
 package struct DeviceInfo: Sendable, Equatable {
     @Exact package var deviceID: String
-    @Exact package var platform: String
+    @Exact package var platform: String?
     @Exact package var osVersion: String?
     @Exact package var appVersion: String?
     @Exact package var model: String?
@@ -40,14 +40,15 @@ package struct DeviceInfo: Sendable, Equatable {
     @Exact package var locale: String?
     @Exact package var timezone: String?
 
-    package init(deviceID: String, platform: String) {
+    package init(deviceID: String, platform: String? = nil) {
         self.deviceID = deviceID
         self.platform = platform
     }
 
     init(_ fields: inout RequestFields) {
         deviceID = fields.requiredText("device_id", atMost: 256)
-        platform = fields.requiredText("platform", atMost: 256)
+        platform = fields.optionalText("platform", atMost: 256)
+        if platform?.utf8.isEmpty == true { fields.refuse("platform", "must not be empty") }
         osVersion = fields.optionalText("os_version", atMost: 256)
         appVersion = fields.optionalText("app_version", atMost: 256)
         model = fields.optionalText("model", atMost: 256)

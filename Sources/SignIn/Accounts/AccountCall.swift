@@ -113,6 +113,13 @@ package protocol AccountObserver: Sendable {
     /// - Throws: what the client is told instead of being served; ``ended(_:_:)`` then sees it as refused.
     func admit(_ call: AccountCall) async throws(Refusal)
 
+    /// Called between the two, before a password, a proof of one or a second factor is tried, when it is known which account
+    /// the call is of, whatever it was named by.
+    ///
+    /// - Parameter username: Cognito's own name for the user; nil where only earlier calls can say.
+    /// - Returns: for how many seconds the account is closed; nil where it is not.
+    func identified(_ call: AccountCall, as username: String?) async -> Int?
+
     /// Called when the answer is known and not sent yet, with all that is known of the call by then.
     ///
     /// - Throws: what the client is told instead of a success, for one that must not count until others know of it.
@@ -125,6 +132,8 @@ package protocol AccountObserver: Sendable {
 
 extension AccountObserver {
     package func held(about subject: String, poolID: String) async throws(Refusal) -> JSONObject { [:] }
+
+    package func identified(_ call: AccountCall, as username: String?) async -> Int? { nil }
 }
 
 extension DeviceInfo {

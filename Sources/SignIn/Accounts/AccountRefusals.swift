@@ -43,6 +43,20 @@ enum AccountRefusals {
         return refusal ?? common(error)
     }
 
+    /// What must look like a wrong password or a wrong code where nothing may tell that an address is registered; nil for
+    /// what is as in the table.
+    static func concealing(_ error: CognitoError, at stage: CallStage) -> Refusal? {
+        let reason = error.kind.rawValue
+        switch (stage, error.kind) {
+        // Who has just registered the address knows its password, or the one of a registration that was none.
+        case (.signIn, .userNotConfirmed), (.signIn, .lockedOut):
+            return .tokenInvalid(.notAuthorized, message: badCredentials, reason: reason)
+        case (.code, .codeExpired): return Refusal(.codeMismatch, reason: reason)
+        case (.code, .throttled) where error.isLimitOfUser: return Refusal(.codeMismatch, reason: reason)
+        default: return nil
+        }
+    }
+
     private static func signIn(_ error: CognitoError) -> Refusal? {
         switch error.kind {
         // Cognito says "disabled" also before it looks at the password, so on sign-in nothing is proven by it.
@@ -160,6 +174,9 @@ enum AccountRefusals {
 }
 
 extension CognitoError {
+    /// Whether it is a limit that Cognito has for each user.
+    var isLimitOfUser: Bool { type == "LimitExceededException" || type == "TooManyFailedAttemptsException" }
+
     /// What Cognito says of the password that it refuses, where that is plain text and no more than its policy.
     var passwordPolicy: String? {
         let known = ["Password did not conform with policy: ", "Password does not conform to policy: "]

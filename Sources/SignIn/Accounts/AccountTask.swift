@@ -74,10 +74,13 @@ extension CognitoAccounts {
         }
     }
 
-    func perform(_ task: AccountTask, _ request: AccountRequest) async throws(Refusal) -> AccountAnswer {
+    /// - Parameter call: the call as observers see it.
+    func perform(
+        _ task: AccountTask, _ request: AccountRequest, _ call: AccountCall
+    ) async throws(Refusal) -> AccountAnswer {
         switch task {
-        case .login(let body, let device): try await login(body, device, request)
-        case .challenge(let body, let asked): try await respond(body, to: asked, request)
+        case .login(let body, let device): try await login(body, device, request, call)
+        case .challenge(let body, let asked): try await respond(body, to: asked, request, call)
         case .refresh(let text, let sealed): try await refresh(text, sealed, request)
         case .logout(let body, let sealed, let caller): try await logout(body, sealed, caller, request)
         case .register(let body): try await register(body, request)

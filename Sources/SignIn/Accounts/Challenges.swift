@@ -73,8 +73,12 @@ extension CognitoAccounts {
 
     /// `POST challenge`.
     func respond(
-        _ body: ChallengeBody, to asked: SealedChallenge, _ request: AccountRequest
+        _ body: ChallengeBody, to asked: SealedChallenge, _ request: AccountRequest, _ call: AccountCall
     ) async throws(Refusal) -> AccountAnswer {
+        // Who is asked has proven the password already, and may hear it.
+        if let seconds = await closedFor(call, as: asked.username) {
+            throw .retryLater(.tooManyRequests, after: seconds, reason: LimitReached.Cause.lockout.rawValue)
+        }
         let context = SignInContext(
             account: asked.account, rememberMe: asked.rememberMe, device: body.device,
             deviceID: asked.deviceID ?? body.device?.deviceID, credentials: asked.device)

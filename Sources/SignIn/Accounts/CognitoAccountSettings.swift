@@ -31,6 +31,8 @@ package struct CognitoAccountSettings: Sendable {
     /// Whether Cognito is told the client's address, which its app client must allow
     /// (`EnablePropagateAdditionalUserContextData`).
     package var propagateClientAddress: Bool
+    /// What users may sign in with.
+    package var acceptedNames: Set<AccountNameKind>
     /// The attributes that users may set.
     package var writableAttributes: WritableAttributes
     /// The most time one call to Cognito may take.
@@ -41,7 +43,8 @@ package struct CognitoAccountSettings: Sendable {
         sealingKeys: SealingKeyRing, refreshLifetime: Int64 = 30 * 86_400, briefRefreshLifetime: Int64 = 86_400,
         flow: SignInFlow = .password, requiresDevice: Bool = false, concealsExistingUsers: Bool = false,
         totpIssuer: String = "Gatehouse", returnIDToken: Bool = false, propagateClientAddress: Bool = false,
-        writableAttributes: WritableAttributes = .standard, deadline: Duration = .seconds(5)
+        acceptedNames: Set<AccountNameKind> = [.email], writableAttributes: WritableAttributes = .standard,
+        deadline: Duration = .seconds(5)
     ) {
         self.endpoint = endpoint
         self.issuer = issuer
@@ -57,6 +60,7 @@ package struct CognitoAccountSettings: Sendable {
         self.totpIssuer = totpIssuer
         self.returnIDToken = returnIDToken
         self.propagateClientAddress = propagateClientAddress
+        self.acceptedNames = acceptedNames
         self.writableAttributes = writableAttributes
         self.deadline = deadline
     }

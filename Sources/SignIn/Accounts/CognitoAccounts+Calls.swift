@@ -16,7 +16,8 @@ extension CognitoAccounts {
 
     /// What a failure of Cognito's means to the client; what it means to the operator goes into the log.
     func refusal(of error: CognitoError, at stage: CallStage, _ request: AccountRequest) -> Refusal {
-        let refusal = AccountRefusals.refusal(error, at: stage)
+        let concealed = settings.concealsExistingUsers ? AccountRefusals.concealing(error, at: stage) : nil
+        let refusal = concealed ?? AccountRefusals.refusal(error, at: stage)
         report(error, request, isOurs: refusal.error == .identityProviderUnavailable)
         return refusal
     }

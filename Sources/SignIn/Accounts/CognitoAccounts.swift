@@ -108,7 +108,7 @@ package struct CognitoAccounts: Sendable {
                 throw error
             }
             for observer in observers { try await observer.admit(call) }
-            answer = try await perform(task, request)
+            answer = try await perform(task, request, call)
         } catch {
             try await tell(call, refusal: error)
         }

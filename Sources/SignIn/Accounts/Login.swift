@@ -28,23 +28,49 @@ extension CognitoAccounts {
         return .login(body, device)
     }
 
-    /// `POST login`: by the configured flow, with the name as typed.
+    /// `POST login`: by the configured flow, with the name as typed. An account that is closed, or a name that nobody may
+    /// sign in with, fails as a wrong password does, in the same time.
     func login(
-        _ body: LoginBody, _ device: SealedDevice?, _ request: AccountRequest
+        _ body: LoginBody, _ device: SealedDevice?, _ request: AccountRequest, _ call: AccountCall
     ) async throws(Refusal) -> AccountAnswer {
         let context = SignInContext(
             account: body.email, rememberMe: body.rememberMe, device: body.device, deviceID: body.device?.deviceID,
             credentials: device?.credentials)
+        var attempt = Authenticator.Attempt(
+            username: cognitoName(body.email), password: body.password, device: context.credentials,
+            context: userContext(request))
+        attempt.isClosed = { username in await closedFor(call, as: username) != nil }
+        // Without a proof in two steps only earlier sign-ins can say whose name this is.
+        if settings.flow != .srp, await closedFor(call, as: nil) != nil { attempt.password = Decoy.password() }
         let answer: AuthenticationAnswer
         do {
-            answer = try await authenticator.begin(
-                Authenticator.Attempt(
-                    username: body.email, password: body.password, device: context.credentials,
-                    context: userContext(request)))
+            answer = try await authenticator.begin(attempt)
         } catch {
             throw refusal(of: error, at: .signIn, request)
         }
+        // A trigger of the pool's may let anybody in.
+        guard accepts(body.email) else { throw Self.wrongCredentials }
         return try await finish(answer, context, request)
+    }
+
+    /// For how many seconds the account is closed; nil where it is not.
+    func closedFor(_ call: AccountCall, as username: String?) async -> Int? {
+        var longest: Int?
+        for observer in observers {
+            if let seconds = await observer.identified(call, as: username) { longest = max(seconds, longest ?? 0) }
+        }
+        return longest
+    }
+
+    /// Whether the pool's users may sign in with such a name.
+    func accepts(_ name: String) -> Bool { AccountNameKind(name).map(settings.acceptedNames.contains) ?? false }
+
+    /// What Cognito is asked with: the name as typed, or a name that nobody has in the place of one that is not accepted.
+    func cognitoName(_ typed: String) -> String { accepts(typed) ? typed : Decoy.username() }
+
+    private static var wrongCredentials: Refusal {
+        .tokenInvalid(
+            .notAuthorized, message: AccountRefusals.badCredentials, reason: CognitoErrorKind.badCredentials.rawValue)
     }
 
     /// Gives the client what Cognito gave: tokens, or the next question.

@@ -5,7 +5,7 @@ internal import Pipeline
 extension CognitoAccounts {
     /// `POST reset-password`: ConfirmForgotPassword.
     func resetPassword(_ body: ResetPasswordBody, _ request: AccountRequest) async throws(Refusal) -> AccountAnswer {
-        var input = app.input(username: body.email)
+        var input = app.input(username: cognitoName(body.email))
         input["ConfirmationCode"] = .string(body.code.exposeText())
         input["Password"] = .string(body.newPassword.exposeText())
         input["UserContextData"] = userContext(request)

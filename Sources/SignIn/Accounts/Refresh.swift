@@ -19,7 +19,7 @@ extension CognitoAccounts {
         guard isDevice(body.device?.deviceID, of: sealed) else {
             throw .tokenInvalid(.tokenRefresh, reason: "other-device")
         }
-        call.device = body.device ?? sealed.deviceID.map { DeviceInfo(deviceID: $0, platform: "") }
+        call.device = body.device ?? sealed.deviceID.map { DeviceInfo(deviceID: $0) }
         return .refresh(body.refreshToken, sealed)
     }
 

@@ -17,10 +17,13 @@ extension CognitoAccounts {
             guard error.kind == .usernameExists, settings.concealsExistingUsers else {
                 throw refusal(of: error, at: .registration, request)
             }
-            return pretendedRegistration(body)
+            var answer = concealedRegistration(body, subject: nil)
+            answer.outcome = .refused(.usernameExists, reason: error.kind.rawValue)
+            return answer
         }
         guard let id = output["UserSub"]?.stringValue else { throw unusable("UnexpectedAnswer", request) }
         let isConfirmed = output["UserConfirmed"]?.boolValue ?? false
+        if settings.concealsExistingUsers, !isConfirmed { return concealedRegistration(body, subject: id) }
         // Who is confirmed by the pool itself gets no code.
         let hasDelivery = output["CodeDeliveryDetails"] != nil || !isConfirmed
         return AccountAnswer(
@@ -31,30 +34,18 @@ extension CognitoAccounts {
             ], subject: id)
     }
 
-    /// What a new user's registration would be answered with. The next steps fail for it as they do with a wrong code.
-    private func pretendedRegistration(_ body: RegisterBody) -> AccountAnswer {
-        var answer = AccountAnswer(
+    /// The answer for an address that is free and for one that is taken. It has nothing of Cognito's in it: neither the new
+    /// user's id, which a made-up one would not be like, nor where the code went.
+    private func concealedRegistration(_ body: RegisterBody, subject: String?) -> AccountAnswer {
+        AccountAnswer(
             .created,
-            [
-                "user_id": .string(Self.uuid(random(16))), "confirmed": false,
-                "delivery": CodeDelivery([:], account: body.email).json,
-            ])
-        answer.outcome = .refused(.usernameExists, reason: CognitoErrorKind.usernameExists.rawValue)
-        return answer
-    }
-
-    /// RFC 9562, 5.4.
-    private static func uuid(_ random: [UInt8]) -> String {
-        var bytes = random
-        bytes[6] = bytes[6] & 0x0F | 0x40
-        bytes[8] = bytes[8] & 0x3F | 0x80
-        return [bytes[0..<4], bytes[4..<6], bytes[6..<8], bytes[8..<10], bytes[10..<16]]
-            .map { Hexadecimal.encode(Array($0)) }.joined(separator: "-")
+            ["user_id": .null, "confirmed": false, "delivery": CodeDelivery([:], account: body.email).json],
+            subject: subject)
     }
 
     /// `POST confirm`: ConfirmSignUp. The sign-in that may follow is another call.
     func confirm(_ body: ConfirmBody, _ request: AccountRequest) async throws(Refusal) -> AccountAnswer {
-        var input = app.input(username: body.email)
+        var input = app.input(username: cognitoName(body.email))
         input["ConfirmationCode"] = .string(body.code.exposeText())
         input["UserContextData"] = userContext(request)
         _ = try await call(.confirmSignUp, input, for: request, at: .code)
@@ -65,13 +56,15 @@ extension CognitoAccounts {
     func sendCode(
         _ operation: CognitoOperation, _ body: AccountNameBody, _ request: AccountRequest
     ) async throws(Refusal) -> AccountAnswer {
-        var input = app.input(username: body.email)
+        var input = app.input(username: cognitoName(body.email))
         input["UserContextData"] = userContext(request)
         var output: JSONObject = [:]
         do {
             output = try await client.call(operation, input)
         } catch {
             switch error.kind {
+            // Cognito's limits are for those who are there.
+            case .throttled where settings.concealsExistingUsers && error.isLimitOfUser: break
             // Nobody to send it to: no such user, no proven address, or one who needs none.
             case .userNotFound, .badCredentials, .userDisabled, .userNotConfirmed, .alreadyConfirmed, .invalidParameter,
                 .passwordResetRequired:
@@ -79,6 +72,7 @@ extension CognitoAccounts {
             default: throw refusal(of: error, at: .delivery, request)
             }
         }
+        if settings.concealsExistingUsers { output = [:] }
         return AccountAnswer(.accepted, ["delivery": CodeDelivery(output, account: body.email).json])
     }
 }

@@ -14,15 +14,17 @@ extension Authenticator {
         do {
             answer = try await initiate("USER_SRP_AUTH", parameters, attempt.context)
         } catch {
-            if error.kind == .userNotFound { await pretend(client, attempt) }
+            if [.userNotFound, .userNotConfirmed].contains(error.kind) { await pretend(client, attempt) }
             throw error
         }
         guard case .challenge(let challenge) = answer, challenge.isNamed("PASSWORD_VERIFIER") else { return answer }
         guard let userID = challenge.parameters["USER_ID_FOR_SRP"]?.stringValue else {
             throw CognitoError(unavailable: "UnexpectedChallenge")
         }
+        let isClosed = await attempt.isClosed?(challenge.username ?? userID) ?? false
         let proof = try proof(
-            of: attempt.password, identity: SRPIdentity(poolID: app.poolID, userID: userID), challenge, client)
+            of: isClosed ? Decoy.password() : attempt.password,
+            identity: SRPIdentity(poolID: app.poolID, userID: userID), challenge, client)
         return try await send(
             Response(
                 challenge: "PASSWORD_VERIFIER", session: challenge.session?.exposeText(),
@@ -80,7 +82,7 @@ extension Authenticator {
         ]
     }
 
-    /// A pool that tells at once that there is no such user would let the missing second step tell it to the client:
+    /// A pool that tells at once that there is no such user, or none that is confirmed, would let the missing second step tell it to the client:
     /// the same work is done, and the same call made, for nothing.
     private func pretend(_ client: SRPClient, _ attempt: Attempt) async {
         let challenge = AuthenticationChallenge(

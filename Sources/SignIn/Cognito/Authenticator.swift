@@ -18,6 +18,8 @@ struct Authenticator: Sendable {
         var device: DeviceCredentials?
         /// What Cognito is told of where the user is.
         var context: JSON?
+        /// Whether the account with this name of Cognito's own is closed, so that no password is right.
+        var isClosed: (@Sendable (String) async -> Bool)?
     }
 
     /// The answer to a challenge.

@@ -48,6 +48,12 @@ struct CognitoAnswer {
         }
     }
 
+    /// The claims of the access token that it gives.
+    var accessClaims: JSONObject? {
+        guard case .tokens(let result) = AuthenticationAnswer(output) else { return nil }
+        return result.accessClaims
+    }
+
     /// A device that the pool has begun to track.
     var newDeviceKey: String? {
         guard case .tokens(let result) = AuthenticationAnswer(output) else { return nil }

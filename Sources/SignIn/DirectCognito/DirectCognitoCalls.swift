@@ -45,6 +45,7 @@ package struct DirectCognitoCalls: Sendable {
     private let observers: [any AccountObserver]
     private let names: SignInNames
     private let revoke: CognitoAccounts.TokenRevocation
+    private let isRevoked: @Sendable (VerifiedToken) -> Bool
     private let now: @Sendable () -> Int64
     private let logger: Logger
 
@@ -52,15 +53,18 @@ package struct DirectCognitoCalls: Sendable {
     ///   - pools: at least one; what names none is the first one's.
     ///   - names: kept through reloads.
     ///   - revoke: ends the access tokens of who has signed out everywhere, or is gone.
+    ///   - isRevoked: whether a token is on the revocation list.
     ///   - now: seconds since 1970.
     package init(
         pools: [DirectCognitoPool], observers: [any AccountObserver] = [], names: SignInNames,
-        revoke: @escaping CognitoAccounts.TokenRevocation, now: @escaping @Sendable () -> Int64, logger: Logger
+        revoke: @escaping CognitoAccounts.TokenRevocation, isRevoked: @escaping @Sendable (VerifiedToken) -> Bool,
+        now: @escaping @Sendable () -> Int64, logger: Logger
     ) {
         self.pools = pools
         self.observers = observers
         self.names = names
         self.revoke = revoke
+        self.isRevoked = isRevoked
         self.now = now
         self.logger = logger
     }
@@ -101,13 +105,20 @@ package struct DirectCognitoCalls: Sendable {
     ) async -> DirectCognitoReply {
         var told = AccountCall(call, request, poolID: pool.poolID)
         // What was typed, where a step of a sign-in has only Cognito's own name: both come under one limit.
+        let named = told.account
         if told.operation == .challenge { told.account = told.account.map { names.typed(for: $0) ?? $0 } }
+        let username = told.account == named ? nil : named
         var reply: DirectCognitoReply
         do throws(DirectCognitoRefusal) {
             let answer = try await admitted(told) { () throws(DirectCognitoRefusal) in
-                try await carryOut(call, of: pool, request)
+                var call = call
+                if let seconds = await closedFor(told, as: username) { try call.fail(closedFor: seconds) }
+                return try await carryOut(call, of: pool, request)
             }
             let outcome = note(answer, to: call, in: &told)
+            if case .challenged = outcome, let internalName = answer.internalName {
+                _ = await closedFor(told, as: internalName)
+            }
             for observer in observers {
                 try await Self.translated { () throws(Refusal) in try await observer.ended(told, outcome) }
             }
@@ -134,6 +145,16 @@ package struct DirectCognitoCalls: Sendable {
             }
             throw error
         }
+    }
+
+    /// For how many seconds the account is closed that a call is of; nil where it is not, or guesses nothing.
+    private func closedFor(_ call: AccountCall, as username: String?) async -> Int? {
+        guard call.operation == .login || call.operation == .challenge else { return nil }
+        var longest: Int?
+        for observer in observers {
+            if let seconds = await observer.identified(call, as: username) { longest = max(seconds, longest ?? 0) }
+        }
+        return longest
     }
 
     /// What came of a call; what is learnt of it is added.
@@ -165,13 +186,34 @@ package struct DirectCognitoCalls: Sendable {
     private func carryOut(
         _ call: TranslatedCall, of pool: DirectCognitoPool, _ request: DirectCognitoRequest
     ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
+        if isRevoked(call.claims, of: pool) { return try await refuseRevoked(call, of: pool) }
         var answer = try await send(call.operation, call.input, to: pool)
         if let former = call.asFormerClient, answer.isRefusedToken {
             let second = try await send(call.operation, former, to: pool)
             if second.error == nil { answer = second }
         }
         if let error = answer.error { try check(error, call, request) } else { try await endTokens(of: call, at: pool) }
+        // A refresh token says nothing by itself, but what it is exchanged for does.
+        if call.operation == "GetTokensFromRefreshToken", isRevoked(answer.accessClaims, of: pool) {
+            throw .revokedRefreshToken
+        }
         if call.isTranslatedRefresh { answer.speakAsInitiateAuth() }
+        return answer
+    }
+
+    private func isRevoked(_ claims: JSONObject?, of pool: DirectCognitoPool) -> Bool {
+        claims.flatMap { VerifiedToken(claims: $0, of: pool) }.map(isRevoked) ?? false
+    }
+
+    /// Nothing is done for a token on the revocation list. Whether it is a token at all is Cognito's to say first, so that
+    /// nobody learns from made-up ones what is on the list.
+    private func refuseRevoked(
+        _ call: TranslatedCall, of pool: DirectCognitoPool
+    ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
+        var input: JSONObject = [:]
+        input["AccessToken"] = call.input["AccessToken"]
+        let answer = try await send("GetUser", input, to: pool)
+        guard answer.error != nil else { throw .revokedAccessToken }
         return answer
     }
 
@@ -233,6 +275,16 @@ package struct DirectCognitoCalls: Sendable {
             throw .unavailable(error.kind.rawValue)
         default: break
         }
+    }
+}
+
+extension VerifiedToken {
+    /// What the revocation list needs of an access token that Cognito has given, or is about to judge.
+    fileprivate init?(claims: JSONObject, of pool: DirectCognitoPool) {
+        guard let subject = claims["sub"]?.stringValue else { return nil }
+        self.init(
+            issuer: pool.issuer, issuerName: "", subject: subject, tokenUse: .access, clientID: pool.clientID,
+            expires: 0, issuedAt: claims["iat"]?.integerValue, claims: claims, keyID: "")
     }
 }
 

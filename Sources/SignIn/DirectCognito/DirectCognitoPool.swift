@@ -20,6 +20,8 @@ package struct DirectCognitoPool: Sendable {
     package var formerClientIDs: Set<String>
     /// Whether Cognito is told the client's address.
     package var propagateClientAddress: Bool
+    /// What users may sign in with.
+    package var acceptedNames: Set<AccountNameKind>
     /// The attributes that users may set.
     package var writableAttributes: WritableAttributes
     /// The most time one operation may take.
@@ -28,7 +30,8 @@ package struct DirectCognitoPool: Sendable {
     package init(
         poolID: String, endpoint: String, fetcher: any Fetcher, issuer: String, clientID: String, clientSecret: Secret?,
         formerClientIDs: Set<String> = [], propagateClientAddress: Bool = false,
-        writableAttributes: WritableAttributes = .standard, deadline: Duration = .seconds(5)
+        acceptedNames: Set<AccountNameKind> = [.email], writableAttributes: WritableAttributes = .standard,
+        deadline: Duration = .seconds(5)
     ) {
         self.poolID = poolID
         self.endpoint = endpoint
@@ -39,6 +42,7 @@ package struct DirectCognitoPool: Sendable {
         self.clientSecret = clientSecret
         self.formerClientIDs = formerClientIDs
         self.propagateClientAddress = propagateClientAddress
+        self.acceptedNames = acceptedNames
         self.writableAttributes = writableAttributes
     }
 

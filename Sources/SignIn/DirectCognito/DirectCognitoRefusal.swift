@@ -36,6 +36,16 @@ struct DirectCognitoRefusal: Error, Equatable {
         type: "NotAuthorizedException", message: "A client attempted to write unauthorized attribute",
         reason: "attribute-not-writable")
 
+    /// What Cognito says of an access token that was revoked.
+    static let revokedAccessToken = DirectCognitoRefusal(
+        type: "NotAuthorizedException", message: "Access Token has been revoked",
+        reason: CognitoErrorKind.tokenRevoked.rawValue)
+
+    /// What Cognito says of a refresh token that was revoked.
+    static let revokedRefreshToken = DirectCognitoRefusal(
+        type: "NotAuthorizedException", message: "Refresh Token has been revoked",
+        reason: CognitoErrorKind.tokenRevoked.rawValue)
+
     /// Cognito cannot be had, or the gateway's own settings keep it from being asked: the caller can do nothing but
     /// wait.
     static func unavailable(_ reason: String) -> DirectCognitoRefusal {
@@ -77,6 +87,7 @@ struct DirectCognitoRefusal: Error, Equatable {
     /// What is told to those who watch over account calls.
     var gatewayError: GatewayError {
         if ExactText(type) == "TooManyRequestsException" { return .tooManyRequests }
+        if ExactText(type) == "NotAuthorizedException" { return .notAuthorized }
         return status >= 500 ? .identityProviderUnavailable : .invalidParameter
     }
 

@@ -10,8 +10,11 @@ struct TranslatedCall {
     var asFormerClient: JSONObject?
     /// The account that the call names: what was typed, or Cognito's own name for the user.
     var account: String?
-    /// Whose the access token in the call says it is. Anyone can say so, until Cognito has taken the token.
-    var claimed: (subject: String?, originID: String?)
+    /// What the access token in the call says. Anyone can say so, until Cognito has taken the token.
+    var claims: JSONObject?
+    var claimed: (subject: String?, originID: String?) {
+        (claims?["sub"]?.stringValue, claims?["origin_jti"]?.stringValue)
+    }
     /// What stands for the access or refresh token in the call.
     var tokenDigest: String?
     /// The device that the pool tracks.
@@ -22,6 +25,25 @@ struct TranslatedCall {
     init(_ operation: String, _ input: JSONObject) {
         self.operation = operation
         self.input = input
+    }
+}
+
+extension TranslatedCall {
+    /// Makes a call for an account that is closed fail as one with a wrong password does.
+    ///
+    /// - Parameter seconds: until it is open again.
+    /// - Throws: that it is closed, where the password is proven already.
+    mutating func fail(closedFor seconds: Int) throws(DirectCognitoRefusal) {
+        let member = operation == "InitiateAuth" ? "AuthParameters" : "ChallengeResponses"
+        guard var parameters = input[member]?.objectValue else { return }
+        if parameters["PASSWORD"] != nil {
+            parameters["PASSWORD"] = .string(Decoy.password().exposeText())
+        } else if parameters["PASSWORD_CLAIM_SIGNATURE"] != nil, input["ChallengeName"] == "PASSWORD_VERIFIER" {
+            parameters["PASSWORD_CLAIM_SIGNATURE"] = .string(Decoy.signature())
+        } else if operation != "InitiateAuth" {
+            throw .tooManyRequests(after: seconds, reason: LimitReached.Cause.lockout.rawValue)
+        }
+        input[member] = .object(parameters)
     }
 }
 
@@ -74,6 +96,18 @@ struct DirectCognitoTranslation: Sendable {
             throw .invalid("AuthFlow", "is not supported through this gateway")
         }
         try addHash(among: "AuthParameters", to: &call)
+        try refuseName(in: &call)
+    }
+
+    /// Puts a name that nobody has in the place of one that users may not sign in with: that fails as a wrong password
+    /// does.
+    private func refuseName(in call: inout TranslatedCall) throws(DirectCognitoRefusal) {
+        guard let typed = call.account, AccountNameKind(typed).map(pool.acceptedNames.contains) != true else { return }
+        var parameters = try object("AuthParameters", in: call.input)
+        let username = Decoy.username()
+        parameters["USERNAME"] = .string(username)
+        parameters["SECRET_HASH"] = hash(username)
+        call.input["AuthParameters"] = .object(parameters)
     }
 
     /// Refreshing as apps have always done it wants a hash over the user's real name, which is in nothing the app
@@ -138,7 +172,7 @@ struct DirectCognitoTranslation: Sendable {
     private func checkToken(_ call: inout TranslatedCall) throws(DirectCognitoRefusal) {
         let token = try text("AccessToken", in: call.input)
         guard let claims = pool.claims(of: token) else { throw .foreignToken }
-        call.claimed = (claims["sub"]?.stringValue, claims["origin_jti"]?.stringValue)
+        call.claims = claims
         call.tokenDigest = Self.digest(token)
     }
 

@@ -44,7 +44,10 @@ package struct LimitReached: Error, Equatable, Sendable {
 
 /// A call that was let through: hand it back with its outcome.
 package struct AdmittedCall: Sendable {
-    fileprivate var failureKey: String?
+    /// What a failure is counted by: what the account was called, then the account itself where it is known.
+    var failureKeys: [String] = []
+    /// Whether it is a known device's, which has a lock of its own.
+    var isKnownDevice = false
 }
 
 /// Counts account calls and failed sign-ins, and says which are let through.
@@ -62,12 +65,12 @@ package final class AccountLimits: Sendable {
     /// How many intervals pass between two looks for what has ended.
     private static let roundsOfKeeping = 300
 
-    private let state: Locked<LimitState>
-    private let keys: LimitKeys
-    private let records: any LimitRecords
+    let state: Locked<LimitState>
+    let keys: LimitKeys
+    let records: any LimitRecords
     /// Milliseconds since 1970.
-    private let now: @Sendable () -> Int64
-    private let logger: Logger
+    let now: @Sendable () -> Int64
+    let logger: Logger
 
     /// - Parameters:
     ///   - key: makes what is stored tell nothing of whom.
@@ -102,11 +105,14 @@ package final class AccountLimits: Sendable {
         let now = now()
         var admitted = AdmittedCall()
         if call.budget == .signIn, let account = call.account {
-            admitted.failureKey = knownDevice.map { keys.failures(of: account, on: $0) } ?? keys.failures(of: account)
+            admitted.failureKeys = [
+                knownDevice.map { keys.failures(of: account, on: $0) } ?? keys.failures(of: account)
+            ]
+            admitted.isKnownDevice = knownDevice != nil
         }
         let reached = state.withLock { state in
             let counted = counted(call, state.settings, knownDevice: knownDevice)
-            return state.admit(counted, failures: admitted.failureKey, at: now)
+            return state.admit(counted, failures: admitted.failureKeys.first, at: now)
         }
         if let reached { throw reached }
         return admitted
@@ -114,55 +120,36 @@ package final class AccountLimits: Sendable {
 
     /// The call has come to its end, without proof of anything.
     package func ended(_ call: AdmittedCall) {
-        guard let key = call.failureKey else { return }
         let now = now()
-        state.withLock { $0.settle(key, at: now) }
+        for key in call.failureKeys { state.withLock { $0.settle(key, at: now) } }
     }
 
     /// Who signed in was wrong. When this returns, that outlasts the process.
     ///
     /// - Returns: whether the account, or the known device, is locked by it.
     package func failed(_ call: AdmittedCall) async -> Bool {
-        guard let key = call.failureKey else { return false }
+        var isLocked = false
+        for key in call.failureKeys where await failed(key) { isLocked = true }
+        return isLocked
+    }
+
+    private func failed(_ key: String) async -> Bool {
         let now = now()
-        guard let failure = state.withLock({ $0.fail(key, at: now) }) else { return false }
+        guard let failure = noteFailure(key, at: now) else { return false }
         do {
-            let record = try await records.addFailure(of: key, at: now, endsAt: failure.endsAt)
-            return state.withLock { $0.adopt(record, at: now) }
+            return adopt(try await records.addFailure(of: key, at: now, endsAt: failure.endsAt), at: now)
         } catch {
             logger.error("a failed sign-in is counted in memory only", metadata: ["error": "\(error)"])
             return failure.isLocked
         }
     }
 
-    /// Who signed in was right: failures are forgotten, and the device is known.
-    ///
-    /// - Parameter call: with what has been learnt of it meanwhile.
-    package func succeeded(_ admitted: AdmittedCall, _ call: LimitedCall) async {
-        guard let key = admitted.failureKey else { return }
-        let now = now()
-        let hadFailed = state.withLock { $0.forget(key, at: now) }
-        do {
-            if hadFailed { try await records.removeFailures(of: key) }
-            if let account = call.account, let device = call.device {
-                try await records.remember(
-                    device: keys.knownDevice(device, of: account), endsAt: now / 1000 + Self.deviceLifetime)
-            }
-        } catch {
-            logger.error("a sign-in's device is not remembered", metadata: ["error": "\(error)"])
-        }
+    private func noteFailure(_ key: String, at now: Int64) -> (endsAt: Int64, isLocked: Bool)? {
+        state.withLock { $0.fail(key, at: now) }
     }
 
-    /// The account's owner has proven otherwise who they are, as by a code that was sent: the account's lock ends.
-    package func unlock(account: String) async {
-        let key = keys.failures(of: account)
-        let now = now()
-        state.withLock { _ = $0.forget(key, at: now) }
-        do {
-            try await records.removeFailures(of: key)
-        } catch {
-            logger.error("failed sign-ins are forgotten in memory only", metadata: ["error": "\(error)"])
-        }
+    private func adopt(_ record: FailureRecord, at now: Int64) -> Bool {
+        state.withLock { $0.adopt(record, at: now) }
     }
 
     private func knownDevice(of call: LimitedCall) async -> String? {

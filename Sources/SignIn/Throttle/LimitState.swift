@@ -19,6 +19,10 @@ struct LimitState: Sendable {
     var settings: AccountLimitSettings
     private var counts: ExpiringTable<SlidingCount>
     private var failures: ExpiringTable<Failures>
+    /// The accounts that names are of, each by what its failures are counted by.
+    private var aliases: ExpiringTable<String>
+    /// When somebody has proven last to be whom a name calls.
+    private var proofs: ExpiringTable<Int64>
     /// What was counted since it was written last.
     private var unwritten: [Unwritten: CountRecord] = [:]
     private(set) var refused: [LimitReached.Cause: Int] = [:]
@@ -32,6 +36,8 @@ struct LimitState: Sendable {
         self.settings = settings
         counts = ExpiringTable(capacity: settings.maximumKeys)
         failures = ExpiringTable(capacity: settings.maximumKeys)
+        aliases = ExpiringTable(capacity: settings.maximumKeys)
+        proofs = ExpiringTable(capacity: settings.maximumKeys)
     }
 
     // MARK: Calls
@@ -43,11 +49,7 @@ struct LimitState: Sendable {
             return reached
         }
         for each in counted { count(each, at: now) }
-        if let key, let policy = settings.lockout {
-            var known = failures.value(of: key, at: now / 1000) ?? Failures()
-            known.pending += 1
-            failures.set(known, of: key, endsAt: now / 1000 + policy.forgetAfter, at: now / 1000)
-        }
+        if let key { begin(key, at: now) }
         return nil
     }
 
@@ -112,6 +114,59 @@ struct LimitState: Sendable {
     mutating func forget(_ key: String, at now: Int64) -> Bool {
         defer { failures.remove(key) }
         return (failures.value(of: key, at: now / 1000)?.count ?? 0) > 0
+    }
+
+    /// An attempt begins, which may fail.
+    private mutating func begin(_ key: String, at now: Int64) {
+        guard let policy = settings.lockout else { return }
+        var known = failures.value(of: key, at: now / 1000) ?? Failures()
+        known.pending += 1
+        failures.set(known, of: key, endsAt: now / 1000 + policy.forgetAfter, at: now / 1000)
+    }
+
+    // MARK: Accounts of several names
+
+    enum AccountTrial {
+        /// It may be tried; what its failures are counted by.
+        case open(String)
+        case locked(LimitReached)
+        /// Nobody knows which it is, or it counts already.
+        case unknown
+    }
+
+    mutating func note(alias typed: String, of key: String, endsAt: Int64, at now: Int64) {
+        guard settings.lockout != nil, typed != key else { return }
+        aliases.set(key, of: typed, endsAt: endsAt, at: now / 1000)
+    }
+
+    /// Begins an attempt at the account that a name is of, unless it is locked.
+    ///
+    /// - Parameter known: what counts already.
+    mutating func tryAccount(calledBy typed: String, known: [String], at now: Int64) -> AccountTrial {
+        guard let policy = settings.lockout, let key = aliases.value(of: typed, at: now / 1000), !known.contains(key)
+        else { return .unknown }
+        if let failures = failures.value(of: key, at: now / 1000) {
+            if let proof = proofs.value(of: typed, at: now / 1000), proof >= failures.lastAt {
+                // Proven before it was known which account the name is of.
+                _ = forget(key, at: now)
+            } else if case let wait = failures.wait(policy, at: now), wait > 0 {
+                refused[.lockout, default: 0] += 1
+                return .locked(LimitReached(cause: .lockout, retryAfter: Int((wait + 999) / 1000)))
+            }
+        }
+        begin(key, at: now)
+        return .open(key)
+    }
+
+    /// Somebody has proven to be whom a name calls.
+    ///
+    /// - Returns: what is forgotten.
+    mutating func forgetAll(calledBy typed: String, at now: Int64) -> [String] {
+        guard let policy = settings.lockout else { return [] }
+        proofs.set(now, of: typed, endsAt: now / 1000 + policy.forgetAfter, at: now / 1000)
+        let keys = [typed] + [aliases.value(of: typed, at: now / 1000)].compactMap { $0 }
+        for key in keys { _ = forget(key, at: now) }
+        return keys
     }
 
     // MARK: The store

@@ -1,0 +1,94 @@
+internal import Logging
+internal import Store
+internal import Synchronization
+
+// An account can be called by several names. Failures count for the name and for the account itself, once it is known: so
+// another name gives nobody more guesses.
+extension AccountLimits {
+    /// How long it is known which account a name is of, in seconds.
+    private static let aliasLifetime: Int64 = 90 * 86_400
+
+    /// It is known, or may be, which account a call is of that was let through.
+    ///
+    /// - Parameters:
+    ///   - admitted: gets the account as one more thing that a failure is counted by.
+    ///   - account: nil where only earlier calls can say.
+    /// - Returns: that the account is locked, which counts nothing for it.
+    package func identify(
+        _ admitted: inout AdmittedCall, _ call: LimitedCall, as account: String?
+    ) async -> LimitReached? {
+        guard let typed = admitted.failureKeys.first, !admitted.isKnownDevice else { return nil }
+        if let account, await knows(call.device, of: account) { return nil }
+        switch tryAccount(account.map(keys.failures(of:)), calledBy: typed, known: admitted.failureKeys) {
+        case .open(let key):
+            admitted.failureKeys.append(key)
+            return nil
+        case .locked(let reached): return reached
+        case .unknown: return nil
+        }
+    }
+
+    private func tryAccount(_ key: String?, calledBy typed: String, known: [String]) -> LimitState.AccountTrial {
+        let now = now()
+        return state.withLock { state in
+            if let key { state.note(alias: typed, of: key, endsAt: now / 1000 + Self.aliasLifetime, at: now) }
+            return state.tryAccount(calledBy: typed, known: known, at: now)
+        }
+    }
+
+    /// Who signed in was right: failures are forgotten, and the device is known.
+    ///
+    /// - Parameters:
+    ///   - call: with what has been learnt of it meanwhile.
+    ///   - account: the account itself, whatever it was called.
+    package func succeeded(_ admitted: AdmittedCall, _ call: LimitedCall, as account: String? = nil) async {
+        guard let typed = admitted.failureKeys.first else { return }
+        var keys = admitted.failureKeys
+        if let account, !admitted.isKnownDevice {
+            let key = self.keys.failures(of: account)
+            note(alias: typed, of: key)
+            if !keys.contains(key) { keys.append(key) }
+        }
+        do {
+            for key in keys where forget(key) { try await records.removeFailures(of: key) }
+            guard let device = call.device else { return }
+            for account in Set([call.account, account].compactMap { $0 }) {
+                try await records.remember(
+                    device: self.keys.knownDevice(device, of: account), endsAt: now() / 1000 + Self.deviceLifetime)
+            }
+        } catch {
+            logger.error("a sign-in's device is not remembered", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// The account's owner has proven otherwise who they are, as by a code that was sent: the account's lock ends.
+    package func unlock(account: String) async {
+        let typed = keys.failures(of: account)
+        do {
+            for key in forgetAll(calledBy: typed) { try await records.removeFailures(of: key) }
+        } catch {
+            logger.error("failed sign-ins are forgotten in memory only", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func knows(_ device: String?, of account: String) async -> Bool {
+        guard let device else { return false }
+        return (try? await records.knows(device: keys.knownDevice(device, of: account), now: now() / 1000)) ?? false
+    }
+
+    private func note(alias typed: String, of key: String) {
+        let now = now()
+        state.withLock { $0.note(alias: typed, of: key, endsAt: now / 1000 + Self.aliasLifetime, at: now) }
+    }
+
+    /// - Returns: whether there was a failure.
+    private func forget(_ key: String) -> Bool {
+        let now = now()
+        return state.withLock { $0.forget(key, at: now) }
+    }
+
+    private func forgetAll(calledBy typed: String) -> [String] {
+        let now = now()
+        return state.withLock { $0.forgetAll(calledBy: typed, at: now) }
+    }
+}

@@ -1,0 +1,195 @@
+"""The names of an account: by which of them users sign in, and that no other name gets around a lock."""
+
+import json
+
+import boto3
+import pytest
+from botocore.exceptions import ClientError
+from harness import raw
+from harness.account import Account, assert_refusal
+from harness.cognito_client import cognito_client
+from harness.cognito_front import CognitoFront
+from harness.gateway import POOL_CLIENT_ID, POOL_CLIENT_SECRET, LocalPool
+from harness.process import wait_until
+from harness.user import PASSWORD, confirmed_user, new_email
+from pycognito.aws_srp import AWSSRP
+from harness.gateway import POOL_ID
+
+WRONG = "Not-The-Horse-1"
+LOCKOUT = {"after": 5, "first": "10m"}
+KEY = {"access_key_id": "AKIANAMESTESTS", "secret_access_key": "names-secret-access-key"}
+
+
+@pytest.fixture(scope="module")
+def names_pool(run_directory, ledger):
+    ledger.note(KEY["secret_access_key"], WRONG, PASSWORD, POOL_CLIENT_SECRET)
+    pool = LocalPool(run_directory, "names-pool", {"administrator": KEY, "hourly_limits": False})
+    yield pool
+    pool.stop()
+
+
+@pytest.fixture
+def front(names_pool):
+    front = CognitoFront(names_pool.url)
+    yield front
+    front.stop()
+
+
+@pytest.fixture
+def start(start_gateway, names_pool, front, ledger):
+    """A gateway that locks accounts, and an app."""
+
+    def make(flow: str = "srp", names: list[str] | None = None, **changes) -> Account:
+        cognito = names_pool.sign_in_settings("pool", endpoint=front.url, flow=flow)
+        cognito |= {"login_with": names} if names else {}
+        settings = {"sign_in": {"cognito": cognito}, "account_limits": {"lockout": LOCKOUT}, **changes}
+        gateway = start_gateway(settings, pool=names_pool)
+        account = Account(gateway.port, ledger)
+        account.gateway = gateway
+        return account
+
+    return make
+
+
+def administrator(pool: LocalPool):
+    return boto3.client(
+        "cognito-idp",
+        region_name="eu-central-1",
+        endpoint_url=pool.url,
+        aws_access_key_id=KEY["access_key_id"],
+        aws_secret_access_key=KEY["secret_access_key"],
+    )
+
+
+_phones = iter(range(15550000000, 15559999999))
+
+
+def user_of_three_names(account: Account, pool: LocalPool) -> tuple[str, str, str]:
+    """E-mail address, telephone number and `sub` of a new user."""
+    email, phone = confirmed_user(account, pool), f"+{next(_phones)}"
+    client = administrator(pool)
+    attributes = [{"Name": "phone_number", "Value": phone}, {"Name": "phone_number_verified", "Value": "true"}]
+    client.admin_update_user_attributes(UserPoolId=POOL_ID, Username=email, UserAttributes=attributes)
+    user = client.admin_get_user(UserPoolId=POOL_ID, Username=email)
+    sub = next(each["Value"] for each in user["UserAttributes"] if each["Name"] == "sub")
+    return email, phone, sub
+
+
+def shape(answer: raw.Response) -> tuple:
+    """All of an answer that is not of this one request."""
+    body = answer.json()
+    body.pop("requestId", None)
+    headers = [(name, value) for name, value in answer.headers if name.lower() not in ("x-request-id", "date")]
+    return answer.status, body, headers
+
+
+def lock(account: Account, name: str) -> None:
+    assert [account.login(name, WRONG).status for _ in range(6)] == [401] * 5 + [429]
+
+
+@pytest.mark.parametrize("flow", ["password", "srp"])
+def test_a_sub_is_no_name_to_sign_in_with(start, front, names_pool, flow):
+    account = start(flow)
+    email, _, sub = user_of_three_names(account, names_pool)
+    front.calls.clear()
+    answers = [account.login(name, PASSWORD) for name in (sub, sub.upper(), "nobody@example.com")]
+    assert_refusal(answers[0], 401, "NotAuthorizedException")
+    assert shape(answers[0]) == shape(answers[1]) == shape(answers[2])
+    # Cognito was asked as often for each, and never about the user.
+    assert len(front.calls) % 3 == 0 and front.operations()[0] == "InitiateAuth"
+    assert front.operations()[: len(front.calls) // 3] * 3 == front.operations()
+    assert sub not in json.dumps(front.calls).lower()
+    assert account.login(email, PASSWORD).status == 200
+    # It is locked as any other name is.
+    assert [account.login(sub, PASSWORD).status for _ in range(4)] == [401] * 3 + [429]
+
+
+@pytest.mark.parametrize("call, more", [("resend-code", {}), ("forgot-password", {})])
+def test_no_code_is_sent_by_a_name_that_is_not_accepted(start, front, names_pool, call, more):
+    account = start()
+    _, phone, sub = user_of_three_names(account, names_pool)
+    front.calls.clear()
+    for name in (sub, phone):
+        assert account.post(call, {"email": name, **more}).status == 202
+    reset = {"email": sub, "code": "123456", "new_password": PASSWORD}
+    assert_refusal(account.post("reset-password", reset), 422, "CodeMismatchException")
+    assert sub not in json.dumps(front.calls) and phone not in json.dumps(front.calls)
+
+
+def test_the_kinds_of_names_are_configured(start, names_pool):
+    account = start(names=["phone_number"])
+    assert account.post("register", {"email": "unused@example.com", "password": PASSWORD}).status == 201
+    email, phone, sub = user_of_three_names(start(), names_pool)
+    assert account.login(phone, PASSWORD).status == 200
+    assert [account.login(name, PASSWORD).status for name in (email, sub, "someone")] == [401] * 3
+
+
+@pytest.mark.parametrize("flow", ["password", "srp"])
+def test_another_name_gets_around_no_lock(start, names_pool, flow):
+    account = start(flow, ["email", "phone_number"])
+    email, phone, _ = user_of_three_names(account, names_pool)
+    if flow == "password":
+        # The gateway has to have seen whose these are.
+        assert [account.login(name, PASSWORD).status for name in (email, phone)] == [200, 200]
+    lock(account, email)
+    right, wrong, nobody = (account.login(*each) for each in ((phone, PASSWORD), (phone, WRONG), ("+15000", WRONG)))
+    assert shape(right) == shape(wrong) == shape(nobody)
+    assert_refusal(right, 401, "NotAuthorizedException")
+    # What is typed is locked in its turn, for a telephone number that nobody has as well.
+    assert [account.login(phone, PASSWORD).status for _ in range(4)] == [401] * 3 + [429]
+    assert [account.login("+15000", WRONG).status for _ in range(5)] == [401] * 4 + [429]
+
+
+@pytest.mark.parametrize("flow", ["password", "srp"])
+def test_failures_under_several_names_add_up(start, names_pool, flow):
+    account = start(flow, ["email", "phone_number"])
+    email, phone, _ = user_of_three_names(account, names_pool)
+    assert [account.login(name, PASSWORD).status for name in (email, phone)] == [200, 200]
+    assert [account.login(name, WRONG).status for name in (email, phone, email, phone, email)] == [401] * 5
+    assert account.login(phone, PASSWORD).status == account.login(email, PASSWORD).status == 401
+
+
+def test_a_known_device_signs_in_by_any_of_the_names(start, names_pool):
+    account = start("srp", ["email", "phone_number"])
+    email, phone, _ = user_of_three_names(account, names_pool)
+    device = {"device_info": {"device_id": "phone-1", "platform": "ios"}}
+    assert account.login(email, PASSWORD, **device).status == 200
+    lock(account, email)
+    assert account.login(phone, PASSWORD).status == 401
+    assert account.login(phone, PASSWORD, **device).status == 200
+
+
+@pytest.mark.parametrize("flow", ["password", "srp"])
+def test_a_password_that_was_reset_opens_the_account_under_each_name(start, names_pool, flow):
+    account = start(flow, ["email", "phone_number"])
+    email, phone, _ = user_of_three_names(account, names_pool)
+    lock(account, phone)
+    assert account.post("forgot-password", {"email": email}).status == 202
+    body = {"email": email, "code": names_pool.confirmation_code(email), "new_password": "Reset-Horse-11"}
+    assert account.post("reset-password", body).status == 204
+    assert account.login(email, "Reset-Horse-11").status == 200
+
+
+def test_a_lock_holds_for_direct_calls_by_another_name(start, names_pool, ledger):
+    account = start("srp", ["email", "phone_number"], direct_cognito="translate")
+    email, phone, sub = user_of_three_names(account, names_pool)
+    lock(account, email)
+    client = cognito_client(f"http://127.0.0.1:{account.port}")
+
+    def sign_in(name: str, password: str) -> str:
+        srp = AWSSRP(name, password, POOL_ID, POOL_CLIENT_ID, client=client)
+        with pytest.raises(ClientError) as refused:
+            srp.authenticate_user()
+        return "{Code}: {Message}".format(**refused.value.response["Error"])
+
+    assert sign_in(phone, PASSWORD) == sign_in(phone, WRONG) == "NotAuthorizedException: Incorrect username or password."
+    assert sign_in(sub, PASSWORD) == "NotAuthorizedException: Incorrect username or password."
+
+    def with_password(name: str) -> str:
+        parameters = {"USERNAME": name, "PASSWORD": PASSWORD}
+        with pytest.raises(ClientError) as refused:
+            client.initiate_auth(ClientId=POOL_CLIENT_ID, AuthFlow="USER_PASSWORD_AUTH", AuthParameters=parameters)
+        return refused.value.response["Error"]["Code"]
+
+    assert with_password(phone) == with_password(sub) == "NotAuthorizedException"
+    assert with_password(email) == "TooManyRequestsException"
