@@ -35,6 +35,9 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     var readIsPending = false
     /// Whether the client's bytes are awaited. They are not while the service wants no more of a body.
     var isReading = false
+    /// Whether so many responses wait for the client that no further request is begun: a client that sends requests and
+    /// reads nothing must not have all responses stored.
+    private var isBlocked = false
     var context: ChannelHandlerContext?
     var exchanges: ExchangeHandler?
     /// A tunnel has been told to close.
@@ -122,6 +125,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         case .tunnel:
             return passThrough(context)
         case .head:
+            guard !isBlocked else { return false }
             // One request at a time: the next one waits until this one is answered.
             guard outstanding == nil, let head = try parser.next(from: &input) else {
                 if outstanding == nil { awaitHead() }
@@ -198,11 +202,13 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     func read(context: ChannelHandlerContext) {
         // A client that sends the next requests before it has this answer waits in its own kernel. What is left of
         // the present request's body, such as half a chunk's size, needs the bytes that follow.
-        if case .head = reading, outstanding != nil, input.readableBytes > 0, !isDecoding {
-            readIsPending = true
-        } else {
-            awaitBytes(context)
-        }
+        if hasBytesToWait, !isDecoding { readIsPending = true } else { awaitBytes(context) }
+    }
+
+    /// Whether the next request has begun to come before its turn. With each further read more of them would be stored.
+    private var hasBytesToWait: Bool {
+        guard case .head = reading else { return false }
+        return (outstanding != nil || isBlocked) && input.readableBytes > 0
     }
 
     func awaitBytes(_ context: ChannelHandlerContext) {
@@ -214,7 +220,12 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
         if !isTunnel { slowReader.writabilityChanged(of: context.channel, at: connections.now) }
+        isBlocked = !context.channel.isWritable
         context.fireChannelWritabilityChanged()
+        guard !isBlocked, outstanding == nil, case .head = reading else { return }
+        deadline = connections.now + settings.keepAliveTimeout
+        headDeadlineIsSet = false
+        nextRequest(context)
     }
 
     // MARK: Responses
@@ -279,12 +290,17 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
             closeAfterResponse(context)
             return
         }
+        guard !isBlocked else {
+            // The client's time is the slow reader's.
+            deadline = .distantFuture
+            return
+        }
         if !isDecoding, input.readableBytes > 0 {
             decode(context)
             // No read brought this request, so none ends it either.
             endOfInput(context)
         }
-        if readIsPending {
+        if readIsPending, !hasBytesToWait {
             readIsPending = false
             awaitBytes(context)
         }

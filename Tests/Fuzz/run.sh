@@ -7,6 +7,9 @@
 #
 # Needs the release build's modules (swift build -c release --static-swift-stdlib --product gatehouse). The code under
 # test is compiled here, instrumented, with the target as one module; its dependencies are linked as they were built.
+# The targets of Tests/Fuzz/Listener play whole connections: there HTTP1 and Listener are compiled here, instrumented, as
+# modules of their own, and all other modules are linked as they were built. They run without the address sanitizer,
+# whose allocator would hide what a connection stores.
 # What a run finds new stays in .build/fuzz, and the next run starts from there; an input that fails is written to
 # .build/fuzz/failed-*.
 set -euo pipefail
@@ -14,7 +17,8 @@ set -euo pipefail
 cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-20}
 targets=("${@:2}")
-[ ${#targets[@]} -gt 0 ] || targets=(RequestHead Response RequestPath WebSocketFrame JSON KeySet Token)
+[ ${#targets[@]} -gt 0 ] || targets=(RequestHead Response RequestPath WebSocketFrame JSON KeySet Token
+    ListenerHTTP1 ListenerHTTP2 AccountBody)
 built=.build/release
 work=.build/fuzz
 mkdir -p "$work"
@@ -26,13 +30,19 @@ rm -f "$work/dependencies.a"
 { find "$built"/{NIO*,_NIO*,CNIO*,Atomics,_AtomicsShims,HTTPTypes,DequeModule,*Collections*,ContainersPreview,BasicContainers,Cryptography}.build \
     -name '*.o' -print0 2>/dev/null || true; } | xargs -0 ar rcs "$work/dependencies.a"
 modulemaps=()
-for map in .build/checkouts/swift-nio/Sources/CNIO*/include/module.modulemap \
-    Sources/COpenSSL/module.modulemap .build/checkouts/swift-atomics/Sources/_AtomicsShims/include/module.modulemap "$built"/CNIO*.build/module.modulemap \
-    "$built"/_AtomicsShims.build/module.modulemap; do
+for map in .build/checkouts/swift-nio/Sources/CNIO*/include/module.modulemap Sources/C{OpenSSL,Curl}/module.modulemap \
+    .build/checkouts/GRDB.swift/Sources/GRDBSQLite/module.modulemap Tests/Fuzz/Listener/Measure/module.modulemap \
+    .build/checkouts/swift-atomics/Sources/_AtomicsShims/include/module.modulemap \
+    "$built"/{CNIO*,_AtomicsShims}.build/module.modulemap; do
     [ -f "$map" ] && modulemaps+=(-Xcc "-fmodule-map-file=$map")
 done
 
-build() {
+compile() {
+    swiftc -static-stdlib -parse-as-library -O -swift-version 6 -package-name "$package" \
+        -enable-upcoming-feature InternalImportsByDefault "${modulemaps[@]}" "$@"
+}
+
+build_pure() {
     local target=$1 sources json=(Sources/Pipeline/JSON/*.swift Sources/Pipeline/Route/ByteSpans.swift)
     local verify=("${json[@]}" Sources/Pipeline/{Verify,Revocation}/*.swift
         Sources/Pipeline/Assertion/{Assertion,AssertionKey,IssuedAssertions,PublicJSONWebKey}.swift
@@ -51,23 +61,56 @@ build() {
     WebSocketFrame) sources=(Sources/Pipeline/WebSocket/WebSocketFrameTracker.swift) ;;
     *) sources=(Sources/HTTP1/*.swift) ;;
     esac
-    swiftc -static-stdlib -sanitize=fuzzer,address -parse-as-library -O -g -swift-version 6 -package-name "$package" \
-        -module-name "${target}Fuzz" -enable-upcoming-feature InternalImportsByDefault \
-        -I "$built/Modules" "${modulemaps[@]}" \
-        "${sources[@]}" "Tests/Fuzz/${target}Target.swift" "$work/dependencies.a" -lcrypto -o "$work/$target"
+    compile -sanitize=fuzzer,address -g -module-name "${target}Fuzz" -I "$built/Modules" "${sources[@]}" \
+        "Tests/Fuzz/${target}Target.swift" "$work/dependencies.a" -lcrypto -o "$work/$target"
+}
+
+# Compiles a module of the package, instrumented, with its internal declarations open to the targets.
+build_module() {
+    local sources
+    mapfile -t sources < <(find "Sources/$1" -name '*.swift' | sort)
+    compile -sanitize=fuzzer -wmo -enable-testing -enable-upcoming-feature MemberImportVisibility -module-name "$1" \
+        -I "$work/modules" -I "$built/Modules" -emit-module -emit-module-path "$work/modules/$1.swiftmodule" \
+        -emit-object -o "$work/modules/$1.o" "${sources[@]}"
+}
+
+# What the targets of Tests/Fuzz/Listener are linked with. Whoever comes first builds it.
+build_listener() {
+    (
+        flock 9
+        [ ! -e "$work/modules/built-by-$$" ] || exit 0
+        rm -rf "$work/modules" && mkdir "$work/modules" && build_module HTTP1 && build_module Listener \
+            && "$(dirname "$(command -v swiftc)")/clang" -O2 -c Tests/Fuzz/Listener/Measure/measure.c \
+                -o "$work/modules/Measure.o" \
+            && touch "$work/modules/built-by-$$"
+    ) 9>"$work/modules.lock"
+}
+
+# Object files, and no archive of them: what is only looked up while running, such as a conformance, would be left out.
+build_connection() {
+    local target=$1
+    build_listener || return 1
+    grep -vE '/(HTTP1|Listener|gatehouse|Gateway|LocalPool|Settings)\.build/' \
+        "$built/gatehouse.product/Objects.LinkFileList" >"$work/$target.objects"
+    compile -wmo -module-name "${target}Fuzz" -I "$work/modules" -I "$built/Modules" -emit-object \
+        -o "$work/$target.o" Tests/Fuzz/Listener/*.swift "Tests/Fuzz/${target}Target.swift" || return 1
+    swiftc -static-stdlib -sanitize=fuzzer "$work/$target.o" "$work"/modules/*.o "@$work/$target.objects" \
+        -Xlinker --gc-sections -lcrypto -lssl -lcurl -lsqlite3 -lz -o "$work/$target"
 }
 
 # What a process takes, and one input, is bounded so that a finding is a finding and not the machine's trouble.
 declare -A longest=([KeySet]=2048 [Token]=1024)
+is_connection() { [[ $1 == Listener* || $1 == AccountBody ]]; }
 fuzz() {
-    local target=$1
-    if ! build "$target" >"$work/$target.build.log" 2>&1; then
+    local target=$1 build=build_pure dictionary=Tests/Fuzz/dictionary
+    if is_connection "$target"; then build=build_connection dictionary=Tests/Fuzz/Listener/dictionary; fi
+    if ! "$build" "$target" >"$work/$target.build.log" 2>&1; then
         grep -v '^/usr/bin/ld' "$work/$target.build.log" >"$work/$target.log"
         return 1
     fi
     mkdir -p "$work/corpus-$target"
     "$work/$target" -max_total_time="$seconds" -max_len="${longest[$target]:-600}" -timeout=30 -rss_limit_mb=2048 \
-        -dict=Tests/Fuzz/dictionary -artifact_prefix="$work/failed-$target-" -verbosity=1 -print_final_stats=1 \
+        -dict="$dictionary" -artifact_prefix="$work/failed-$target-" -verbosity=1 -print_final_stats=1 \
         "$work/corpus-$target" "Tests/Fuzz/seeds/$target" >"$work/$target.log" 2>&1
 }
 

@@ -26,6 +26,68 @@ struct KeepAliveTests {
         #expect(wire.connections.count == 0)
     }
 
+    @Test("A client that reads no responses has no further request begun, and is read no further")
+    func unreadResponses() throws {
+        let wire = try Wire(ScriptedService { $0.answer(.ok, "x") })
+        wire.setWritable(false)
+        try wire.send(Self.get + Self.get)
+        try wire.send(Self.get)
+        #expect(try wire.take() == "")
+        #expect(wire.unread == Self.get)
+        wire.setWritable(true)
+        #expect(try wire.take() == Self.response("x") + Self.response("x") + Self.response("x"))
+        #expect(wire.service.paths == ["/a", "/a", "/a"])
+    }
+
+    @Test("Requests that came together wait once the client keeps up no more, and go on when it does")
+    func unreadWithinOneArrival() throws {
+        let wire = try Wire()
+        try wire.send(Self.get + Self.get)
+        let first = wire.service.exchanges[0]
+        first.start(fields: [.contentLength: "1"])
+        wire.setWritable(false)
+        first.write("x")
+        first.end()
+        #expect(try wire.take() == Self.response("x"))
+        #expect(wire.service.paths == ["/a"])
+        // It is the slow reader's time that counts meanwhile, and then that of a connection with nothing to do.
+        wire.setWritable(true)
+        #expect(wire.service.paths == ["/a", "/a"])
+        wire.service.exchanges[1].answer(.ok, "y")
+        #expect(try wire.take() == Self.response("y"))
+        wire.advance(.seconds(74))
+        #expect(!wire.isClosed)
+        wire.advance(.seconds(2))
+        #expect(wire.isClosed)
+    }
+
+    @Test("Nothing more is read while requests that have come wait for their turn")
+    func unansweredRequests() throws {
+        let wire = try Wire()
+        try wire.send(Self.get + Self.get + Self.get)
+        for number in 0..<2 {
+            try wire.send(Self.get)
+            wire.service.exchanges[number].answer()
+            _ = try wire.take()
+            #expect(wire.service.paths.count == number + 2)
+            #expect(!wire.isReading)
+        }
+        wire.service.exchanges[2].answer()
+        _ = try wire.take()
+        #expect(wire.service.paths.count == 4)
+    }
+
+    @Test("A client that takes nothing of the responses it has pipelined for is given up")
+    func unreadForever() throws {
+        let wire = try Wire(ScriptedService { $0.answer(.ok, "x") })
+        wire.setWritable(false)
+        try wire.send(Self.get)
+        wire.advance(.seconds(29))
+        #expect(!wire.isClosed)
+        wire.advance(.seconds(2))
+        #expect(wire.isClosed)
+    }
+
     @Test("The service gets the head as it was sent, whose peer it is and what body comes")
     func request() throws {
         let wire = try Wire()
