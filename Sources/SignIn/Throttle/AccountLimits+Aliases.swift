@@ -1,6 +1,6 @@
+internal import Locking
 internal import Logging
 internal import Store
-internal import Synchronization
 
 // An account can be called by several names. Failures count for the name and for the account itself, once it is known: so
 // another name gives nobody more guesses.
