@@ -26,7 +26,8 @@ CLAIMS = [
 ID_CLAIMS = [{"aud": CLIENT_ID + "@"}, {"aud": ["@", CLIENT_ID + "@"]}, {"email": "@"}, {"cognito:username": "@"}, {"token_use": "id@"}]
 HEADERS = [{"kid": "access-key-1=@"}, {"alg": "RS256@"}, {"typ": "JWT@"}, {"crit": ["@"]}, {"b64": "@"}, {"@": 1}, {"jku": "@"}]
 REQUIRE = {
-    "scopes": {"all": ["openid"]}, "groups": {"any": ["beta"]}, "claims": [{"claim": "custom:tenant", "equals": "acme"}, {"claim": "custom:list", "in": ["acme", "other"]}],
+    "scopes": {"all": ["openid"]}, "groups": {"any": ["beta"]},
+    "claims": [{"claim": "custom:tenant", "equals": "acme"}, {"claim": "custom:list", "in": ["acme", "other"]}],
 }  # fmt: skip
 
 
@@ -145,7 +146,8 @@ def token(claims: dict, text: str) -> str:
 def tokens(claims: dict):
     def answer(text: str) -> dict:
         result = {"AccessToken": token(claims, text), "IdToken": token(claims, text), "ExpiresIn": 3600, "TokenType": "Bearer"}
-        return {"AuthenticationResult": {**result, "RefreshToken": "r", "NewDeviceMetadata": {"DeviceKey": "k", "DeviceGroupKey": "g"}}}
+        device = {"DeviceKey": "k", "DeviceGroupKey": "g"}
+        return {"AuthenticationResult": {**result, "RefreshToken": "r", "NewDeviceMetadata": device}}
 
     return answer
 

@@ -1,4 +1,5 @@
 import Glibc
+import HTTPTypes
 import Testing
 
 @testable import Pipeline
@@ -99,6 +100,45 @@ struct CostlyTextTests {
             for test in tests { #expect(Requirements(claims: [test]).lastingDenial(of: token) == .claimMismatch) }
             #expect(Requirements(allScopes: ["openid"]).lastingDenial(of: token) == .insufficientScope)
             #expect(Requirements(anyGroup: ["staff"]).lastingDenial(of: token) == .groupMissing)
+        }
+        #expect(isCheap)
+    }
+
+    @Test("Members of a key set", arguments: ["kty", "kid", "use", "alg", "key_ops", "crv", "n", "e", "x5t", "name"])
+    func keySets(member: String) throws {
+        let isCheap = try Self.isCheap { text in
+            let key: JSONObject = ["kty": "RSA", "kid": "k", "use": "sig", "alg": "RS256", "n": "AQAB", "e": "AQAB"]
+            let keys = (0..<4).map { number in
+                var key = key
+                let value = JSON.string(text(4_000, number))
+                if member == "name" { key[text(4_000, number)] = value } else { key[member] = value }
+                return JSON.object(key)
+            }
+            let set = try KeySet(jwks: (["keys": .array(keys)] as JSON).encoded(), generation: 1)
+            #expect(set.isEmpty && set.dropped.count == 4)
+        }
+        #expect(isCheap)
+    }
+
+    @Test("What proxies forward")
+    func forwarded() throws {
+        let proxies = try #require(TrustedProxies([try IPNetwork("127.0.0.1")]))
+        let isCheap = Self.isCheap { text in
+            for value in [text(15_000, 0), "[\(text(15_000, 1))]", " \(text(15_000, 0)):80 "] {
+                #expect(proxies.client(peer: "127.0.0.1", [.xForwardedFor: value]) == "127.0.0.1")
+            }
+        }
+        #expect(isCheap)
+    }
+
+    @Test("Keys of tables, and case")
+    func keys() {
+        let isCheap = Self.isCheap { text in
+            let table = [ExactText(text(15_000, 0)): 0, ExactText(text(15_000, 1)): 1]
+            #expect(table[ExactText(text(15_000, 1))] == 1 && table["a"] == nil)
+            #expect(text(15_000, 0).foldedCase.hasSameBytes(as: text(15_000, 0)))
+            #expect(text(15_000, 0).begins(with: "a") && !text(15_000, 0).holds("b"))
+            #expect(text(15_000, 0).cut(toBytes: 128).utf8.count > 120)
         }
         #expect(isCheap)
     }

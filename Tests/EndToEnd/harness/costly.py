@@ -48,6 +48,7 @@ class Meter:
         # The clock of another process (Linux, CPUCLOCK_SCHED).
         self._clock = (~process.pid << 3) | 2
         self._number = 0
+        self._rest()
         self.slowness = 1.0
 
     def _now(self) -> float:
@@ -65,7 +66,8 @@ class Meter:
         return readings[-1]
 
     def cost(self, do: Callable[[], object]) -> float:
-        before = self._rest()
+        # Whoever measured before has waited for its end.
+        before = self._now()
         do()
         return self._rest() - before
 
