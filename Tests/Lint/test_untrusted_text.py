@@ -63,7 +63,7 @@ class UntrustedText(unittest.TestCase):
     def test_a_line_without_a_reason_fails(self) -> None:
         self.assertEqual(self.lint("Sample: *\n")[0], 1)
 
-    def test_a_build_that_is_older_than_a_source_fails(self) -> None:
+    def test_a_build_without_a_source_fails(self) -> None:
         extra = self.build / "sources" / "Other.swift"
         extra.write_text("")
         try:
