@@ -40,6 +40,8 @@ final class FuzzService: RequestService {
     func connectionClosed() { openConnections -= 1 }
     func streamOpened() { openStreams += 1 }
     func streamClosed() { openStreams -= 1 }
+    // Whatever the type of it.
+    func connectionFailed<Failure>(_ error: Failure) {}
 
     func pause(_ exchange: FuzzExchange) { paused[ObjectIdentifier(exchange)] = exchange }
     func forget(_ exchange: FuzzExchange) { paused[ObjectIdentifier(exchange)] = nil }
