@@ -108,6 +108,9 @@ class Windows(H2Connection):
     """A connection whose sender waits for its windows (RFC 9113 §6.9), while another thread reads."""
 
     def begin(self) -> None:
+        self.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
+        # Acknowledged here: from another thread it could come within a frame.
+        assert self.until(h2raw.SETTINGS)
         self._changed = threading.Condition()
         self._left = {0: 65_535, 1: 65_535}
         threading.Thread(target=self._read_on, daemon=True).start()
@@ -124,6 +127,9 @@ class Windows(H2Connection):
         with self._changed:
             self._left = None
             self._changed.notify()
+
+    def why(self) -> str:
+        return f"windows {self._left}, GOAWAY {[found.code for found in self.goaways]}, {len(self.frames)} frames read"
 
     def take(self, stream: int, count: int, leaving: int = 0, seconds: float = 10) -> bool:
         """Waits for room; whether it came."""
@@ -152,7 +158,7 @@ def test_bodies_on_streams_pass_without_being_stored(gateway, size, length):
         together = max(1, 16_384 // length)
         with growth(gateway.process):
             for _ in range(count // together):
-                assert connection.take(stream, together * length), "no room"
+                assert connection.take(stream, together * length), connection.why()
                 data = rest + piece * together
                 # Every write ends within a frame's header.
                 rest = data[-length - 5 :]
@@ -164,7 +170,6 @@ def test_bodies_on_streams_pass_without_being_stored(gateway, size, length):
 def test_small_frames_for_a_backend_that_takes_none_are_not_collected(gateway, length):
     """Windows count bytes of bodies, and not what each frame takes to be remembered."""
     with Windows(gateway.port, timeout=30) as connection, growth(gateway.process):
-        connection.socket.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         streams = [connection.open(request("POST", PATH + "/stuck"), end=False) for _ in range(10)]
         connection.begin()
         for stream in streams:
@@ -406,7 +411,7 @@ def test_websocket_frames_on_a_stream_pass_without_being_stored(gateway, own_rec
         unit = websocket.frame(websocket.BINARY, b"m" * 997, masked=True)
         with growth(gateway.process):
             for _ in range(size // 16_000):
-                assert connection.take(stream, 16_000), "no room"
+                assert connection.take(stream, 16_000), connection.why()
                 connection.data(stream, (unit * 17)[:16_000])
 
 
