@@ -116,6 +116,30 @@ struct HTTP2FrameReaderTests {
         #expect(!outcome.isFlooded)
     }
 
+    @Test("Parts of DATA frames are counted by stream: a frame, and each read that goes on with one")
+    func parts() throws {
+        var reader = HTTP2FrameReader()
+        var first = RawFrame.opening(
+            RawFrame.bytes(0, stream: 1), RawFrame.bytes(0, stream: 1, payload: [1]), RawFrame.bytes(6),
+            RawFrame.bytes(0, stream: 3 | .min, payload: [1, 2]))
+        let long = RawFrame.bytes(0, stream: 5, payload: Array(repeating: 1, count: 30))
+        var (second, third, fourth) = (
+            try #require(long.getSlice(at: 0, length: 20)), try #require(long.getSlice(at: 20, length: 10)),
+            try #require(long.getSlice(at: 30, length: 9))
+        )
+        func parts(_ bytes: inout ByteBuffer) -> [[Int]] {
+            while reader.next(from: &bytes) != nil {}
+            defer { reader.forgetParts() }
+            return reader.parts.map { [Int($0.stream), $0.count] }
+        }
+        #expect(parts(&first) == [[1, 2], [3, 1]])
+        #expect(parts(&second) == [[5, 1]])
+        #expect(parts(&third) == [[5, 1]])
+        #expect(parts(&fourth) == [[5, 1]])
+        var other = RawFrame.bytes(0x4F, payload: [1])
+        #expect(parts(&other).isEmpty)
+    }
+
     private static func flooding(_ type: UInt8, length: Int) -> Int {
         var reader = HTTP2FrameReader()
         var preface = RawFrame.preface

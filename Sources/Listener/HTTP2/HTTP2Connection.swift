@@ -30,6 +30,8 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     /// Streams whose request waits until the whole read has been looked at.
     private var held: [HTTP2StreamCodec] = []
     private var blockedStreams = 0
+    /// Parts of DATA frames that SwiftNIO stores until their streams are read from.
+    private var storedParts = 0
     private var phase = Phase.open
     private var context: ChannelHandlerContext?
     /// It has been told to close, and waits for its WebSockets.
@@ -39,6 +41,9 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     var nextDeadline: NIODeadline { min(deadline, heads.deadline) }
     private var deadline = NIODeadline.distantFuture
 
+    /// The connection's window, of a megabyte, in segments of the least size that IPv4 asks for (536 bytes, RFC 9293
+    /// §3.7.1). A stored part takes up to a page of memory, however few bytes it has.
+    private static let mostStoredParts = 2_048
     private static let lingering = TimeAmount.seconds(2)
     private static let announcement = TimeAmount.seconds(1)
     private static let drainPing = HTTP2PingData(withInteger: 0x6472_6169_6E00)
@@ -61,6 +66,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         connections.insert(self)
         service.connectionOpened()
         frames.onFlood = { [unowned self] in endFlood() }
+        frames.onParts = { [unowned self] id, count in store(id, count) }
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
@@ -71,6 +77,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         self.context = nil
         frames.onData = nil
         frames.onFlood = nil
+        frames.onParts = nil
     }
 
     // MARK: Streams
@@ -83,7 +90,8 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     }
 
     func closed(_ id: HTTP2StreamID) {
-        guard streams.removeValue(forKey: id) != nil else { return }
+        guard let stream = streams.removeValue(forKey: id) else { return }
+        took(stream.storedParts)
         service.streamClosed()
         guard streams.isEmpty else { return }
         switch phase {
@@ -105,6 +113,17 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         for stream in due { stream.release() }
         context.fireChannelReadComplete()
     }
+
+    /// Counts what came for a stream that is not read from. Flow control bounds the bytes, and not what each part takes
+    /// to be remembered.
+    private func store(_ id: Int32, _ count: Int) {
+        guard let stream = streams[HTTP2StreamID(id)], stream.store(count) else { return }
+        storedParts += count
+        if storedParts > Self.mostStoredParts { endFlood() }
+    }
+
+    /// A stream has been given what was stored for it, or has gone.
+    func took(_ count: Int) { storedParts -= count }
 
     /// Tells whether a stream waits for its client to take what was written.
     func streamIsBlocked(_ isBlocked: Bool) {

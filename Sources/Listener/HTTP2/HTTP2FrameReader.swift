@@ -10,6 +10,11 @@ struct HTTP2FrameReader {
     /// Whether the client sends more of some kind of frame than it has reason to. No more pieces come then.
     private(set) var isFlooded = false
 
+    /// The streams that parts of DATA frames came for since ``forgetParts()``, in their order, and how many in a row.
+    private(set) var parts: [(stream: Int32, count: Int)] = []
+    /// The stream of the DATA frame whose payload is being read.
+    private var dataStream: Int32?
+
     /// Bytes left of the present frame's payload. A connection begins with the preface (§3.4).
     private var left = 24
     /// The first bytes of a frame's header whose rest has not come.
@@ -32,6 +37,7 @@ struct HTTP2FrameReader {
         repeat {
             if left > 0 {
                 let count = min(left, bytes.writerIndex - position)
+                if position == bytes.readerIndex, let dataStream { addPart(dataStream) }
                 left -= count
                 position += count
             } else {
@@ -40,6 +46,16 @@ struct HTTP2FrameReader {
             if isFlooded { return nil }
         } while position < bytes.writerIndex && !isOver && !(endsWithFrame && !isWithinFrame)
         return bytes.readSlice(length: position - bytes.readerIndex)
+    }
+
+    mutating func forgetParts() { parts.removeAll(keepingCapacity: true) }
+
+    private mutating func addPart(_ stream: Int32) {
+        if let last = parts.last, last.stream == stream {
+            parts[parts.count - 1].count += 1
+        } else {
+            parts.append((stream, 1))
+        }
     }
 
     private var isWithinFrame: Bool { left > 0 || header.readableBytes > 0 }
@@ -62,12 +78,18 @@ struct HTTP2FrameReader {
 
     /// Takes a whole frame header.
     private mutating func begin(_ bytes: ByteBuffer, at position: Int) {
-        guard let lengthAndType = bytes.getInteger(at: position, as: UInt32.self) else { return }
+        guard let lengthAndType = bytes.getInteger(at: position, as: UInt32.self),
+            let stream = bytes.getInteger(at: position + 5, as: Int32.self)
+        else { return }
         left = Int(lengthAndType >> 8)
+        let type = HTTP2FrameType(number: UInt8(truncatingIfNeeded: lengthAndType))
+        // The first bit is reserved (§4.1).
+        dataStream = type == .data ? stream & .max : nil
+        if let dataStream { addPart(dataStream) }
         if left > Self.maxFrameSize {
             left = 0
             isOver = true
-        } else if !budget.take(HTTP2FrameType(number: UInt8(truncatingIfNeeded: lengthAndType))) {
+        } else if !budget.take(type) {
             isFlooded = true
         }
     }

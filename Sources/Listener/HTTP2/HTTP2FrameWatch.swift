@@ -15,6 +15,8 @@ final class HTTP2FrameWatch: ChannelDuplexHandler {
     var discardsInput = false
     /// Called with a stream's number when a part of its body is sent. Set while some stream waits for that.
     var onData: ((Int32) -> Void)?
+    /// Called with a stream's number when so many parts of DATA frames have come for it in a row.
+    var onParts: ((Int32, Int) -> Void)?
     /// Called when the client has sent more frames of some kind than it has reason to.
     var onFlood: (() -> Void)?
 
@@ -30,6 +32,8 @@ final class HTTP2FrameWatch: ChannelDuplexHandler {
         while !discardsInput, let piece = reader.next(from: &bytes) {
             context.fireChannelRead(wrapInboundOut(piece))
         }
+        for part in reader.parts where !discardsInput { onParts?(part.stream, part.count) }
+        reader.forgetParts()
         if reader.isFlooded, !discardsInput { onFlood?() }
     }
 

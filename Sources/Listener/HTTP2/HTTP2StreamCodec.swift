@@ -40,6 +40,8 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     private var isReading = false
     /// Of the body that is coming.
     private var rate: LeastRate
+    /// Parts of DATA frames that wait until the stream is read from.
+    private(set) var storedParts = 0
     /// For a client that is slow to take its response.
     private var writeDeadline = NIODeadline.distantFuture
     private var isBlocked = false
@@ -72,7 +74,21 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
 
     // MARK: Requests
 
+    /// Parts of DATA frames have come.
+    ///
+    /// - Returns: whether they are stored, because the service wants no more for now.
+    func store(_ count: Int) -> Bool {
+        guard !isReading else { return false }
+        storedParts += count
+        return true
+    }
+
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        if storedParts > 0 {
+            // All of them come at once.
+            connection.took(storedParts)
+            storedParts = 0
+        }
         guard !isOver else { return }
         isReading = false
         do throws(HTTP1Fault) {
