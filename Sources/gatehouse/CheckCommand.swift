@@ -12,7 +12,9 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
             Of this machine it looks at what would be as wrong on any other: a state directory that is a file, a log file \
             that is a directory.
 
-            A certificate of a listener that has expired, or ends within 14 days, is warned of, and is no fault.
+            Warned of, and no fault, are: a certificate of a listener that has expired or ends within 14 days; a header that \
+            forward_headers lets through, with the servers that believe it; a route around which capitals lead if the \
+            backend ignores case, while the upstream's paths does not say whether it does.
 
             Run by root it reads the configuration and all files named there as the user to whom state_directory belongs, \
             as the service will; --environment-file alone as root, as systemd does.
@@ -48,9 +50,9 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
         ].joined(separator: ", ")
         if !output.json {
             StandardOutput.line("\(origin.name): \(Terminal.standardOutput.styled(.good, "good")): \(counts)")
-            for warning in warnings {
+            for warning in warnings.map({ "\($0)" }) + settings.warnings.map({ "\($0)" }) {
                 let heading = Terminal.standardOutput.styled(.bad, "warning")
-                StandardOutput.line("\(heading): \(Columns.visible("\(warning)"))")
+                StandardOutput.line("\(heading): \(Columns.visible(warning))")
             }
             StandardOutput.flush()
         }
@@ -60,7 +62,7 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
             var object: JSONObject = [
                 "config": .string(origin.name), "good": .bool(isGood), "routes": Self.number(settings.routes.count),
                 "upstreams": Self.number(settings.upstreams.count), "issuers": Self.number(settings.issuers.count),
-                "warnings": .array(warnings.map(Self.json)),
+                "warnings": .array(warnings.map(Self.json) + settings.warnings.map(Self.json)),
             ]
             if online { object["online"] = .array(findings.map(Self.json)) }
             output.tell(object, text: "")
@@ -100,6 +102,13 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
             "kind": .string(warning.hasExpired ? "certificate-expired" : "certificate-expires"),
             "listener": .string(warning.listener), "names": .array(warning.names.map { .string($0) }),
             "expires_at": .number(JSONNumber(warning.expiresAt)), "text": .string("\(warning)"),
+        ]
+    }
+
+    private static func json(_ warning: SettingsWarning) -> JSON {
+        [
+            "kind": .string(warning.kind.rawValue), "key": .string(warning.keyPath), "line": number(warning.line),
+            "text": .string(warning.text),
         ]
     }
 
