@@ -30,6 +30,21 @@ for argument in "$@"; do
     esac
 done
 
+# Servers of Tests/EndToEnd/test_real_backends.py whose packages have other names in other releases of Debian: what apt does
+# not have is left out, and the tests that want it say so. Express wants a Node.js that is there already.
+need_real_servers() {
+    (need_unpacked usr/sbin/apache2 apache2-bin libapr1 libaprutil1 libjansson4 liblua5.3-0 libxml2) || true
+    (need_unpacked usr/sbin/php-fpm8.2 php8.2-fpm php8.2-common php8.2-opcache libapparmor1 libargon2-1 libsodium23 \
+        libxml2) || true
+    command -v node >/dev/null || return 0
+    (need_unpacked usr/share/nodejs/express node-{accepts,array-flatten,body-parser,bytes,content-disposition,content-type} \
+        node-{cookie,cookie-signature,debug,deep-equal,depd,encodeurl,escape-html,etag,express,finalhandler,fresh} \
+        node-{function-bind,http-errors,iconv-lite,inherits,ipaddr.js,media-typer,merge-descriptors,methods,mime} \
+        node-{mime-types,ms,negotiator,object-inspect,on-finished,parseurl,path-to-regexp,proxy-addr,qs,range-parser} \
+        node-{raw-body,safe-buffer,send,serve-static,setprototypeof,statuses,toidentifier,type-is,unpipe,utils-merge} \
+        node-{vary,debbundle-es-to-primitive}) || true
+}
+
 # What could not be installed is a failure of its own, with the usual last line.
 if ! (
     need_packages ca-certificates curl libcurl4-openssl-dev libsqlite3-dev libssl-dev pkg-config python3 python3-venv \
@@ -37,6 +52,7 @@ if ! (
     need_unpacked usr/bin/promtool prometheus
     need_unpacked usr/sbin/logrotate logrotate libpopt0
     need_unpacked usr/sbin/nginx nginx
+    need_real_servers
     need_swift
     need_python "$repository/Tests/EndToEnd/requirements.txt"
 ); then

@@ -12,8 +12,10 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
             Of this machine it looks at what would be as wrong on any other: a state directory that is a file, a log file \
             that is a directory.
 
-            A certificate of a listener that has expired, or ends within 14 days, is warned of, and is no fault. A listener \
-            that serves requests for any Host, since it has no server_names, is noted.
+            Warned of, and no fault, are: a certificate of a listener that has expired or ends within 14 days; a header that \
+            forward_headers lets through, with the servers that believe it; a route around which capitals lead if the \
+            backend ignores case, while the upstream's paths does not say whether it does; an attribute that users cannot set \
+            because access depends on it. A listener that serves requests for any Host, since it has no server_names, is noted.
 
             Run by root it reads the configuration and all files named there as the user to whom state_directory belongs, \
             as the service will; --environment-file alone as root, as systemd does.
@@ -51,7 +53,7 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
         ].joined(separator: ", ")
         if !output.json {
             StandardOutput.line("\(origin.name): \(Terminal.standardOutput.styled(.good, "good")): \(counts)")
-            for warning in warnings.map(\.description) + settings.warnings.map(\.description) {
+            for warning in warnings.map({ "\($0)" }) + settings.warnings.map({ "\($0)" }) {
                 let heading = Terminal.standardOutput.styled(.bad, "warning")
                 StandardOutput.line("\(heading): \(Columns.visible(warning))")
             }
@@ -108,8 +110,11 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
         ]
     }
 
-    private static func json(_ warning: SettingsFault) -> JSON {
-        ["kind": "settings", "key": .string(warning.keyPath), "text": .string(warning.description)]
+    private static func json(_ warning: SettingsWarning) -> JSON {
+        [
+            "kind": .string(warning.kind.rawValue), "key": .string(warning.keyPath), "line": number(warning.line),
+            "text": .string(warning.text),
+        ]
     }
 
     private static func milliseconds(_ finding: OnlineCheck.Finding) -> Int {

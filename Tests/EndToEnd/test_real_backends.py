@@ -6,7 +6,7 @@ import json
 
 import pytest
 from harness import raw
-from harness.gateway import Gateway, gateway_config
+from harness.gateway import Gateway, check, gatehouse, gateway_config
 from harness.process import SILENT_PORT
 from harness.servers import SERVERS, Server
 
@@ -51,15 +51,18 @@ SPELLINGS = """
     /admin%00/secret /admin%0a/secret /admin%20/secret /admin/secret%0a /admin/secret%23 /admin/secret%3f /admin/secret?x
     /gu/x#/../admin/secret /gu%2f..%2fadmin/secret /gu/staff%2fsecret /gu//staff/secret /gu/./staff/secret
     /gu/;/staff/secret /gu/staff;/secret /gu/%73taff/secret /gu/x/../staff/secret /gu/staff/ /gu/staff%0a/secret
+    /ADMIN/secret /Admin/Secret /gu/STAFF/secret /gu/Staff /gu/staFF/ /gu/%53taff/secret /gu/STAFF;/x /GU/staff/secret
+    /gu/%C5%BFtaff/secret /%C4%B0tem /USERS/x/photo
     http://gateway.test/admin/secret http://gateway.test//admin/secret gateway.test/admin/secret *
 """.split()
 
 
-def settings(url: str) -> dict:
+def settings(url: str, server: Server) -> dict:
+    upstream = {"url": url, "paths": "case_insensitive" if server.ignores_case else "case_sensitive"}
     route = {"upstream": "real"}
     return {
         "threads": 1,
-        "upstreams": {"real": {"url": url}},
+        "upstreams": {"real": upstream},
         "routes": [
             {"name": "gu", "path": "/gu/**", "access": "public", **route},
             {"name": "staff", "path": "/gu/staff/**", "access": "required", "require": {"groups": {"all": ["staff"]}}, **route},
@@ -76,17 +79,14 @@ def real(request, run_directory, issuer):
     """A gateway before a real server."""
     server: Server = request.param
     directory = run_directory / f"real-{server.name}"
-    process, port = server.start(directory)
-    try:
-        changes = settings(f"http://127.0.0.1:{port}")
+    with server.running(directory) as port:
+        changes = settings(f"http://127.0.0.1:{port}", server)
         config = gateway_config(directory, f"http://127.0.0.1:{SILENT_PORT}", issuer.server.url, changes=changes)
         gateway = Gateway(directory, "gateway", config)
         try:
             yield gateway
         finally:
             gateway.stop()
-    finally:
-        process.stop()
 
 
 class Client:
@@ -163,3 +163,38 @@ def test_no_spelling_of_a_path_reaches_a_stricter_routes_resource(client: Client
         for target in (f"/users/{SUBJECT}/../{OTHER}/{tail}", f"/users/{SUBJECT}/..%2f{OTHER}/{tail}", f"/users/{OTHER};/{tail}"):
             said = client.said("GET", target, [], token=True)
             assert said is None or said["resource"] in (f"user {SUBJECT}", "none"), (target, said)
+
+
+def test_express_takes_capitals_around_a_stricter_route_until_its_upstream_says_that_it_ignores_case(
+    start_gateway, run_directory, issuer
+):
+    express = next(server for server in SERVERS if server.name == "express")
+    with express.running(run_directory / "real-express-case") as port:
+        changes = settings(f"http://127.0.0.1:{port}", express)
+        safe = start_gateway(changes)
+        del changes["upstreams"]["real"]["paths"]
+        open_ = start_gateway(changes)
+        for target in ("/gu/STAFF/secret", "/gu/Staff/secret", "/gu/sTAFF/"):
+            assert raw.exchange(open_.port, "GET", target).json()["resource"] == "staff"
+            assert raw.exchange(safe.port, "GET", target).status == 404
+        # What is the laxer route's in every case goes on as it came.
+        assert raw.exchange(safe.port, "GET", "/gu/X/Secret").json()["resource"] == "gu"
+        told = check(open_.config_path).stdout
+        assert "warning: line" in told and "/gu/staff/** with other letters in capitals comes under /gu/**" in told
+        assert "warning" not in check(safe.config_path).stdout
+
+
+def test_a_header_that_is_let_through_does_what_check_says(start_gateway, run_directory, issuer):
+    gunicorn = next(server for server in SERVERS if server.name == "gunicorn-flask")
+    with gunicorn.running(run_directory / "real-gunicorn-let-through") as port:
+        changes = settings(f"http://127.0.0.1:{port}", gunicorn)
+        changes["routes"].append({"name": "let", "path": "/let/**", "access": "public", "upstream": "real", "forward_headers": ["Script_Name"]})
+        gateway = start_gateway(changes)
+        assert raw.exchange(gateway.port, "GET", "/let/admin/secret").json()["resource"] == "none"
+        assert raw.exchange(gateway.port, "GET", "/let/admin/secret", {"SCRIPT_NAME": "/let"}).json()["resource"] == "admin"
+        # Another spelling, and another route, have none of it.
+        assert raw.exchange(gateway.port, "GET", "/let/admin/secret", {"SCRIPT-NAME": "/let"}).json()["resource"] == "none"
+        assert raw.exchange(gateway.port, "GET", "/gu/admin/secret", {"SCRIPT_NAME": "/gu"}).json()["resource"] == "gu"
+        told = json.loads(gatehouse("check", "--json", "--config", gateway.config_path).stdout)["warnings"]
+        assert [(each["kind"], each["key"]) for each in told] == [("trusted-header", "routes[6].forward_headers")]
+        assert "gunicorn" in told[0]["text"] and told[0]["text"].endswith("a client reaches paths that other routes protect")

@@ -205,6 +205,48 @@ def test_row_41_the_path_of_the_request_line_is_the_one_that_counts(gateway, rec
         assert recorder.last("/recorded/public/x").method == "POST"
 
 
+BELIEVED = """
+    script-name path-info x-script-name x-forwarded-prefix daphne-root-path request-uri x-original-url x-rewrite-url x-original-uri
+    x-http-method x-http-method-override x-method-override x-host x-http-host-override x-scheme proxy remote-user remote-addr
+    x-remote-user x-forwarded-user x-forwarded-email x-forwarded-groups x-forwarded-preferred-username x-forwarded-access-token
+    x-auth-request-user x-auth-request-email http-remote-user http-x-auth-subject x-ssl-client-cert ssl-client-s-dn x-client-cert
+    x-client-cert-subject x-real-ip x-client-ip x-cluster-client-ip true-client-ip cf-connecting-ip fastly-client-ip
+    x-originating-ip x-remote-ip x-remote-addr x-accel-redirect x-accel-mapping x-sendfile x-sendfile-type x-envoy-original-path
+    x-envoy-external-address x-middleware-subrequest x-amzn-oidc-data x-amzn-oidc-identity x-ms-client-principal
+    x-ms-client-principal-name x-goog-authenticated-user-email x-goog-iap-jwt-assertion cf-access-jwt-assertion
+    tailscale-user-login impersonate-user x-webauth-user oidc-claim-sub shib-session-id sm-user iv-user $wsru !~passenger-x
+    spring-cloud-function-definition x-apigateway-event destination x-vhm-root unencoded-url x-consumer-username
+""".split()
+
+
+def test_what_servers_believe_never_arrives_in_any_spelling_over_either_version(gateway, recorder, issuer):
+    token = f"Authorization: Bearer {issuer.access()}"
+    names = [name for plain in BELIEVED for name in (plain, plain.replace("-", "_"), plain.replace("-", "."), plain.title())]
+    for path in ("/recorded/public/x", "/recorded/required/x"):
+        for start in range(0, len(names), 48):
+            listed = names[start : start + 48]
+            # A Connection list takes nothing away from this.
+            for more in ([], [f"Connection: {', '.join(listed[:10])}, Host, X-Forwarded-Host"]):
+                lines = [f"{name}: mallory" for name in listed] + [token]
+                for send in (lambda: sent(gateway, f"GET {path}", lines + more), lambda: sent_as_h2(gateway, path, lines)):
+                    recorder.forget()
+                    assert send() == 200
+                    assert b"mallory" not in recorder.last(path).raw_head.lower(), listed
+                    assert recorder.last(path).header("x-forwarded-host") is not None
+
+
+def test_what_servers_believe_does_not_arrive_with_an_upgrade_either(start_gateway, own_recorder):
+    route = {"name": "socket", "path": "/socket", "access": "public", "upstream": "recorder", "websocket": True}
+    gateway = start_gateway({"routes": [route]})
+    upgrade = ["Upgrade: websocket", "Connection: Upgrade", "Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==", "Sec-WebSocket-Version: 13"]
+    for spelt in (lambda name: name, lambda name: name.replace("-", "_")):
+        own_recorder.forget()
+        # The recording backend knows no WebSockets, and answers as it does.
+        sent(gateway, "GET /socket", upgrade + [f"{spelt(name)}: mallory" for name in BELIEVED])
+        request = own_recorder.last("/socket")
+        assert request.header("upgrade") == "websocket" and b"mallory" not in request.raw_head.lower()
+
+
 def test_row_42_no_user_agent_is_let_in_for_its_name(gateway, recorder):
     for agent in ("kube-probe/1.31", "GoogleHC/1.0", "ELB-HealthChecker/2.0", "Envoy/HC", "Go-http-client/1.1", "gatehouse", ""):
         for path in ("/recorded/required/x", "/recorded/required/ping", "/recorded/required/healthz"):

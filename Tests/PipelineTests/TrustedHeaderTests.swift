@@ -1,3 +1,4 @@
+import FoundationEssentials
 import HTTPTypes
 import Testing
 
@@ -68,6 +69,22 @@ struct TrustedHeaderTests {
         }
         #expect(Set(TrustedHeader.all.map(\.pattern)).count == TrustedHeader.all.count)
         #expect(TrustedHeader.all.count > 200)
+    }
+
+    /// README's table, to be replaced by this one after a change.
+    static var table: String {
+        TrustedHeader.Meaning.allCases.map { meaning in
+            let names = TrustedHeader.all.filter { $0.meaning == meaning }.map(\.pattern)
+            return "| \(meaning) | \(names.sorted().map { "`\($0)`" }.joined(separator: " ")) |\n"
+        }.joined()
+    }
+
+    @Test("README lists them all")
+    func readme() throws {
+        let path = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
+            .deletingLastPathComponent().appending(path: "README.md").path
+        let isThere = try String(contentsOfFile: path, encoding: .utf8).contains(Self.table)
+        #expect(isThere, "\(Self.table)")
     }
 
     @Test("A header that is let through by name passes in that spelling alone")

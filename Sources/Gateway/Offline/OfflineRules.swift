@@ -56,7 +56,7 @@ struct OfflineRules: Sendable {
     /// Why a verified token is not enough; nil when it is.
     func denial(of token: VerifiedToken, now: Int64) -> PolicyDenial? {
         if let denial = route?.requirements?.lastingDenial(of: token) { return denial }
-        if let path, let route, !path.isOf(subject: token.subject, in: route.pattern) { return .subjectMismatch }
+        if let path, let route, !path.isOf(subject: token.subject, in: route) { return .subjectMismatch }
         return route?.requirements?.isRecent(token, now: now) == false ? .authenticationTooOld : nil
     }
 

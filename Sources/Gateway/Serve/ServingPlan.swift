@@ -124,7 +124,8 @@ enum Wiring {
         let own = try endpointRoutes(settings)
         let table: RouteTable
         do {
-            table = try RouteTable(own + settings.routes.map { (route) throws(RouteFault) in try self.route(route) })
+            let configured = try settings.routes.map { (route) throws(RouteFault) in try self.route(route, settings) }
+            table = try RouteTable(own + configured)
         } catch {
             throw SettingsFaults(faults: routeFaults(settings, own))
         }
@@ -144,7 +145,7 @@ enum Wiring {
         var faults: [SettingsFault] = []
         for configured in settings.routes {
             do {
-                let route = try route(configured)
+                let route = try route(configured, settings)
                 _ = try RouteTable(routes + [route])
                 routes.append(route)
             } catch {
@@ -154,14 +155,17 @@ enum Wiring {
         return faults
     }
 
-    private static func route(_ settings: RouteSettings) throws(RouteFault) -> Route {
-        Route(
+    private static func route(_ settings: RouteSettings, _ all: GatewaySettings) throws(RouteFault) -> Route {
+        let upstream = all.upstreams.first { $0.name == settings.upstream }
+        return Route(
             name: settings.name, pattern: try RoutePattern(settings.path),
             methods: settings.methods.map { Set($0.compactMap(HTTPRequest.Method.init(rawValue:))) },
             access: settings.access.access, issuers: settings.issuers.isEmpty ? nil : Set(settings.issuers),
             tokenUses: Set(settings.tokenUses.map(\.tokenUse)), tokenSources: settings.tokenSources,
             requirements: settings.requirements, destination: .upstream(settings.upstream),
-            forwardToken: settings.forwardToken, treatment: treatment(settings.treatment),
+            forwardToken: settings.forwardToken, ignoresCase: upstream?.paths == .caseInsensitive,
+            letThrough: (upstream?.forwardHeaders.names ?? []) + settings.forwardHeaders.names,
+            treatment: treatment(settings.treatment),
             crossOrigin: settings.crossOrigin.map { CrossOrigin($0, routeMethods: settings.methods) },
             webSocket: settings.webSocket.map {
                 WebSocketPolicy(closesOnExpiry: $0.closeOnExpiry, idleTimeout: $0.idleTimeout)

@@ -1,4 +1,4 @@
-/// Finds header names by walking them byte by byte, so that most are known to be in no list after two or three steps.
+/// Finds header names by walking them byte by byte. Most are known to be in no list by their first three.
 ///
 /// Names are normalised on the way: case aside, every byte but letters and digits is the same. Nothing is allocated and
 /// nothing is hashed.
@@ -14,41 +14,72 @@ struct HeaderNameTrie: Sendable {
     }
 
     private let nodes: [Node]
+    /// One bit for every three bytes' classes that some name begins with.
+    private let beginnings: [UInt64]
 
-    /// - Parameter patterns: normalised names and values, 0 or more; `*` at a name's end stands for any rest. The last
-    ///   value of a pattern counts.
+    /// - Parameter patterns: normalised names and values, 0 or more; `*` at a name's end, behind at least two bytes,
+    ///   stands for any rest. The last value of a pattern counts.
     init(_ patterns: [(pattern: String, value: Int16)]) {
         var draft = Draft()
-        for (pattern, value) in patterns { draft.insert(Array(pattern.utf8), value) }
+        var beginnings = [UInt64](repeating: 0, count: 1 << 12)
+        for (pattern, value) in patterns {
+            draft.insert(Array(pattern.utf8), value)
+            // A name of two bytes is always walked; a prefix of two goes on with any third.
+            let bytes = Array(pattern.utf8)
+            if bytes.count > 3 || bytes.last != UInt8(ascii: "*") {
+                guard bytes.count >= 3 else { continue }
+                let beginning = Self.beginning(of: bytes.span)
+                beginnings[beginning >> 6] |= 1 &<< UInt64(beginning & 63)
+            } else {
+                beginnings[Self.beginning(of: bytes.span) >> 6] = .max
+            }
+        }
+        self.beginnings = beginnings
         nodes = draft.nodes()
+    }
+
+    /// 18 bits for the first three bytes, of which there must be so many.
+    @inline(__always)
+    private static func beginning(of name: borrowing Span<UInt8>) -> Int {
+        let classes = (byteClass(name[0]), byteClass(name[1]), byteClass(name[2]))
+        return Int(classes.0) << 12 | Int(classes.1) << 6 | Int(classes.2)
     }
 
     /// The value of the longest pattern that the whole name matches, and whether the name is its own normalised form;
     /// -1 if none does.
     @inline(__always)
     func find(_ name: borrowing Span<UInt8>) -> (value: Int16, isPlain: Bool) {
+        guard name.count >= 3 else { return walk(name) }
+        let beginning = Self.beginning(of: name)
+        guard beginnings[beginning >> 6] & 1 &<< UInt64(beginning & 63) != 0 else { return (-1, true) }
+        return walk(name)
+    }
+
+    private func walk(_ name: borrowing Span<UInt8>) -> (value: Int16, isPlain: Bool) {
         var node = 0
         var (found, isPlain) = (Int16(-1), true)
         for index in name.indices {
-            let byte = asciiLowercased(name[index])
-            if !HeaderNames.isPlain(byte) { isPlain = false }
-            let bit = UInt64(1) &<< UInt64(Self.byteClass(byte))
-            let children = nodes[node].children
-            guard children & bit != 0 else { return (found, isPlain) }
-            node = Int(nodes[node].firstChild) + (children & (bit &- 1)).nonzeroBitCount
+            let byteClass = Self.byteClass(name[index])
+            if byteClass == Self.other, name[index] != UInt8(ascii: "-") { isPlain = false }
+            let bit = UInt64(1) &<< UInt64(byteClass)
+            let current = nodes[node]
+            guard current.children & bit != 0 else { return (found, isPlain) }
+            node = Int(current.firstChild) + (current.children & (bit &- 1)).nonzeroBitCount
             if nodes[node].below >= 0 { found = nodes[node].below }
         }
         return (nodes[node].exact >= 0 ? nodes[node].exact : found, isPlain)
     }
 
-    /// 0–25 for letters, 26–35 for digits, 36 for all others.
+    /// 0–25 for letters of either case, 26–35 for digits, `other` for all others.
     @inline(__always)
-    private static func byteClass(_ lowercased: UInt8) -> UInt8 {
-        let letter = lowercased &- UInt8(ascii: "a")
+    private static func byteClass(_ byte: UInt8) -> UInt8 {
+        let letter = (byte | 0x20) &- UInt8(ascii: "a")
         if letter < 26 { return letter }
-        let digit = lowercased &- UInt8(ascii: "0")
-        return digit < 10 ? 26 &+ digit : 36
+        let digit = byte &- UInt8(ascii: "0")
+        return digit < 10 ? 26 &+ digit : other
     }
+
+    private static let other: UInt8 = 36
 
     /// The trie while it is built.
     private struct Draft {

@@ -14,7 +14,7 @@ enum HeaderNames {
 
     /// The kind of a header of this name, in any spelling.
     @inline(__always)
-    static func kind(of name: borrowing Span<UInt8>) -> Kind {
+    static func kind(of name: borrowing Span<UInt8>, in trie: HeaderNameTrie = trie) -> Kind {
         let (value, isPlain) = trie.find(name)
         if value < 0 { return .ordinary }
         if value < firstTrusted { return value == ownValue ? .own : isPlain ? .ordinary : .lookAlike }
@@ -35,24 +35,24 @@ enum HeaderNames {
     /// Fields with a meaning for framing, credentials or caching: a name that only becomes one of them by
     /// normalising is a look-alike, and no `Connection` option can take them away (RFC 9110 §7.6.1 forbids to list
     /// fields that are meant for all recipients).
-    private static let protected = [
-        "authorization", "cookie", "content-length", "content-type", "content-encoding", "cache-control", "origin",
-        "range", "x-amzn-trace-id", "tracestate", "x-csrf-token", "x-xsrf-token", "x-api-key",
+    private static let protected: Set<String> = [
+        "authorization", "cookie", "host", "content-length", "content-type", "content-encoding", "transfer-encoding",
+        "cache-control", "origin", "range", "x-amzn-trace-id", "tracestate", "x-csrf-token", "x-xsrf-token",
+        "x-api-key",
     ]
 
     private static let ownValue: Int16 = 0
     private static let protectedValue: Int16 = 1
     private static let firstTrusted: Int16 = 2
 
-    private static let trie = HeaderNameTrie(
+    /// Names that nothing looks like, being one word, are not among its protected ones.
+    static let trie = HeaderNameTrie(
         TrustedHeader.all.enumerated().map { ($0.element.pattern, Int16($0.offset) + firstTrusted) }
-            + protected.map { ($0, protectedValue) } + own.map { ($0, ownValue) })
+            + protected.filter { $0.utf8.contains(UInt8(ascii: "-")) }.map { ($0, protectedValue) }
+            + own.map { ($0, ownValue) })
 
-    /// Whether `name`, in lower case, is protected (see ``protected``), or is `host` or `transfer-encoding`, which can't
-    /// be listed away either.
-    static func isProtected(_ name: String) -> Bool {
-        name == "host" || name == "transfer-encoding" || trie.find(name.utf8.span) == (protectedValue, true)
-    }
+    /// Whether `name`, in lower case, is protected (see ``protected``).
+    static func isProtected(_ name: String) -> Bool { protected.contains(name) }
 
     /// How backends that turn names into variables read a name (CGI, WSGI, PHP): case aside, every byte but letters and
     /// digits is the same to them. Here it becomes `-`.

@@ -36,6 +36,11 @@ package struct IdentityClaim: Sendable, Hashable {
             || IdentityLines.names.contains { name == namespace + HeaderNames.normalised($0) }
     }
 
+    /// Whether the header's name begins as those of identity headers do, in whichever spelling.
+    package static func isInNamespace(_ header: String, _ namespace: String) -> Bool {
+        HeaderNames.normalised(header).hasPrefix(HeaderNames.normalised(namespace))
+    }
+
     /// Whether two headers are one to backends that turn names into variables.
     package static func isSameHeader(_ one: String, _ other: String) -> Bool {
         HeaderNames.normalised(one) == HeaderNames.normalised(other)

@@ -13,6 +13,8 @@ package struct InboundFields: Sendable {
     private let alsoSet: [String]
     /// One bit for each first letter that occurs in `alsoSet`, so that most names need no comparison.
     private let alsoSetFirst: UInt32
+    /// At hand, so that it need not be looked for at each field.
+    private let names = HeaderNames.trie
     /// The names of trusted headers that pass all the same, in lower case.
     private let letThrough: [String]
 
@@ -59,13 +61,14 @@ package struct InboundFields: Sendable {
     /// - Parameter connectionOptions: what ``connectionOptions(of:)`` gave for the request.
     package func passes(_ field: HTTPField, connectionOptions: [String]) -> Bool {
         let name = field.name.canonicalName
-        if isSetByGateway(name.utf8.span) { return false }
-        switch HeaderNames.kind(of: name.utf8.span) {
+        let bytes = name.utf8.span
+        if isSetByGateway(bytes) { return false }
+        switch HeaderNames.kind(of: bytes, in: names) {
         case .ordinary: break
         case .own, .lookAlike: return false
         case .trusted: guard letThrough.contains(name) else { return false }
         }
-        if name == "authorization", Self.isAWSSigned(field.value.utf8.span) { return false }
+        if bytes.count == 13, name == "authorization", Self.isAWSSigned(field.value.utf8.span) { return false }
         return connectionOptions.isEmpty || !connectionOptions.contains(name)
     }
 

@@ -6,6 +6,8 @@ struct RouteRequirement: Sendable {
     private let number: Int
     /// Which segment of the path must be the token's subject.
     private let subjectSegment: Int?
+    /// Whether the backend takes subjects that differ in case alone for one.
+    private let ignoresCase: Bool
     private let challenges: Challenges
 
     /// Nil for a route that requires nothing.
@@ -15,6 +17,7 @@ struct RouteRequirement: Sendable {
         requirements = route.requirements ?? Requirements()
         number = numbers.number(of: requirements)
         subjectSegment = segment
+        ignoresCase = route.ignoresCase
         challenges = Challenges(requirements)
     }
 
@@ -30,7 +33,9 @@ struct RouteRequirement: Sendable {
             if let denial = requirements.lastingDenial(of: entry.token) { return denial }
             entry.met.insert(number)
         }
-        if let subjectSegment, !path.hasSegment(subjectSegment, equalTo: entry.token.subject) {
+        if let subjectSegment,
+            !path.hasSegment(subjectSegment, equalTo: entry.token.subject, ignoringCase: ignoresCase)
+        {
             return .subjectMismatch
         }
         return requirements.isRecent(entry.token, now: now) ? nil : .authenticationTooOld

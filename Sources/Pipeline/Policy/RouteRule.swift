@@ -50,7 +50,8 @@ package final class RouteRule: Sendable {
         self.audience = audience
         inbound = InboundFields(
             namespace: identityNamespace,
-            alsoSet: identityHeaders + (route.treatment?.requestHeaders.removed ?? []))
+            alsoSet: identityHeaders + (route.treatment?.requestHeaders.removed ?? []),
+            letThrough: route.letThrough)
     }
 
     /// A backend's trailers as a client that asked for them gets them; nil where nothing is left.

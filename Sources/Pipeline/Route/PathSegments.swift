@@ -2,16 +2,18 @@ extension RequestPath {
     /// Whether the decoded segment at this position is these bytes, the first one being 0.
     ///
     /// A path that some software reads differently only has the segment where it has it in every reading, so that the
-    /// backend cannot come to act on another one.
-    func hasSegment(_ position: Int, equalTo text: String) -> Bool {
+    /// backend cannot come to act on another one. To a backend that ignores case a text with capitals may be another
+    /// one as well, so that no segment is certain to be it.
+    func hasSegment(_ position: Int, equalTo text: String, ignoringCase: Bool = false) -> Bool {
         guard withBytes({ Self.segment(position, of: $0, equals: text.utf8.span) }) else { return false }
+        guard !ignoringCase || PathFolding.keeps(text) else { return false }
         guard hasOtherReading else { return true }
         return otherReadings().allSatisfy { Self.segment(position, of: $0.span, equals: text.utf8.span) }
     }
 
-    /// Whether the segment that the pattern says to be the caller's subject is this one; also where it says none.
-    package func isOf(subject: String, in pattern: RoutePattern) -> Bool {
-        pattern.subjectSegment.map { hasSegment($0, equalTo: subject) } ?? true
+    /// Whether the segment that the route says to be the caller's subject is this one; also where it says none.
+    package func isOf(subject: String, in route: Route) -> Bool {
+        route.pattern.subjectSegment.map { hasSegment($0, equalTo: subject, ignoringCase: route.ignoresCase) } ?? true
     }
 
     private static func segment(

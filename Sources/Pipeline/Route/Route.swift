@@ -38,6 +38,10 @@ package struct Route: Sendable, Equatable {
     package var destination: Destination
     /// Whether `Authorization` is passed on after it was verified.
     package var forwardToken: Bool
+    /// Whether the backend takes paths that differ in case alone for one.
+    package var ignoresCase: Bool
+    /// The names of ``TrustedHeader``s that pass all the same.
+    package var letThrough: [String]
     /// What is changed on the way; nil for nothing.
     package var treatment: RouteTreatment?
     /// Which web pages may call it; nil leaves that to the backend.
@@ -61,6 +65,8 @@ package struct Route: Sendable, Equatable {
         requirements: Requirements? = nil,
         destination: Destination,
         forwardToken: Bool = false,
+        ignoresCase: Bool = false,
+        letThrough: [String] = [],
         treatment: RouteTreatment? = nil,
         crossOrigin: CrossOrigin? = nil,
         webSocket: WebSocketPolicy? = nil
@@ -76,6 +82,8 @@ package struct Route: Sendable, Equatable {
         self.requirements = requirements
         self.destination = destination
         self.forwardToken = forwardToken
+        self.ignoresCase = ignoresCase
+        self.letThrough = letThrough
         self.treatment = treatment
         self.crossOrigin = crossOrigin
         self.webSocket = webSocket

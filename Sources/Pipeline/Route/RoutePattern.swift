@@ -2,7 +2,7 @@
 /// the path before it and everything below (`/api/**` matches `/api`, `/api/x` and `/api/x/y`; `/**` matches all).
 /// `{sub}` matches as `*` does, and says that the segment must be the subject of the request's token.
 ///
-/// Literal segments are in the normal form of ``RequestPath``: decoded, case-sensitive.
+/// Literal segments are in the normal form of ``RequestPath``: decoded, case-sensitive. Backends that ignore case: see ``Route/ignoresCase``.
 package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
     enum Segment: Sendable, Hashable {
         case literal(String)
@@ -28,6 +28,13 @@ package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
     let includesBelow: Bool
 
     package var description: String { text }
+
+    init(text: String, segments: [Segment], subjectSegment: Int?, includesBelow: Bool) {
+        self.text = text
+        self.segments = segments
+        self.subjectSegment = subjectSegment
+        self.includesBelow = includesBelow
+    }
 
     /// Parses a pattern. Throws a fault that names the pattern and what is wrong with it.
     package init(_ text: String) throws(RouteFault) {

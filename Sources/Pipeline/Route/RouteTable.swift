@@ -23,9 +23,11 @@ package struct RouteTable: Sendable {
     package let routes: [Route]
     private let shapes: [Shape]
     private let trie: RouteTrie
+    /// Nil where no route's backend ignores case.
+    private let folded: FoldedRoutes?
 
-    /// Compiles the table. Throws for two routes of one name, for two of the same pattern whose methods overlap, and
-    /// for methods that are never routed.
+    /// Compiles the table. Throws for two routes of one name, for two of the same pattern whose methods overlap, for
+    /// two whose patterns differ in case alone before a backend that ignores it, and for methods that are never routed.
     package init(_ routes: [Route]) throws(RouteFault) {
         var shapes: [Shape] = []
         var names: Set<String> = []
@@ -52,19 +54,41 @@ package struct RouteTable: Sendable {
         self.routes = routes
         self.shapes = shapes
         self.trie = RouteTrie(shapes.map(\.pattern))
+        self.folded = try Self.folded(shapes, routes)
+    }
+
+    private static func folded(_ shapes: [Shape], _ routes: [Route]) throws(RouteFault) -> FoldedRoutes? {
+        let ignoring = shapes.indices.filter { index in shapes[index].rules.contains { routes[$0.route].ignoresCase } }
+        guard !ignoring.isEmpty else { return nil }
+        for folding in PathFolding.allCases {
+            let same = Dictionary(grouping: shapes.indices) { shapes[$0].pattern.folded(folding).bytes }
+            for index in ignoring {
+                let pattern = shapes[index].pattern
+                guard let other = same[pattern.folded(folding).bytes]?.first(where: { $0 != index }) else { continue }
+                throw RouteFault(
+                    "\"\(shapes[min(index, other)].pattern)\" and \"\(shapes[max(index, other)].pattern)\" are the same "
+                        + "to an upstream whose paths are case_insensitive")
+            }
+        }
+        return FoldedRoutes(shapes.map(\.pattern))
     }
 
     /// Finds the route for a request.
     ///
     /// The most specific pattern decides alone: a method it lacks is not allowed, even if a wider pattern would take
     /// it. CONNECT and TRACE (RFC 9110 §9.3.6, §9.3.8) never match a route. A path that some software would read
-    /// differently only matches where every such reading comes under the same pattern.
+    /// differently only matches where every such reading comes under the same pattern; before a backend that ignores
+    /// case also every reading of it in lower case.
     package func match(method: HTTPRequest.Method, path: borrowing RequestPath) -> Match {
         guard let shape = path.withBytes({ trie.find($0) }) else { return .none }
         if path.hasOtherReading {
             for reading in path.otherReadings() where trie.find(reading.span) != shape { return .none }
         }
-        return select(method, in: shape)
+        let match = select(method, in: shape)
+        if let folded, case .route(let index) = match, routes[index].ignoresCase, !folded.agree(on: shape, for: path) {
+            return .none
+        }
+        return match
     }
 
     @inline(__always)

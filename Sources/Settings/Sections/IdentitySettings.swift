@@ -41,6 +41,9 @@ extension IdentitySettings {
         return claims
     }
 
+    /// Whether the header's name begins as those of identity headers do, in whichever spelling.
+    func covers(_ header: String) -> Bool { IdentityClaim.isInNamespace(header, namespace) }
+
     /// Whether the gateway sets this header on every request of a caller it knows.
     func sets(_ header: String) -> Bool {
         let headers = claims.map(\.header) + [assertion?.assertion.header].compactMap { $0 }

@@ -31,6 +31,8 @@ package struct RouteSettings: Sendable {
     package var upstream: String
     /// Whether a verified `Authorization` is sent on.
     package var forwardToken: Bool
+    /// Headers of clients' that it lets through, besides the upstream's.
+    package var forwardHeaders: ForwardHeaderSettings
     package var treatment: RouteTreatmentSettings
     package var crossOrigin: CrossOriginSettings?
     /// Nil: requests do not become WebSockets.
@@ -74,7 +76,12 @@ extension RouteSettings {
         }
         let upstream = keys.required("upstream", .reference(to: "upstream", among: known.upstreams))
         let forwardToken = keys.value("forward_token", .boolean, default: false)
+        let forwardHeaders = ForwardHeaderSettings(reading: keys)
+        forwardHeaders.check(identity, keys.node.context)
         let treatment = RouteTreatmentSettings(reading: keys, path: path, identity: identity)
+        if let name = forwardHeaders.names.first(where: treatment.requestHeaders.sets) {
+            keys.fault("forward_headers", "\(name) is among request_headers, which take the client's away")
+        }
         let crossOrigin = keys.optional("cors")?.section(CrossOriginSettings.init(reading:)) ?? nil
         let crossing = treatment.responseHeaders.names.first { $0.lowercased().hasPrefix("access-control-") }
         if let crossing, keys.has("cors") {
@@ -86,8 +93,8 @@ extension RouteSettings {
         self.init(
             name: name ?? path, path: path, methods: methods, access: access, issuers: issuers,
             tokenUses: tokenUses, tokenSources: tokenSources, requirements: requirements, upstream: upstream,
-            forwardToken: forwardToken, treatment: treatment, crossOrigin: crossOrigin, webSocket: webSocket,
-            place: keys.node.place)
+            forwardToken: forwardToken, forwardHeaders: forwardHeaders, treatment: treatment, crossOrigin: crossOrigin,
+            webSocket: webSocket, place: keys.node.place)
     }
 
     private static func issuers(of keys: SettingsMapping, access: AccessSetting, known: KnownNames) -> [String] {

@@ -53,6 +53,9 @@ package struct HeaderRuleSettings: Sendable {
     package var isEmpty: Bool { add.isEmpty && remove.isEmpty }
     var names: [String] { add.map(\.name) + remove }
 
+    /// Whether a client's header of this name is replaced or removed.
+    func sets(_ name: String) -> Bool { names.contains { IdentityClaim.isSameHeader($0, name) } }
+
     init(_ node: SettingsNode?, isReserved: @escaping (String) -> Bool) {
         guard let node else { return }
         let read = node.section { keys in

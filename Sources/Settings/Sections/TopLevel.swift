@@ -23,6 +23,7 @@ extension GatewaySettings {
         trustedProxies = file.list("trusted_proxies", .network, of: "networks") ?? []
         let identity = file.section("identity") { IdentitySettings(reading: $0, upstreams: known.upstreams) }
         self.identity = identity
+        for upstream in upstreams { upstream.forwardHeaders.check(identity, file.node.context) }
         audit = file.section("audit", AuditSettings.init(reading:))
         userSync = file.optional("user_sync")?.section { UserSyncSettings(reading: $0, identity: identity) } ?? nil
         routes = RouteSettings.all(of: file, known: known, identity: identity)

@@ -5,6 +5,12 @@ package enum BalanceSetting: String, Sendable, CaseIterable {
     case hashSubject = "hash_subject"
 }
 
+/// Whether a backend takes paths that differ in case alone for different ones.
+package enum PathCaseSetting: String, Sendable, CaseIterable {
+    case caseSensitive = "case_sensitive"
+    case caseInsensitive = "case_insensitive"
+}
+
 /// A backend that requests are sent to: its servers, and how long the gateway waits for them.
 package struct UpstreamSettings: Sendable {
     /// How routes and metrics name it.
@@ -12,6 +18,9 @@ package struct UpstreamSettings: Sendable {
     /// At least one.
     package var servers: [UpstreamServerSettings]
     package var balance: BalanceSetting
+    package var paths: PathCaseSetting
+    /// Headers of clients' that all its routes let through.
+    package var forwardHeaders: ForwardHeaderSettings
     package var connectTimeout: Duration
     /// From the end of the request to the first byte of the response.
     package var firstByteTimeout: Duration
@@ -49,6 +58,8 @@ extension UpstreamSettings {
         self.name = name
         servers = UpstreamServerSettings.all(of: keys)
         balance = keys.value("balance", .oneOf, default: BalanceSetting.roundRobin)
+        paths = keys.value("paths", .oneOf, default: PathCaseSetting.caseSensitive)
+        forwardHeaders = ForwardHeaderSettings(reading: keys)
         connectTimeout = keys.value("connect_timeout", .wait, default: .seconds(5))
         firstByteTimeout = keys.value("first_byte_timeout", .wait, default: .seconds(30))
         idleTimeout = keys.value("idle_timeout", .wait, default: .seconds(60))

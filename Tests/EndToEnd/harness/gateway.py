@@ -185,6 +185,7 @@ def gateway_config(
     }
     recorder = {
         "url": recorder_url,
+        "paths": "case_sensitive",
         "connect_timeout": "2s",
         "first_byte_timeout": f"{PATIENCE}s",
         "idle_timeout": "30s",

@@ -1,9 +1,13 @@
 """Real servers before real frameworks, each with the resources of `backends/flask_app.py`, believing what proxies say."""
 
+import os
+import platform
+import pwd
 import shutil
 import sys
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
 from pathlib import Path
 
 import pytest
@@ -14,6 +18,8 @@ from .process import Process, free_port
 
 BACKENDS = Path(__file__).parent.parent / "backends"
 TOOLS = REPOSITORY / ".build" / "tools"
+# Where Debian's packages have modules, installed and unpacked.
+NODE_MODULES = [Path("/usr/share/nodejs"), TOOLS / "usr/share/nodejs"]
 
 
 @dataclass
@@ -22,14 +28,21 @@ class Server:
 
     name: str
     command: Callable[[int, Path], list[str]]
-    environment: dict[str, str]
+    environment: dict[str, str] = field(default_factory=dict)
+    # A process that it needs beside it; its command gets the directory.
+    beside: Callable[[Path], list[str]] | None = None
+    # Whether its routes ignore case.
+    ignores_case: bool = False
 
-    def start(self, directory: Path) -> tuple[Process, int]:
-        """The running process and its port; skips the test where the server is not on this machine."""
+    @contextmanager
+    def running(self, directory: Path) -> Iterator[int]:
+        """Its port; skips the test where the server is not on this machine."""
         directory.mkdir(parents=True, exist_ok=True)
         port = free_port()
         environment = {"PYTHONDONTWRITEBYTECODE": "1", **self.environment, "PORT": str(port)}
-        process = Process(self.command(port, directory), directory / "server.log", environment, BACKENDS)
+        commands = [self.beside(directory)] if self.beside else []
+        commands.append(self.command(port, directory))
+        processes: list[Process] = []
 
         def ready() -> bool:
             try:
@@ -37,8 +50,14 @@ class Server:
             except (OSError, raw.ConnectionClosed):
                 return False
 
-        process.wait_ready(ready, self.name)
-        return process, port
+        try:
+            for number, command in enumerate(commands):
+                processes.append(Process(command, directory / f"server-{number}.log", environment, BACKENDS))
+            processes[-1].wait_ready(ready, self.name)
+            yield port
+        finally:
+            for process in processes:
+                process.stop()
 
 
 def python(module: str, *arguments: str) -> Callable[[int, Path], list[str]]:
@@ -54,6 +73,71 @@ def program(name: str, *packages: str) -> str:
     return found
 
 
+def node(port: int, directory: Path) -> list[str]:
+    if not any((modules / "express").exists() for modules in NODE_MODULES):
+        pytest.skip("Express is not on this machine: deploy/test.sh gets it from Debian's node-express where there is a node")
+    return [program("node", "nodejs"), str(BACKENDS / "express_app.js")]
+
+
+def php_fpm(directory: Path) -> list[str]:
+    (directory / "fpm.conf").write_text(
+        f"""[global]
+error_log = {directory}/fpm-error.log
+[www]
+user = {pwd.getpwuid(os.getuid()).pw_name}
+listen = {socket_of(directory)}
+pm = static
+pm.max_children = 2
+"""
+    )
+    return [program("php-fpm8.2", "php8.2-fpm"), "-n", "-R", "-F", "-y", str(directory / "fpm.conf")]
+
+
+def socket_of(directory: Path) -> str:
+    """The path of php-fpm's socket, which must be short."""
+    return f"/tmp/gatehouse-fpm-{os.getpid()}-{directory.name}.sock"
+
+
+def nginx_php(port: int, directory: Path) -> list[str]:
+    parameters = {
+        "SCRIPT_FILENAME": f"{BACKENDS}/php_app.php", "SCRIPT_NAME": "/index.php", "REQUEST_URI": "$request_uri",
+        "DOCUMENT_URI": "$document_uri", "QUERY_STRING": "$query_string", "REQUEST_METHOD": "$request_method",
+        "CONTENT_TYPE": "$content_type", "CONTENT_LENGTH": "$content_length", "REMOTE_ADDR": "$remote_addr",
+        "SERVER_NAME": "$server_name", "SERVER_PROTOCOL": "$server_protocol",
+    }
+    lines = "".join(f"fastcgi_param {name} {value}; " for name, value in parameters.items())
+    return nginx_with(port, directory, f"location / {{ {lines} fastcgi_pass unix:{socket_of(directory)}; }}")
+
+
+def apache_php(port: int, directory: Path) -> list[str]:
+    apache = program("apache2", "apache2-bin")
+    modules = Path(apache).parent.parent / "lib/apache2/modules"
+    names = "mpm_event authz_core alias dir rewrite headers remoteip proxy proxy_fcgi".split()
+    loads = "\n".join(f"LoadModule {name}_module {modules}/mod_{name}.so" for name in names)
+    (directory / "apache.conf").write_text(
+        f"""{loads}
+ServerRoot {directory}
+PidFile {directory}/apache.pid
+DefaultRuntimeDir {directory}
+ErrorLog {directory}/apache-error.log
+Listen 127.0.0.1:{port}
+ServerName gateway.test
+DocumentRoot {BACKENDS}
+RemoteIPHeader X-Forwarded-For
+RemoteIPInternalProxy 127.0.0.1
+<Directory {BACKENDS}>
+Require all granted
+</Directory>
+<LocationMatch "^/">
+SetHandler "proxy:unix:{socket_of(directory)}|fcgi://localhost"
+</LocationMatch>
+RewriteEngine On
+RewriteRule ^ {BACKENDS}/php_app.php [L]
+"""
+    )
+    return [apache, "-D", "FOREGROUND", "-f", str(directory / "apache.conf")]
+
+
 def nginx(port: int, directory: Path) -> list[str]:
     location = (
         'location {path} {{ default_type application/json; return {status} \'{{"resource":"{resource}",'
@@ -65,6 +149,10 @@ def nginx(port: int, directory: Path) -> list[str]:
         ("~ ^/users/([^/]+)/", "user $1", 200),
     ]
     locations = "\n".join(location.format(path=path, resource=resource, status=status) for path, resource, status in resources)
+    return nginx_with(port, directory, locations)
+
+
+def nginx_with(port: int, directory: Path, locations: str) -> list[str]:
     temporary = "".join(f"{each}_temp_path {directory}/{each}; " for each in ("client_body", "proxy", "fastcgi", "uwsgi", "scgi"))
     (directory / "nginx.conf").write_text(
         f"""daemon off; master_process off; pid {directory}/pid; error_log {directory}/error.log;
@@ -80,23 +168,27 @@ set_real_ip_from 127.0.0.1; real_ip_header X-Forwarded-For;
 
 GUNICORN = ("gunicorn", "--bind", "127.0.0.1:{port}", "--threads", "4", "--graceful-timeout", "0", "--forwarded-allow-ips", "*")
 UVICORN = ("uvicorn", "--port", "{port}", "--proxy-headers", "--forwarded-allow-ips", "*", "--log-level", "warning")
+# Where the libraries are of what was unpacked.
+unpacked = {"LD_LIBRARY_PATH": str(TOOLS / f"usr/lib/{platform.machine()}-linux-gnu")}
 SERVERS = [
-    Server("gunicorn-flask", python(*GUNICORN, "flask_app:app"), {}),
+    Server("gunicorn-flask", python(*GUNICORN, "flask_app:app")),
     Server("gunicorn-proxyfix", python(*GUNICORN, "flask_app:app"), {"PROXY_FIX": "1"}),
-    Server("gunicorn-django", python(*GUNICORN, "django_app:wsgi"), {}),
-    Server("daphne-django", python("daphne", "-b", "127.0.0.1", "-p", "{port}", "--proxy-headers", "django_app:asgi"), {}),
-    Server("daphne-starlette", python("daphne", "-b", "127.0.0.1", "-p", "{port}", "--proxy-headers", "starlette_app:app"), {}),
-    Server("uvicorn-starlette", python(*UVICORN, "starlette_app:app"), {}),
-    Server("hypercorn-starlette", python("hypercorn", "--bind", "127.0.0.1:{port}", "starlette_app:app"), {}),
+    Server("gunicorn-django", python(*GUNICORN, "django_app:wsgi")),
+    Server("daphne-django", python("daphne", "-b", "127.0.0.1", "-p", "{port}", "--proxy-headers", "django_app:asgi")),
+    Server("daphne-starlette", python("daphne", "-b", "127.0.0.1", "-p", "{port}", "--proxy-headers", "starlette_app:app")),
+    Server("uvicorn-starlette", python(*UVICORN, "starlette_app:app")),
+    Server("hypercorn-starlette", python("hypercorn", "--bind", "127.0.0.1:{port}", "starlette_app:app")),
     Server(
         "waitress-flask",
         python(
             "waitress", "--listen=127.0.0.1:{port}", "--trusted-proxy=*", "--trusted-proxy-count=1",
             "--trusted-proxy-headers=x-forwarded-for x-forwarded-proto x-forwarded-host x-forwarded-port", "flask_app:app",
         ),
-        {},
     ),
     Server("werkzeug-flask", python("flask_app"), {"PROXY_FIX": "1"}),
-    Server("tornado", python("tornado_app"), {}),
-    Server("nginx", nginx, {}),
+    Server("tornado", python("tornado_app")),
+    Server("express", node, {"NODE_PATH": os.pathsep.join(map(str, NODE_MODULES))}, ignores_case=True),
+    Server("nginx", nginx),
+    Server("nginx-php", nginx_php, unpacked, beside=php_fpm),
+    Server("apache-php", apache_php, unpacked, beside=php_fpm),
 ]

@@ -1,0 +1,67 @@
+internal import Pipeline
+
+/// Something that settings may say, and whose meaning an operator should know.
+package struct SettingsWarning: Sendable, CustomStringConvertible {
+    package enum Kind: String, Sendable {
+        /// A header is let through that servers believe.
+        case trustedHeader = "trusted-header"
+        /// A stricter route lies under a laxer one, and whether the backend ignores case is not said.
+        case pathCase = "path-case"
+    }
+
+    package let kind: Kind
+    /// Such as `routes[2].forward_headers`.
+    package let keyPath: String
+    package let line: Int
+    package let text: String
+
+    init(kind: Kind, place: SettingsPlace, _ text: String) {
+        self.kind = kind
+        keyPath = place.keyPath
+        line = place.line
+        self.text = text
+    }
+
+    package var description: String { "line \(line): \(keyPath): \(text)" }
+}
+
+extension GatewaySettings {
+    /// What `gatehouse check` points out in settings that are good, in the order of the file.
+    package var warnings: [SettingsWarning] {
+        let headers = upstreams.flatMap(\.forwardHeaders.warnings) + routes.flatMap(\.forwardHeaders.warnings)
+        return (headers + upstreams.compactMap(pathCaseWarning)).sorted { $0.line < $1.line }
+    }
+
+    /// The first route of the upstream that other letters lead around, where the upstream does not say that its paths
+    /// are case-sensitive.
+    private func pathCaseWarning(_ upstream: UpstreamSettings) -> SettingsWarning? {
+        let key = "upstreams.\(upstream.name).paths"
+        guard values.contains(where: { $0.path == key && $0.source == .standard }) else { return nil }
+        let own = routes.filter { $0.upstream == upstream.name }.compactMap { route in
+            (try? RoutePattern(route.path)).map { (route: route, pattern: $0) }
+        }
+        for strict in own {
+            for lax in own where strict.route.isStricter(than: lax.route) && lax.pattern.takes(recased: strict.pattern)
+            {
+                return SettingsWarning(
+                    kind: .pathCase, place: strict.route.place,
+                    "\(strict.route.path) with other letters in capitals comes under \(lax.route.path), which asks for "
+                        + "less, and goes to the same upstream: set upstreams.\(upstream.name).paths to "
+                        + "case_insensitive if the backend ignores case, as Express does, else to case_sensitive")
+            }
+        }
+        return nil
+    }
+}
+
+extension RouteSettings {
+    /// Whether this route refuses a request that the other one takes, for its token.
+    fileprivate func isStricter(than other: RouteSettings) -> Bool {
+        let order = AccessSetting.allCases
+        let (own, others) = (order.firstIndex(of: access) ?? 0, order.firstIndex(of: other.access) ?? 0)
+        guard own == others else { return own > others }
+        if let requirements, requirements != other.requirements { return true }
+        if path.contains("{sub}"), !other.path.contains("{sub}") { return true }
+        return !Set(other.issuers).isSubset(of: issuers) || !Set(other.tokenUses).isSubset(of: tokenUses)
+    }
+}
