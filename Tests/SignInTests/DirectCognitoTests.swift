@@ -124,7 +124,7 @@ struct DirectCognitoTests {
 
     @Test("What has an access token goes on as it is")
     func accessToken() throws {
-        let input: JSONObject = ["AccessToken": .string(Self.accessToken), "UserAttributes": [["Name": "a"]]]
+        let input: JSONObject = ["AccessToken": .string(Self.accessToken), "UserAttributes": [["Name": "locale"]]]
         let call = try Self.translate("UpdateUserAttributes", input)
         #expect(call.input == input)
         #expect(call.claimed.subject == Fixture.username)

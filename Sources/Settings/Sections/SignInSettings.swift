@@ -66,8 +66,8 @@ package struct CognitoSignInSettings: Sendable {
     /// The first seals, all open. Empty: a key is made once and kept in the state directory.
     package var sealingKeys: [SealingKeySettings]
     package var crossOrigin: CrossOriginSettings?
-    /// ``writableAttributes`` as the file has them.
-    var attributes: WritableAttributeSettings
+    /// ``writableAttributes`` as the file has them; nil once they are settled.
+    var attributes: WritableAttributeSettings?
 }
 
 /// A key for sealed refresh tokens.

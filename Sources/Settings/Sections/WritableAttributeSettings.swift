@@ -43,19 +43,22 @@ extension GatewaySettings {
     private mutating func settled(
         _ pool: CognitoSignInSettings, _ context: SettingsContext
     ) -> CognitoSignInSettings {
-        guard let issuer = issuers.first(where: { $0.name == pool.issuer })?.issuer else { return pool }
+        guard let attributes = pool.attributes,
+            let issuer = issuers.first(where: { $0.name == pool.issuer })?.issuer
+        else { return pool }
         let uses = attributeUses(of: issuer)
-        for (name, place) in pool.attributes.given ?? [] {
+        for (name, place) in attributes.given ?? [] {
             guard let use = uses.first(where: { $0.attribute == name }) else { continue }
             context.fault("\(name) decides about access (\(use.place)): users must not set it themselves", at: place)
         }
         var settled = pool
+        settled.attributes = nil
         settled.decidingAttributes = Set(uses.map(\.attribute)).sorted()
-        guard pool.attributes.given == nil else { return settled }
+        guard attributes.given == nil else { return settled }
         settled.writableAttributes.removeAll { name in uses.contains { $0.attribute == name } }
         for use in uses where pool.writableAttributes.contains(use.attribute) {
             warnings.append(
-                pool.attributes.place.fault(
+                attributes.place.fault(
                     "users cannot set \(use.attribute), since \(use.place) uses it: list the attributes that they can"))
         }
         return settled
