@@ -41,8 +41,8 @@ package struct GatewaySettings: Sendable {
     package var values: [ReadValue] = []
     /// What the gateway writes to.
     package var writtenPaths: [WrittenPath] = []
-    /// What is no fault, and may not be what was meant.
-    package var warnings: [SettingsFault] = []
+    /// Attributes that users cannot set because access depends on them.
+    var attributeWarnings: [SettingsWarning] = []
     /// By key path, where the file has what may prove faulty only when it is to be used.
     var places: [String: SettingsPlace] = [:]
 

@@ -7,6 +7,8 @@ package struct SettingsWarning: Sendable, CustomStringConvertible {
         case trustedHeader = "trusted-header"
         /// A stricter route lies under a laxer one, and whether the backend ignores case is not said.
         case pathCase = "path-case"
+        /// An attribute that users could set by default decides about access.
+        case writableAttribute = "writable-attribute"
     }
 
     package let kind: Kind
@@ -29,7 +31,7 @@ extension GatewaySettings {
     /// What `gatehouse check` points out in settings that are good, in the order of the file.
     package var warnings: [SettingsWarning] {
         let headers = upstreams.flatMap(\.forwardHeaders.warnings) + routes.flatMap(\.forwardHeaders.warnings)
-        return (headers + upstreams.compactMap(pathCaseWarning)).sorted { $0.line < $1.line }
+        return (headers + attributeWarnings + upstreams.compactMap(pathCaseWarning)).sorted { $0.line < $1.line }
     }
 
     /// The first route of the upstream that other letters lead around, where the upstream does not say that its paths

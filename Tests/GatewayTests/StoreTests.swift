@@ -174,6 +174,7 @@ struct StoreTests {
         defer { fixture.remove() }
         try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
         try Data("this is no database, however long it is".utf8).write(to: URL(filePath: fixture.path))
+        try KeyFileTests.setMode(0o600, fixture.path)
         let fault = try #require(throws: WiringFault.self) { try fixture.open() }
         let words = "\(fixture.path): cannot be opened: it is not a SQLite database, or it is damaged"
         #expect(fault.description.hasPrefix(words))

@@ -57,8 +57,9 @@ extension GatewaySettings {
         guard attributes.given == nil else { return settled }
         settled.writableAttributes.removeAll { name in uses.contains { $0.attribute == name } }
         for use in uses where pool.writableAttributes.contains(use.attribute) {
-            warnings.append(
-                attributes.place.fault(
+            attributeWarnings.append(
+                SettingsWarning(
+                    kind: .writableAttribute, place: attributes.place,
                     "users cannot set \(use.attribute), since \(use.place) uses it: list the attributes that they can"))
         }
         return settled

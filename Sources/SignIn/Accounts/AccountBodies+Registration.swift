@@ -131,7 +131,7 @@ extension RequestFields {
         }
         for key in inner.names {
             // No call proves a changed address.
-            guard writable.contains(key), key != "email" else {
+            guard writable.contains(key), ExactText(key) != "email" else {
                 inner.refuse(key, Self.notWritable)
                 continue
             }

@@ -175,7 +175,7 @@ enum AccountRefusals {
 
 extension CognitoError {
     /// Whether it is a limit that Cognito has for each user.
-    var isLimitOfUser: Bool { type == "LimitExceededException" || type == "TooManyFailedAttemptsException" }
+    var isLimitOfUser: Bool { ["LimitExceededException", "TooManyFailedAttemptsException"].contains(ExactText(type)) }
 
     /// What Cognito says of the password that it refuses, where that is plain text and no more than its policy.
     var passwordPolicy: String? {

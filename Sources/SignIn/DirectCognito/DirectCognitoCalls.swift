@@ -194,7 +194,7 @@ package struct DirectCognitoCalls: Sendable {
         }
         if let error = answer.error { try check(error, call, request) } else { try await endTokens(of: call, at: pool) }
         // A refresh token says nothing by itself, but what it is exchanged for does.
-        if call.operation == "GetTokensFromRefreshToken", isRevoked(answer.accessClaims, of: pool) {
+        if ExactText(call.operation) == "GetTokensFromRefreshToken", isRevoked(answer.accessClaims, of: pool) {
             throw .revokedRefreshToken
         }
         if call.isTranslatedRefresh { answer.speakAsInitiateAuth() }

@@ -9,7 +9,7 @@ extension DirectCognitoTranslation {
             switch Self.folded(name) {
             case Self.folded("UserAttributes"):
                 let names = try Self.names(in: value, Self.attributeName)
-                try check(names, orEmail: operation == "SignUp")
+                try check(names, orEmail: ExactText(operation) == "SignUp")
             case Self.folded("UserAttributeNames"):
                 try check(Self.names(in: value, \.stringValue), orEmail: false)
             case Self.folded("ChallengeResponses"):

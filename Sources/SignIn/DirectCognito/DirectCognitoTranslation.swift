@@ -34,13 +34,14 @@ extension TranslatedCall {
     /// - Parameter seconds: until it is open again.
     /// - Throws: that it is closed, where the password is proven already.
     mutating func fail(closedFor seconds: Int) throws(DirectCognitoRefusal) {
-        let member = operation == "InitiateAuth" ? "AuthParameters" : "ChallengeResponses"
+        let isFirst = ExactText(operation) == "InitiateAuth"
+        let member = isFirst ? "AuthParameters" : "ChallengeResponses"
         guard var parameters = input[member]?.objectValue else { return }
         if parameters["PASSWORD"] != nil {
             parameters["PASSWORD"] = .string(Decoy.password().exposeText())
         } else if parameters["PASSWORD_CLAIM_SIGNATURE"] != nil, input["ChallengeName"] == "PASSWORD_VERIFIER" {
             parameters["PASSWORD_CLAIM_SIGNATURE"] = .string(Decoy.signature())
-        } else if operation != "InitiateAuth" {
+        } else if !isFirst {
             throw .tooManyRequests(after: seconds, reason: LimitReached.Cause.lockout.rawValue)
         }
         input[member] = .object(parameters)

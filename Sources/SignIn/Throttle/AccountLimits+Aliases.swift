@@ -1,5 +1,6 @@
 internal import Locking
 internal import Logging
+internal import Pipeline
 internal import Store
 
 // An account can be called by several names. Failures count for the name and for the account itself, once it is known: so
@@ -52,7 +53,7 @@ extension AccountLimits {
         do {
             for key in keys where forget(key) { try await records.removeFailures(of: key) }
             guard let device = call.device else { return }
-            for account in Set([call.account, account].compactMap { $0 }) {
+            for account in Set([call.account, account].compactMap { $0 }.exact).map(\.text) {
                 try await records.remember(
                     device: self.keys.knownDevice(device, of: account), endsAt: now() / 1000 + Self.deviceLifetime)
             }
