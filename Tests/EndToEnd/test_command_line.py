@@ -138,6 +138,7 @@ def test_a_local_pools_file_that_cannot_be_read_is_told_with_the_reason(tmp_path
 def test_what_is_there_once_is_said_of_one(config_path, tmp_path):
     config = json.loads(config_path.read_text())
     path = tmp_path / "gatehouse.yaml"
+    config["listeners"][0]["server_names"] = ["api.example.com"]
     path.write_text(json.dumps(public_only(config)))
     counts = gatehouse("check", "--config", path).stdout.strip().partition(": good: ")[2]
     assert counts == f"1 route, {len(config['upstreams'])} upstreams, 0 issuers"

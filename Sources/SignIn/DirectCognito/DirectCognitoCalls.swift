@@ -107,7 +107,7 @@ package struct DirectCognitoCalls: Sendable {
         // What was typed, where a step of a sign-in has only Cognito's own name: both come under one limit.
         let named = told.account
         if told.operation == .challenge { told.account = told.account.map { names.typed(for: $0) ?? $0 } }
-        let username = told.account == named ? nil : named
+        let username = told.account.map({ ExactText($0) }) == named.map { ExactText($0) } ? nil : named
         var reply: DirectCognitoReply
         do throws(DirectCognitoRefusal) {
             let answer = try await admitted(told) { () throws(DirectCognitoRefusal) in
