@@ -169,8 +169,8 @@ struct OutboxTests {
     func claims() async throws {
         let records = try records()
         for number in 0..<10 { _ = try await records.add(message("k-\(number)"), limit: 99) }
-        async let first = records.claim(now: clock.now, until: clock.now + 1000, limit: 6)
-        async let second = records.claim(now: clock.now, until: clock.now + 1000, limit: 6)
+        async let first = records.claim(now: clock.now, lease: 1000, longestPause: 0, limit: 6)
+        async let second = records.claim(now: clock.now, lease: 1000, longestPause: 0, limit: 6)
         let keys = try await (first + second).map(\.key)
         #expect(keys.count == 10)
         #expect(Set(keys).count == 10)

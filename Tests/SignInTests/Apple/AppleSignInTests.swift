@@ -53,7 +53,8 @@ struct AppleSignInTests {
 
         /// What is to be taken back at Apple.
         func revocations() async throws -> [AppleRevocation] {
-            try await StoredOutbox(fixture.store).claim(now: .max, until: .max, limit: 100)
+            try await StoredOutbox(fixture.store).claim(
+                now: 1 << 60, lease: 0, longestPause: 0, limit: 100)
                 .compactMap { AppleRevocation(text: $0.body) }
         }
 
