@@ -438,7 +438,7 @@ def test_a_locked_database_is_503_and_nothing_is_lost(served):
 
 def mounted(directory, size: str) -> bool:
     directory.mkdir(parents=True)
-    command = ["mount", "-t", "tmpfs", "-o", f"size={size}", "tmpfs", str(directory)]
+    command = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0700", "tmpfs", str(directory)]
     return subprocess.run(command, capture_output=True).returncode == 0
 
 

@@ -40,11 +40,17 @@ package struct TrustedProxies: Sendable, Equatable {
         // An address has 45 bytes at most, its brackets two and its port six.
         guard element.count <= 53 else { return nil }
         if element.first == UInt8(ascii: "["), let end = element.firstIndex(of: UInt8(ascii: "]")) {
+            let rest = element[end...].dropFirst()
+            guard rest.isEmpty || (rest.first == UInt8(ascii: ":") && isPort(rest.dropFirst())) else { return nil }
             return IPAddress(String(decoding: element[..<end].dropFirst(), as: UTF8.self))
         }
         if let address = IPAddress(String(decoding: element, as: UTF8.self)) { return address }
         let parts = element.split(separator: UInt8(ascii: ":"), omittingEmptySubsequences: false)
-        return parts.count == 2 ? IPAddress(String(decoding: parts[0], as: UTF8.self)) : nil
+        return parts.count == 2 && isPort(parts[1]) ? IPAddress(String(decoding: parts[0], as: UTF8.self)) : nil
+    }
+
+    private static func isPort(_ digits: ArraySlice<UInt8>) -> Bool {
+        (1...5).contains(digits.count) && digits.allSatisfy { (UInt8(ascii: "0")...UInt8(ascii: "9")).contains($0) }
     }
 }
 
