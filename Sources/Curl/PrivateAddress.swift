@@ -5,10 +5,11 @@ enum PrivateAddress {
         ([0], 8), ([10], 8), ([100, 64], 10), ([127], 8), ([169, 254], 16), ([172, 16], 12), ([192, 0, 0], 24),
         ([192, 168], 16), ([198, 18], 15), ([224], 4), ([240], 4),
     ]
-    /// Unspecified, loopback and IPv4-compatible (RFC 4291, section 2.5.5.1); NAT64 of a network's own (RFC 8215); unique
-    /// local; link-local; site-local; multicast.
+    /// Unspecified, loopback and IPv4-compatible (RFC 4291, section 2.5.5.1); NAT64 of a network's own (RFC 8215);
+    /// unique local; link-local; site-local; multicast.
     private static let version6: [(prefix: [UInt8], bits: Int)] = [
-        ([UInt8](repeating: 0, count: 12), 96), ([0x00, 0x64, 0xff, 0x9b, 0x00, 0x01], 48), ([0xfc], 7), ([0xfe, 0x80], 10), ([0xfe, 0xc0], 10), ([0xff], 8),
+        ([UInt8](repeating: 0, count: 12), 96), ([0x00, 0x64, 0xff, 0x9b, 0x00, 0x01], 48), ([0xfc], 7),
+        ([0xfe, 0x80], 10), ([0xfe, 0xc0], 10), ([0xff], 8),
     ]
     /// Prefixes with an IPv4 address right behind them: mapped, NAT64 (RFC 6052), 6to4 (RFC 3056).
     private static let carriers: [[UInt8]] = [

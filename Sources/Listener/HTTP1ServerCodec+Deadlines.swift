@@ -26,7 +26,7 @@ extension HTTP1ServerCodec {
                 parser.forget()
                 deadline = deadline + (settings.keepAliveTimeout - briefWait)
             } else {
-                context.close(promise: nil)
+                endIdle(context)
             }
         case .body where !isReading:
             // It is the service that is slow. The client's time begins when it is read from again.
@@ -36,12 +36,24 @@ extension HTTP1ServerCodec {
         }
     }
 
-    /// Between two requests, or before the first.
+    /// Between two requests, or before the first, when the last response has left.
     var idleSince: NIODeadline? {
-        guard case .head = reading, outstanding == nil, !parser.isInHead, input.readableBytes == 0, !isDraining else {
-            return nil
-        }
+        guard case .head = reading, outstanding == nil, !parser.isInHead, input.readableBytes == 0, !isDraining,
+            let context, SlowReader.unsentBytes(of: context.channel) == 0
+        else { return nil }
         return deadline - (parser.remembers ? briefWait : settings.keepAliveTimeout)
+    }
+
+    func evict() {
+        if let context { endIdle(context) }
+    }
+
+    /// Ends a connection on which nothing is outstanding. TLS waits for the client's goodbye: from now on no request is
+    /// taken, which nobody could be answered, and the connection is no longer idle.
+    private func endIdle(_ context: ChannelHandlerContext) {
+        reading = .discarding
+        deadline = connections.now + Self.lingering
+        context.close(promise: nil)
     }
 
     func drain() {

@@ -223,7 +223,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         isBlocked = !context.channel.isWritable
         context.fireChannelWritabilityChanged()
         guard !isBlocked, outstanding == nil, case .head = reading else { return }
-        deadline = connections.now + settings.keepAliveTimeout
+        deadline = connections.now + (parser.remembers ? briefWait : settings.keepAliveTimeout)
         headDeadlineIsSet = false
         nextRequest(context)
     }

@@ -31,7 +31,8 @@ struct SlowReader {
         return true
     }
 
-    private static func unsentBytes(of channel: any Channel) -> Int {
+    /// What was written and has not left yet.
+    static func unsentBytes(of channel: any Channel) -> Int {
         (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }
 }

@@ -276,6 +276,33 @@ struct SlowClientTests {
         #expect(!wire.connections.evictIdlest())
     }
 
+    @Test("While a client does not say goodbye its connection takes no request and is not closed once more")
+    func goodbye() throws {
+        let wire = try Wire(settings: Self.settings)
+        let client = LateGoodbye()
+        try wire.channel.pipeline.syncOperations.addHandler(client, position: .first)
+        defer { client.say() }
+        wire.advance(.seconds(3))
+        #expect(wire.connections.evictIdlest())
+        wire.loop.run()
+        let codec = try wire.channel.pipeline.syncOperations.handler(type: HTTP1ServerCodec.self)
+        #expect(codec.idleSince == nil)
+        #expect(!wire.connections.evictIdlest())
+        try wire.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+        #expect(wire.service.exchanges.isEmpty)
+    }
+
+    @Test("Nor does one whose time between requests is over")
+    func goodbyeAfterKeepAlive() throws {
+        let wire = try Wire(settings: Self.settings)
+        let client = LateGoodbye()
+        try wire.channel.pipeline.syncOperations.addHandler(client, position: .first)
+        defer { client.say() }
+        wire.advance(Self.settings.keepAliveTimeout + .seconds(1))
+        try wire.send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 0\r\n\r\n")
+        #expect(wire.service.exchanges.isEmpty)
+    }
+
     @Test("What has just become idle is not closed in favour of others")
     func young() throws {
         let wire = try Wire(settings: Self.settings)
@@ -287,4 +314,17 @@ struct SlowClientTests {
         wire.advance(.milliseconds(200))
         #expect(wire.connections.evictIdlest())
     }
+}
+
+/// As TLS does it: a connection is not closed before the client has said goodbye.
+private final class LateGoodbye: ChannelOutboundHandler {
+    typealias OutboundIn = ByteBuffer
+
+    private var close: (() -> Void)?
+
+    func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        close = { context.close(mode: mode, promise: promise) }
+    }
+
+    func say() { close?() }
 }

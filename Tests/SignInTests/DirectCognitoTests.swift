@@ -84,6 +84,37 @@ struct DirectCognitoTests {
     }
 
     @Test(
+        "An account that is closed fails by every proof of a password in the call, whatever the step reads",
+        arguments: ["PASSWORD_VERIFIER", "PASSWORD", "SELECT_CHALLENGE"])
+    func closed(challenge: String) throws {
+        var call = try Self.translate(
+            "RespondToAuthChallenge",
+            [
+                "ChallengeName": .string(challenge), "ClientId": .string(Fixture.clientID),
+                "ChallengeResponses": [
+                    "USERNAME": .string(Fixture.username), "PASSWORD": "x", "PASSWORD_CLAIM_SIGNATURE": "s",
+                ],
+            ])
+        try call.fail(closedFor: 9)
+        let sent = try #require(call.input["ChallengeResponses"])
+        #expect(sent["PASSWORD"]?.stringValue?.count == 48)
+        #expect(sent["PASSWORD_CLAIM_SIGNATURE"]?.stringValue?.count == 44)
+    }
+
+    @Test(
+        "A later step says that the account is closed, also beside a password that nobody asked for",
+        arguments: ["SOFTWARE_TOKEN_MFA", "SMS_MFA", "EMAIL_OTP", "NEW_PASSWORD_REQUIRED", "password_verifier", ""])
+    func closedLater(challenge: String) throws {
+        var call = try Self.translate(
+            "RespondToAuthChallenge",
+            [
+                "ChallengeName": .string(challenge), "ClientId": .string(Fixture.clientID),
+                "ChallengeResponses": ["USERNAME": .string(Fixture.username), "PASSWORD": "x"],
+            ])
+        #expect(throws: DirectCognitoRefusal.self) { try call.fail(closedFor: 9) }
+    }
+
+    @Test(
         "Refreshing in the old way becomes the operation that takes the secret itself",
         arguments: [
             "REFRESH_TOKEN_AUTH", "REFRESH_TOKEN",

@@ -26,7 +26,9 @@ struct StateDirectory {
     /// - Returns: false with `errno` set; what is there already is good.
     private static func make(_ path: String, _ mode: mode_t) -> Bool {
         if unsafe mkdir(path, mode) == 0 || errno == EEXIST { return true }
-        let parent = path[..<(path.lastIndex(of: "/") ?? path.startIndex)]
+        // A slash at the end is not the name of a directory within.
+        let name = path.utf8.last == UInt8(ascii: "/") ? String(path.dropLast()) : path
+        let parent = name[..<(name.lastIndex(of: "/") ?? name.startIndex)]
         guard errno == ENOENT, !parent.isEmpty, make(String(parent), 0o755) else { return false }
         return unsafe mkdir(path, mode) == 0 || errno == EEXIST
     }

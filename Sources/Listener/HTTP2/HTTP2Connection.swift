@@ -229,13 +229,19 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     }
 
     var idleSince: NIODeadline? {
-        phase == .open && streams.isEmpty && heads.deadline == .distantFuture
-            ? deadline - settings.keepAliveTimeout : nil
+        guard phase == .open, streams.isEmpty, heads.deadline == .distantFuture, let context,
+            SlowReader.unsentBytes(of: context.channel) == 0
+        else { return nil }
+        return deadline - settings.keepAliveTimeout
     }
 
     func evict() {
         guard let context else { return }
         goAway(lastStreamID, context)
+        // TLS waits for the client's goodbye; meanwhile the connection is no longer idle.
+        phase = .ended
+        frames.discardsInput = true
+        deadline = connections.now + Self.lingering
         context.close(promise: nil)
     }
 

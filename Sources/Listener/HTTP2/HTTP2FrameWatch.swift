@@ -28,13 +28,22 @@ final class HTTP2FrameWatch: ChannelDuplexHandler {
     var connectionHasFailed: Bool { errorCode != 0 }
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        var bytes = unwrapInboundIn(data)
+        var bytes = Self.fitted(unwrapInboundIn(data), context.channel.allocator)
         while !discardsInput, let piece = reader.next(from: &bytes) {
             context.fireChannelRead(wrapInboundOut(piece))
         }
         for part in reader.parts where !discardsInput { onParts?(part.stream, part.count) }
         reader.forgetParts()
         if reader.isFlooded, !discardsInput { onFlood?() }
+    }
+
+    /// The bytes in a buffer of about their own size: parts of a body that are stored keep the buffer they came in, and a
+    /// read that fills little of it would be stored with all of it.
+    private static func fitted(_ bytes: ByteBuffer, _ allocator: ByteBufferAllocator) -> ByteBuffer {
+        guard bytes.storageCapacity > 2 * max(bytes.readableBytes, 512) else { return bytes }
+        var copy = allocator.buffer(capacity: bytes.readableBytes)
+        copy.writeImmutableBuffer(bytes)
+        return copy
     }
 
     func write(context: ChannelHandlerContext, data: NIOAny, promise: EventLoopPromise<Void>?) {

@@ -58,6 +58,8 @@ extension CognitoAccounts {
                 opening: body.session, with: settings.sealingKeys, poolID: settings.poolID)
         else { throw AccountRefusals.endedSession(reason: "invalid-challenge-session") }
         (call.account, call.isKnownDevice) = (asked.account, asked.device != nil)
+        // The device of the sign-in that this goes on with counts, where the step does not name it again.
+        if call.device == nil { call.device = asked.deviceID.map { DeviceInfo(deviceID: $0) } }
         guard asked.expiresAt > now() else {
             throw AccountRefusals.endedSession(reason: "expired-challenge-session")
         }

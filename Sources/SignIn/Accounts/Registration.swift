@@ -65,6 +65,9 @@ extension CognitoAccounts {
             switch error.kind {
             // Cognito's limits are for those who are there.
             case .throttled where settings.concealsExistingUsers && error.isLimitOfUser: break
+            // So are a message that cannot be sent, and a trigger that refuses one.
+            case .deliveryFailed where settings.concealsExistingUsers: break
+            case .rejectedByTrigger where settings.concealsExistingUsers: break
             // Nobody to send it to: no such user, no proven address, or one who needs none.
             case .userNotFound, .badCredentials, .userDisabled, .userNotConfirmed, .alreadyConfirmed, .invalidParameter,
                 .passwordResetRequired:

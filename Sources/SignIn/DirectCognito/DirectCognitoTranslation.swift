@@ -37,15 +37,19 @@ extension TranslatedCall {
         let isFirst = ExactText(operation) == "InitiateAuth"
         let member = isFirst ? "AuthParameters" : "ChallengeResponses"
         guard var parameters = input[member]?.objectValue else { return }
-        if parameters["PASSWORD"] != nil {
-            parameters["PASSWORD"] = .string(Decoy.password().exposeText())
-        } else if parameters["PASSWORD_CLAIM_SIGNATURE"] != nil, input["ChallengeName"] == "PASSWORD_VERIFIER" {
-            parameters["PASSWORD_CLAIM_SIGNATURE"] = .string(Decoy.signature())
-        } else if !isFirst {
+        // Whatever the step does not read is replaced as well: another member must not pass for the proof.
+        if !isFirst, !Self.passwordSteps.contains(where: { input["ChallengeName"] == .string($0) }) {
             throw .tooManyRequests(after: seconds, reason: LimitReached.Cause.lockout.rawValue)
         }
+        for (name, decoy) in Self.passwordProofs where parameters[name] != nil { parameters[name] = .string(decoy()) }
         input[member] = .object(parameters)
     }
+
+    /// The steps that prove a password; any other one follows on a proven password.
+    private static let passwordSteps = ["PASSWORD_VERIFIER", "PASSWORD", "PASSWORD_SRP", "SELECT_CHALLENGE"]
+    private static let passwordProofs: [(name: String, decoy: @Sendable () -> String)] = [
+        ("PASSWORD", { Decoy.password().exposeText() }), ("PASSWORD_CLAIM_SIGNATURE", { Decoy.signature() }),
+    ]
 }
 
 /// Turns what an app without the secret sends into what Cognito takes from the app client's owner.

@@ -21,11 +21,20 @@ extension AccountLimits {
         guard let typed = admitted.failureKeys.first, !admitted.isKnownDevice else { return nil }
         if let account, await knows(call.device, of: account) { return nil }
         switch tryAccount(account.map(keys.failures(of:)), calledBy: typed, known: admitted.failureKeys) {
-        case .open(let key):
+        case .open(let key, let isCleared):
             admitted.failureKeys.append(key)
+            if isCleared { await removeFailures(of: key) }
             return nil
         case .locked(let reached): return reached
         case .unknown: return nil
+        }
+    }
+
+    private func removeFailures(of key: String) async {
+        do {
+            try await records.removeFailures(of: key)
+        } catch {
+            logger.error("failed sign-ins are forgotten in memory only", metadata: ["error": "\(error)"])
         }
     }
 

@@ -128,7 +128,8 @@ struct LimitState: Sendable {
 
     enum AccountTrial {
         /// It may be tried; what its failures are counted by.
-        case open(String)
+        /// `isCleared`: its failures were forgotten for a proof, which is to be stored as well.
+        case open(String, isCleared: Bool)
         case locked(LimitReached)
         /// Nobody knows which it is, or it counts already.
         case unknown
@@ -145,17 +146,18 @@ struct LimitState: Sendable {
     mutating func tryAccount(calledBy typed: String, known: [String], at now: Int64) -> AccountTrial {
         guard let policy = settings.lockout, let key = aliases.value(of: typed, at: now / 1000), !known.contains(key)
         else { return .unknown }
+        var isCleared = false
         if let failures = failures.value(of: key, at: now / 1000) {
             if let proof = proofs.value(of: typed, at: now / 1000), proof >= failures.lastAt {
                 // Proven before it was known which account the name is of.
-                _ = forget(key, at: now)
+                isCleared = forget(key, at: now)
             } else if case let wait = failures.wait(policy, at: now), wait > 0 {
                 refused[.lockout, default: 0] += 1
                 return .locked(LimitReached(cause: .lockout, retryAfter: Int((wait + 999) / 1000)))
             }
         }
         begin(key, at: now)
-        return .open(key)
+        return .open(key, isCleared: isCleared)
     }
 
     /// Somebody has proven to be whom a name calls.

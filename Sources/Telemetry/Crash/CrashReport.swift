@@ -39,6 +39,8 @@ package enum CrashReport {
         for signal in signals {
             var action = sigaction()
             unsafe action.__sigaction_handler.sa_handler = { CrashReport.handle($0) }
+            // An overflown stack is reported where the thread has another one for signals.
+            action.sa_flags = SA_ONSTACK
             unsafe sigaction(signal.number, &action, earlier + Int(signal.number))
         }
     }
