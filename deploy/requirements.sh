@@ -38,12 +38,12 @@ need_packages() {
     rm -f "$log"
 }
 
-# Unpacks a Debian package into .build/tools, where one of its programs is wanted and not what installing it brings along,
-# such as a service that starts: need_unpacked PROGRAM PACKAGE…
+# Unpacks a Debian package into .build/tools, where one of its files is wanted and not what installing it brings along,
+# such as a service that starts: need_unpacked FILE PACKAGE…
 need_unpacked() {
-    local program=$1 tools=$repository/.build/tools download package
+    local file=$1 tools=$repository/.build/tools download package
     shift
-    [ -x "$tools/$program" ] && return
+    [ -e "$tools/$file" ] && return
     echo "unpacking $* into .build/tools"
     download=$(mktemp -d)
     chmod 755 "$download"

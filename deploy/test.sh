@@ -36,6 +36,10 @@ need_real_servers() {
     (need_unpacked usr/sbin/apache2 apache2-bin libapr1 libaprutil1 libjansson4 liblua5.3-0 libxml2) || true
     (need_unpacked usr/sbin/php-fpm8.2 php8.2-fpm php8.2-common php8.2-opcache libapparmor1 libargon2-1 libsodium23 \
         libxml2) || true
+    if [[ " ${pytest_options[*]} " == *" --long "* ]]; then
+        (command -v java >/dev/null || need_packages default-jre-headless) || true
+        (need_unpacked usr/share/java/tomcat10-catalina.jar libtomcat10-java libeclipse-jdt-core-java) || true
+    fi
     command -v node >/dev/null || return 0
     (need_unpacked usr/share/nodejs/express node-{accepts,array-flatten,body-parser,bytes,content-disposition,content-type} \
         node-{cookie,cookie-signature,debug,deep-equal,depd,encodeurl,escape-html,etag,express,finalhandler,fresh} \

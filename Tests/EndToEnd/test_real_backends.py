@@ -33,7 +33,8 @@ CLAIMING = """
     x-appengine-user-ip proxy-client-ip wl-proxy-client-ip fly-client-ip remote-user remote-groups x-remote-user auth-user
     auth-type x-forwarded-user x-forwarded-email x-forwarded-groups x-forwarded-preferred-username
     x-forwarded-access-token x-auth-request-user x-auth-request-email http-remote-user http-x-auth-subject x-ssl-client-dn
-    ssl-client-cert ssl-client-s-dn x-client-cert x-client-cert-subject x-amzn-oidc-identity x-amzn-oidc-data
+    ssl-client-cert ssl-client-escaped-cert ssl-client-s-dn ssl-cipher ssl-session-id
+    x-client-cert x-client-cert-subject x-amzn-oidc-identity x-amzn-oidc-data
     x-ms-client-principal x-ms-client-principal-name x-goog-authenticated-user-email x-goog-iap-jwt-assertion
     cf-access-authenticated-user-email tailscale-user-login impersonate-user x-consumer-username x-webauth-user
     oidc-claim-sub shib-session-id eppn sm-user iv-user proxy php-auth-user x-authentik-username
@@ -52,6 +53,9 @@ SPELLINGS = """
     /gu/x#/../admin/secret /gu%2f..%2fadmin/secret /gu/staff%2fsecret /gu//staff/secret /gu/./staff/secret
     /gu/;/staff/secret /gu/staff;/secret /gu/%73taff/secret /gu/x/../staff/secret /gu/staff/ /gu/staff%0a/secret
     /ADMIN/secret /Admin/Secret /gu/STAFF/secret /gu/Staff /gu/staFF/ /gu/%53taff/secret /gu/STAFF;/x /GU/staff/secret
+    /gu/staff /gu/staff;x /gu/staff;/ /gu;/staff/secret /gu/.;/staff/secret /gu/%2e;/staff/secret /gu/x/..;/staff/secret
+    /gu/x;/../staff/secret /gu/%2e%2e;/admin/secret /;x/admin/secret /gu/%2fstaff/secret /gu/x%2f..%2fstaff/secret
+    /gu/x%5c..%5cstaff/secret /gu%5cstaff%5csecret /gu/x\\..\\staff\\secret /gu\\staff\\secret /users;x/y/photo /users/;/y
     /gu/%C5%BFtaff/secret /%C4%B0tem /USERS/x/photo
     http://gateway.test/admin/secret http://gateway.test//admin/secret gateway.test/admin/secret *
 """.split()
@@ -74,7 +78,10 @@ def settings(url: str, server: Server) -> dict:
     }
 
 
-@pytest.fixture(scope="module", params=SERVERS, ids=lambda server: server.name)
+BEHIND = [pytest.param(server, id=server.name, marks=[pytest.mark.long] * server.long) for server in SERVERS]
+
+
+@pytest.fixture(scope="module", params=BEHIND)
 def real(request, run_directory, issuer):
     """A gateway before a real server."""
     server: Server = request.param
@@ -144,7 +151,7 @@ def test_no_header_takes_a_request_to_another_routes_resource(client: Client):
 
 def test_no_header_says_where_a_request_comes_from_or_whose_it_is(client: Client):
     names = [spelling for name in CLAIMING for spelling in spelt(name)]
-    for value in ("evil.test", "https", "on", "6.6.6.6", "6.6.6.6:443", "mallory", "for=6.6.6.6;host=evil.test;proto=https"):
+    for value in ("evil.test", "https", "on", "6.6.6.6", "6.6.6.6:443", "443", "mallory", "for=6.6.6.6;host=evil.test;proto=https"):
         # Many at a time: none of them arrives.
         for start in range(0, len(names), 16):
             said = client.said("GET", "/gu/x", [(name, value) for name in names[start : start + 16]])
@@ -160,7 +167,11 @@ def test_no_spelling_of_a_path_reaches_a_stricter_routes_resource(client: Client
             said = client.said("GET", target, [], token)
             assert said is None or said["resource"] in ("gu", "none"), (target, said)
     for tail in ("photo", "../photo"):
-        for target in (f"/users/{SUBJECT}/../{OTHER}/{tail}", f"/users/{SUBJECT}/..%2f{OTHER}/{tail}", f"/users/{OTHER};/{tail}"):
+        for middle in (
+            f"{SUBJECT}/../{OTHER}", f"{SUBJECT}/..%2f{OTHER}", f"{OTHER};", f"{SUBJECT}/..;/{OTHER}", f"{SUBJECT};/../{OTHER}",
+            f"{SUBJECT}/%2e%2e;x/{OTHER}", f"{SUBJECT}/..%5c{OTHER}", f";/{OTHER}", f"{SUBJECT};/{OTHER}",
+        ):
+            target = f"/users/{middle}/{tail}"
             said = client.said("GET", target, [], token=True)
             assert said is None or said["resource"] in (f"user {SUBJECT}", "none"), (target, said)
 
@@ -182,6 +193,29 @@ def test_express_takes_capitals_around_a_stricter_route_until_its_upstream_says_
         told = check(open_.config_path).stdout
         assert "warning: line" in told and "/gu/staff/** with other letters in capitals comes under /gu/**" in told
         assert "warning" not in check(safe.config_path).stdout
+
+
+@pytest.mark.long
+def test_tomcat_takes_paths_and_headers_that_the_gateway_keeps_from_it(run_directory):
+    """Without the gateway, attempts of the tests above succeed."""
+    usual, trusting = (next(server for server in SERVERS if server.name == name) for name in ("tomcat", "tomcat-remote-ip"))
+    with usual.running(run_directory / "real-tomcat-alone") as port:
+        for target in ("/gu/..;/admin/secret", "/gu/%2e%2e;x=y/admin/secret", "/admin;/secret", "/;/admin/secret", "//admin/secret"):
+            assert raw.exchange(port, "GET", target).json()["resource"] == "admin", target
+        for target in ("/gu/staff", "/gu/staff;x", "/gu;/staff/secret", "/gu/.;/staff/secret", "/gu/x/..;/staff/secret"):
+            assert raw.exchange(port, "GET", target).json()["resource"] == "staff", target
+        assert raw.exchange(port, "GET", "/gu/x", {"X-Forwarded-For": "6.6.6.6"}).json()["client"] == "127.0.0.1"
+    with trusting.running(run_directory / "real-tomcat-remote-ip-alone") as port:
+        for target in ("/gu/..%2fadmin/secret", "/gu/..%5cadmin/secret", "/gu\\..\\admin\\secret", "/admin%2fsecret"):
+            assert raw.exchange(port, "GET", target).json()["resource"] == "admin", target
+        claims = {"X-Forwarded-For": "6.6.6.6", "X-Forwarded-Proto": "https", "X-Forwarded-Host": "evil.test", "ssl_cipher": "mallory"}
+        said = raw.exchange(port, "GET", "/gu/x", claims).json()
+        assert said == {
+            "resource": "gu", "method": "GET", "host": "evil.test:443", "scheme": "https", "client": "6.6.6.6", "user": "mallory",
+        }
+        claims = {"X-Forwarded-For": "127.0.0.1", "X-Forwarded-Proto": "http", "X-Forwarded-Port": "443"}
+        assert raw.exchange(port, "GET", "/gu/x", claims).json()["host"].endswith(":443")
+        assert raw.exchange(port, "POST", "/gu/item", {"X-HTTP-Method-Override": "DELETE"}).json()["method"] == "DELETE"
 
 
 def test_a_header_that_is_let_through_does_what_check_says(start_gateway, run_directory, issuer):

@@ -20,6 +20,7 @@ BACKENDS = Path(__file__).parent.parent / "backends"
 TOOLS = REPOSITORY / ".build" / "tools"
 # Where Debian's packages have modules, installed and unpacked.
 NODE_MODULES = [Path("/usr/share/nodejs"), TOOLS / "usr/share/nodejs"]
+JARS = [Path("/usr/share/java"), TOOLS / "usr/share/java"]
 
 
 @dataclass
@@ -33,6 +34,8 @@ class Server:
     beside: Callable[[Path], list[str]] | None = None
     # Whether its routes ignore case.
     ignores_case: bool = False
+    # Whether its start takes seconds, so that its tests run with --long only.
+    long: bool = False
 
     @contextmanager
     def running(self, directory: Path) -> Iterator[int]:
@@ -138,6 +141,51 @@ RewriteRule ^ {BACKENDS}/php_app.php [L]
     return [apache, "-D", "FOREGROUND", "-f", str(directory / "apache.conf")]
 
 
+TOMCAT_JARS = [
+    *(f"tomcat10-{each}.jar" for each in "catalina coyote juli util util-scan jasper jasper-el jni api".split()),
+    *(f"tomcat10-{each}-api.jar" for each in "servlet jsp el annotations jaspic".split()),
+    "eclipse-jdt-core.jar",
+]
+
+
+def tomcat(connector: str = "", valves: str = "") -> Callable[[int, Path], list[str]]:
+    """A Tomcat; gets the connector's further attributes and the engine's valves."""
+
+    def command(port: int, directory: Path) -> list[str]:
+        java = shutil.which("java")
+        jars = next((each for each in JARS if all((each / name).exists() for name in TOMCAT_JARS)), None)
+        if not java or not jars:
+            pytest.skip(
+                f"{'Tomcat' if java else 'Java'} is not on this machine: deploy/test.sh --long gets it from Debian's "
+                + ("libtomcat10-java libeclipse-jdt-core-java" if java else "default-jre-headless")
+            )
+        (directory / "conf").mkdir(exist_ok=True)
+        # All classes are on the class path, and none has tag libraries.
+        (directory / "conf/catalina.properties").write_text("common.loader=\n")
+        (directory / "conf/server.xml").write_text(
+            f"""<Server port="-1">
+<Service name="Catalina">
+<Connector address="127.0.0.1" port="{port}" maxKeepAliveRequests="-1" {connector}/>
+<Engine name="Catalina" defaultHost="gateway.test">
+{valves}
+<Host name="gateway.test" appBase="none" deployOnStartup="false" autoDeploy="false">
+<Context path="" docBase="{BACKENDS}/tomcat">
+<JarScanner scanClassPath="false"/>
+</Context>
+</Host>
+</Engine>
+</Service>
+</Server>
+"""
+        )
+        quick = ["-Xmx256m", "-XX:+UseSerialGC", "-XX:TieredStopAtLevel=1"]
+        places = [f"-Dcatalina.{each}={directory}" for each in ("home", "base")]
+        classes = os.pathsep.join(str(jars / name) for name in TOMCAT_JARS)
+        return [java, *quick, *places, "-cp", classes, "org.apache.catalina.startup.Bootstrap", "start"]
+
+    return command
+
+
 def nginx(port: int, directory: Path) -> list[str]:
     location = (
         'location {path} {{ default_type application/json; return {status} \'{{"resource":"{resource}",'
@@ -191,4 +239,17 @@ SERVERS = [
     Server("nginx", nginx),
     Server("nginx-php", nginx_php, unpacked, beside=php_fpm),
     Server("apache-php", apache_php, unpacked, beside=php_fpm),
+    Server("tomcat", tomcat(), long=True),
+    # It believes its proxy and SSLValve's headers, and decodes what Tomcat refuses unless it is told to take it.
+    Server(
+        "tomcat-remote-ip",
+        tomcat(
+            'encodedSolidusHandling="decode" allowBackslash="true" relaxedPathChars="&quot;&lt;&gt;[\\]^`{|}" '
+            'rejectIllegalHeader="false"',
+            '<Valve className="org.apache.catalina.valves.RemoteIpValve" internalProxies="127\\.0\\.0\\.1" '
+            'protocolHeader="X-Forwarded-Proto" hostHeader="X-Forwarded-Host" portHeader="X-Forwarded-Port"/>'
+            '<Valve className="org.apache.catalina.valves.SSLValve"/>',
+        ),
+        long=True,
+    ),
 ]
