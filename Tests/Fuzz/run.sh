@@ -43,10 +43,11 @@ compile() {
 }
 
 build_pure() {
-    local target=$1 sources json=(Sources/Pipeline/JSON/*.swift Sources/Pipeline/Route/ByteSpans.swift)
+    local target=$1 sources module=${1}Fuzz
+    local json=(Sources/Pipeline/{JSON,Text}/*.swift Sources/Pipeline/Route/ByteSpans.swift)
     local verify=("${json[@]}" Sources/Pipeline/{Verify,Revocation}/*.swift
         Sources/Pipeline/Assertion/{Assertion,AssertionKey,IssuedAssertions,PublicJSONWebKey}.swift
-        Sources/Pipeline/Identity/{HeaderNames,Identity,IdentityClaim,IdentityLines}.swift
+        Sources/Pipeline/Identity/{HeaderName*,Identity,IdentityClaim,IdentityLines,TrustedHeader*}.swift
         Sources/Pipeline/Policy/{ClaimCondition,ClaimPath,RequirementNumbers,Requirements}.swift)
     case $target in
     RequestPath)
@@ -61,7 +62,9 @@ build_pure() {
     WebSocketFrame) sources=(Sources/Pipeline/WebSocket/WebSocketFrameTracker.swift) ;;
     *) sources=(Sources/HTTP1/*.swift) ;;
     esac
-    compile -sanitize=fuzzer,address -g -module-name "${target}Fuzz" -I "$built/Modules" "${sources[@]}" \
+    # Sources/Pipeline/Text names its own module.
+    [[ ${sources[0]} != Sources/Pipeline/* ]] || module=Pipeline
+    compile -sanitize=fuzzer,address -g -module-name "$module" -I "$built/Modules" "${sources[@]}" \
         "Tests/Fuzz/${target}Target.swift" "$work/dependencies.a" -lcrypto -o "$work/$target"
 }
 

@@ -31,7 +31,9 @@ final class FuzzGateway {
         var settings = ListenerSettings(host: "127.0.0.1", port: 0)
         settings.http2 = http2 ? HTTP2Limits() : nil
         settings.proxies = (try? IPNetwork(Self.proxyAddress)).map { [$0] } ?? []
-        pipeline = ConnectionPipeline(settings: settings, service: service, connections: connections)
+        let admission = ConnectionAdmission([NIOLoopBound(connections, eventLoop: loop)])
+        pipeline = ConnectionPipeline(
+            settings: settings, service: service, connections: connections, admission: admission)
     }
 
     struct Cost {

@@ -38,10 +38,10 @@ final class FuzzService: RequestService {
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {}
     func connectionOpened() { openConnections += 1 }
     func connectionClosed() { openConnections -= 1 }
+    func connectionFailed(_ error: HTTP2ConnectionError) {}
+    func connectionEvicted() {}
     func streamOpened() { openStreams += 1 }
     func streamClosed() { openStreams -= 1 }
-    // Whatever the type of it.
-    func connectionFailed<Failure>(_ error: Failure) {}
 
     func pause(_ exchange: FuzzExchange) { paused[ObjectIdentifier(exchange)] = exchange }
     func forget(_ exchange: FuzzExchange) { paused[ObjectIdentifier(exchange)] = nil }
