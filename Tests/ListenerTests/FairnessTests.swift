@@ -320,11 +320,16 @@ struct SlowClientTests {
 private final class LateGoodbye: ChannelOutboundHandler {
     typealias OutboundIn = ByteBuffer
 
+    private var hasSaid = false
     private var close: (() -> Void)?
 
     func close(context: ChannelHandlerContext, mode: CloseMode, promise: EventLoopPromise<Void>?) {
+        guard !hasSaid else { return context.close(mode: mode, promise: promise) }
         close = { context.close(mode: mode, promise: promise) }
     }
 
-    func say() { close?() }
+    func say() {
+        hasSaid = true
+        close?()
+    }
 }
