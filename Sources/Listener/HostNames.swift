@@ -4,7 +4,7 @@ internal import Pipeline
 package struct HostNames: Sendable, Equatable {
     /// In lower case.
     private var names: [String] = []
-    /// What follows the `*`, such as `.example.com`.
+    /// The part behind the `*`, such as `.example.com`.
     private var suffixes: [String] = []
     private var addresses: [IPAddress] = []
 

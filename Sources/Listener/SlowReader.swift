@@ -31,7 +31,7 @@ struct SlowReader {
         return true
     }
 
-    /// What was written and has not left yet.
+    /// Bytes that were written and have not left yet.
     static func unsentBytes(of channel: any Channel) -> Int {
         (try? channel.syncOptions?.getOption(.bufferedWritableBytes)) ?? 0
     }

@@ -28,7 +28,7 @@ package struct SettingsWarning: Sendable, CustomStringConvertible {
 }
 
 extension GatewaySettings {
-    /// What `gatehouse check` points out in settings that are good, in the order of the file.
+    /// Warnings of `gatehouse check` about settings that are good, in the order of the file.
     package var warnings: [SettingsWarning] {
         let headers = upstreams.flatMap(\.forwardHeaders.warnings) + routes.flatMap(\.forwardHeaders.warnings)
         return (headers + attributeWarnings + upstreams.compactMap(pathCaseWarning)).sorted { $0.line < $1.line }

@@ -84,7 +84,7 @@ final class AccountConduct: AccountObserver {
         guesses.contains(reason) || (error == .notAuthorized && concealed.contains(reason))
     }
 
-    /// What looks like a wrong password where addresses are concealed, and locks as one does.
+    /// Reasons that look like a wrong password where addresses are concealed, and lock as one does.
     private static let concealed = Set([CognitoErrorKind.userNotConfirmed, .lockedOut].map(\.rawValue))
 
     /// What a wrong password or second factor is refused for, and all that must look like one.

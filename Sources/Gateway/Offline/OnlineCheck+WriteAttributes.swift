@@ -37,7 +37,7 @@ extension OnlineCheck {
 
 /// What a pool's users may set through the gateway, and what the app client may write.
 struct WriteComparison {
-    /// What an app client may write whose permissions nobody has set: the standard attributes.
+    /// The standard attributes: an app client may write them unless its permissions are set.
     static let standard = WritableAttributes.standard.names + ["email", "preferred_username", "updated_at"]
 
     /// They decide about access, and the app client may write them.

@@ -14,7 +14,7 @@ struct IdleConnections {
     private var candidates: [Candidate] = []
     private var nextSearch = NIODeadline.uptimeNanoseconds(0)
 
-    /// What has just been opened, or has just had its answer, may have its next request on the way.
+    /// A connection that was just opened or answered may have its next request on the way.
     static let leastAge = TimeAmount.seconds(1)
     private static let pause = TimeAmount.milliseconds(250)
     /// How many one search finds at most.

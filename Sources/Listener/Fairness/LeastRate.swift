@@ -11,7 +11,7 @@ struct LeastRate {
     private let grace: TimeAmount
     /// When the credit is used up; far away while nothing is waited for.
     private(set) var deadline = NIODeadline.distantFuture
-    /// What is left of the credit while nothing is waited for; nil where nothing is measured.
+    /// The credit that is left while nothing is waited for; nil where nothing is measured.
     private var credit: TimeAmount?
 
     /// - Parameters:

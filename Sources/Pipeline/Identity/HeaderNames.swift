@@ -1,4 +1,4 @@
-/// What the gateway knows of request header names.
+/// The request header names that the gateway knows.
 enum HeaderNames {
     /// How the gateway treats a client's header for its name alone.
     enum Kind: Equatable {

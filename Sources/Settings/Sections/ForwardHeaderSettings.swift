@@ -26,7 +26,7 @@ package struct ForwardHeaderSettings: Sendable {
         }
     }
 
-    /// What letting each of them through means.
+    /// A warning for each header that is let through.
     var warnings: [SettingsWarning] {
         guard let place else { return [] }
         return names.compactMap { name in

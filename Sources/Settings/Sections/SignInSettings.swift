@@ -51,7 +51,7 @@ package struct CognitoSignInSettings: Sendable {
     /// For `remember_me: false`.
     package var shortRefreshTokenLifetime: Duration
     package var deviceBinding: DeviceBindingSetting
-    /// What users may sign in with; at least one.
+    /// The kinds of name that users may sign in with; at least one.
     package var loginWith: [AccountNameKind]
     /// Whether registering an address that has an account looks as if it had none.
     package var concealExistingUsers: Bool

@@ -31,7 +31,7 @@ package struct CognitoAccountSettings: Sendable {
     /// Whether Cognito is told the client's address, which its app client must allow
     /// (`EnablePropagateAdditionalUserContextData`).
     package var propagateClientAddress: Bool
-    /// What users may sign in with.
+    /// The kinds of name that users may sign in with.
     package var acceptedNames: Set<AccountNameKind>
     /// The attributes that users may set.
     package var writableAttributes: WritableAttributes

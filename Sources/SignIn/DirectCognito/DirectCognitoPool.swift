@@ -20,7 +20,7 @@ package struct DirectCognitoPool: Sendable {
     package var formerClientIDs: Set<String>
     /// Whether Cognito is told the client's address.
     package var propagateClientAddress: Bool
-    /// What users may sign in with.
+    /// The kinds of name that users may sign in with.
     package var acceptedNames: Set<AccountNameKind>
     /// The attributes that users may set.
     package var writableAttributes: WritableAttributes

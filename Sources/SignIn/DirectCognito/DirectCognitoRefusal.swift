@@ -31,17 +31,17 @@ struct DirectCognitoRefusal: Error, Equatable {
     static let foreignToken = DirectCognitoRefusal(
         type: "NotAuthorizedException", message: "Invalid Access Token", reason: "not-an-access-token")
 
-    /// What Cognito says of an attribute that the app client has no right to write.
+    /// Cognito's response for an attribute that the app client has no right to write.
     static let attributeNotWritable = DirectCognitoRefusal(
         type: "NotAuthorizedException", message: "A client attempted to write unauthorized attribute",
         reason: "attribute-not-writable")
 
-    /// What Cognito says of an access token that was revoked.
+    /// Cognito's response for an access token that was revoked.
     static let revokedAccessToken = DirectCognitoRefusal(
         type: "NotAuthorizedException", message: "Access Token has been revoked",
         reason: CognitoErrorKind.tokenRevoked.rawValue)
 
-    /// What Cognito says of a refresh token that was revoked.
+    /// Cognito's response for a refresh token that was revoked.
     static let revokedRefreshToken = DirectCognitoRefusal(
         type: "NotAuthorizedException", message: "Refresh Token has been revoked",
         reason: CognitoErrorKind.tokenRevoked.rawValue)

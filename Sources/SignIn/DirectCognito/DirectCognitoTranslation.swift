@@ -10,7 +10,7 @@ struct TranslatedCall {
     var asFormerClient: JSONObject?
     /// The account that the call names: what was typed, or Cognito's own name for the user.
     var account: String?
-    /// What the access token in the call says. Anyone can say so, until Cognito has taken the token.
+    /// The claims of the access token in the call. They prove nothing until Cognito has taken the token.
     var claims: JSONObject?
     var claimed: (subject: String?, originID: String?) {
         (claims?["sub"]?.stringValue, claims?["origin_jti"]?.stringValue)

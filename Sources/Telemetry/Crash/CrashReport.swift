@@ -14,7 +14,7 @@ package enum CrashReport {
     ]
     private static let lineLimit = 64 << 10
 
-    /// What the handler needs, made before there is a signal.
+    /// The handler's memory, allocated before there is a signal.
     @unsafe
     private struct Prepared {
         var line: UnsafeMutableRawBufferPointer
@@ -26,7 +26,7 @@ package enum CrashReport {
     /// Written once, before any handler is in place, and only read afterwards.
     nonisolated(unsafe) private static var prepared: Prepared?
 
-    /// Reports crashes from now on. Call it once, before the process has other threads.
+    /// Reports crashes from now on. Call it once.
     ///
     /// - Parameter format: that of the gateway's own log.
     package static func install(_ format: LogFormat) {

@@ -8,7 +8,7 @@ from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from .sanitizer import PATIENCE
 
-# What one request meets, in turn, where everything goes wrong.
+# The modes that requests meet in turn where everything goes wrong.
 MIXED = ("well", "failing", "slow", "slow", "breaking", "failing", "half")
 # Seconds until a slow answer comes, in turn: some come after the gateway has given up.
 DELAYS = (0.02, 0.3, 0.1, 1.2, 0.05, 0.6, 2.5)
@@ -17,7 +17,7 @@ DELAYS = (0.02, 0.3, 0.1, 1.2, 0.05, 0.6, 2.5)
 class Unreliable:
     """`mode` is "well", "failing" (503), "slow", "breaking" (no answer), "half" (half an answer) or "mixed".
 
-    What is let through goes to `behind`, the URL of the real server; without one, 200 is the answer.
+    A request that is let through goes to `behind`, the URL of the real server; without one, 200 is the answer.
     """
 
     def __init__(self, behind: str | None = None, mode: str = "well"):
