@@ -247,3 +247,22 @@ def test_the_app_clients_permissions_are_compared(tmp_path, own_recorder, issuer
     assert words in told["text"]
     assert (result.returncode, told["good"]) == (status, status == 0), result.stdout
     assert KEY["secret_access_key"] not in result.stdout + result.stderr
+
+
+def test_aws_credentials_are_shown_to_nobody_but_aws(tmp_path, own_recorder, issuer, pool):
+    """0.0.0.0 stands for any host of somebody else's: it leads here, and is no loopback address."""
+    elsewhere = own_recorder.url.replace("127.0.0.1", "0.0.0.0")
+    cognito = pool.sign_in_settings("pool", endpoint=elsewhere)
+    changes = {"sign_in": {"cognito": cognito}, "upstreams": {"down": ...}}
+    config = gateway_config(tmp_path, own_recorder.url, issuer.server.url, pool=pool, changes=changes)
+    config["routes"] = [route for route in config["routes"] if route["upstream"] != "down"]
+    path = tmp_path / "gatehouse.yaml"
+    path.write_text(json.dumps(config))
+    result = run("check", path, SIGNED, "--online", "--json")
+    found = {each["subject"]: each for each in json.loads(result.stdout)["online"]}
+    told = found["sign_in.cognito.writable_attributes"]
+    assert told["good"] and told["text"].startswith(f"not checked: {elsewhere} is neither AWS's nor on this machine")
+    asked = [request for request in own_recorder.requests if request.header("x-amz-target")]
+    assert [request.header("x-amz-target").rsplit(".", 1)[1] for request in asked] == ["ConfirmSignUp"]
+    assert not any(request.header("authorization") for request in own_recorder.requests)
+    assert not any(KEY["access_key_id"].encode() in request.raw_head + request.body for request in own_recorder.requests)

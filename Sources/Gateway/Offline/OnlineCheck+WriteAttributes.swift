@@ -11,13 +11,22 @@ extension OnlineCheck {
         _ subject: String, _ pool: CognitoSignInSettings, _ settings: GatewaySettings, _ session: FetchSession
     ) async throws -> Probe? {
         guard let userPool = settings.issuers.first(where: { $0.name == pool.issuer })?.pool else { return nil }
+        let subject = "\(subject).writable_attributes"
+        guard pool.endpoint.mayBeSignedFor(region: userPool.region) else {
+            return Probe(subject: subject) {
+                (
+                    true,
+                    "not checked: \(pool.endpoint) is neither AWS's nor on this machine, and is not shown AWS credentials"
+                )
+            }
+        }
         let credentials = Wiring.awsCredentials(try await session.fetcher(plain: true, privately: true))
         let client = CognitoClient(
             endpoint: pool.endpoint.description, fetcher: try await session.fetcher(plain: pool.endpoint.isPlain),
             deadline: pool.timeout,
             signer: RequestSigner(
                 region: userPool.region, credentials: credentials, now: { WallClock.seconds() }))
-        return Probe(subject: "\(subject).writable_attributes") {
+        return Probe(subject: subject) {
             let output: JSONObject
             do throws(CognitoError) {
                 output = try await client.call(
@@ -32,6 +41,18 @@ extension OnlineCheck {
             let names = output["UserPoolClient"]?["WriteAttributes"]?.arrayValue?.compactMap(\.stringValue)
             return WriteComparison(pool, clientMayWrite: names ?? WriteComparison.standard).finding
         }
+    }
+}
+
+extension ServiceURL {
+    private static let loopbacks = ["127.0.0.0/8", "::1"].compactMap { try? IPNetwork($0) }
+
+    /// Whether the machine's AWS credentials may be used there. A signed request shows the id of the key, and a signature
+    /// that its receiver can pass on to AWS for some minutes.
+    fileprivate func mayBeSignedFor(region: String) -> Bool {
+        if AWSPartition.isCognitoAPI(host, region: region) { return !isPlain }
+        guard let address = IPAddress(host) else { return host == "localhost" }
+        return Self.loopbacks.contains { $0.contains(address) }
     }
 }
 

@@ -24,6 +24,19 @@ package struct AWSPartition: Sendable {
         AWSPartition("us-isof-", "csp.hci.ic.gov", "api.aws.hci.ic.gov"),
     ]
 
+    /// Whether a host is that of Cognito's API in a region, by one of AWS's own names or a VPC endpoint's. Other names with
+    /// these endings can be customers', as those of buckets and load balancers are.
+    ///
+    /// - Parameter host: in lower case.
+    package static func isCognitoAPI(_ host: String, region: String) -> Bool {
+        let partition = of(region: region)
+        let names = ["cognito-idp", "cognito-idp-fips"].flatMap { name in
+            ["\(name).\(region).\(partition.suffix)", "\(name).\(region).\(partition.dualStackSuffix)"]
+        }
+        return host.isOne(of: names) || host.ends(with: ".cognito-idp.\(region).vpce.\(partition.suffix)")
+            || host.ends(with: ".cognito-idp-fips.\(region).vpce.\(partition.suffix)")
+    }
+
     /// The one that a region belongs to; the commercial one for a region that none claims.
     package static func of(region: String) -> AWSPartition {
         all.dropFirst().first { region.hasPrefix($0.regionPrefix) } ?? all[0]
