@@ -178,6 +178,22 @@ struct AccountLimitsTests {
         #expect(await reached(limits, signIn()) == nil)
     }
 
+    @Test("A proven device has one lock, whatever it calls itself")
+    func provenDevice() async throws {
+        let limits = limits(try store())
+        func call(_ name: String?) -> LimitedCall {
+            var call = signIn(device: name)
+            call.provenDevice = "eu_1"
+            return call
+        }
+        try await succeed(limits, call("phone-1"))
+        for name in ["a", "b", nil, "phone-1", "c"] { try await fail(limits, call(name)) }
+        for name in ["a", nil, "phone-1", "new"] { #expect(await reached(limits, call(name)) == .lockout) }
+        // That name of its own is known, as a device that signed in.
+        #expect(await reached(limits, signIn(device: "phone-1")) == nil)
+        #expect(await reached(limits, signIn()) == nil)
+    }
+
     @Test("A device is known no longer when it has not signed in for long")
     func forgottenDevice() async throws {
         let limits = limits(try store())

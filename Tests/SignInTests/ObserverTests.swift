@@ -23,7 +23,7 @@ struct ObserverTests {
         #expect(before.subject == nil)
         #expect(before.device?.deviceID == "phone-7")
         #expect(before.device?.model == "X")
-        #expect(!before.isKnownDevice)
+        #expect(before.provenDevice == nil)
         #expect(before.clientAddress == "192.0.2.7")
         #expect(before.userAgent == "App/2.0")
         #expect(before.requestID == "request-1")

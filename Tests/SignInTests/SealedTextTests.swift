@@ -10,7 +10,7 @@ struct SealedTextTests {
     private static let credentials = DeviceCredentials(
         key: "eu-west-1_key", groupKey: "-group", password: Secret("device-password"))
     private static let device = SealedDevice(
-        credentials: credentials, username: Fixture.username, account: Fixture.email)
+        credentials: credentials, username: Fixture.username, account: Fixture.email, expiresAt: Fixture.now + 60)
 
     private static func challenge(_ device: DeviceCredentials? = nil, deviceID: String? = nil) -> SealedChallenge {
         SealedChallenge(
@@ -99,6 +99,32 @@ struct SealedTextTests {
             let given = try await Fixture.accounts(fetcher, now: Fixture.now + later).answer(answer)
             #expect(given.status.code == status)
             #expect(await fetcher.requests.count == (status == 200 ? 1 : 0))
+        }
+    }
+
+    @Test("A device token is good until its end, and one from before there was an end is none")
+    func deviceExpiry() async throws {
+        let ring = try Fixture.ring()
+        var endless = ByteWriter()
+        #expect(
+            Self.credentials.write(to: &endless) && endless.write(text: Fixture.username)
+                && endless.write(text: Fixture.email))
+        let old = try SealedText.seal(endless.bytes, as: .device, with: ring, poolID: Fixture.poolID)
+        let token = try Self.seal(.device)
+        for (text, later, isKnown) in [(token, 59, true), (token, 60, false), (old, 0, false)]
+            as [(Secret, Int64, Bool)]
+        {
+            let (fetcher, observer) = (RecordedFetcher(Fixture.tokens()), RecordedCalls())
+            let accounts = try Fixture.accounts(fetcher, now: Fixture.now + later, observers: [observer])
+            let answer = await accounts.answer(Fixture.login(["device_token": .string(text.exposeText())]))
+            #expect(await fetcher.bodies.first?["AuthParameters"]?["DEVICE_KEY"] == (isKnown ? "eu-west-1_key" : nil))
+            let proven = isKnown ? "eu-west-1_key" : nil
+            #expect(observer.entries.map(\.call.provenDevice) == [proven, proven])
+            // The device's next token lives on from now.
+            let next = answer.json["device_token"]?.stringValue.flatMap {
+                try? SealedDevice(opening: Secret($0), with: ring, poolID: Fixture.poolID)
+            }
+            #expect(next?.expiresAt == (isKnown ? Fixture.now + later + 90 * 86_400 : nil))
         }
     }
 

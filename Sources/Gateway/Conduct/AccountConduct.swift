@@ -142,7 +142,7 @@ extension LimitedCall {
             budget: call.operation.budget, account: Self.account(of: call),
             // A device is proven by a sign-in from it, and counts at a sign-in: other calls may name any.
             device: call.operation.budget == .signIn ? call.device?.deviceID : nil,
-            isProvenDevice: call.isKnownDevice, clientAddress: call.clientAddress)
+            provenDevice: call.provenDevice, clientAddress: call.clientAddress)
     }
 
     /// The account itself. A name that is typed never is it: else one who types a `sub` would learn of the user's lock.

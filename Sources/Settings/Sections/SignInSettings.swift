@@ -50,6 +50,8 @@ package struct CognitoSignInSettings: Sendable {
     package var refreshTokenLifetime: Duration
     /// For `remember_me: false`.
     package var shortRefreshTokenLifetime: Duration
+    /// Each sign-in with a device token gives a new one.
+    package var deviceTokenLifetime: Duration
     package var deviceBinding: DeviceBindingSetting
     /// The kinds of name that users may sign in with; at least one.
     package var loginWith: [AccountNameKind]
@@ -132,6 +134,8 @@ extension CognitoSignInSettings {
         let lifetimes = Duration.seconds(60)...(day * 3650)
         let lifetime = keys.value("refresh_token_lifetime", .duration(lifetimes), default: day * 30)
         let shortLifetime = keys.value("short_refresh_token_lifetime", .duration(lifetimes), default: day)
+        let deviceLifetime = keys.value(
+            "device_token_lifetime", .duration(lifetimes), default: max(day * 90, lifetime))
         let binding = keys.value("device_binding", .oneOf, default: DeviceBindingSetting.whenSent)
         if keys.isEmptyList("login_with") { keys.fault("login_with", "must name at least one") }
         let names = keys.list("login_with", ScalarFormat<AccountNameKind>.oneOf, of: "kinds of names")
@@ -145,8 +149,9 @@ extension CognitoSignInSettings {
         self.init(
             issuer: issuer, clientID: clientID, clientSecret: secret, endpoint: endpoint, prefix: prefix,
             hosts: hosts, flow: flow, timeout: timeout, includeIDToken: includeIDToken, refreshTokenLifetime: lifetime,
-            shortRefreshTokenLifetime: shortLifetime, deviceBinding: binding, loginWith: names ?? [.email],
-            concealExistingUsers: conceal, totpIssuer: totpIssuer, sendClientAddress: sendAddress,
+            shortRefreshTokenLifetime: shortLifetime, deviceTokenLifetime: deviceLifetime, deviceBinding: binding,
+            loginWith: names ?? [.email], concealExistingUsers: conceal, totpIssuer: totpIssuer,
+            sendClientAddress: sendAddress,
             writableAttributes: attributes.names, sealingKeys: sealingKeys, crossOrigin: crossOrigin,
             attributes: attributes)
     }

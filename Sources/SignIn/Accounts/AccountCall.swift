@@ -25,8 +25,9 @@ package struct AccountCall: Sendable {
     package var device: DeviceInfo?
     /// Apple's guess whether there is a person behind a new account, where it makes one.
     package var realUserStatus: String?
-    /// Whether the client has shown a device token that this gateway gave to this account before.
-    package var isKnownDevice: Bool
+    /// The pool's own key for the device whose token the client has shown; nil without one that this gateway gave to this
+    /// account.
+    package var provenDevice: String?
     /// As the gateway trusts it: an IPv4 or IPv6 literal.
     package var clientAddress: String
     package var userAgent: String?
@@ -42,7 +43,6 @@ package struct AccountCall: Sendable {
         operation = request.operation
         self.poolID = poolID
         subject = request.identity?.subject
-        isKnownDevice = false
         clientAddress = request.clientAddress
         userAgent = request.userAgent
         requestID = request.requestID
@@ -55,7 +55,6 @@ package struct AccountCall: Sendable {
         sessionOperation = request.operation
         poolID = issuer
         subject = request.identity?.subject
-        isKnownDevice = false
         clientAddress = request.clientAddress
         userAgent = request.userAgent
         requestID = request.requestID
@@ -67,7 +66,6 @@ package struct AccountCall: Sendable {
         self.operation = ClientOperation.accountOperation(of: operation)
         directOperation = request.call.operation
         self.poolID = poolID
-        isKnownDevice = false
         clientAddress = request.clientAddress
         userAgent = request.userAgent
         requestID = request.requestID
@@ -82,7 +80,6 @@ package struct AccountCall: Sendable {
         account = call.account
         tokenDigest = call.tokenDigest
         device = call.deviceKey.map { DeviceInfo(directDevice: $0) }
-        isKnownDevice = false
         clientAddress = request.clientAddress
         userAgent = request.userAgent
         requestID = request.requestID

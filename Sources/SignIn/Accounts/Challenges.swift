@@ -57,7 +57,7 @@ extension CognitoAccounts {
             let asked = try? SealedChallenge(
                 opening: body.session, with: settings.sealingKeys, poolID: settings.poolID)
         else { throw AccountRefusals.endedSession(reason: "invalid-challenge-session") }
-        (call.account, call.isKnownDevice) = (asked.account, asked.device != nil)
+        (call.account, call.provenDevice) = (asked.account, asked.device?.key)
         // The device of the sign-in that this goes on with counts, where the step does not name it again.
         if call.device == nil { call.device = asked.deviceID.map { DeviceInfo(deviceID: $0) } }
         guard asked.expiresAt > now() else {

@@ -18,6 +18,8 @@ package struct CognitoAccountSettings: Sendable {
     package var refreshLifetime: Int64
     /// How long a sign-in can be refreshed without `remember_me`, in seconds; never more than `refreshLifetime`.
     package var briefRefreshLifetime: Int64
+    /// How long a device token is good, in seconds. Each sign-in with it gives a new one.
+    package var deviceTokenLifetime: Int64
     /// How a password is proven to Cognito.
     package var flow: SignInFlow
     /// Whether a refresh of a session that is bound to a device must name the device.
@@ -41,7 +43,8 @@ package struct CognitoAccountSettings: Sendable {
     package init(
         endpoint: String, issuer: String, poolID: String, clientID: String, clientSecret: Secret?,
         sealingKeys: SealingKeyRing, refreshLifetime: Int64 = 30 * 86_400, briefRefreshLifetime: Int64 = 86_400,
-        flow: SignInFlow = .password, requiresDevice: Bool = false, concealsExistingUsers: Bool = false,
+        deviceTokenLifetime: Int64 = 90 * 86_400, flow: SignInFlow = .password, requiresDevice: Bool = false,
+        concealsExistingUsers: Bool = false,
         totpIssuer: String = "Gatehouse", returnIDToken: Bool = false, propagateClientAddress: Bool = false,
         acceptedNames: Set<AccountNameKind> = [.email], writableAttributes: WritableAttributes = .standard,
         deadline: Duration = .seconds(5)
@@ -54,6 +57,7 @@ package struct CognitoAccountSettings: Sendable {
         self.sealingKeys = sealingKeys
         self.refreshLifetime = refreshLifetime
         self.briefRefreshLifetime = briefRefreshLifetime
+        self.deviceTokenLifetime = deviceTokenLifetime
         self.flow = flow
         self.requiresDevice = requiresDevice
         self.concealsExistingUsers = concealsExistingUsers

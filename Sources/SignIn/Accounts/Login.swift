@@ -17,14 +17,15 @@ struct SignInContext: Sendable {
 extension CognitoAccounts {
     func prepare(_ body: LoginBody, _ call: inout AccountCall) -> AccountTask {
         (call.account, call.device) = (body.email, body.device)
-        // One that does not open, or is another account's, is as good as none: the pool then takes the device for new.
+        // One that does not open, has ended, or is another account's, is as good as none: the pool then takes the device
+        // for new.
         let device = body.deviceToken.flatMap { text in
             try? SealedDevice(opening: text, with: settings.sealingKeys, poolID: settings.poolID)
         }
-        guard let device, device.account.foldedCase.hasSameBytes(as: body.email.foldedCase) else {
-            return .login(body, nil)
-        }
-        call.isKnownDevice = true
+        guard let device, !device.hasExpired(at: now()),
+            device.account.foldedCase.hasSameBytes(as: body.email.foldedCase)
+        else { return .login(body, nil) }
+        call.provenDevice = device.credentials.key
         return .login(body, device)
     }
 

@@ -30,7 +30,9 @@ extension CognitoAccounts {
         answer.addTokens(
             result, refreshToken: text, scope: access["scope"], withIDToken: settings.returnIDToken)
         if let device {
-            let known = SealedDevice(credentials: device, username: user.username, account: context.account)
+            let known = SealedDevice(
+                credentials: device, username: user.username, account: context.account,
+                expiresAt: issuedAt + settings.deviceTokenLifetime)
             let token = try sealing(request) { () throws(SealingFailure) in
                 try known.sealed(with: settings.sealingKeys, poolID: settings.poolID)
             }

@@ -35,22 +35,27 @@ struct SealedDevice: Sendable, Equatable {
     var username: String
     /// The account as it was typed when the device became known.
     var account: String
+    /// In seconds since 1970. Tokens from before they had an end do not open.
+    var expiresAt: Int64
 
     func sealed(with keys: SealingKeyRing, poolID: String) throws(SealingFailure) -> Secret {
         var writer = ByteWriter()
         guard credentials.write(to: &writer), writer.write(text: username), writer.write(text: account) else {
             throw SealingFailure()
         }
+        writer.write(integer: expiresAt)
         return try SealedText.seal(writer.bytes, as: .device, with: keys, poolID: poolID)
     }
+
+    func hasExpired(at now: Int64) -> Bool { now >= expiresAt }
 }
 
 extension SealedDevice {
     init(opening text: Secret, with keys: SealingKeyRing, poolID: String) throws(InvalidSealedToken) {
         var reader = ByteReader(try SealedText.open(text, as: .device, with: keys, poolID: poolID))
         guard let credentials = DeviceCredentials(&reader), let username = reader.readText(),
-            let account = reader.readText(), reader.isAtEnd
+            let account = reader.readText(), let expiresAt = reader.readInteger(), reader.isAtEnd
         else { throw InvalidSealedToken() }
-        self.init(credentials: credentials, username: username, account: account)
+        self.init(credentials: credentials, username: username, account: account, expiresAt: expiresAt)
     }
 }

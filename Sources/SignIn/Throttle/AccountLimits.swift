@@ -11,19 +11,20 @@ package struct LimitedCall: Sendable {
     package var account: String?
     /// What the app calls its device.
     package var device: String?
-    /// Whether that is proven otherwise than by an earlier sign-in.
-    package var isProvenDevice: Bool
+    /// The device that is proven otherwise than by an earlier sign-in, by a name that the client cannot choose. It counts in
+    /// the place of ``device``.
+    package var provenDevice: String?
     /// An IPv4 or IPv6 literal.
     package var clientAddress: String
 
     package init(
-        budget: AccountBudget, account: String?, device: String? = nil, isProvenDevice: Bool = false,
+        budget: AccountBudget, account: String?, device: String? = nil, provenDevice: String? = nil,
         clientAddress: String
     ) {
         self.budget = budget
         self.account = account
         self.device = device
-        self.isProvenDevice = isProvenDevice
+        self.provenDevice = provenDevice
         self.clientAddress = clientAddress
     }
 }
@@ -153,8 +154,8 @@ package final class AccountLimits: Sendable {
     }
 
     private func knownDevice(of call: LimitedCall) async -> String? {
+        if let device = call.provenDevice { return device }
         guard let account = call.account, let device = call.device else { return nil }
-        if call.isProvenDevice { return device }
         do {
             let key = keys.knownDevice(device, of: account)
             return try await records.knows(device: key, now: now() / 1000) ? device : nil
