@@ -40,9 +40,14 @@ extension CognitoAccounts {
         var attempt = Authenticator.Attempt(
             username: cognitoName(body.email), password: body.password, device: context.credentials,
             context: userContext(request))
-        attempt.isClosed = { username in await closedFor(call, as: username) != nil }
         // Without a proof in two steps only earlier sign-ins can say whose name this is.
-        if settings.flow != .srp, await closedFor(call, as: nil) != nil { attempt.password = Decoy.password() }
+        let isClosed = await closedFor(call, as: nil) != nil
+        if isClosed {
+            // Cognito counts wrong passwords too: not against the user, whose password this is not.
+            (attempt.username, attempt.password, attempt.device) = (Decoy.username(), Decoy.password(), nil)
+        } else {
+            attempt.isClosed = { username in await closedFor(call, as: username) != nil }
+        }
         let answer: AuthenticationAnswer
         do {
             answer = try await authenticator.begin(attempt)
@@ -50,7 +55,7 @@ extension CognitoAccounts {
             throw refusal(of: error, at: .signIn, request)
         }
         // A trigger of the pool's may let anybody in.
-        guard accepts(body.email) else { throw Self.wrongCredentials }
+        guard accepts(body.email), !isClosed else { throw Self.wrongCredentials }
         return try await finish(answer, context, request)
     }
 
