@@ -42,10 +42,10 @@ package protocol LimitRecords: Sendable {
     ///
     /// - Returns: the totals, in the order given.
     func add(_ counts: [CountRecord]) async throws -> [Int64]
-    /// Adds one failure.
+    /// Adds one failure to each.
     ///
-    /// - Returns: how many there are in a row now.
-    func addFailure(of key: String, at milliseconds: Int64, endsAt: Int64) async throws -> FailureRecord
+    /// - Returns: how many there are in a row now, in the order given.
+    func addFailures(of keys: [String], at milliseconds: Int64, endsAt: Int64) async throws -> [FailureRecord]
     func removeFailures(of key: String) async throws
     /// A device that has signed in to an account, until `endsAt`.
     func remember(device key: String, endsAt: Int64) async throws
@@ -105,19 +105,23 @@ package struct StoredLimits: LimitRecords {
         }
     }
 
-    package func addFailure(of key: String, at milliseconds: Int64, endsAt: Int64) async throws -> FailureRecord {
+    package func addFailures(
+        of keys: [String], at milliseconds: Int64, endsAt: Int64
+    ) async throws -> [FailureRecord] {
         try await store.write { database in
-            let count = try Int64.fetchOne(
-                database,
-                sql: """
-                    INSERT INTO sign_in_failures (key, count, last_at, ends_at) VALUES (?, 1, ?, ?)
-                    ON CONFLICT DO UPDATE SET
-                        count = CASE WHEN ends_at * 1000 > excluded.last_at THEN count + 1 ELSE 1 END,
-                        last_at = max(last_at, excluded.last_at), ends_at = max(ends_at, excluded.ends_at)
-                    RETURNING count
-                    """,
-                arguments: [key, milliseconds, endsAt])
-            return FailureRecord(key: key, count: count ?? 1, lastAt: milliseconds, endsAt: endsAt)
+            try keys.map { key in
+                let count = try Int64.fetchOne(
+                    database,
+                    sql: """
+                        INSERT INTO sign_in_failures (key, count, last_at, ends_at) VALUES (?, 1, ?, ?)
+                        ON CONFLICT DO UPDATE SET
+                            count = CASE WHEN ends_at * 1000 > excluded.last_at THEN count + 1 ELSE 1 END,
+                            last_at = max(last_at, excluded.last_at), ends_at = max(ends_at, excluded.ends_at)
+                        RETURNING count
+                        """,
+                    arguments: [key, milliseconds, endsAt])
+                return FailureRecord(key: key, count: count ?? 1, lastAt: milliseconds, endsAt: endsAt)
+            }
         }
     }
 

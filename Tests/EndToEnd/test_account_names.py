@@ -1,6 +1,8 @@
 """The names of an account: by which of them users sign in, and that no other name gets around a lock."""
 
 import json
+import statistics
+import time
 
 import boto3
 import pytest
@@ -18,6 +20,7 @@ from harness.gateway import POOL_ID
 WRONG = "Not-The-Horse-1"
 LOCKOUT = {"after": 5, "first": "10m"}
 KEY = {"access_key_id": "AKIANAMESTESTS", "secret_access_key": "names-secret-access-key"}
+CREDENTIALS = {"AWS_ACCESS_KEY_ID": KEY["access_key_id"], "AWS_SECRET_ACCESS_KEY": KEY["secret_access_key"]}
 
 
 @pytest.fixture(scope="module")
@@ -43,7 +46,7 @@ def start(start_gateway, names_pool, front, ledger):
         cognito = names_pool.sign_in_settings("pool", endpoint=front.url, flow=flow)
         cognito |= {"login_with": names} if names else {}
         settings = {"sign_in": {"cognito": cognito}, "account_limits": {"lockout": LOCKOUT}, **changes}
-        gateway = start_gateway(settings, pool=names_pool)
+        gateway = start_gateway(settings, pool=names_pool, environment=CREDENTIALS)
         account = Account(gateway.port, ledger)
         account.gateway = gateway
         return account
@@ -193,3 +196,86 @@ def test_a_lock_holds_for_direct_calls_by_another_name(start, names_pool, ledger
 
     assert with_password(phone) == with_password(sub) == "NotAuthorizedException"
     assert with_password(email) == "TooManyRequestsException"
+
+
+def names_asked(front) -> set[str]:
+    """All by which Cognito was asked for a user."""
+    asked = set()
+    for _, body in front.calls:
+        for members in (body, body.get("AuthParameters", {}), body.get("ChallengeResponses", {})):
+            asked |= {value for name, value in members.items() if name.lower() == "username"}
+    return asked
+
+
+DIRECT = {
+    "ConfirmSignUp": {"ConfirmationCode": "123456"},
+    "ResendConfirmationCode": {},
+    "ForgotPassword": {},
+    "ConfirmForgotPassword": {"ConfirmationCode": "123456", "Password": PASSWORD},
+}
+
+
+@pytest.mark.parametrize("operation", DIRECT)
+def test_direct_calls_by_a_name_that_is_not_accepted_are_for_nobody(start, front, names_pool, operation):
+    account = start("password", direct_cognito="translate")
+    email, phone, sub = user_of_three_names(account, names_pool)
+
+    def call(name: str) -> tuple:
+        headers = {"X-Amz-Target": f"AWSCognitoIdentityProviderService.{operation}", "Content-Type": "application/x-amz-json-1.1"}
+        body = {"ClientId": POOL_CLIENT_ID, "Username": name, **DIRECT[operation]}
+        answer = raw.exchange(account.port, "POST", "/", headers, json.dumps(body).encode())
+        body = answer.json() if answer.body else {}
+        # Where a message to nobody goes is made up from the name.
+        body.get("CodeDeliveryDetails", {}).pop("Destination", None)
+        varying = ("x-request-id", "x-amzn-requestid", "date", "content-length")
+        return answer.status, body, [each for each in answer.headers if each[0].lower() not in varying]
+
+    front.calls.clear()
+    unknown = call("nobody@example.com")
+    assert names_asked(front) == {"nobody@example.com"}
+    front.calls.clear()
+    for name in (sub, sub.upper(), phone, "ada"):
+        assert call(name) == unknown, name
+    assert front.operations() == [operation] * 4
+    assert all(name.endswith("@gatehouse.invalid") for name in names_asked(front))
+    # An accepted name is the user's.
+    call(email)
+    assert email in names_asked(front)
+
+
+@pytest.mark.parametrize("flow", ["password", "admin", "srp"])
+def test_a_locked_account_is_locked_at_cognito_by_nobody(start, front, names_pool, flow):
+    account = start(flow, ["email", "phone_number"], direct_cognito="translate")
+    email, phone, sub = user_of_three_names(account, names_pool)
+    other = confirmed_user(account, names_pool)
+    # The gateway has to have seen whose these are.
+    assert [account.login(name, PASSWORD).status for name in (email, phone)] == [200, 200]
+    lock(account, email)
+    times: dict[str, list[float]] = {}
+
+    def login(name: str, password: str) -> tuple:
+        began = time.monotonic()
+        answer = account.login(name, password)
+        times.setdefault({phone: "closed", other: "open"}.get(name, "nobody"), []).append(time.monotonic() - began)
+        return shape(answer)
+
+    closed = []
+    for number in range(4):
+        wrong, nobody = login(other, WRONG), login(f"nobody-{phone[1:]}-{number}@example.com", WRONG)
+        front.calls.clear()
+        closed.append(login(phone, PASSWORD if number % 2 else WRONG))
+        assert closed[-1] == wrong == nobody and wrong[0] == 401
+        assert front.calls and all(name.endswith("@gatehouse.invalid") or len(name) == 36 for name in names_asked(front))
+        assert not {email, phone, sub} & names_asked(front)
+    medians = {state: statistics.median(each) for state, each in times.items()}
+    print(flow, {state: f"{median * 1000:.1f} ms" for state, median in medians.items()})
+    assert max(medians.values()) < 2 * min(medians.values()) + 0.05, medians
+
+    # Nor by direct calls.
+    client = cognito_client(f"http://127.0.0.1:{account.port}")
+    front.calls.clear()
+    parameters = {"USERNAME": phone, "PASSWORD": PASSWORD}
+    with pytest.raises(ClientError) as refused:
+        client.initiate_auth(ClientId=POOL_CLIENT_ID, AuthFlow="USER_PASSWORD_AUTH", AuthParameters=parameters)
+    assert refused.value.response["Error"]["Message"] == "Incorrect username or password."
+    assert len(names_asked(front)) == 1 and not {email, phone, sub} & names_asked(front)

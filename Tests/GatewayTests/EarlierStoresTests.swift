@@ -19,7 +19,7 @@ struct EarlierStoresTests {
         let conduct = try Store(
             path: fixture.directory + "/conduct.sqlite",
             migrations: StoredLimits.migrations + StoredOutbox.migrations)
-        _ = try await StoredLimits(conduct).addFailure(of: "a", at: 5, endsAt: 99)
+        _ = try await StoredLimits(conduct).addFailures(of: ["a"], at: 5, endsAt: 99)
         try await StoredLimits(conduct).remember(device: "d", endsAt: 99)
         _ = try await StoredLimits(conduct).add([CountRecord(key: "c", window: 1, count: 7, endsAt: 99)])
         _ = try await StoredOutbox(conduct).add(StoreFixture.message("m"), limit: 9)

@@ -250,13 +250,147 @@ struct AccountLimitsTests {
         #expect(counts.count == 2)
         let keys = try await counts.map(\.key) + store.failures(now: 0, limit: 99).map(\.key)
         #expect(keys.allSatisfy { $0.utf8.count == 22 })
-        #expect(Set(keys).count == 3)
+        // A failure has a row beside its own.
+        #expect(Set(keys).count == 4)
+    }
+
+    /// Counts what is written for failures.
+    final class CountedWrites: LimitRecords {
+        let records: StoredLimits
+        private let counted = Mutex<[Int]>([])
+        /// How many rows each write of failures had.
+        var rows: [Int] { counted.withLock { $0 } }
+
+        init(_ records: StoredLimits) { self.records = records }
+
+        func add(_ counts: [CountRecord]) async throws -> [Int64] { try await records.add(counts) }
+        func addFailures(of keys: [String], at milliseconds: Int64, endsAt: Int64) async throws -> [FailureRecord] {
+            counted.withLock { $0.append(Set(keys).count) }
+            return try await records.addFailures(of: keys, at: milliseconds, endsAt: endsAt)
+        }
+        func removeFailures(of key: String) async throws { try await records.removeFailures(of: key) }
+        func remember(device key: String, endsAt: Int64) async throws {
+            try await records.remember(device: key, endsAt: endsAt)
+        }
+        func knows(device key: String, now: Int64) async throws -> Bool {
+            try await records.knows(device: key, now: now)
+        }
+        func counts(now: Int64, limit: Int) async throws -> [CountRecord] {
+            try await records.counts(now: now, limit: limit)
+        }
+        func failures(now: Int64, limit: Int) async throws -> [FailureRecord] {
+            try await records.failures(now: now, limit: limit)
+        }
+        func removeEnded(now: Int64, limit: Int) async throws {
+            try await records.removeEnded(now: now, limit: limit)
+        }
+    }
+
+    @Test("As much is written for a failure whether it is known whose the name is or not")
+    func writes() async throws {
+        let records = CountedWrites(try store())
+        let limits = limits(records)
+        try await fail(limits, signIn("nobody@example.com"))
+        var admitted = try await limits.admit(signIn())
+        #expect(await limits.identify(&admitted, signIn(), as: "user-1") == nil)
+        #expect(!(await limits.failed(admitted)))
+        #expect(records.rows == [2, 2])
+        for known in [nil, "user-1"] {
+            var step = signIn()
+            step.unknownStep = ["digest"]
+            admitted = try await limits.admit(step)
+            _ = await limits.identify(&admitted, step, as: known)
+            _ = await limits.failed(admitted)
+        }
+        #expect(records.rows == [2, 2, 5, 5])
+    }
+
+    @Test("Both count: what a name is of, and the name")
+    func writtenTogether() async throws {
+        let limits = limits(try store())
+        var locked: [Bool] = []
+        for name in ["ada@example.com", "+15550001", "ada@example.com", "+15550001", "ada@example.com"] {
+            var admitted = try await limits.admit(signIn(name))
+            #expect(await limits.identify(&admitted, signIn(name), as: "user-1") == nil)
+            locked.append(await limits.failed(admitted))
+        }
+        #expect(locked == [false, false, false, false, true])
+        var admitted = try await limits.admit(signIn("+15550001"))
+        #expect(await limits.identify(&admitted, signIn("+15550001"), as: nil)?.cause == .lockout)
+    }
+
+    // MARK: Steps that nobody knows the beginning of
+
+    func step(_ account: String, shows: String = "digest", from address: String = "192.0.2.1") -> LimitedCall {
+        var call = signIn(account, device: "phone-1", from: address)
+        call.unknownStep = [shows]
+        return call
+    }
+
+    @Test("Guesses in unknown steps are counted by where they come from, whatever name is in them")
+    func unknownStepsByAddress() async throws {
+        let limits = limits(try store())
+        for number in 0..<5 {
+            try await fail(limits, step("made-up-\(number)", shows: "s\(number)", from: "2001:db8::1"))
+        }
+        #expect(await reached(limits, step("made-up-9", shows: "s9", from: "2001:db8::2")) == .lockout)
+        #expect(await reached(limits, step("made-up-9", shows: "s9", from: "2001:db8:1::1")) == nil)
+        // What begins here is another matter.
+        #expect(await reached(limits, signIn("made-up-9", from: "2001:db8::1")) == nil)
+    }
+
+    @Test("Guesses in one unknown step are counted together, wherever they come from")
+    func unknownStepsByStep() async throws {
+        let limits = limits(try store())
+        for number in 0..<5 { try await fail(limits, step("made-up-\(number)", from: "192.0.2.\(number)")) }
+        #expect(await reached(limits, step("made-up-9", from: "198.51.100.1")) == .lockout)
+    }
+
+    @Test("An unknown step proves no device, and its success makes no room for further guesses")
+    func unknownSuccess() async throws {
+        let limits = limits(try store())
+        try await succeed(limits, signIn(device: "phone-1"))
+        for round in 0..<5 {
+            // The device has a lock of its own in what is known, and none here.
+            try await fail(limits, step("ada@example.com", shows: "s\(round)", from: "192.0.2.\(round)"))
+            let mine = step("ada@example.com", shows: "mine\(round)", from: "198.51.100.\(round)")
+            guard round < 4 else { break }
+            await limits.succeeded(try await limits.admit(mine), mine, as: "user-of-eve")
+        }
+        #expect(await reached(limits, step("ada@example.com", shows: "s9", from: "203.0.113.1")) == .lockout)
+    }
+
+    @Test(
+        "Nothing is learnt from the name in an unknown step, and the account that it claims is locked with the others")
+    func unknownClaims() async throws {
+        let limits = limits(try store())
+        var admitted = try await limits.admit(signIn())
+        _ = await limits.identify(&admitted, signIn(), as: "user-1")
+        limits.ended(admitted)
+        // A claim takes the place of what is known about nobody.
+        let claim = step("ada@example.com", from: "203.0.113.1")
+        admitted = try await limits.admit(claim)
+        _ = await limits.identify(&admitted, claim, as: "claimed: ada@example.com")
+        limits.ended(admitted)
+        for number in 0..<5 {
+            let name = "+1555000\(number)"
+            admitted = try await limits.admit(signIn(name))
+            _ = await limits.identify(&admitted, signIn(name), as: "user-1")
+            _ = await limits.failed(admitted)
+        }
+        admitted = try await limits.admit(signIn())
+        #expect(await limits.identify(&admitted, signIn(), as: nil)?.cause == .lockout)
+        limits.ended(admitted)
+        // Under Cognito's own name it is locked as well, and says so to nobody who has not proven a password.
+        let direct = step("typed: user-1", shows: "another", from: "203.0.113.2")
+        admitted = try await limits.admit(direct)
+        #expect(await limits.identify(&admitted, direct, as: "user-1")?.cause == .lockout)
     }
 
     struct BrokenRecords: LimitRecords {
         struct Broken: Error {}
         func add(_ counts: [CountRecord]) async throws -> [Int64] { throw Broken() }
-        func addFailure(of key: String, at milliseconds: Int64, endsAt: Int64) async throws -> FailureRecord {
+        func addFailures(of keys: [String], at milliseconds: Int64, endsAt: Int64) async throws -> [FailureRecord] {
             throw Broken()
         }
         func removeFailures(of key: String) async throws { throw Broken() }

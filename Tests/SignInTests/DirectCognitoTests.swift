@@ -30,7 +30,7 @@ struct DirectCognitoTests {
         observers: [any AccountObserver] = [], revoked: Revoked = Revoked()
     ) async -> DirectCognitoReply {
         let calls = DirectCognitoCalls(
-            pools: [pool(fetcher)], observers: observers, names: SignInNames { Fixture.now },
+            pools: [pool(fetcher)], observers: observers, steps: SignInSteps { Fixture.now },
             revoke: { revocations in revoked.append(revocations) }, isRevoked: { _ in false }, now: { Fixture.now },
             logger: log.logger)
         return await calls.answer(
@@ -81,37 +81,6 @@ struct DirectCognitoTests {
             ])
         #expect(call.input["ChallengeResponses"]?["SECRET_HASH"] == .string(Fixture.usernameHash))
         #expect(call.account == Fixture.username)
-    }
-
-    @Test(
-        "An account that is closed fails by every proof of a password in the call, whatever the step reads",
-        arguments: ["PASSWORD_VERIFIER", "PASSWORD", "SELECT_CHALLENGE"])
-    func closed(challenge: String) throws {
-        var call = try Self.translate(
-            "RespondToAuthChallenge",
-            [
-                "ChallengeName": .string(challenge), "ClientId": .string(Fixture.clientID),
-                "ChallengeResponses": [
-                    "USERNAME": .string(Fixture.username), "PASSWORD": "x", "PASSWORD_CLAIM_SIGNATURE": "s",
-                ],
-            ])
-        try call.fail(closedFor: 9)
-        let sent = try #require(call.input["ChallengeResponses"])
-        #expect(sent["PASSWORD"]?.stringValue?.count == 48)
-        #expect(sent["PASSWORD_CLAIM_SIGNATURE"]?.stringValue?.count == 44)
-    }
-
-    @Test(
-        "A later step says that the account is closed, also beside a password that nobody asked for",
-        arguments: ["SOFTWARE_TOKEN_MFA", "SMS_MFA", "EMAIL_OTP", "NEW_PASSWORD_REQUIRED", "password_verifier", ""])
-    func closedLater(challenge: String) throws {
-        var call = try Self.translate(
-            "RespondToAuthChallenge",
-            [
-                "ChallengeName": .string(challenge), "ClientId": .string(Fixture.clientID),
-                "ChallengeResponses": ["USERNAME": .string(Fixture.username), "PASSWORD": "x"],
-            ])
-        #expect(throws: DirectCognitoRefusal.self) { try call.fail(closedFor: 9) }
     }
 
     @Test(
@@ -422,38 +391,6 @@ struct DirectCognitoObserverTests {
         #expect(reply.status == .serviceUnavailable)
         #expect(!String(decoding: reply.body, as: UTF8.self).contains("Token"))
         #expect(observer.entries.count == 2)
-    }
-
-    @Test("A step of a sign-in comes under the name that it began with")
-    func names() async throws {
-        let observer = RecordedCalls()
-        let challenge: JSON = [
-            "ChallengeName": "PASSWORD_VERIFIER", "ChallengeParameters": ["USER_ID_FOR_SRP": .string(Fixture.username)],
-        ]
-        let fetcher = RecordedFetcher(
-            FetchResponse(status: 200, body: challenge.encoded()),
-            Fixture.failure("NotAuthorizedException", "Incorrect username or password."))
-        let calls = DirectCognitoCalls(
-            pools: [DirectCognitoTests.pool(fetcher)], observers: [observer], names: SignInNames { Fixture.now },
-            revoke: { _ in }, isRevoked: { _ in false }, now: { Fixture.now }, logger: CapturedLog().logger)
-        func send(_ operation: String, _ body: [UInt8]) async {
-            _ = await calls.answer(
-                DirectCognitoRequest(
-                    call: DirectCognitoCall(operation: operation, application: "a"), body: body, requestID: "r",
-                    clientAddress: "192.0.2.7"))
-        }
-        await send("InitiateAuth", Self.signIn("USER_SRP_AUTH"))
-        let answer: JSONObject = [
-            "ChallengeName": "PASSWORD_VERIFIER", "ClientId": .string(Fixture.clientID),
-            "ChallengeResponses": ["USERNAME": .string(Fixture.username)],
-        ]
-        await send("RespondToAuthChallenge", answer.encoded())
-        let last = try #require(observer.entries.last)
-        #expect(last.call.operation == .challenge)
-        #expect(last.call.account == Fixture.email)
-        guard case .refused(.notAuthorized, reason: "bad-credentials") = last.outcome else {
-            return #expect(Bool(false), "\(last)")
-        }
     }
 
     @Test("Whose an access token is counts when Cognito has taken it: before, anyone can say so")

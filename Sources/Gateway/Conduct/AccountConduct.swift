@@ -56,7 +56,10 @@ final class AccountConduct: AccountObserver {
         }
         let locks = await settle(call, outcome)
         if locks { tally.countLockout() }
-        for event in AuditEvent.events(of: call, told, locks: locks) { await audit.record(event) }
+        for event in AuditEvent.events(of: call, told, locks: locks) {
+            // The account may be locked where what was typed is not: waiting for one more write would tell.
+            if locks, event.kind == .lockedOut { audit.recordWithoutWaiting(event) } else { await audit.record(event) }
+        }
         if let refusal { throw refusal }
     }
 
@@ -142,7 +145,7 @@ extension LimitedCall {
             budget: call.operation.budget, account: Self.account(of: call),
             // A device is proven by a sign-in from it, and counts at a sign-in: other calls may name any.
             device: call.operation.budget == .signIn ? call.device?.deviceID : nil,
-            provenDevice: call.provenDevice, clientAddress: call.clientAddress)
+            provenDevice: call.provenDevice, unknownStep: call.unknownStep, clientAddress: call.clientAddress)
     }
 
     /// The account itself. A name that is typed never is it: else one who types a `sub` would learn of the user's lock.

@@ -36,12 +36,15 @@ final class AuditTrail: Sendable {
         _ = await webhook.outbox.add(webhook.message(event))
     }
 
-    /// For event loops, which wait for nothing.
+    /// For event loops, which wait for nothing, and for what nobody may see being written.
     func recordWithoutWaiting(_ event: AuditEvent) {
+        var event = event
+        event.trace = event.trace ?? SpanScope.current?.ids
         log?.record(event)
         recent.add(event)
         guard let webhook, webhook.events.contains(event.kind) else { return }
-        Task { await webhook.outbox.add(webhook.message(event)) }
+        let message = webhook.message(event)
+        Task { await webhook.outbox.add(message) }
     }
 }
 

@@ -13,7 +13,7 @@ struct ConductService: Sendable {
     let limits: AccountLimits
     let outbox: Outbox
     let auditLog: AuditLog
-    let names: SignInNames
+    let steps: SignInSteps
     let audit: AuditTrail
     let observer: AccountConduct
     private let tally: AccountTally
@@ -74,14 +74,14 @@ extension ConductService {
         receivers = notified + [try await Self.apple(settings, surroundings)].compactMap { $0 }
         place = surroundings.auditPlace
         if let previous {
-            (limits, outbox, auditLog, names) = (previous.limits, previous.outbox, previous.auditLog, previous.names)
+            (limits, outbox, auditLog, steps) = (previous.limits, previous.outbox, previous.auditLog, previous.steps)
         } else {
             let store = surroundings.store
             limits = try await Self.limits(limitSettings, key, store, surroundings.logger)
             outbox = Outbox(
                 records: StoredOutbox(store), logger: surroundings.logger, now: { WallClock.milliseconds() })
             auditLog = AuditLog(AuditEncoder(hashes, place.format), write: place.write)
-            names = SignInNames { WallClock.seconds() }
+            steps = SignInSteps { WallClock.seconds() }
         }
         let makeKey: @Sendable () -> String = { Hexadecimal.encode(SecureRandom.bytes(16)) }
         audit = AuditTrail(

@@ -63,7 +63,7 @@ extension GenerationMaker {
         guard settings.directCognito.mode == .translate, let conduct, let revocations else { return nil }
         return DirectCognitoCalls(
             pools: try await Wiring.directPools(settings) { try await tracedFetcher(plain: $0) },
-            observers: [conduct.observer], names: conduct.names, revoke: { try await revocations.revoke($0) },
+            observers: [conduct.observer], steps: conduct.steps, revoke: { try await revocations.revoke($0) },
             isRevoked: { revocations.current.revokes($0) }, now: { WallClock.seconds() }, logger: logger)
     }
 

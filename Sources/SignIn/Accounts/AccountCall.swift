@@ -28,6 +28,9 @@ package struct AccountCall: Sendable {
     /// The pool's own key for the device whose token the client has shown; nil without one that this gateway gave to this
     /// account.
     package var provenDevice: String?
+    /// What a direct step of a sign-in showed of which the gateway does not know whose it is: nothing but the client says
+    /// then that it is ``account``'s. Nil for all other calls.
+    package var unknownStep: [String]?
     /// As the gateway trusts it: an IPv4 or IPv6 literal.
     package var clientAddress: String
     package var userAgent: String?

@@ -10,6 +10,16 @@ enum Decoy {
     /// Nobody's password.
     static func password() -> Secret { Secret(Hexadecimal.encode(SecureRandom.bytes(24))) }
 
+    /// A code of as many digits.
+    static func code(otherThan text: String) -> String {
+        let digits = SecureRandom.bytes(text.utf8.count).map { UInt8(ascii: "0") + $0 % 10 }
+        let code = String(decoding: digits, as: UTF8.self)
+        return code.hasSameBytes(as: text) ? String(decoding: digits.map { 105 - $0 }, as: UTF8.self) : code
+    }
+
+    /// A session of nobody's sign-in.
+    static func session() -> String { Base64URL.encode(SecureRandom.bytes(600)) }
+
     /// The proof of nobody's password: as long as a real one.
     static func signature() -> String { Base64.encode(SecureRandom.bytes(32)) }
 }

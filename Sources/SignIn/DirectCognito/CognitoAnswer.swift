@@ -14,7 +14,7 @@ struct CognitoAnswer {
     /// Nil for a success.
     private(set) var error: CognitoError?
     /// What an operation gives; empty for an error.
-    let output: JSONObject
+    private(set) var output: JSONObject
 
     private static let passed = ["x-amzn-errortype", "x-amzn-errormessage", "x-amzn-requestid"]
 
@@ -60,8 +60,11 @@ struct CognitoAnswer {
         return result.newDevice?.key
     }
 
-    /// Cognito's own name for the user who is asked a question.
-    var internalName: String? { AuthenticationChallenge(output)?.username }
+    /// Cognito's own names for the user who is asked a question, the one to answer under first.
+    var internalNames: [String] {
+        let parameters = output["ChallengeParameters"]
+        return ["USERNAME", "USER_ID_FOR_SRP"].compactMap { parameters?[$0]?.stringValue }
+    }
 
     /// A refresh token of another app client, or of none.
     var isRefusedToken: Bool {
@@ -70,10 +73,20 @@ struct CognitoAnswer {
         } ?? false
     }
 
+    /// As for a wrong password, where nobody's password was tried in the place of the account's.
+    mutating func speakAsWrongPassword() {
+        guard error == nil || error?.kind == .userNotFound else { return }
+        speak(as: CognitoError(type: "NotAuthorizedException", message: "Incorrect username or password."))
+    }
+
     /// Apps that refresh in the old way do not know that a token can have been used: to them it does not count any more.
     mutating func speakAsInitiateAuth() {
         guard error?.kind == .tokenReused else { return }
-        let error = CognitoError(type: "NotAuthorizedException", message: "Refresh Token has been revoked")
+        speak(as: CognitoError(type: "NotAuthorizedException", message: "Refresh Token has been revoked"))
+    }
+
+    private mutating func speak(as error: CognitoError) {
+        (status, output) = (400, [:])
         self.error = error
         body = JSON.object(["__type": .string(error.type), "message": .string(error.message)]).encoded()
         headers = headers.filter { $0.name == "x-amzn-requestid" } + [("x-amzn-errortype", "\(error.type):")]

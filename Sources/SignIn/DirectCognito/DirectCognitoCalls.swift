@@ -43,7 +43,7 @@ package struct DirectCognitoReply: Sendable {
 package struct DirectCognitoCalls: Sendable {
     private let pools: [DirectCognitoPool]
     private let observers: [any AccountObserver]
-    private let names: SignInNames
+    private let steps: SignInSteps
     private let revoke: CognitoAccounts.TokenRevocation
     private let isRevoked: @Sendable (VerifiedToken) -> Bool
     private let now: @Sendable () -> Int64
@@ -51,18 +51,18 @@ package struct DirectCognitoCalls: Sendable {
 
     /// - Parameters:
     ///   - pools: at least one; what names none is the first one's.
-    ///   - names: kept through reloads.
+    ///   - steps: kept through reloads.
     ///   - revoke: ends the access tokens of who has signed out everywhere, or is gone.
     ///   - isRevoked: whether a token is on the revocation list.
     ///   - now: seconds since 1970.
     package init(
-        pools: [DirectCognitoPool], observers: [any AccountObserver] = [], names: SignInNames,
+        pools: [DirectCognitoPool], observers: [any AccountObserver] = [], steps: SignInSteps,
         revoke: @escaping CognitoAccounts.TokenRevocation, isRevoked: @escaping @Sendable (VerifiedToken) -> Bool,
         now: @escaping @Sendable () -> Int64, logger: Logger
     ) {
         self.pools = pools
         self.observers = observers
-        self.names = names
+        self.steps = steps
         self.revoke = revoke
         self.isRevoked = isRevoked
         self.now = now
@@ -104,21 +104,20 @@ package struct DirectCognitoCalls: Sendable {
         _ call: TranslatedCall, of pool: DirectCognitoPool, _ request: DirectCognitoRequest
     ) async -> DirectCognitoReply {
         var told = AccountCall(call, request, poolID: pool.poolID)
-        // What was typed, where a step of a sign-in has only Cognito's own name: both come under one limit.
-        let named = told.account
-        if told.operation == .challenge { told.account = told.account.map { names.typed(for: $0) ?? $0 } }
-        let username = told.account.map({ ExactText($0) }) == named.map { ExactText($0) } ? nil : named
+        let signIn = steps.signIn(of: call.shownDigests)
+        let username = identify(&told, call, signIn)
         var reply: DirectCognitoReply
         do throws(DirectCognitoRefusal) {
             let answer = try await admitted(told) { () throws(DirectCognitoRefusal) in
                 var call = call
-                if let seconds = await closedFor(told, as: username) { try call.fail(closedFor: seconds) }
+                if let signIn, let name = call.account, !signIn.goesUnder(name) { throw .otherUser }
+                if let seconds = await closedFor(told, as: username) {
+                    try DirectCognitoTranslation(pool: pool).fail(&call, closedFor: seconds, in: signIn)
+                }
                 return try await carryOut(call, of: pool, request)
             }
             let outcome = note(answer, to: call, in: &told)
-            if case .challenged = outcome, let internalName = answer.internalName {
-                _ = await closedFor(told, as: internalName)
-            }
+            await note(answer, to: call, in: signIn, told, pool)
             for observer in observers {
                 try await Self.translated { () throws(Refusal) in try await observer.ended(told, outcome) }
             }
@@ -128,6 +127,20 @@ package struct DirectCognitoCalls: Sendable {
         }
         (reply.account, reply.subject) = (told.account, told.subject)
         return reply
+    }
+
+    /// A step comes under the account that its sign-in began with, whatever name is in it.
+    ///
+    /// - Returns: Cognito's own name for the user; of an unknown step what it claims that to be.
+    private func identify(_ told: inout AccountCall, _ call: TranslatedCall, _ signIn: SignInUnderWay?) -> String? {
+        guard told.operation == .challenge else { return nil }
+        guard let signIn else {
+            // Each is a row for a failure; real calls show two at most.
+            told.unknownStep = Array(call.shownDigests.prefix(4))
+            return call.account
+        }
+        told.account = signIn.account
+        return signIn.usernames.first?.text
     }
 
     /// What is refused here is told to all observers, and is refused whatever they say to it.
@@ -162,15 +175,25 @@ package struct DirectCognitoCalls: Sendable {
         _ answer: CognitoAnswer, to translated: TranslatedCall, in call: inout AccountCall
     ) -> AccountOutcome {
         let outcome = answer.outcome
-        if case .challenged = outcome, let internalName = answer.internalName, let typed = call.account {
-            names.note(typed, for: internalName)
-        }
         // A token that Cognito has taken is what it says.
         if answer.error == nil { call.subject = translated.claimed.subject }
         guard case .signedIn(let user) = outcome else { return outcome }
         call.subject = user.id
         if let device = answer.newDeviceKey { call.device = DeviceInfo(directDevice: device) }
         return call.operation == .refresh ? .succeeded : outcome
+    }
+
+    /// Notes whose the next step of a sign-in is, where it is known whose this one was.
+    private func note(
+        _ answer: CognitoAnswer, to call: TranslatedCall, in signIn: SignInUnderWay?, _ told: AccountCall,
+        _ pool: DirectCognitoPool
+    ) async {
+        let begun = told.operation == .login ? told.account.map { SignInUnderWay(account: $0) } : nil
+        guard var next = signIn ?? begun else { return }
+        next.isPasswordProven = next.isPasswordProven || call.provesPassword
+        for name in answer.internalNames.exact where !next.usernames.contains(name) { next.usernames.append(name) }
+        steps.note(next, by: pool.stepDigests(given: answer.output))
+        if let username = answer.internalNames.first { _ = await closedFor(told, as: username) }
     }
 
     private static func translated(
@@ -198,6 +221,7 @@ package struct DirectCognitoCalls: Sendable {
             throw .revokedRefreshToken
         }
         if call.isTranslatedRefresh { answer.speakAsInitiateAuth() }
+        if call.isDecoy { answer.speakAsWrongPassword() }
         return answer
     }
 
@@ -285,29 +309,5 @@ extension VerifiedToken {
         self.init(
             issuer: pool.issuer, issuerName: "", subject: subject, tokenUse: .access, clientID: pool.clientID,
             expires: 0, issuedAt: claims["iat"]?.integerValue, claims: claims, keyID: "")
-    }
-}
-
-/// What users have typed of late to begin a sign-in, by Cognito's own names for them, by which the next step calls them.
-/// Held in memory for the ten minutes that a sign-in takes at most.
-package final class SignInNames: Sendable {
-    private static let lifetime: Int64 = 600
-    private let table: Locked<ExpiringTable<String>>
-    private let now: @Sendable () -> Int64
-
-    /// - Parameter now: seconds since 1970.
-    package init(capacity: Int = 20_000, now: @escaping @Sendable () -> Int64) {
-        table = Locked(ExpiringTable(capacity: capacity))
-        self.now = now
-    }
-
-    func note(_ typed: String, for internalName: String) {
-        let now = now()
-        table.withLock { $0.set(typed, of: internalName, endsAt: now + Self.lifetime, at: now) }
-    }
-
-    func typed(for internalName: String) -> String? {
-        let now = now()
-        return table.withLock { $0.value(of: internalName, at: now) }
     }
 }

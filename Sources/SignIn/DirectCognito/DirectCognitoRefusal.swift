@@ -36,6 +36,11 @@ struct DirectCognitoRefusal: Error, Equatable {
         type: "NotAuthorizedException", message: "A client attempted to write unauthorized attribute",
         reason: "attribute-not-writable")
 
+    /// Cognito's response for a step of a sign-in that is another user's.
+    static let otherUser = DirectCognitoRefusal(
+        type: "NotAuthorizedException", message: "Invalid session for the user.",
+        reason: CognitoErrorKind.invalidSession.rawValue)
+
     /// Cognito's response for an access token that was revoked.
     static let revokedAccessToken = DirectCognitoRefusal(
         type: "NotAuthorizedException", message: "Access Token has been revoked",

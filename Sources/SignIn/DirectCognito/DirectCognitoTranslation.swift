@@ -19,6 +19,10 @@ struct TranslatedCall {
     var tokenDigest: String?
     /// The device that the pool tracks.
     var deviceKey: String?
+    /// What stands for the step of a sign-in that the call goes on with.
+    var shownDigests: [String] = []
+    /// Whether nobody's password is tried in the place of the account's.
+    var isDecoy = false
     /// Whether the caller used an operation older than what is sent.
     var isTranslatedRefresh = false
 
@@ -26,30 +30,6 @@ struct TranslatedCall {
         self.operation = operation
         self.input = input
     }
-}
-
-extension TranslatedCall {
-    /// Makes a call for an account that is closed fail as one with a wrong password does.
-    ///
-    /// - Parameter seconds: until it is open again.
-    /// - Throws: that it is closed, where the password is proven already.
-    mutating func fail(closedFor seconds: Int) throws(DirectCognitoRefusal) {
-        let isFirst = ExactText(operation) == "InitiateAuth"
-        let member = isFirst ? "AuthParameters" : "ChallengeResponses"
-        guard var parameters = input[member]?.objectValue else { return }
-        // Whatever the step does not read is replaced as well: another member must not pass for the proof.
-        if !isFirst, !Self.passwordSteps.contains(where: { input["ChallengeName"] == .string($0) }) {
-            throw .tooManyRequests(after: seconds, reason: LimitReached.Cause.lockout.rawValue)
-        }
-        for (name, decoy) in Self.passwordProofs where parameters[name] != nil { parameters[name] = .string(decoy()) }
-        input[member] = .object(parameters)
-    }
-
-    /// The steps that prove a password; any other one follows on a proven password.
-    private static let passwordSteps = ["PASSWORD_VERIFIER", "PASSWORD", "PASSWORD_SRP", "SELECT_CHALLENGE"]
-    private static let passwordProofs: [(name: String, decoy: @Sendable () -> String)] = [
-        ("PASSWORD", { Decoy.password().exposeText() }), ("PASSWORD_CLAIM_SIGNATURE", { Decoy.signature() }),
-    ]
 }
 
 /// Turns what an app without the secret sends into what Cognito takes from the app client's owner.
@@ -81,12 +61,19 @@ struct DirectCognitoTranslation: Sendable {
         try checkAttributes(operation, input)
         var call = TranslatedCall(operation, input)
         switch proof {
-        case .secretHash: try addHash(to: &call, of: text("Username", in: input), as: "SecretHash")
+        case .secretHash:
+            try addHash(to: &call, of: text("Username", in: input), as: "SecretHash")
+            // A name is made here, and no account is called by it yet.
+            if ExactText(operation) != "SignUp" { refuseName(in: &call) }
         case .authParameters: try addToSignIn(&call)
-        case .challengeResponses: try addHash(among: "ChallengeResponses", to: &call)
+        case .challengeResponses:
+            try addHash(among: "ChallengeResponses", to: &call)
+            call.shownDigests = pool.stepDigests(shown: input)
         case .clientSecret: try addSecret(to: &call)
         case .accessToken: try checkToken(&call)
-        case .accessTokenOrSession: if input["AccessToken"] != nil { try checkToken(&call) }
+        case .accessTokenOrSession:
+            if input["AccessToken"] != nil { try checkToken(&call) }
+            call.shownDigests = pool.stepDigests(shown: input)
         }
         setContext(&call.input, sentAs: input["ClientId"]?.stringValue, clientAddress)
         return call
@@ -101,15 +88,24 @@ struct DirectCognitoTranslation: Sendable {
             throw .invalid("AuthFlow", "is not supported through this gateway")
         }
         try addHash(among: "AuthParameters", to: &call)
-        try refuseName(in: &call)
+        refuseName(in: &call)
     }
 
-    /// Puts a name that nobody has in the place of one that users may not sign in with: that fails as a wrong password
-    /// does.
-    private func refuseName(in call: inout TranslatedCall) throws(DirectCognitoRefusal) {
+    /// Puts a name that nobody has in the place of one that users may not call their account by: the call is answered as
+    /// for an unknown user.
+    private func refuseName(in call: inout TranslatedCall) {
         guard let typed = call.account, AccountNameKind(typed).map(pool.acceptedNames.contains) != true else { return }
-        var parameters = try object("AuthParameters", in: call.input)
+        replaceName(in: &call)
+    }
+
+    /// Puts a name that nobody has in the place of the user's.
+    func replaceName(in call: inout TranslatedCall) {
         let username = Decoy.username()
+        guard var parameters = call.input["AuthParameters"]?.objectValue else {
+            call.input["Username"] = .string(username)
+            call.input["SecretHash"] = hash(username)
+            return
+        }
         parameters["USERNAME"] = .string(username)
         parameters["SECRET_HASH"] = hash(username)
         call.input["AuthParameters"] = .object(parameters)

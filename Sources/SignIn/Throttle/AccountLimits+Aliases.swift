@@ -13,21 +13,25 @@ extension AccountLimits {
     ///
     /// - Parameters:
     ///   - admitted: gets the account as one more thing that a failure is counted by.
-    ///   - account: nil where only earlier calls can say.
+    ///   - account: nil where only earlier calls can say. Of an unknown step it is what the step claims: then it counts
+    ///     beside what earlier calls say, and nobody learns from it.
     /// - Returns: that the account is locked, which counts nothing for it.
     package func identify(
         _ admitted: inout AdmittedCall, _ call: LimitedCall, as account: String?
     ) async -> LimitReached? {
         guard let typed = admitted.failureKeys.first, !admitted.isKnownDevice else { return nil }
         if let account, await knows(call.device, of: account) { return nil }
-        switch tryAccount(account.map(keys.failures(of:)), calledBy: typed, known: admitted.failureKeys) {
-        case .open(let key, let isCleared):
-            admitted.failureKeys.append(key)
-            if isCleared { await removeFailures(of: key) }
-            return nil
-        case .locked(let reached): return reached
-        case .unknown: return nil
+        var longest: LimitReached?
+        for key in accounts(account.map(keys.failures(of:)), calledBy: typed, learns: call.unknownStep == nil) {
+            switch tryAccount(key, calledBy: typed, known: admitted.failureKeys + admitted.accountKeys) {
+            case .open(let key, let isCleared):
+                admitted.accountKeys.append(key)
+                if isCleared { await removeFailures(of: key) }
+            case .locked(let reached): if reached.retryAfter > longest?.retryAfter ?? 0 { longest = reached }
+            case .unknown: break
+            }
         }
+        return longest
     }
 
     private func removeFailures(of key: String) async {
@@ -38,12 +42,21 @@ extension AccountLimits {
         }
     }
 
-    private func tryAccount(_ key: String?, calledBy typed: String, known: [String]) -> LimitState.AccountTrial {
+    /// The accounts that a name may be of, each by what its failures are counted by.
+    private func accounts(_ key: String?, calledBy typed: String, learns: Bool) -> [String] {
         let now = now()
         return state.withLock { state in
-            if let key { state.note(alias: typed, of: key, endsAt: now / 1000 + Self.aliasLifetime, at: now) }
-            return state.tryAccount(calledBy: typed, known: known, at: now)
+            if let key, learns {
+                state.note(alias: typed, of: key, endsAt: now / 1000 + Self.aliasLifetime, at: now)
+            }
+            let known = state.account(calledBy: typed, at: now)
+            return [known, learns || known == key ? nil : key].compactMap { $0 }
         }
+    }
+
+    private func tryAccount(_ key: String, calledBy typed: String, known: [String]) -> LimitState.AccountTrial {
+        let now = now()
+        return state.withLock { $0.tryAccount(key, calledBy: typed, known: known, at: now) }
     }
 
     /// Who signed in was right: failures are forgotten, and the device is known.
@@ -53,7 +66,8 @@ extension AccountLimits {
     ///   - account: the account itself, whatever it was called.
     package func succeeded(_ admitted: AdmittedCall, _ call: LimitedCall, as account: String? = nil) async {
         guard let typed = admitted.failureKeys.first else { return }
-        var keys = admitted.failureKeys
+        guard !admitted.isUnknownStep else { return await succeededUnknown(admitted, as: account) }
+        var keys = admitted.failureKeys + admitted.accountKeys
         if let account, !admitted.isKnownDevice {
             let key = self.keys.failures(of: account)
             note(alias: typed, of: key)
@@ -69,6 +83,14 @@ extension AccountLimits {
         } catch {
             logger.error("a sign-in's device is not remembered", metadata: ["error": "\(error)"])
         }
+    }
+
+    /// The account that tokens are of is all that a step proves which nobody knows the beginning of. The name in it, and
+    /// where it comes from, keep their failures: else anybody's own sign-in would make room for more guesses.
+    private func succeededUnknown(_ admitted: AdmittedCall, as account: String?) async {
+        ended(admitted)
+        guard let key = account.map(keys.failures(of:)), forget(key) else { return }
+        await removeFailures(of: key)
     }
 
     /// The account's owner has proven otherwise who they are, as by a code that was sent: the account's lock ends.

@@ -14,14 +14,18 @@ package struct LimitedCall: Sendable {
     /// The device that is proven otherwise than by an earlier sign-in, by a name that the client cannot choose. It counts in
     /// the place of ``device``.
     package var provenDevice: String?
+    /// What a step of a sign-in showed of which nobody knows here whose it is; nil for all other calls. Such a step is no
+    /// device's, and nothing is learnt from the name in it.
+    package var unknownStep: [String]?
     /// An IPv4 or IPv6 literal.
     package var clientAddress: String
 
     package init(
         budget: AccountBudget, account: String?, device: String? = nil, provenDevice: String? = nil,
-        clientAddress: String
+        unknownStep: [String]? = nil, clientAddress: String
     ) {
         self.budget = budget
+        self.unknownStep = unknownStep
         self.account = account
         self.device = device
         self.provenDevice = provenDevice
@@ -45,10 +49,14 @@ package struct LimitReached: Error, Equatable, Sendable {
 
 /// A call that was let through: hand it back with its outcome.
 package struct AdmittedCall: Sendable {
-    /// What a failure is counted by: what the account was called, then the account itself where it is known.
+    /// What a failure is counted by: what the account was called, and of an unknown step what it showed and where it came
+    /// from.
     var failureKeys: [String] = []
+    /// The account itself, where it is known. A failure counts by that as well.
+    var accountKeys: [String] = []
     /// Whether it is a known device's, which has a lock of its own.
     var isKnownDevice = false
+    var isUnknownStep = false
 }
 
 /// Counts account calls and failed sign-ins, and says which are let through.
@@ -111,9 +119,14 @@ package final class AccountLimits: Sendable {
             ]
             admitted.isKnownDevice = knownDevice != nil
         }
+        if call.budget == .signIn, let shown = call.unknownStep {
+            admitted.isUnknownStep = true
+            admitted.failureKeys += shown.map(keys.failures(ofStep:))
+            admitted.failureKeys.append(keys.failures(ofStepsFrom: call.clientAddress))
+        }
         let reached = state.withLock { state in
             let counted = counted(call, state.settings, knownDevice: knownDevice)
-            return state.admit(counted, failures: admitted.failureKeys.first, at: now)
+            return state.admit(counted, failures: admitted.failureKeys, at: now)
         }
         if let reached { throw reached }
         return admitted
@@ -122,38 +135,49 @@ package final class AccountLimits: Sendable {
     /// The call has come to its end, without proof of anything.
     package func ended(_ call: AdmittedCall) {
         let now = now()
-        for key in call.failureKeys { state.withLock { $0.settle(key, at: now) } }
+        for key in call.failureKeys + call.accountKeys { state.withLock { $0.settle(key, at: now) } }
     }
 
     /// Who signed in was wrong. When this returns, that outlasts the process.
     ///
     /// - Returns: whether the account, or the known device, is locked by it.
     package func failed(_ call: AdmittedCall) async -> Bool {
-        var isLocked = false
-        for key in call.failureKeys where await failed(key) { isLocked = true }
-        return isLocked
-    }
-
-    private func failed(_ key: String) async -> Bool {
         let now = now()
-        guard let failure = noteFailure(key, at: now) else { return false }
+        let counted = call.failureKeys + call.accountKeys
+        guard let failure = noteFailures(counted, at: now) else { return false }
         do {
-            return adopt(try await records.addFailure(of: key, at: now, endsAt: failure.endsAt), at: now)
+            let written = try await records.addFailures(
+                of: counted + padding(of: call), at: now, endsAt: failure.endsAt)
+            return adopt(written.prefix(counted.count), at: now)
         } catch {
             logger.error("a failed sign-in is counted in memory only", metadata: ["error": "\(error)"])
             return failure.isLocked
         }
     }
 
-    private func noteFailure(_ key: String, at now: Int64) -> (endsAt: Int64, isLocked: Bool)? {
-        state.withLock { $0.fail(key, at: now) }
+    /// Rows that count nothing. As many are written whether the account is known or not, and in one transaction: else the
+    /// time of a response would tell it.
+    private func padding(of call: AdmittedCall) -> [String] {
+        guard let first = call.failureKeys.first else { return [] }
+        let most = call.isUnknownStep ? 2 : 1
+        return (call.accountKeys.count..<max(most, call.accountKeys.count)).map { keys.padding(of: first, number: $0) }
     }
 
-    private func adopt(_ record: FailureRecord, at now: Int64) -> Bool {
-        state.withLock { $0.adopt(record, at: now) }
+    private func noteFailures(_ keys: [String], at now: Int64) -> (endsAt: Int64, isLocked: Bool)? {
+        state.withLock { state in
+            let noted = keys.compactMap { state.fail($0, at: now) }
+            return noted.first.map { ($0.endsAt, noted.contains(where: \.isLocked)) }
+        }
+    }
+
+    private func adopt(_ records: some Sequence<FailureRecord>, at now: Int64) -> Bool {
+        state.withLock { state in
+            records.reduce(false) { isLocked, record in state.adopt(record, at: now) || isLocked }
+        }
     }
 
     private func knownDevice(of call: LimitedCall) async -> String? {
+        guard call.unknownStep == nil else { return nil }
         if let device = call.provenDevice { return device }
         guard let account = call.account, let device = call.device else { return nil }
         do {

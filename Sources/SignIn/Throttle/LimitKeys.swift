@@ -32,6 +32,17 @@ struct LimitKeys: Sendable {
 
     func failures(of account: String) -> String { code("failures", Self.folded(account)) }
 
+    /// - Parameter shown: what stands for the step.
+    func failures(ofStep shown: String) -> String { code("step-failures", shown) }
+
+    /// Steps of sign-ins that began elsewhere.
+    func failures(ofStepsFrom address: String) -> String {
+        code("steps-failures", IPAddress(address)?.ofCustomer.description ?? address)
+    }
+
+    /// A key that is like others and counts nothing.
+    func padding(of key: String, number: Int) -> String { code("padding", key, String(number)) }
+
     func failures(of account: String, on device: String) -> String {
         code("device-failures", Self.folded(account), device)
     }

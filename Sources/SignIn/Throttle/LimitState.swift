@@ -43,18 +43,18 @@ struct LimitState: Sendable {
     // MARK: Calls
 
     /// Counts the call, or says why it is not let through, which counts nothing.
-    mutating func admit(_ counted: [CountedLimit], failures key: String?, at now: Int64) -> LimitReached? {
-        if let reached = check(counted, failures: key, at: now) {
+    mutating func admit(_ counted: [CountedLimit], failures keys: [String], at now: Int64) -> LimitReached? {
+        if let reached = check(counted, failures: keys, at: now) {
             refused[reached.cause, default: 0] += 1
             return reached
         }
         for each in counted { count(each, at: now) }
-        if let key { begin(key, at: now) }
+        for key in keys { begin(key, at: now) }
         return nil
     }
 
     /// The limit that takes longest to let the call through.
-    private func check(_ counted: [CountedLimit], failures key: String?, at now: Int64) -> LimitReached? {
+    private func check(_ counted: [CountedLimit], failures keys: [String], at now: Int64) -> LimitReached? {
         var longest: (cause: LimitReached.Cause, wait: Int64)?
         func note(_ cause: LimitReached.Cause, _ wait: Int64) {
             if wait > longest?.wait ?? 0 { longest = (cause, wait) }
@@ -64,7 +64,8 @@ struct LimitState: Sendable {
             known.advance(each.limit, to: now)
             note(each.cause, known.wait(each.limit, at: now))
         }
-        if let key, let policy = settings.lockout, let known = failures.value(of: key, at: now / 1000) {
+        for key in keys {
+            guard let policy = settings.lockout, let known = failures.value(of: key, at: now / 1000) else { continue }
             note(.lockout, known.wait(policy, at: now))
         }
         return longest.map { LimitReached(cause: $0.cause, retryAfter: Int(($0.wait + 999) / 1000)) }
@@ -131,7 +132,7 @@ struct LimitState: Sendable {
         /// `isCleared`: its failures were forgotten for a proof, which is to be stored as well.
         case open(String, isCleared: Bool)
         case locked(LimitReached)
-        /// Nobody knows which it is, or it counts already.
+        /// It counts already, or nothing does.
         case unknown
     }
 
@@ -140,12 +141,17 @@ struct LimitState: Sendable {
         aliases.set(key, of: typed, endsAt: endsAt, at: now / 1000)
     }
 
-    /// Begins an attempt at the account that a name is of, unless it is locked.
+    /// What the failures of the account are counted by that a name is of; nil where nobody knows which it is.
+    func account(calledBy typed: String, at now: Int64) -> String? { aliases.value(of: typed, at: now / 1000) }
+
+    /// Begins an attempt at an account, unless it is locked.
     ///
-    /// - Parameter known: what counts already.
-    mutating func tryAccount(calledBy typed: String, known: [String], at now: Int64) -> AccountTrial {
-        guard let policy = settings.lockout, let key = aliases.value(of: typed, at: now / 1000), !known.contains(key)
-        else { return .unknown }
+    /// - Parameters:
+    ///   - key: what its failures are counted by.
+    ///   - typed: what it was called.
+    ///   - known: what counts already.
+    mutating func tryAccount(_ key: String, calledBy typed: String, known: [String], at now: Int64) -> AccountTrial {
+        guard let policy = settings.lockout, !known.contains(key) else { return .unknown }
         var isCleared = false
         if let failures = failures.value(of: key, at: now / 1000) {
             if let proof = proofs.value(of: typed, at: now / 1000), proof >= failures.lastAt {

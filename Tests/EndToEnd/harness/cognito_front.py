@@ -4,6 +4,7 @@ import json
 import threading
 import urllib.error
 import urllib.request
+from collections.abc import Callable
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 from .sanitizer import PATIENCE
@@ -15,6 +16,8 @@ class CognitoFront:
         self.calls: list[tuple[str, dict]] = []
         # Operation name → (status, error type, message) given instead of asking the pool.
         self.refused: dict[str, tuple[int, str, str]] = {}
+        # What the pool is asked in the place of a call: operation and body → body.
+        self.rewrite: Callable[[str, dict], dict] | None = None
         outer = self
 
         class Handler(BaseHTTPRequestHandler):
@@ -24,11 +27,15 @@ class CognitoFront:
                 body = self.rfile.read(int(self.headers["Content-Length"]))
                 operation = self.headers["X-Amz-Target"].rsplit(".", 1)[1]
                 outer.calls.append((operation, json.loads(body)))
+                if outer.rewrite:
+                    body = json.dumps(outer.rewrite(operation, json.loads(body))).encode()
                 if operation in outer.refused:
                     status, error, message = outer.refused[operation]
                     answer = json.dumps({"__type": error, "message": message}).encode()
                 else:
-                    headers = {"Content-Type": "application/x-amz-json-1.1", "X-Amz-Target": self.headers["X-Amz-Target"]}
+                    # What a signature is over goes along with it.
+                    names = ("Content-Type", "X-Amz-Target", "Authorization", "X-Amz-Date", "Host")
+                    headers = {name: self.headers[name] for name in names if self.headers[name]}
                     request = urllib.request.Request(pool_url + "/", data=body, headers=headers, method="POST")
                     try:
                         with urllib.request.urlopen(request, timeout=10 * PATIENCE) as response:

@@ -1,0 +1,278 @@
+import Cryptography
+import HTTPTypes
+import Pipeline
+import Synchronization
+import Testing
+import Upstream
+
+@testable import SignIn
+
+/// An observer by which accounts are closed, and that keeps what it was asked.
+final class Closing: AccountObserver {
+    private let closed: Set<String>
+    private let asked = Mutex<[AccountCall]>([])
+    /// The calls, as they were when their account was looked for.
+    var calls: [AccountCall] { asked.withLock { $0 } }
+
+    /// - Parameter closed: Cognito's own names of users, or what was typed.
+    init(_ closed: Set<String>) { self.closed = closed }
+
+    func admit(_ call: AccountCall) async throws(Refusal) {}
+    func ended(_ call: AccountCall, _ outcome: AccountOutcome) async throws(Refusal) {}
+    func identified(_ call: AccountCall, as username: String?) async -> Int? {
+        asked.withLock { $0.append(call) }
+        return closed.contains(username ?? call.account ?? "") ? 9 : nil
+    }
+}
+
+@Suite("Steps of translated sign-ins")
+struct DirectStepTests {
+    static let closed = "closed@example.com"
+
+    /// What Cognito asks, and gives for the answer.
+    static func challenge(_ name: String, session: String? = nil, block: String? = nil) -> FetchResponse {
+        var parameters: JSONObject = ["USER_ID_FOR_SRP": .string(Fixture.username)]
+        parameters["SECRET_BLOCK"] = block.map(JSON.string)
+        var output: JSONObject = ["ChallengeName": .string(name), "ChallengeParameters": .object(parameters)]
+        output["Session"] = session.map(JSON.string)
+        return FetchResponse(status: 200, body: output.encoded())
+    }
+
+    static func initiate(_ flow: String, _ name: String = Fixture.email, _ more: JSONObject = [:]) -> JSONObject {
+        var parameters: JSONObject = ["USERNAME": .string(name)]
+        for (name, value) in more { parameters[name] = value }
+        return [
+            "AuthFlow": .string(flow), "ClientId": .string(Fixture.clientID), "AuthParameters": .object(parameters),
+        ]
+    }
+
+    static func respond(
+        _ challenge: String, as name: String = Fixture.username, session: String? = nil, _ more: JSONObject = [:]
+    ) -> JSONObject {
+        var responses: JSONObject = ["USERNAME": .string(name)]
+        for (name, value) in more { responses[name] = value }
+        var body: JSONObject = [
+            "ChallengeName": .string(challenge), "ClientId": .string(Fixture.clientID),
+            "ChallengeResponses": .object(responses),
+        ]
+        body["Session"] = session.map(JSON.string)
+        return body
+    }
+
+    /// A gateway's direct calls.
+    struct Calls {
+        let fetcher: RecordedFetcher
+        let observer: any AccountObserver
+        let calls: DirectCognitoCalls
+
+        init(_ observer: any AccountObserver, _ answers: [FetchResponse], steps: SignInSteps? = nil) {
+            fetcher = RecordedFetcher(answers.map { .success($0) })
+            self.observer = observer
+            calls = DirectCognitoCalls(
+                pools: [DirectCognitoTests.pool(fetcher)], observers: [observer],
+                steps: steps ?? SignInSteps { Fixture.now }, revoke: { _ in }, isRevoked: { _ in false },
+                now: { Fixture.now }, logger: CapturedLog().logger)
+        }
+
+        @discardableResult
+        func send(_ body: JSONObject) async -> JSON {
+            let operation = body["AuthFlow"] == nil ? "RespondToAuthChallenge" : "InitiateAuth"
+            let call = DirectCognitoCall(operation: operation, application: "a")
+            let reply = await calls.answer(
+                DirectCognitoRequest(call: call, body: body.encoded(), requestID: "r", clientAddress: "192.0.2.7"))
+            return (try? JSON.parse(reply.body)) ?? .null
+        }
+    }
+
+    static let wrong = Fixture.failure("NotAuthorizedException", "Incorrect username or password.")
+    static let mismatch = Fixture.failure("CodeMismatchException", "Invalid code received for user")
+
+    // MARK: Whose a step is
+
+    @Test("A step comes under the name that its sign-in began with, by session and by secret block")
+    func names() async throws {
+        let observer = RecordedCalls()
+        let calls = Calls(
+            observer,
+            [
+                Self.challenge("PASSWORD_VERIFIER", block: "block"), Self.challenge("SMS_MFA", session: "s"),
+                Self.mismatch,
+            ])
+        await calls.send(Self.initiate("USER_SRP_AUTH"))
+        await calls.send(Self.respond("PASSWORD_VERIFIER", ["PASSWORD_CLAIM_SECRET_BLOCK": "block"]))
+        await calls.send(Self.respond("SMS_MFA", as: Fixture.email, session: "s", ["SMS_MFA_CODE": "123456"]))
+        #expect(observer.entries.map(\.call.account) == [String?](repeating: Fixture.email, count: 6))
+        #expect(observer.entries.allSatisfy { $0.call.unknownStep == nil })
+        guard case .refused(.codeMismatch, reason: "code-mismatch") = observer.entries.last?.outcome else {
+            return #expect(Bool(false), "\(observer.entries)")
+        }
+    }
+
+    @Test("Under another name a step that is known is refused, and Cognito is not asked")
+    func otherNames() async throws {
+        let observer = RecordedCalls()
+        let calls = Calls(observer, [Self.challenge("PASSWORD_VERIFIER", block: "block")])
+        await calls.send(Self.initiate("USER_SRP_AUTH"))
+        for name in ["made-up@example.com", Fixture.username + "1"] {
+            let answer = await calls.send(
+                Self.respond("PASSWORD_VERIFIER", as: name, ["PASSWORD_CLAIM_SECRET_BLOCK": "block"]))
+            #expect(answer["message"] == "Invalid session for the user.")
+        }
+        #expect(await calls.fetcher.operations == ["InitiateAuth"])
+        #expect(observer.entries.last?.call.account == Fixture.email)
+    }
+
+    @Test("A step that shows something unknown, or what is of two accounts, is known to be nobody's")
+    func unknown() async throws {
+        let observer = RecordedCalls()
+        let begun = [Self.challenge("SMS_MFA", session: "one"), Self.challenge("SMS_MFA", session: "two", block: "b2")]
+        let answers = begun + [FetchResponse](repeating: Self.mismatch, count: 5)
+        let calls = Calls(observer, answers)
+        await calls.send(Self.initiate("USER_PASSWORD_AUTH"))
+        await calls.send(Self.initiate("USER_PASSWORD_AUTH", "eve@example.com"))
+        var twice = Self.respond("SMS_MFA", session: "one")
+        twice["session"] = "elsewhere"
+        for body in [
+            Self.respond("SMS_MFA", session: "elsewhere"), Self.respond("DEVICE_SRP_AUTH"), twice,
+            Self.respond("SMS_MFA", session: "one", ["PASSWORD_CLAIM_SECRET_BLOCK": "b2"]),
+            Self.respond("SMS_MFA", session: "one", ["password_claim_secret_block": 7]),
+        ] { await calls.send(body) }
+        let steps = observer.entries.map(\.call).filter { $0.operation == .challenge }
+        #expect(steps.count == 10)
+        #expect(steps.allSatisfy { $0.account == Fixture.username })
+        #expect(steps.map(\.unknownStep?.count) == [1, 1, 0, 0, 2, 2, 2, 2, 2, 2])
+    }
+
+    @Test("What follows on an unknown step is unknown too")
+    func unknownFollows() async throws {
+        let observer = RecordedCalls()
+        let calls = Calls(observer, [Self.challenge("SMS_MFA", session: "next"), Self.mismatch])
+        await calls.send(Self.respond("PASSWORD_VERIFIER", ["PASSWORD_CLAIM_SECRET_BLOCK": "elsewhere"]))
+        await calls.send(Self.respond("SMS_MFA", session: "next"))
+        #expect(observer.entries.allSatisfy { $0.call.unknownStep?.count == 1 })
+    }
+
+    @Test("A session goes on through the set-up of an authenticator app")
+    func setUp() async throws {
+        let steps = SignInSteps { Fixture.now }
+        let calls = Calls(
+            RecordedCalls(),
+            [
+                Self.challenge("MFA_SETUP", session: "one"),
+                FetchResponse(status: 200, body: JSON.object(["SecretCode": "A", "Session": "two"]).encoded()),
+            ], steps: steps)
+        await calls.send(Self.initiate("USER_PASSWORD_AUTH"))
+        _ = await calls.calls.answer(
+            DirectCognitoRequest(
+                call: DirectCognitoCall(operation: "AssociateSoftwareToken", application: "a"),
+                body: JSON.object(["Session": "one"]).encoded(), requestID: "r", clientAddress: "192.0.2.7"))
+        let digests = DirectCognitoTests.pool().stepDigests(given: ["Session": "two"])
+        #expect(steps.signIn(of: digests)?.account == Fixture.email)
+        #expect(steps.signIn(of: digests)?.isPasswordProven == true)
+    }
+
+    @Test("Steps are held for a quarter of an hour and a bounded number of them")
+    func bounds() {
+        let time = Mutex<Int64>(0)
+        let steps = SignInSteps(capacity: 16) { time.withLock { $0 } }
+        for number in 0..<40 { steps.note(SignInUnderWay(account: "a\(number)"), by: ["d\(number)"]) }
+        let known = (0..<40).filter { steps.signIn(of: ["d\($0)"]) != nil }
+        #expect(known.count <= 16 && known.contains(39))
+        time.withLock { $0 = 899 }
+        #expect(steps.signIn(of: ["d39"])?.account == "a39")
+        time.withLock { $0 = 900 }
+        #expect(steps.signIn(of: ["d39"]) == nil)
+        #expect(steps.signIn(of: []) == nil)
+    }
+
+    // MARK: Closed accounts
+
+    @Test("A closed account's first step asks for nobody, and is answered as a wrong password is")
+    func closedFirst() async throws {
+        let answers = [
+            Self.wrong, Fixture.failure("UserNotFoundException", "User does not exist."), Fixture.tokens(),
+        ]
+        let calls = Calls(Closing([Self.closed]), answers)
+        for _ in answers {
+            let answer = await calls.send(Self.initiate("USER_PASSWORD_AUTH", Self.closed, ["PASSWORD": "p"]))
+            #expect(answer["__type"] == "NotAuthorizedException")
+            #expect(answer["message"] == "Incorrect username or password.")
+        }
+        for body in await calls.fetcher.bodies {
+            let name = try #require(body["AuthParameters"]?["USERNAME"]?.stringValue)
+            #expect(name.hasSuffix("@gatehouse.invalid"))
+            #expect(body["AuthParameters"]?["PASSWORD"]?.stringValue?.count == 48)
+            let secret = Secret(Fixture.clientSecret)
+            let hash = secretHash(username: name, clientID: Fixture.clientID, clientSecret: secret)
+            #expect(body["AuthParameters"]?["SECRET_HASH"] == .string(hash))
+        }
+    }
+
+    @Test(
+        "A first step that reads no password goes on for a closed account as for any other",
+        arguments: ["USER_SRP_AUTH", "USER_AUTH", "CUSTOM_AUTH"])
+    func closedWithoutPassword(flow: String) async throws {
+        for name in [Self.closed, Fixture.email] {
+            let calls = Calls(Closing([Self.closed]), [Self.challenge("PASSWORD_VERIFIER", block: "b")])
+            let answer = await calls.send(
+                Self.initiate(flow, name, ["PASSWORD": "p", "PREFERRED_CHALLENGE": "EMAIL_OTP"]))
+            #expect(answer["ChallengeName"] == "PASSWORD_VERIFIER")
+            let sent = try #require(await calls.fetcher.bodies.first?["AuthParameters"])
+            #expect(sent["USERNAME"] == .string(name))
+            #expect((sent["PASSWORD"] == "p") == (name == Fixture.email))
+        }
+    }
+
+    @Test(
+        "A closed account's step fails by every proof in it, whether it is known whose the step is or not",
+        arguments: ["PASSWORD_VERIFIER", "PASSWORD", "SELECT_CHALLENGE"], [true, false])
+    func closedProof(challenge: String, isKnown: Bool) async throws {
+        let calls = Calls(Closing([Fixture.username]), [Self.challenge(challenge, session: "s"), Self.wrong])
+        if isKnown { await calls.send(Self.initiate("USER_AUTH")) }
+        let proofs: JSONObject = ["PASSWORD": "x", "PASSWORD_CLAIM_SIGNATURE": "s", "ANSWER": "PASSWORD", "NEW": "n"]
+        await calls.send(Self.respond(challenge, session: "s", proofs))
+        let sent = try #require(await calls.fetcher.bodies.last?["ChallengeResponses"])
+        #expect(sent["USERNAME"] == .string(Fixture.username))
+        #expect(sent["PASSWORD"]?.stringValue?.count == 48)
+        #expect(sent["PASSWORD_CLAIM_SIGNATURE"]?.stringValue?.count == 44)
+        #expect((sent["ANSWER"] == "PASSWORD") == (challenge == "SELECT_CHALLENGE"))
+        #expect(sent["NEW"]?.stringValue?.count == 48)
+    }
+
+    @Test(
+        "A code that follows on a right password is told that the account is closed; any other one is wrong",
+        arguments: ["SOFTWARE_TOKEN_MFA", "SMS_MFA", "EMAIL_OTP", "NEW_PASSWORD_REQUIRED", "password_verifier", ""])
+    func closedLater(challenge: String) async throws {
+        let begun = Self.challenge(challenge, session: "s")
+        for flow in ["USER_PASSWORD_AUTH", "USER_AUTH", nil] {
+            let calls = Calls(Closing([Fixture.username]), (flow == nil ? [] : [begun]) + [Self.mismatch])
+            if let flow { await calls.send(Self.initiate(flow)) }
+            let step = Self.respond(challenge, session: "s", ["CODE": "123456", "PASSWORD": "x"])
+            let answer = await calls.send(step)
+            #expect((answer["__type"] == "TooManyRequestsException") == (flow == "USER_PASSWORD_AUTH"))
+            guard flow != "USER_PASSWORD_AUTH" else { continue }
+            let sent = try #require(await calls.fetcher.bodies.last)
+            let isGuess = ["SOFTWARE_TOKEN_MFA", "SMS_MFA", "EMAIL_OTP"].contains(challenge)
+            let code = try #require(sent["ChallengeResponses"]?["CODE"]?.stringValue)
+            #expect(isGuess ? code.count == 6 && Int(code) != nil && code != "123456" : code == "123456")
+            #expect((sent["Session"] == "s") == (isGuess || flow != nil))
+        }
+    }
+
+    // MARK: Names
+
+    @Test(
+        "Names that are not accepted are asked for nowhere, but where one is made",
+        arguments: ["ConfirmSignUp", "ResendConfirmationCode", "ForgotPassword", "ConfirmForgotPassword", "SignUp"],
+        ["+15550001", "9f1c2d3e-0000-4000-8000-1234567890ab", "ada"])
+    func refusedNames(operation: String, name: String) throws {
+        let call = try DirectCognitoTests.translate(
+            operation, ["ClientId": .string(Fixture.clientID), "Username": .string(name)])
+        #expect(call.account == name)
+        let sent = try #require(call.input["Username"]?.stringValue)
+        #expect((sent == name) == (operation == "SignUp"))
+        let secret = Secret(Fixture.clientSecret)
+        let hash = secretHash(username: sent, clientID: Fixture.clientID, clientSecret: secret)
+        #expect(call.input["SecretHash"] == .string(hash))
+    }
+}
