@@ -107,6 +107,11 @@ def test_other_names_give_no_more_tries_of_a_password(start, front, steps_pool):
     for name in [*made_up(), phone]:
         answered = respond(account, "PASSWORD_VERIFIER", begin(account, email, WRONG) | {"USERNAME": name})
         assert answered == OTHER_USER
+    # Nor does something made up beside what is known.
+    for session in ("s" * 40, ""):
+        answers = begin(account, email, WRONG) | {"USERNAME": "made-up@example.com"}
+        answers["PASSWORD_CLAIM_SECRET_BLOCK"] += "" if session else "\n"
+        assert respond(account, "PASSWORD_VERIFIER", answers, session) == OTHER_USER
     assert guesses(front) == 0
     # By the names that it goes under, the account has five tries.
     names = [email, front.user, email.upper(), front.user, email]

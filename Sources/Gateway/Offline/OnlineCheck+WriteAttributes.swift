@@ -51,7 +51,7 @@ extension ServiceURL {
     /// that its receiver can pass on to AWS for some minutes.
     fileprivate func mayBeSignedFor(region: String) -> Bool {
         if AWSPartition.isCognitoAPI(host, region: region) { return !isPlain }
-        guard let address = IPAddress(host) else { return host == "localhost" }
+        guard let address = IPAddress(host) else { return host.hasSameBytes(as: "localhost") }
         return Self.loopbacks.contains { $0.contains(address) }
     }
 }

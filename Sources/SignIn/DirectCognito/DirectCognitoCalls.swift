@@ -104,13 +104,14 @@ package struct DirectCognitoCalls: Sendable {
         _ call: TranslatedCall, of pool: DirectCognitoPool, _ request: DirectCognitoRequest
     ) async -> DirectCognitoReply {
         var told = AccountCall(call, request, poolID: pool.poolID)
-        let signIn = steps.signIn(of: call.shownDigests)
+        let step = steps.find(call.shownDigests)
+        let signIn: SignInUnderWay? = if case .known(let signIn) = step { signIn } else { nil }
         let username = identify(&told, call, signIn)
         var reply: DirectCognitoReply
         do throws(DirectCognitoRefusal) {
             let answer = try await admitted(told) { () throws(DirectCognitoRefusal) in
                 var call = call
-                if let signIn, let name = call.account, !signIn.goesUnder(name) { throw .otherUser }
+                guard Self.isConsistent(call, step) else { throw .otherUser }
                 if let seconds = await closedFor(told, as: username) {
                     try DirectCognitoTranslation(pool: pool).fail(&call, closedFor: seconds, in: signIn)
                 }
@@ -127,6 +128,14 @@ package struct DirectCognitoCalls: Sendable {
         }
         (reply.account, reply.subject) = (told.account, told.subject)
         return reply
+    }
+
+    private static func isConsistent(_ call: TranslatedCall, _ step: SignInSteps.Finding) -> Bool {
+        switch step {
+        case .known(let signIn): call.account.map(signIn.goesUnder) ?? true
+        case .unknown: true
+        case .contradictory: false
+        }
     }
 
     /// A step comes under the account that its sign-in began with, whatever name is in it.

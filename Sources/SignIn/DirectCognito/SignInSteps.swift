@@ -20,8 +20,8 @@ struct SignInUnderWay: Sendable, Equatable {
 /// Whose the steps are that Cognito waits for, by digests of what it gave for them: a session, and for the proof of a
 /// password a secret block. The name in an answer says nothing about that, since the client chooses it.
 ///
-/// Held in memory for as long as Cognito takes an answer. The capacity is more than the default limits let begin in that
-/// time, so that nobody pushes a step out.
+/// Held in memory for as long as Cognito takes an answer. The capacity is more than what Cognito gives for the 6000 steps a
+/// minute that the default limits let through, so that nobody pushes a step out.
 package final class SignInSteps: Sendable {
     /// The longest that an app client can let a session live, in seconds.
     private static let lifetime: Int64 = 15 * 60
@@ -29,7 +29,7 @@ package final class SignInSteps: Sendable {
     private let now: @Sendable () -> Int64
 
     /// - Parameter now: seconds since 1970.
-    package init(capacity: Int = 100_000, now: @escaping @Sendable () -> Int64) {
+    package init(capacity: Int = 200_000, now: @escaping @Sendable () -> Int64) {
         table = Locked(ExpiringTable(capacity: capacity))
         self.now = now
     }
@@ -42,17 +42,25 @@ package final class SignInSteps: Sendable {
         }
     }
 
-    /// The sign-in that a step is of; nil unless all that it shows is of one account's sign-ins.
-    ///
+    /// Whose a step is.
+    enum Finding: Equatable {
+        case known(SignInUnderWay)
+        /// It began elsewhere: nothing that it shows is known here.
+        case unknown
+        /// It shows what is of several accounts, or something unknown beside what is known. No client does so by itself.
+        case contradictory
+    }
+
     /// - Parameter digests: of what the client shows for the step.
-    func signIn(of digests: [String]) -> SignInUnderWay? {
+    func find(_ digests: [String]) -> Finding {
         let now = now()
         let found = table.withLock { table in digests.compactMap { table.value(of: $0, at: now) } }
-        guard var signIn = found.first, found.count == digests.count,
-            found.allSatisfy({ $0.account.hasSameBytes(as: signIn.account) })
-        else { return nil }
+        guard var signIn = found.first else { return .unknown }
+        guard found.count == digests.count, found.allSatisfy({ $0.account.hasSameBytes(as: signIn.account) }) else {
+            return .contradictory
+        }
         signIn.isPasswordProven = found.allSatisfy(\.isPasswordProven)
-        return signIn
+        return .known(signIn)
     }
 }
 
@@ -73,7 +81,20 @@ extension DirectCognitoPool {
         return shown.map(\.value).filter { $0 != .null }.map { digest($0.stringValue ?? "") }
     }
 
+    /// Over what any decoder makes of Base64, be it strict or not: else another spelling of the same bytes would make a known
+    /// step one that nobody knows. Other characters, padding and the last character, of which some bits may be unused, are
+    /// left out.
     private func digest(_ text: String) -> String {
-        Base64URL.encode(SHA256.hash(Array("\(poolID)\0\(text)".utf8)))
+        let digits = text.utf8.compactMap { byte -> UInt8? in
+            switch byte {
+            case UInt8(ascii: "+"), UInt8(ascii: "-"): UInt8(ascii: "-")
+            case UInt8(ascii: "/"), UInt8(ascii: "_"): UInt8(ascii: "_")
+            case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
+                UInt8(ascii: "a")...UInt8(ascii: "z"):
+                byte
+            default: nil
+            }
+        }
+        return Base64URL.encode(SHA256.hash(Array("\(poolID)\0".utf8) + digits.dropLast()))
     }
 }

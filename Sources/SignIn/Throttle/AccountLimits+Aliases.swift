@@ -49,8 +49,7 @@ extension AccountLimits {
             if let key, learns {
                 state.note(alias: typed, of: key, endsAt: now / 1000 + Self.aliasLifetime, at: now)
             }
-            let known = state.account(calledBy: typed, at: now)
-            return [known, learns || known == key ? nil : key].compactMap { $0 }
+            return [state.account(calledBy: typed, at: now), learns ? nil : key].compactMap { $0 }
         }
     }
 
