@@ -19,10 +19,18 @@ package final class CurlLoop {
     /// Receives of connected sockets, by descriptor.
     private var connections: [Int32: CurlConnection] = [:]
     private var transfers: [UnsafeMutableRawPointer: any CurlTransfer] = [:]
+    private lazy var preparations = CurlPreparations(self)
     /// What is to be sent at the end of this tick, and an empty list for the next.
     private var departing: [any CurlDeparture] = []
     private var spareDepartures: [any CurlDeparture] = []
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
+    /// Those of `events` that are there and have not been handled.
+    private var unhandled = 0..<0
+    /// Set while the rest waits until SwiftNIO has looked at its own sockets.
+    private var isPausing = false
+    /// Many TLS handshakes may be ready at once, each of which takes milliseconds.
+    private static let longestTurn = TimeAmount.milliseconds(10)
+    private static let pause = TimeAmount.microseconds(50)
     /// Where every receive on this loop puts its bytes first; see ``CurlConnection/receive()``.
     private var scratch: ByteBuffer
 
@@ -107,6 +115,7 @@ package final class CurlLoop {
         isClosed = true
         timer?.cancel()
         departing.removeAll()
+        preparations.close()
         for transfer in Array(transfers.values) { transfer.finished(CURLE_ABORTED_BY_CALLBACK) }
         for connection in Array(connections.values) { connection.close() }
         ReadinessMonitor.shared.unregister(set)
@@ -121,7 +130,14 @@ package final class CurlLoop {
 
     // MARK: Transfers
 
-    /// Has libcurl work on `easy`, until ``remove(_:)``; `transfer` hears when it is done.
+    /// Has libcurl work on `easy`, until ``remove(_:)``, as soon as there is what it needs; `transfer` hears when it is
+    /// done.
+    func begin(_ easy: CurlEasy, for transfer: any CurlTransfer, _ needs: CurlNeeds) throws(CurlFailure) {
+        guard !isClosed else { throw CurlFailure(kind: .cancelled, description: "shutting down") }
+        try preparations.begin(easy, for: transfer, needs)
+    }
+
+    /// Only for ``CurlPreparations``: ``begin(_:for:_:)`` is for everyone else.
     func add(_ easy: CurlEasy, for transfer: any CurlTransfer) throws(CurlFailure) {
         guard !isClosed else { throw CurlFailure(kind: .cancelled, description: "shutting down") }
         try curl_multi_add_handle(multi, easy.handle).check()
@@ -131,6 +147,7 @@ package final class CurlLoop {
 
     /// Ends what `easy` is at, and closes its connection unless other transfers may use it.
     func remove(_ easy: CurlEasy) {
+        if preparations.remove(easy) { return }
         transfers[easy.handle] = nil
         curl_multi_remove_handle(multi, easy.handle)
     }
@@ -208,9 +225,12 @@ package final class CurlLoop {
         drainIsScheduled = false
         guard !isClosed else { return }
         sendWhatWaits()
+        guard !isPausing else { return }
         // As long as looking finds something it looks again, and the monitor sleeps. SwiftNIO runs that before it
         // looks at its own sockets, so after some times it is left to the monitor.
-        if drain() > 0, drainsInTurn < Self.mostDrainsInTurn {
+        let found = drain()
+        guard !isPausing else { return }
+        if found > 0, drainsInTurn < Self.mostDrainsInTurn {
             drainsInTurn += 1
             scheduleDrain()
         } else {
@@ -230,8 +250,21 @@ package final class CurlLoop {
 
     private func wokenByMonitor() {
         isArmed = false
-        guard !isClosed else { return }
-        if drain() > 0 { scheduleDrain() } else if !drainIsScheduled { arm() }
+        guard !isClosed, !isPausing else { return }
+        let found = drain()
+        guard !isPausing else { return }
+        if found > 0 { scheduleDrain() } else if !drainIsScheduled { arm() }
+    }
+
+    /// SwiftNIO looks at its sockets only when no task is due: hence a gap.
+    private func pauseDraining() {
+        isPausing = true
+        drainsInTurn = 0
+        let loop = NIOLoopBound(self, eventLoop: eventLoop)
+        eventLoop.scheduleTask(in: Self.pause) {
+            loop.value.isPausing = false
+            loop.value.scheduleDrain()
+        }
     }
 
     private func arm() {
@@ -240,19 +273,25 @@ package final class CurlLoop {
         ReadinessMonitor.shared.arm(set)
     }
 
-    /// Handles what is ready now, without waiting.
+    /// Handles what is ready now, without waiting. What takes too long goes on after a pause.
     ///
     /// - Returns: the number of sockets that had something.
     private func drain() -> Int {
-        let count = Int(epoll_wait(set, &events, Int32(events.count), 0))
+        if unhandled.isEmpty { unhandled = 0..<max(0, Int(epoll_wait(set, &events, Int32(events.count), 0))) }
+        let count = unhandled.count
         guard count > 0 else { return 0 }
-        for index in 0..<count {
+        let began = NIODeadline.now()
+        while let index = unhandled.popFirst() {
             let event = events[index]
             let socket = Int32(truncatingIfNeeded: event.data.u64)
             if let connection = connections[socket] {
                 connection.ready(event.events)
             } else {
                 act(on: socket, events: event.events)
+                if NIODeadline.now() - began > Self.longestTurn, !isClosed {
+                    pauseDraining()
+                    break
+                }
             }
             if isClosed { return 0 }
         }
