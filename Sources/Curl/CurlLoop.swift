@@ -26,8 +26,11 @@ package final class CurlLoop {
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
     /// Those of `events` that are there and have not been handled.
     private var unhandled = 0..<0
-    /// Set while the rest waits until SwiftNIO has looked at its own sockets.
+    /// Set while all of libcurl's waits until SwiftNIO has looked at its own sockets.
     private var isPausing = false
+    private var isTimerDue = false
+    /// How long this loop has worked for libcurl since SwiftNIO had its turn.
+    private var worked = TimeAmount.zero
     /// Many TLS handshakes may be ready at once, each of which takes milliseconds.
     private static let longestTurn = TimeAmount.milliseconds(10)
     private static let pause = TimeAmount.microseconds(50)
@@ -197,12 +200,40 @@ package final class CurlLoop {
     private func setTimer(_ milliseconds: Int) {
         timer?.cancel()
         timer = nil
+        isTimerDue = false
         guard milliseconds >= 0, !isClosed else { return }
         let loop = NIOLoopBound(self, eventLoop: eventLoop)
-        timer = eventLoop.scheduleTask(in: .milliseconds(Int64(milliseconds))) {
-            loop.value.act(on: CURL_SOCKET_TIMEOUT, events: 0)
-            loop.value.finishTransfers()
-        }
+        timer = eventLoop.scheduleTask(in: .milliseconds(Int64(milliseconds))) { loop.value.timerFired() }
+    }
+
+    private func timerFired() {
+        isTimerDue = isPausing
+        guard !isPausing, !isClosed else { return }
+        let began = NIODeadline.now()
+        act(on: CURL_SOCKET_TIMEOUT, events: 0)
+        finishTransfers()
+        preparations.beginNext()
+        hasWorked(since: began)
+    }
+
+    // MARK: Turns
+
+    /// Pauses after a time. SwiftNIO looks at its sockets only when no task is due: hence a gap, in which nothing of
+    /// libcurl's is done.
+    private func hasWorked(since began: NIODeadline) {
+        worked = worked + (.now() - began)
+        guard worked > Self.longestTurn, !isPausing, !isClosed else { return }
+        isPausing = true
+        worked = .zero
+        drainsInTurn = 0
+        let loop = NIOLoopBound(self, eventLoop: eventLoop)
+        eventLoop.scheduleTask(in: Self.pause) { loop.value.goOn() }
+    }
+
+    private func goOn() {
+        isPausing = false
+        if isTimerDue { timerFired() }
+        scheduleDrain()
     }
 
     // MARK: Draining
@@ -256,17 +287,6 @@ package final class CurlLoop {
         if found > 0 { scheduleDrain() } else if !drainIsScheduled { arm() }
     }
 
-    /// SwiftNIO looks at its sockets only when no task is due: hence a gap.
-    private func pauseDraining() {
-        isPausing = true
-        drainsInTurn = 0
-        let loop = NIOLoopBound(self, eventLoop: eventLoop)
-        eventLoop.scheduleTask(in: Self.pause) {
-            loop.value.isPausing = false
-            loop.value.scheduleDrain()
-        }
-    }
-
     private func arm() {
         guard !isArmed else { return }
         isArmed = true
@@ -279,7 +299,10 @@ package final class CurlLoop {
     private func drain() -> Int {
         if unhandled.isEmpty { unhandled = 0..<max(0, Int(epoll_wait(set, &events, Int32(events.count), 0))) }
         let count = unhandled.count
-        guard count > 0 else { return 0 }
+        guard count > 0 else {
+            worked = .zero
+            return 0
+        }
         let began = NIODeadline.now()
         while let index = unhandled.popFirst() {
             let event = events[index]
@@ -288,14 +311,12 @@ package final class CurlLoop {
                 connection.ready(event.events)
             } else {
                 act(on: socket, events: event.events)
-                if NIODeadline.now() - began > Self.longestTurn, !isClosed {
-                    pauseDraining()
-                    break
-                }
+                if NIODeadline.now() - began > Self.longestTurn { break }
             }
             if isClosed { return 0 }
         }
         finishTransfers()
+        hasWorked(since: began)
         return count
     }
 

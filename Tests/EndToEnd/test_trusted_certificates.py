@@ -17,7 +17,8 @@ from harness.sanitizer import PATIENCE, SANITIZER
 
 # Where Debian's libcurl looks.
 SYSTEM = Path("/etc/ssl/certs/ca-certificates.crt")
-PLAIN = "/recorded/public/plain"
+# The gateway's own response, which takes nobody else.
+NOWHERE = "/nowhere"
 ROUTES = [
     {"name": "tls", "path": "/tls/**", "access": "public", "upstream": "tls"},
     {"name": "other", "path": "/other/**", "access": "public", "upstream": "other"},
@@ -120,16 +121,17 @@ def test_many_cold_connections_hold_nobody_up(serve, authority, bundle, own):
     with Closing(authority.issue("127.0.0.1")) as server:
         trusted = bundle(authority)
         gateway = serve(of_bundle(server.url, trusted if own else None), system=None if own else trusted)
-        assert ask(gateway, PLAIN) == 200
-        with ThreadPoolExecutor(100) as clients:
-            statuses = [clients.submit(ask, gateway) for _ in range(100)]
+        assert ask(gateway, NOWHERE) == 404
+        with ThreadPoolExecutor(150) as clients:
+            statuses = [clients.submit(ask, gateway) for _ in range(150)]
             longest = 0.0
             while not all(each.done() for each in statuses):
                 began = time.monotonic()
-                assert ask(gateway, PLAIN) == 200
+                assert ask(gateway, NOWHERE) == 404
                 longest = max(longest, time.monotonic() - began)
         assert {each.result() for each in statuses} == {200}
-        assert longest < 1.5 * PATIENCE
+        # The clients and the server take their time as well. What the event loop took, `no_stalls` knows.
+        assert longest < 4 * PATIENCE
 
 
 def test_each_upstream_trusts_its_own_authorities_alone(serve, authority, other, bundle):

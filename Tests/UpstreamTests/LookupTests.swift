@@ -92,7 +92,7 @@ struct LookupTests {
     func shared() async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
         let gate = DispatchSemaphore(value: 0)
-        let lookups = SharedLookups<String, String>(Self.times) { key in
+        let lookups = SharedLookups<String, String>(Self.times, on: LookupThreads(most: 2)) { key in
             gate.wait()
             return .found(key + "!")
         }
@@ -121,7 +121,7 @@ struct LookupTests {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let eventLoop = group.next()
         let (gate, ended) = (DispatchSemaphore(value: 0), eventLoop.makePromise(of: Void.self))
-        let lookups = SharedLookups<String, String>(Self.times) { key in
+        let lookups = SharedLookups<String, String>(Self.times, on: LookupThreads(most: 2)) { key in
             if key == "a" { gate.wait() }
             return .found(key)
         }

@@ -43,7 +43,8 @@ package enum HostAddresses {
     static let shared = SharedLookups<String, [String]>(
         LookupTimes(
             fresh: .seconds(1), servedWhileRefreshed: .seconds(5), patience: .milliseconds(500), retry: .seconds(1)),
-        look: find)
+        // A resolver that does not answer holds these, and no thread besides.
+        on: LookupThreads(most: 16), look: find)
 
     /// Blocks, for as long as the resolver takes.
     @Sendable private static func find(_ name: String) -> LookupResult<[String]> {

@@ -13,7 +13,7 @@ struct LookupTimes: Sendable {
 }
 
 /// The reply to whoever needs a result.
-enum LookupReply<Value> {
+enum LookupReply<Value: Sendable>: Sendable {
     /// - Parameter until: as long as the value is fresh; in the past where it is old.
     case use(Value, until: NIODeadline)
     case fail(CurlFailure)

@@ -3,9 +3,6 @@ internal import Locking
 
 /// Threads for calls that block, so that no event loop makes them. A thread ends when no work is left.
 final class LookupThreads: Sendable {
-    /// For the whole process: a resolver that answers nothing holds these, and no thread besides.
-    static let shared = LookupThreads(most: 16)
-
     typealias Work = @Sendable () -> Void
 
     private struct Queue {

@@ -19,7 +19,7 @@ final class SharedLookups<Key: Hashable & Sendable, Value: Sendable>: Sendable {
 
     /// - Parameter look: may block.
     init(
-        _ times: LookupTimes, on threads: LookupThreads = .shared,
+        _ times: LookupTimes, on threads: LookupThreads,
         look: @escaping @Sendable (Key) -> LookupResult<Value>
     ) {
         self.times = times
@@ -38,8 +38,8 @@ final class SharedLookups<Key: Hashable & Sendable, Value: Sendable>: Sendable {
         let (reply, starts) = state.withLock { state in
             let (reply, starts) = state.records[key, default: LookupRecord()].ask(at: now, times)
             if case .wait = reply { state.waiting[key, default: [:]][asker] = ended }
-            return Unchecked((reply, starts))
-        }.value
+            return (reply, starts)
+        }
         if starts, !threads.run({ [self] in end(key, look(key)) }) {
             end(key, .failed(CurlFailure(kind: .resource, description: "no thread")))
         }
@@ -60,12 +60,6 @@ final class SharedLookups<Key: Hashable & Sendable, Value: Sendable>: Sendable {
             // Under the lock, so that nobody is called after ``forget(_:)``.
             for ended in (state.waiting.removeValue(forKey: key) ?? [:]).values { ended() }
         }
-    }
-
-    /// Replies hold nothing but values that are Sendable.
-    private struct Unchecked<Wrapped>: @unchecked Sendable {
-        let value: Wrapped
-        init(_ value: Wrapped) { self.value = value }
     }
 }
 

@@ -14,7 +14,8 @@ enum SystemCertificates {
 
     /// A changed file is noticed by the first connection after a minute, and trusted from the next one on.
     static let shared = SharedLookups<Key, TrustedCertificates>(
-        LookupTimes(fresh: .seconds(60), servedWhileRefreshed: nil, patience: .zero, retry: .seconds(1))
+        LookupTimes(fresh: .seconds(60), servedWhileRefreshed: nil, patience: .zero, retry: .seconds(1)),
+        on: LookupThreads(most: 1)
     ) { _ in read() }
 
     private struct Version: Equatable {
