@@ -45,6 +45,11 @@ static inline CURLcode gatehouse_setopt_open_socket(CURL *easy, curl_opensocket_
     return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, context);
 }
 
+static inline CURLcode gatehouse_setopt_tls_context(CURL *easy, curl_ssl_ctx_callback callback, void *context) {
+    CURLcode code = curl_easy_setopt(easy, CURLOPT_SSL_CTX_FUNCTION, callback);
+    return code != CURLE_OK ? code : curl_easy_setopt(easy, CURLOPT_SSL_CTX_DATA, context);
+}
+
 // The address without port, 4 or 16 bytes; none for other families.
 static inline int gatehouse_address_bytes(const struct curl_sockaddr *address, unsigned char *bytes) {
     if (address->family == AF_INET) {
@@ -73,6 +78,11 @@ static inline CURLcode gatehouse_getinfo_status(CURL *easy, long *value) {
 
 static inline CURLcode gatehouse_getinfo_verify_result(CURL *easy, long *value) {
     return curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, value);
+}
+
+// The text is the handle's, or libcurl's own.
+static inline CURLcode gatehouse_getinfo_text(CURL *easy, CURLINFO info, const char **value) {
+    return curl_easy_getinfo(easy, info, value);
 }
 
 static inline CURLcode gatehouse_getinfo_private(CURL *easy, void **value) {

@@ -13,6 +13,7 @@
 #include <openssl/pem.h>
 #include <openssl/rand.h>
 #include <openssl/rsa.h>
+#include <openssl/ssl.h>
 #include <openssl/x509.h>
 
 /* Macros that Swift cannot see, one function each. */
@@ -73,5 +74,14 @@ static inline EVP_PKEY *gatehouse_read_private_key(BIO *bio) {
 static inline int gatehouse_write_private_key(BIO *bio, const EVP_PKEY *key) {
     return PEM_write_bio_PKCS8PrivateKey(bio, key, NULL, NULL, 0, NULL, NULL);
 }
+
+/* The stack of what a PEM file holds, whose functions are macros. */
+static inline int gatehouse_info_count(const STACK_OF(X509_INFO) *infos) { return sk_X509_INFO_num(infos); }
+
+static inline X509_INFO *gatehouse_info(const STACK_OF(X509_INFO) *infos, int index) {
+    return sk_X509_INFO_value(infos, index);
+}
+
+static inline void gatehouse_free_infos(STACK_OF(X509_INFO) *infos) { sk_X509_INFO_pop_free(infos, X509_INFO_free); }
 
 #endif

@@ -8,9 +8,9 @@ package struct CurlAccess: Equatable, Sendable {
     package var unixSocket: String?
     /// `host:port` to connect to instead of the URL's, whose host is then only the name that TLS asks for and verifies.
     package var connectTo: String?
-    /// The certificates trusted, PEM, instead of the system's. What a file held when it was read: nothing depends on
-    /// what becomes of the file.
-    package var certificateAuthorities: [UInt8]?
+    /// The certificates trusted instead of the system's. What a file held when it was read: nothing depends on what
+    /// becomes of the file.
+    package var certificateAuthorities: TrustedCertificates?
     /// The gateway's own certificate, with its chain, and its key, PEM.
     package var certificate: [UInt8]?
     package var key: Secret?
@@ -18,7 +18,7 @@ package struct CurlAccess: Equatable, Sendable {
     package var pinnedKey: String?
 
     package init(
-        unixSocket: String? = nil, connectTo: String? = nil, certificateAuthorities: [UInt8]? = nil,
+        unixSocket: String? = nil, connectTo: String? = nil, certificateAuthorities: TrustedCertificates? = nil,
         certificate: [UInt8]? = nil, key: Secret? = nil, pinnedKey: String? = nil
     ) {
         self.unixSocket = unixSocket
@@ -34,11 +34,8 @@ extension CurlEasy {
     func set(_ access: CurlAccess) throws(CurlFailure) {
         if let path = access.unixSocket { try set(CURLOPT_UNIX_SOCKET_PATH, path) }
         if let address = access.connectTo { try set(connectTo: address) }
-        if let authorities = access.certificateAuthorities {
-            try set(CURLOPT_CAINFO_BLOB, bytes: authorities)
-            // Else the system's folder of certificates would be trusted beside them.
-            try gatehouse_setopt_text(handle, CURLOPT_CAPATH, nil).check()
-        }
+        // A session is resumed without verifying the server again, and libcurl does not know whom this one trusts.
+        if access.certificateAuthorities != nil { try set(CURLOPT_SSL_SESSIONID_CACHE, 0) }
         if let certificate = access.certificate { try set(CURLOPT_SSLCERT_BLOB, bytes: certificate) }
         if let key = access.key { try set(CURLOPT_SSLKEY_BLOB, bytes: key.expose()) }
         if let key = access.pinnedKey { try set(CURLOPT_PINNEDPUBLICKEY, key) }

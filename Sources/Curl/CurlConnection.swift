@@ -12,7 +12,7 @@ package protocol CurlConnectionDelegate: AnyObject {
     func connectionIsWritable()
 }
 
-/// What a connection is made to. The rest (name resolution, TLS, happy eyeballs) is libcurl's.
+/// What a connection is made to. The rest (TLS, happy eyeballs) is libcurl's.
 package struct CurlTarget: Equatable, Sendable {
     /// Scheme, host and port.
     package var url: String
@@ -71,7 +71,8 @@ package final class CurlConnection: CurlTransfer {
         try easy.set(target.access)
         try easy.set(CURLOPT_CONNECT_ONLY, 1)
         try easy.set(CURLOPT_FRESH_CONNECT, 1)
-        try loop.add(easy, for: self)
+        let needs = CurlNeeds(target.access, url: target.url, connectTimeout: target.connectTimeout)
+        try loop.begin(easy, for: self, needs)
         carrier = .connecting(easy)
     }
 

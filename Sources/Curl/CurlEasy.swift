@@ -1,10 +1,14 @@
 internal import CCurl
+internal import Cryptography
 
 /// One libcurl easy handle, freed with this value. Touched only on its loop's thread.
 final class CurlEasy {
     let handle: UnsafeMutableRawPointer
     private var headerList: UnsafeMutablePointer<curl_slist>?
     private var connectToList: UnsafeMutablePointer<curl_slist>?
+    private var resolveList: UnsafeMutablePointer<curl_slist>?
+    /// What the callback of ``set(trusting:)`` is given.
+    private var trusted: TrustedCertificates?
 
     init() throws(CurlFailure) {
         CurlGlobal.start()
@@ -18,6 +22,7 @@ final class CurlEasy {
         curl_easy_cleanup(handle)
         curl_slist_free_all(headerList)
         curl_slist_free_all(connectToList)
+        curl_slist_free_all(resolveList)
     }
 
     func set(_ option: CURLoption, _ value: Int) throws(CurlFailure) {
@@ -61,6 +66,31 @@ final class CurlEasy {
         try gatehouse_setopt_list(handle, CURLOPT_CONNECT_TO, list).check()
     }
 
+    /// A name and its addresses, `name:port:address,address`. libcurl reads the list when it connects, so that it lives
+    /// as long as the handle.
+    func set(resolved line: String) throws(CurlFailure) {
+        guard let list = curl_slist_append(nil, line) else {
+            throw CurlFailure(kind: .resource, description: "no address list")
+        }
+        curl_slist_free_all(resolveList)
+        resolveList = list
+        try gatehouse_setopt_list(handle, CURLOPT_RESOLVE, list).check()
+    }
+
+    /// Verifies the server against these certificates, which were parsed before, instead of any that libcurl would read.
+    func set(trusting certificates: TrustedCertificates) throws(CurlFailure) {
+        trusted = certificates
+        let context = Unmanaged.passUnretained(certificates).toOpaque()
+        let code = gatehouse_setopt_tls_context(
+            handle,
+            { _, tls, context in
+                guard let tls, let context else { return CURLE_SSL_CACERT_BADFILE }
+                Unmanaged<TrustedCertificates>.fromOpaque(context).takeUnretainedValue().replaceStore(ofContext: tls)
+                return CURLE_OK
+            }, context)
+        try code.check()
+    }
+
     /// Bytes over this handle's connection: how many were taken; `CURLE_AGAIN` when none can be now.
     func send(_ bytes: UnsafeRawBufferPointer) -> (result: CURLcode, count: Int) {
         var sent = 0
@@ -89,16 +119,32 @@ final class CurlEasy {
         try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         try set(CURLOPT_SSL_VERIFYPEER, 1)
         try set(CURLOPT_SSL_VERIFYHOST, 2)
-        // A name that moves is followed by the next connection: all that are opened in one second share an answer.
-        try set(CURLOPT_DNS_CACHE_TIMEOUT, 1)
-        // Of several addresses each connection takes another first.
-        try set(CURLOPT_DNS_SHUFFLE_ADDRESSES, 1)
+        // libcurl is given certificates and addresses (``CurlLoop/begin(_:for:_:)``). It would read the one on the event
+        // loop for each connection, and waits there for its thread with the other when a transfer ends.
+        try gatehouse_setopt_text(handle, CURLOPT_CAINFO, nil).check()
+        try gatehouse_setopt_text(handle, CURLOPT_CAPATH, nil).check()
+        // Its cache knows a store by the file alone: without a file, all stores would be the same to it.
+        try set(CURLOPT_CA_CACHE_TIMEOUT, 0)
+        try set(CURLOPT_QUICK_EXIT, 1)
     }
 }
 
 /// libcurl's process-wide start, once.
 enum CurlGlobal {
     private static let started: CURLcode = curl_global_init(Int(CURL_GLOBAL_DEFAULT))
+
+    /// Where libcurl was built to look for the system's certificates.
+    static let certificatePlaces: (file: String?, folder: String?) = {
+        start()
+        guard let handle = curl_easy_init() else { return (nil, nil) }
+        defer { curl_easy_cleanup(handle) }
+        let place = { (info: CURLINFO) in
+            var text: UnsafePointer<CChar>?
+            guard gatehouse_getinfo_text(handle, info, &text) == CURLE_OK else { return String?.none }
+            return text.map { String(cString: $0) }
+        }
+        return (place(CURLINFO_CAINFO), place(CURLINFO_CAPATH))
+    }()
 
     static func start() {
         precondition(started == CURLE_OK, "libcurl cannot start")

@@ -61,14 +61,25 @@ package final class CurlFetch: CurlTransfer {
         self.completion = completion
         easy = try CurlEasy()
         try setOptions(request)
-        try loop.add(easy, for: self)
+        try loop.begin(
+            easy, for: self,
+            CurlNeeds(
+                request.access, url: request.url, connectTimeout: Self.connectTimeout(request),
+                deadline: request.deadline))
     }
+
+    private static func connectTimeout(_ request: CurlFetchRequest) -> Duration { min(request.deadline, .seconds(5)) }
 
     private func setOptions(_ request: CurlFetchRequest) throws(CurlFailure) {
         try easy.setCommonOptions(
             url: request.url, allowedSchemes: request.allowsPlainText ? "http,https" : "https",
-            connectTimeout: min(request.deadline, .seconds(5)))
+            connectTimeout: Self.connectTimeout(request))
         try easy.set(request.access)
+        if request.access.certificateAuthorities != nil {
+            // libcurl does not know who is trusted, and would use a connection that another fetch has verified otherwise.
+            try easy.set(CURLOPT_FRESH_CONNECT, 1)
+            try easy.set(CURLOPT_FORBID_REUSE, 1)
+        }
         try easy.set(CURLOPT_TIMEOUT_MS, request.deadline.wholeMilliseconds)
         try easy.set(CURLOPT_CUSTOMREQUEST, request.method)
         if request.method == "HEAD" { try easy.set(CURLOPT_NOBODY, 1) }

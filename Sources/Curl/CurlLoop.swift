@@ -19,10 +19,21 @@ package final class CurlLoop {
     /// Receives of connected sockets, by descriptor.
     private var connections: [Int32: CurlConnection] = [:]
     private var transfers: [UnsafeMutableRawPointer: any CurlTransfer] = [:]
+    private lazy var preparations = CurlPreparations(self)
     /// What is to be sent at the end of this tick, and an empty list for the next.
     private var departing: [any CurlDeparture] = []
     private var spareDepartures: [any CurlDeparture] = []
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
+    /// Those of `events` that are there and have not been handled.
+    private var unhandled = 0..<0
+    /// Set while all of libcurl's waits until SwiftNIO has looked at its own sockets.
+    private var isPausing = false
+    private var isTimerDue = false
+    /// How long this loop has worked for libcurl since SwiftNIO had its turn.
+    private var worked = TimeAmount.zero
+    /// Many TLS handshakes may be ready at once, each of which takes milliseconds.
+    private static let longestTurn = TimeAmount.milliseconds(10)
+    private static let pause = TimeAmount.microseconds(50)
     /// Where every receive on this loop puts its bytes first; see ``CurlConnection/receive()``.
     private var scratch: ByteBuffer
 
@@ -107,6 +118,7 @@ package final class CurlLoop {
         isClosed = true
         timer?.cancel()
         departing.removeAll()
+        preparations.close()
         for transfer in Array(transfers.values) { transfer.finished(CURLE_ABORTED_BY_CALLBACK) }
         for connection in Array(connections.values) { connection.close() }
         ReadinessMonitor.shared.unregister(set)
@@ -121,7 +133,14 @@ package final class CurlLoop {
 
     // MARK: Transfers
 
-    /// Has libcurl work on `easy`, until ``remove(_:)``; `transfer` hears when it is done.
+    /// Has libcurl work on `easy`, until ``remove(_:)``, as soon as there is what it needs; `transfer` hears when it is
+    /// done.
+    func begin(_ easy: CurlEasy, for transfer: any CurlTransfer, _ needs: CurlNeeds) throws(CurlFailure) {
+        guard !isClosed else { throw CurlFailure(kind: .cancelled, description: "shutting down") }
+        try preparations.begin(easy, for: transfer, needs)
+    }
+
+    /// Only for ``CurlPreparations``: ``begin(_:for:_:)`` is for everyone else.
     func add(_ easy: CurlEasy, for transfer: any CurlTransfer) throws(CurlFailure) {
         guard !isClosed else { throw CurlFailure(kind: .cancelled, description: "shutting down") }
         try curl_multi_add_handle(multi, easy.handle).check()
@@ -131,6 +150,7 @@ package final class CurlLoop {
 
     /// Ends what `easy` is at, and closes its connection unless other transfers may use it.
     func remove(_ easy: CurlEasy) {
+        if preparations.remove(easy) { return }
         transfers[easy.handle] = nil
         curl_multi_remove_handle(multi, easy.handle)
     }
@@ -180,12 +200,40 @@ package final class CurlLoop {
     private func setTimer(_ milliseconds: Int) {
         timer?.cancel()
         timer = nil
+        isTimerDue = false
         guard milliseconds >= 0, !isClosed else { return }
         let loop = NIOLoopBound(self, eventLoop: eventLoop)
-        timer = eventLoop.scheduleTask(in: .milliseconds(Int64(milliseconds))) {
-            loop.value.act(on: CURL_SOCKET_TIMEOUT, events: 0)
-            loop.value.finishTransfers()
-        }
+        timer = eventLoop.scheduleTask(in: .milliseconds(Int64(milliseconds))) { loop.value.timerFired() }
+    }
+
+    private func timerFired() {
+        isTimerDue = isPausing
+        guard !isPausing, !isClosed else { return }
+        let began = NIODeadline.now()
+        act(on: CURL_SOCKET_TIMEOUT, events: 0)
+        finishTransfers()
+        preparations.beginNext()
+        hasWorked(since: began)
+    }
+
+    // MARK: Turns
+
+    /// Pauses after a time. SwiftNIO looks at its sockets only when no task is due: hence a gap, in which nothing of
+    /// libcurl's is done.
+    private func hasWorked(since began: NIODeadline) {
+        worked = worked + (.now() - began)
+        guard worked > Self.longestTurn, !isPausing, !isClosed else { return }
+        isPausing = true
+        worked = .zero
+        drainsInTurn = 0
+        let loop = NIOLoopBound(self, eventLoop: eventLoop)
+        eventLoop.scheduleTask(in: Self.pause) { loop.value.goOn() }
+    }
+
+    private func goOn() {
+        isPausing = false
+        if isTimerDue { timerFired() }
+        scheduleDrain()
     }
 
     // MARK: Draining
@@ -208,9 +256,12 @@ package final class CurlLoop {
         drainIsScheduled = false
         guard !isClosed else { return }
         sendWhatWaits()
+        guard !isPausing else { return }
         // As long as looking finds something it looks again, and the monitor sleeps. SwiftNIO runs that before it
         // looks at its own sockets, so after some times it is left to the monitor.
-        if drain() > 0, drainsInTurn < Self.mostDrainsInTurn {
+        let found = drain()
+        guard !isPausing else { return }
+        if found > 0, drainsInTurn < Self.mostDrainsInTurn {
             drainsInTurn += 1
             scheduleDrain()
         } else {
@@ -230,8 +281,10 @@ package final class CurlLoop {
 
     private func wokenByMonitor() {
         isArmed = false
-        guard !isClosed else { return }
-        if drain() > 0 { scheduleDrain() } else if !drainIsScheduled { arm() }
+        guard !isClosed, !isPausing else { return }
+        let found = drain()
+        guard !isPausing else { return }
+        if found > 0 { scheduleDrain() } else if !drainIsScheduled { arm() }
     }
 
     private func arm() {
@@ -240,23 +293,30 @@ package final class CurlLoop {
         ReadinessMonitor.shared.arm(set)
     }
 
-    /// Handles what is ready now, without waiting.
+    /// Handles what is ready now, without waiting. What takes too long goes on after a pause.
     ///
     /// - Returns: the number of sockets that had something.
     private func drain() -> Int {
-        let count = Int(epoll_wait(set, &events, Int32(events.count), 0))
-        guard count > 0 else { return 0 }
-        for index in 0..<count {
+        if unhandled.isEmpty { unhandled = 0..<max(0, Int(epoll_wait(set, &events, Int32(events.count), 0))) }
+        let count = unhandled.count
+        guard count > 0 else {
+            worked = .zero
+            return 0
+        }
+        let began = NIODeadline.now()
+        while let index = unhandled.popFirst() {
             let event = events[index]
             let socket = Int32(truncatingIfNeeded: event.data.u64)
             if let connection = connections[socket] {
                 connection.ready(event.events)
             } else {
                 act(on: socket, events: event.events)
+                if NIODeadline.now() - began > Self.longestTurn { break }
             }
             if isClosed { return 0 }
         }
         finishTransfers()
+        hasWorked(since: began)
         return count
     }
 

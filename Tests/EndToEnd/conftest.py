@@ -15,11 +15,19 @@ from harness.deployment import deployed  # noqa: F401 (a fixture)
 from harness.gateway import REPOSITORY, Gateway, LocalPool, gateway_config
 from harness.keys import Issuer
 from harness.process import Process, free_port, share_ports
-from harness.sanitizer import PATIENCE, reports
+from harness.sanitizer import PATIENCE, SANITIZER, reports
 
 RUNS_KEPT = 5 * 3
 
 LAST = "test_secrets.py"
+# Where peers fail, are slow or vanish: all their tests have the mark `no_stalls`.
+FAULTS = {
+    f"test_{name}.py"
+    for name in (
+        "backends", "disconnects", "early_responses", "hostile", "incomplete_requests", "issuers", "name_resolution",
+        "slow_backends", "trusted_certificates", "unread_responses", "unreliable_peers", "upstream",
+    )
+}
 # What the longest files take, roughly, so that the parts take as long as one another; the others take five.
 SECONDS = {
     "test_openapi.py": 60, "test_challenges.py": 46, "test_threats_tokens.py": 40, "test_tracing.py": 38,
@@ -60,6 +68,9 @@ def choose(items: list[pytest.Item], part: str) -> list[pytest.Item]:
 
 
 def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    for item in items:
+        if item.path.name in FAULTS:
+            item.add_marker("no_stalls")
     if not config.getoption("--long"):
         skip = pytest.mark.skip(reason="long: needs --long")
         for item in items:
@@ -86,6 +97,31 @@ def sanitizer_is_silent():
     yield
     new = [report for report in reports() if report not in before]
     assert not new, "\n".join(report.read_text(errors="replace")[:20_000] for report in new)
+
+
+@pytest.fixture(autouse=True)
+def event_loops_do_not_stall(request: pytest.FixtureRequest):
+    """No event loop of the shared gateway is kept from its connections while a test with the mark `no_stalls` runs.
+
+    Gateways of the test's own are looked at by `start_gateway` when it ends them.
+    """
+    if not request.node.get_closest_marker("no_stalls") or "gateway" not in request.fixturenames:
+        yield
+        return
+    gateway = request.getfixturevalue("gateway")
+    before = stalls_of(gateway)
+    yield
+    judge({gateway: stalls_of(gateway) - before})
+
+
+def stalls_of(gateway: Gateway) -> float:
+    return gateway.samples().get("gatehouse_event_loop_stalls_total", 0)
+
+
+def judge(stalls: dict[Gateway, float]) -> None:
+    """Sanitizers make everything so slow that a stall says nothing."""
+    stalled = {gateway.config_path: count for gateway, count in stalls.items() if count}
+    assert SANITIZER or not stalled, f"event loops stalled for more than 50 ms: {stalled}"
 
 
 @pytest.fixture(scope="session")
@@ -177,22 +213,31 @@ def own_recorder():
 
 @pytest.fixture
 def start_gateway(run_directory: Path, request: pytest.FixtureRequest, own_recorder, issuer):
-    """Starts a gateway of the test's own: `start_gateway(changes={…}, example_url=…, pool=…)`."""
+    """Starts a gateway of the test's own: `start_gateway(changes={…}, example_url=…, pool=…)`.
+
+    `within` is a command that ends by executing the one behind it, such as a namespace.
+    """
     started: list[Gateway] = []
     name = "".join(character if character.isalnum() else "-" for character in request.node.name)[:80]
 
-    def start(changes: dict | None = None, example_url=None, pool=None, jwks_url=None, environment=None) -> Gateway:
+    def start(
+        changes: dict | None = None, example_url=None, pool=None, jwks_url=None, environment=None, within=None
+    ) -> Gateway:
         directory = run_directory / f"{name}-{len(started)}"
         directory.mkdir(exist_ok=True)
         config = gateway_config(
             directory, own_recorder.url, jwks_url or issuer.server.url, example_url, pool, changes
         )
-        started.append(Gateway(directory, "gateway", config, environment))
+        started.append(Gateway(directory, "gateway", config, environment, within))
         return started[-1]
 
     yield start
+    # Some have been stopped, or killed, by their test.
+    stalls = {gateway: stalls_of(gateway) for gateway in started if gateway.process.exit_status is None}
     for gateway in started:
         gateway.stop()
+    if request.node.get_closest_marker("no_stalls"):
+        judge(stalls)
 
 
 @pytest.fixture

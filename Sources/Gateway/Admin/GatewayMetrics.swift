@@ -1,3 +1,4 @@
+internal import Curl
 internal import HTTP1
 internal import Listener
 internal import Pipeline
@@ -17,6 +18,11 @@ enum GatewayMetrics {
             servers: upstreams.map { upstream in upstream.servers.map(\.name) }, denialReasons: reasons,
             connectionRefusals: ConnectionRefusal.allCases.map(\.rawValue),
             connectionErrors: HTTP2ConnectionError.allCases.map(\.name))
+    }
+
+    static var nameLookups: MetricsReadings.NameLookups {
+        let tally = HostAddresses.tally
+        return .init(found: tally.found, absent: tally.absent, failed: tally.failed)
     }
 
     static func reading(_ service: KeySetService) -> MetricsReadings.KeySet {

@@ -186,7 +186,7 @@ final class GatewayStatus: Sendable {
             reloads: state.reloads, directApplications: state.directApplications?.snapshot ?? ([], 0),
             directCalls: state.directApplications?.calls ?? [],
             conduct: state.conduct.map(\.readings), linesLost: linesLost(state),
-            spans: (exported: spanTally.exported, lost: spanTally.lost),
+            spans: (exported: spanTally.exported, lost: spanTally.lost), nameLookups: GatewayMetrics.nameLookups,
             process: .now(startedAt: startedAt), version: GatehouseVersion.current,
             storeIsWritable: state.store.map { $0.writeFault == nil }, isReady: Self.readiness(state).isReady)
     }

@@ -8,6 +8,7 @@ internal import Telemetry
 /// ``LoopService`` that is in use when the request begins; a reload puts another one there.
 final class LoopGateway: RequestService {
     private let curl: CurlLoop
+    private let watch: LoopWatch
     private(set) var current: LoopService
     /// Those that may still have requests in flight.
     private var earlier: [Earlier] = []
@@ -19,6 +20,7 @@ final class LoopGateway: RequestService {
     /// - Precondition: on `curl`'s event loop.
     init(_ plan: ServingPlan, curl: CurlLoop, metrics: LoopMetrics) {
         self.curl = curl
+        watch = LoopWatch(curl.eventLoop, metrics: metrics)
         recorder = plan.accessLog?.makeRecorder()
         tracer = plan.tracing.map { LoopTracer($0, eventLoop: curl.eventLoop) }
         current = LoopService(plan: plan, curl: curl, metrics: metrics, recorder: recorder, tracer: tracer)
@@ -65,6 +67,7 @@ final class LoopGateway: RequestService {
     func handOverSpans() { tracer?.handOver() }
 
     func close() {
+        watch.close()
         current.close()
         curl.close()
     }

@@ -14,6 +14,16 @@ extension SettingsNode {
         return nil
     }
 
+    /// The certificates of the PEM file that this node names, ready to verify with; nil after a fault.
+    func readTrustedCertificates() -> TrustedCertificates? {
+        guard let bytes = readCertificates() else { return nil }
+        guard let certificates = try? TrustedCertificates(pem: bytes) else {
+            fault("the file's certificates cannot be used")
+            return nil
+        }
+        return certificates
+    }
+
     /// The private key that this node names; nil after a fault.
     ///
     /// - Parameter chain: whose first certificate the key is to be for; nil where that file is faulty itself.

@@ -77,8 +77,8 @@ extension ScalarFormat where Value == ServerAddress {
 
 /// How servers with https URLs are verified, and how the gateway shows who it is.
 package struct UpstreamTLSSettings: Sendable {
+    package var certificateAuthorities: TrustedCertificates?
     /// What the files hold, PEM.
-    package var certificateAuthorities: [UInt8]?
     package var certificate: [UInt8]?
     package var key: Secret?
     /// `sha256//…`
@@ -88,7 +88,7 @@ package struct UpstreamTLSSettings: Sendable {
 
     init(reading keys: SettingsMapping) {
         let (authorities, chain, keyNode) = (keys.optional("ca"), keys.optional("certificate"), keys.optional("key"))
-        certificateAuthorities = authorities?.readCertificates()
+        certificateAuthorities = authorities?.readTrustedCertificates()
         certificate = chain?.readCertificates()
         key = keyNode?.readPrivateKey(of: certificate)
         pinnedKey = keys.value("pinned_key", .pinnedKey)

@@ -34,6 +34,8 @@ package final class LoopMetrics: Sendable {
     let streamsOpen: Counter
     let webSockets: Counter
     let webSocketsOpen: Counter
+    let stalls: Counter
+    let stalledMicroseconds: Counter
     let tokenCacheHits: Counter
     let tokenCacheMisses: Counter
 
@@ -83,6 +85,8 @@ package final class LoopMetrics: Sendable {
         streamsOpen = earlier?.streamsOpen ?? Counter()
         webSockets = earlier?.webSockets ?? Counter()
         webSocketsOpen = earlier?.webSocketsOpen ?? Counter()
+        stalls = earlier?.stalls ?? Counter()
+        stalledMicroseconds = earlier?.stalledMicroseconds ?? Counter()
         tokenCacheHits = earlier?.tokenCacheHits ?? Counter()
         tokenCacheMisses = earlier?.tokenCacheMisses ?? Counter()
         denialIndexes = Self.indexes(of: labels.denialReasons)
@@ -166,6 +170,12 @@ package final class LoopMetrics: Sendable {
     }
 
     package func webSocketClosed() { webSocketsOpen.add(-1) }
+
+    /// The loop was kept from all its connections for so long.
+    package func stalled(microseconds: Int64) {
+        stalls.add()
+        stalledMicroseconds.add(microseconds)
+    }
 
     package func tokenCacheHit() { tokenCacheHits.add() }
     package func tokenCacheMiss() { tokenCacheMisses.add() }

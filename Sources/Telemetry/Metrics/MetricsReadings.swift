@@ -105,6 +105,22 @@ package struct MetricsReadings: Sendable {
         }
     }
 
+    /// What has come of looking up names.
+    package struct NameLookups: Sendable {
+        package var found: Int
+        /// The resolver was sure that there is no address.
+        package var absent: Int
+        /// The resolver could not say.
+        package var failed: Int
+
+        package init(found: Int = 0, absent: Int = 0, failed: Int = 0) {
+            self.found = found
+            self.absent = absent
+            self.failed = failed
+        }
+    }
+
+    package var nameLookups: NameLookups
     package var keySets: [KeySet]
     package var certificates: [Certificate]
     /// Nil where no tokens are taken.
@@ -135,7 +151,8 @@ package struct MetricsReadings: Sendable {
         directApplications: (entries: [ApplicationTally.Entry], others: Int64) = ([], 0),
         directCalls: [ApplicationTally.Calls] = [],
         conduct: Conduct? = nil, linesLost: [(log: String, count: Int)] = [],
-        spans: (exported: Int, lost: Int) = (0, 0), process: ProcessReadings? = nil, version: String = "",
+        spans: (exported: Int, lost: Int) = (0, 0), nameLookups: NameLookups = NameLookups(),
+        process: ProcessReadings? = nil, version: String = "",
         storeIsWritable: Bool? = nil, isReady: Bool = true
     ) {
         self.keySets = keySets
@@ -148,6 +165,7 @@ package struct MetricsReadings: Sendable {
         self.reloads = reloads
         self.linesLost = linesLost
         self.spans = spans
+        self.nameLookups = nameLookups
         self.process = process
         self.version = version
         self.storeIsWritable = storeIsWritable

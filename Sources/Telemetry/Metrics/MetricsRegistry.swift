@@ -91,6 +91,8 @@ package final class MetricsRegistry: Sendable {
         writeClients(loops, labels, to: &text)
         writeUpstreams(loops, labels, to: &text)
         writeServers(loops, labels, to: &text)
+        writeEventLoops(loops, to: &text)
+        text.write(readings.nameLookups)
         writeKeySets(readings.keySets, to: &text)
         text.write(readings.certificates)
         text.write(readings.directCalls)
@@ -252,6 +254,15 @@ package final class MetricsRegistry: Sendable {
         }
     }
 
+    private func writeEventLoops(_ loops: [LoopMetrics], to text: inout PrometheusText) {
+        text.single(
+            "gatehouse_event_loop_stalls_total", .counter,
+            "Times that an event loop was kept from all its connections for more than 50 ms.", sum(loops, \.stalls))
+        let seconds = "gatehouse_event_loop_stalled_seconds_total"
+        text.metric(seconds, .counter, "How long they lasted together.")
+        text.sample(seconds, [], PrometheusText.seconds(microseconds: sum(loops, \.stalledMicroseconds)))
+    }
+
     private func writeKeySets(_ keySets: [MetricsReadings.KeySet], to text: inout PrometheusText) {
         let issuers = keySets.map(\.issuer)
         text.family(
@@ -283,6 +294,13 @@ package final class MetricsRegistry: Sendable {
 }
 
 extension PrometheusText {
+    fileprivate mutating func write(_ lookups: MetricsReadings.NameLookups) {
+        family(
+            "gatehouse_name_lookups_total", "Names of other servers that were looked up, by result.", label: "result",
+            values: ["found", "absent", "failed"], other: nil,
+            [lookups.found, lookups.absent, lookups.failed].map(Int64.init))
+    }
+
     fileprivate mutating func write(_ calls: [ApplicationTally.Calls]) {
         let name = "gatehouse_direct_cognito_applications_total"
         metric(name, .counter, "Calls that apps sent to Cognito itself, by app: what User-Agent begins with.")

@@ -48,14 +48,25 @@ def merged(base: dict, changes: dict) -> dict:
 class Served:
     """A started `gatehouse` process with its configuration file and log."""
 
-    def __init__(self, directory: Path, name: str, command: str, config: dict, environment: dict[str, str] | None = None):
+    def __init__(
+        self,
+        directory: Path,
+        name: str,
+        command: str,
+        config: dict,
+        environment: dict[str, str] | None = None,
+        within: list[str] | None = None,
+    ):
+        """`within` is a command that ends by executing the one behind it: a namespace."""
         directory.mkdir(parents=True, exist_ok=True)
         self.config = config
         # JSON is YAML; written out, a failed test's configuration can be looked at and run again.
         self.config_path = directory / f"{name}.yaml"
         self.config_path.write_text(json.dumps(config, indent=2) + "\n")
         self.process = Process(
-            [str(binary()), command, "--config", str(self.config_path)], directory / f"{name}.log", environment
+            [*(within or []), str(binary()), command, "--config", str(self.config_path)],
+            directory / f"{name}.log",
+            environment,
         )
 
     def log(self) -> str:
@@ -68,8 +79,15 @@ class Served:
 class Gateway(Served):
     """`gatehouse serve`, ready to take requests."""
 
-    def __init__(self, directory: Path, name: str, config: dict, environment: dict[str, str] | None = None):
-        super().__init__(directory, name, "serve", config, environment)
+    def __init__(
+        self,
+        directory: Path,
+        name: str,
+        config: dict,
+        environment: dict[str, str] | None = None,
+        within: list[str] | None = None,
+    ):
+        super().__init__(directory, name, "serve", config, environment, within)
         self.port = int(config["listeners"][0]["address"].rsplit(":", 1)[1])
         self.admin_port = int(config["admin"]["address"].rsplit(":", 1)[1])
         self.url = f"http://127.0.0.1:{self.port}"

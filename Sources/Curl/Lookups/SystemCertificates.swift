@@ -1,0 +1,50 @@
+internal import CCurl
+internal import Cryptography
+internal import Glibc
+internal import Locking
+internal import NIOCore
+
+/// The certificates that the system trusts: the bundle that libcurl was built for, read by the gateway itself.
+///
+/// libcurl reads the bundle for each connection wherever a folder of certificates is built in as well, as Debian does: 50
+/// ms of an event loop each time.
+enum SystemCertificates {
+    /// There is only one bundle.
+    struct Key: Hashable, Sendable {}
+
+    /// A changed file is noticed by the first connection after a minute, and trusted from the next one on.
+    static let shared = SharedLookups<Key, TrustedCertificates>(
+        LookupTimes(fresh: .seconds(60), servedWhileRefreshed: nil, patience: .zero, retry: .seconds(1)),
+        on: LookupThreads(most: 1)
+    ) { _ in read() }
+
+    private struct Version: Equatable {
+        var device: UInt
+        var inode: UInt
+        var size: Int
+        var seconds: Int
+        var nanoseconds: Int
+    }
+
+    private static let last = Locked<(version: Version, certificates: TrustedCertificates)?>(nil)
+
+    private static func read() -> LookupResult<TrustedCertificates> {
+        let failure = CurlFailure(CURLE_SSL_CACERT_BADFILE)
+        let places = CurlGlobal.certificatePlaces
+        let version = places.file.flatMap(version)
+        if let version, let last = last.withLock({ $0 }), last.version == version { return .found(last.certificates) }
+        guard let certificates = try? TrustedCertificates(file: places.file, folder: places.folder) else {
+            return .failed(failure)
+        }
+        if let version { last.withLock { $0 = (version, certificates) } }
+        return .found(certificates)
+    }
+
+    private static func version(of file: String) -> Version? {
+        var status = stat()
+        guard stat(file, &status) == 0 else { return nil }
+        return Version(
+            device: UInt(status.st_dev), inode: UInt(status.st_ino), size: Int(status.st_size),
+            seconds: status.st_mtim.tv_sec, nanoseconds: status.st_mtim.tv_nsec)
+    }
+}

@@ -1,0 +1,43 @@
+internal import NIOCore
+internal import Telemetry
+
+/// Counts the stalls of one event loop: times when it did nothing for anyone else because something blocked it, or
+/// computed for long.
+///
+/// The loop looks at the clock every 20 ms. Time that it was ready to run, and the processors were busy with others, is
+/// not its own and is left out.
+final class LoopWatch {
+    private static let interval = TimeAmount.milliseconds(20)
+    /// A stall is counted from this length on. The interval hides up to its own length of each.
+    private static let limit = TimeAmount.milliseconds(50)
+
+    private let eventLoop: any EventLoop
+    private let metrics: LoopMetrics
+    private let delay = RunQueueDelay()
+    private var delayed: Int64 = 0
+    private var next: Scheduled<Void>?
+
+    /// - Precondition: on the loop's thread.
+    init(_ eventLoop: any EventLoop, metrics: LoopMetrics) {
+        eventLoop.preconditionInEventLoop()
+        self.eventLoop = eventLoop
+        self.metrics = metrics
+        look(due: .now())
+    }
+
+    private func look(due: NIODeadline) {
+        let now = NIODeadline.now()
+        let delayed = delay?.nanoseconds() ?? 0
+        let own = now - due - .nanoseconds(delayed - self.delayed)
+        self.delayed = delayed
+        if own > Self.limit { metrics.stalled(microseconds: own.nanoseconds / 1000) }
+        let due = now + Self.interval
+        let bound = NIOLoopBound(self, eventLoop: eventLoop)
+        next = eventLoop.scheduleTask(deadline: due) { bound.value.look(due: due) }
+    }
+
+    func close() {
+        next?.cancel()
+        next = nil
+    }
+}
