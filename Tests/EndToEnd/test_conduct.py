@@ -1,5 +1,6 @@
 """Limits, lockout, audit lines, and messages to backends, on a gateway of each test's own."""
 
+import base64
 import hashlib
 import hmac
 import json
@@ -16,8 +17,8 @@ from harness.assertions import ISSUER, JWKS_PATH
 from harness.backend import RecordingBackend, answer, sequence
 from harness.cognito_client import cognito_client
 from harness.cognito_front import CognitoFront
-from harness.gateway import ADA, POOL_CLIENT_ID, POOL_ID, Gateway, LocalPool
-from harness.local_pool_control import one_time_code
+from harness.gateway import ADA, POOL_CLIENT_ID, POOL_ID, Gateway, LocalPool, gatehouse
+from harness.local_pool_control import control, one_time_code
 from harness.process import wait_until
 from harness.user import PASSWORD as USER_PASSWORD
 from harness.user import signed_in_user
@@ -545,6 +546,42 @@ def test_the_hashes_stay_the_same_after_a_restart(start):
 
 
 # Messages to backends
+
+
+def test_rotating_the_key_of_hashes_ends_no_lockout_and_forgets_no_device(start):
+    gateway = locked_out(start)
+    before = audited(gateway, "sign_in_failed", 5)[0]["account_hash"]
+    rotated = gatehouse("keys", "rotate", "--config", gateway.config_path, "--purpose", "audit")
+    assert rotated.returncode == 0, rotated.stderr
+    gateway = restarted(gateway)
+    try:
+        assert_limited(login(gateway, ADA[1], "198.51.100.1"))
+        assert login(gateway, ADA[1], "192.0.2.77", device_info=device("phone-1")).status == 200
+        # One log file for both processes: the first line is of the fifth failure.
+        assert audited(gateway, "locked_out", 2)[1]["account_hash"] != before, "the hashes are others"
+    finally:
+        gateway.stop()
+
+
+def test_counts_of_an_earlier_version_are_gone_on_with(start):
+    """Their codes were made with a key that came of the one of the hashes."""
+    gateway = start({"account_limits": {"lockout": LOCKOUT}, **PROXY})
+    state = Path(gateway.config["state_directory"])
+    key = lambda purpose: base64.b64decode(json.loads((state / f"{purpose}-keys.json").read_text())["keys"][0]["key"])
+    derived = lambda: hmac.new(key("audit"), b"limits", hashlib.sha256).digest()
+    assert key("limits") != derived(), "where there are none it is a key of its own"
+    for is_locked in (False, True):
+        gateway.stop()
+        (state / "limits-keys.json").unlink()
+        gateway = Gateway(gateway.config_path.parent, "gateway", gateway.config)
+        try:
+            assert key("limits") == derived()
+            if is_locked:
+                assert_limited(login(gateway, ADA[1], "198.51.100.1"))
+            else:
+                assert [login(gateway, WRONG, f"203.0.113.{number}").status for number in range(5)] == [401] * 5
+        finally:
+            gateway.stop()
 
 
 @pytest.fixture
