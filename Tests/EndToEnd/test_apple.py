@@ -429,6 +429,28 @@ def test_a_consent_that_is_withdrawn_ends_the_sessions(gateway, app, apple, user
     assert app.validates(again["token"]), "one that comes again does nothing"
 
 
+@pytest.mark.parametrize("unit", [1000, 1], ids=["milliseconds", "seconds"])
+def test_a_withdrawal_that_is_told_late_ends_what_began_before_it_only(gateway, app, apple, user, unit):
+    """Apple tries for days, each time with a new message about the same event."""
+    token = app.signed_in(user)["token"]
+    now = int(time.time())
+
+    def withdrawn(days: int) -> None:
+        at = now - days * 86_400
+        what = {"type": "consent-revoked", "sub": apple.account(user)["user"], "event_time": at * unit}
+        claims = {"iat": now, "events": json.dumps(what)}
+        assert notified(app, apple.event("consent-revoked", user, send=False, claims=claims)["payload"]).status == 200
+
+    withdrawn(days=3)
+    assert app.validates(token), "the user has signed in since"
+    with closing(database(gateway)) as records:
+        assert records.execute("SELECT count(*) FROM apple_tokens").fetchone() == (1,)
+        # As if this sign-in had been before it.
+        records.execute("UPDATE user_sessions SET auth_time = auth_time - 5 * 86400")
+    withdrawn(days=3)
+    assert not app.validates(token)
+
+
 @pytest.mark.parametrize("kind", ["account-delete", "account-deleted"])
 def test_an_account_that_is_gone_is_gone_here(gateway, app, apple, user, kind):
     token = app.signed_in(user)["token"]

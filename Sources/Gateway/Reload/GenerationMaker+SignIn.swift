@@ -32,6 +32,7 @@ extension GenerationMaker {
             settings, apple, issuer,
             Wiring.AppleSurroundings(
                 keys: issuerKeys, users: service.users, outbox: conduct?.outbox,
+                previous: previous?.plan.sessions?.apple,
                 fetcher: { try await tracedFetcher(plain: $0) }, logger: logger))
         return SessionEndpoints(
             name: sessions?.settings.issuer.issuer ?? issuer.issuer, sessions: sessions, apple: signIn,

@@ -22,7 +22,7 @@ package struct SessionEndpoints: Sendable {
     /// Nil where a backend keeps users and sessions.
     package let sessions: UserSessions?
     /// Apple's part.
-    let apple: AppleSignIn
+    package let apple: AppleSignIn
     let companions: [any UserCompanion]
     let observers: [any AccountObserver]
 
