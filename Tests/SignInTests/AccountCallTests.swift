@@ -1,6 +1,7 @@
 import Cryptography
 import HTTPTypes
 import Pipeline
+import Store
 import Testing
 import Upstream
 

@@ -5,7 +5,8 @@ package import Pipeline
 package import Store
 
 extension SessionEndpoints {
-    /// `POST logout`: this session, or all of the user's.
+    /// `POST logout`: this session, or all of the user's. Over others only the newest token of a session has a say, or one
+    /// that may be exchanged once more: else whoever keeps an old one could sign the user out at will.
     func logout(
         _ caller: SessionCaller?, everywhere: Bool, _ request: SessionRequest
     ) async throws(Refusal) -> AccountAnswer {
@@ -13,6 +14,9 @@ extension SessionEndpoints {
         guard let caller else { return .done() }
         let sessions = try kept()
         if everywhere {
+            guard try await sessions.mayRefresh(caller, requestID: request.requestID) else {
+                return .done(subject: caller.userID)
+            }
             _ = try await sessions.endAll(of: caller.userID, also: caller.sessionID, requestID: request.requestID)
         } else {
             try await sessions.end(caller.sessionID, requestID: request.requestID)
