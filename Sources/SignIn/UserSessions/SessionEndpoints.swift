@@ -79,7 +79,7 @@ package struct SessionEndpoints: Sendable {
             throw error
         }
         call.subject = answer.subject ?? call.subject
-        for observer in observers { try await observer.ended(call, answer.outcome) }
+        try await observers.tell(call, of: answer)
         return answer
     }
 
