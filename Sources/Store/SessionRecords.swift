@@ -76,8 +76,10 @@ package protocol SessionRecords: Sendable {
 
     /// Ends all of a user's sessions.
     ///
+    /// - Parameter family: of one that goes on; nil: none does.
     /// - Returns: those that went on until now, as they were.
-    func endAll(subject: String, poolID: String, at now: Int64) async throws -> [SessionRecord]
+    func endAll(subject: String, poolID: String, except family: [UInt8]?, at now: Int64) async throws
+        -> [SessionRecord]
 
     /// All that is kept of a user, oldest first.
     func all(subject: String, poolID: String) async throws -> [SessionRecord]

@@ -83,8 +83,14 @@ package struct StoredSessions: SessionRecords {
         }
     }
 
-    package func endAll(subject: String, poolID: String, at now: Int64) async throws -> [SessionRecord] {
-        try await store.write { try Self.end($0, "subject = ?", [subject], poolID: poolID, at: now) }
+    package func endAll(
+        subject: String, poolID: String, except family: [UInt8]?, at now: Int64
+    ) async throws -> [SessionRecord] {
+        try await store.write { database in
+            guard let family else { return try Self.end(database, "subject = ?", [subject], poolID: poolID, at: now) }
+            return try Self.end(
+                database, "subject = ? AND family <> ?", [subject, Data(family)], poolID: poolID, at: now)
+        }
     }
 
     package func all(subject: String, poolID: String) async throws -> [SessionRecord] {

@@ -12,8 +12,10 @@ struct KeysCommand: ParsableCommand {
 
               assertion  signs what backends are told of a caller (identity.assertion)
               session    signs the gateway's own sessions (sign_in.apple.session)
-              sealing    seals the refresh tokens that clients keep
+              sealing    seals the refresh tokens that clients keep (unless sealing_keys are configured), and what \
+            Sign in with Apple keeps
               audit      hashes what stands for users in the audit log
+              limits     hashes what limits count by; with another key all counts and locks begin anew at the next start
 
             A signing key is published before it signs (next), signs (current), and stays published after that \
             (previous). Of sealing keys the current one seals, all of them open.
@@ -74,7 +76,7 @@ struct KeysCommand: ParsableCommand {
 
         @OptionGroup var options: SettingsOptions
 
-        @Option(help: "Only this one: assertion, session, sealing, audit.")
+        @Option(help: "Only this one: assertion, session, sealing, audit, limits.")
         var purpose: KeyPurpose?
 
         @OptionGroup var output: OutputOptions
@@ -88,7 +90,7 @@ struct KeysCommand: ParsableCommand {
     }
 
     struct PurposeOption: ParsableArguments {
-        @Option(help: "What the keys are for: assertion, session, sealing, audit.")
+        @Option(help: "What the keys are for: assertion, session, sealing, audit, limits.")
         var purpose: KeyPurpose
     }
 }

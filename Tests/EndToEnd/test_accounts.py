@@ -1,10 +1,15 @@
 """Every account call of the API, against LocalPool through the real wire protocol."""
 
+import sqlite3
+from contextlib import closing, contextmanager
+from pathlib import Path
+
 import pytest
 from harness import raw
 from harness.account import Account, assert_refusal, bearer
-from harness.gateway import ADA, LocalPool
+from harness.gateway import ADA, Gateway, LocalPool
 from harness.local_pool_control import control
+from harness.process import wait_until
 from harness.user import PASSWORD, confirmed_user, new_email, register, signed_in_user
 
 
@@ -280,6 +285,149 @@ def test_a_sign_out_outlasts_a_restart(start_gateway, pool, ledger):
     account = Account(again.port, ledger)
     assert_refusal(account.me(tokens["access_token"]), 401, "NotAuthorizedException")
     assert_refusal(account.refresh(tokens["refresh_token"]), 401, "TokenRefreshException")
+
+
+# MARK: Answers that were lost
+
+
+@contextmanager
+def lost(pool: LocalPool, *operations: str):
+    """Cognito does what it is asked, and the answers of these operations never arrive."""
+    control(pool, "POST", "faults", [{"operation": operation, "drop": "after"} for operation in operations])
+    try:
+        yield
+    finally:
+        control(pool, "DELETE", "faults")
+
+
+def kept_sessions(gateway: Gateway, user: str) -> list[tuple]:
+    """What the gateway keeps of a user's sessions: when each has ended."""
+    path = Path(gateway.config["state_directory"]) / "gatehouse.sqlite"
+    with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
+        return database.execute("SELECT ended_at FROM sessions WHERE subject = ?", [user]).fetchall()
+
+
+def test_a_deletion_whose_answer_was_lost_is_finished_by_the_next_one(gateway, account, pool):
+    _, tokens = signed_in_user(account, pool)
+    user = tokens["user"]["id"]
+    with lost(pool, "DeleteUser"):
+        assert_refusal(
+            account.send("DELETE", "me", token=tokens["access_token"]), 503, "IdentityProviderUnavailableException"
+        )
+    assert kept_sessions(gateway, user) == [(None,)], "nothing is forgotten of a user who may still be there"
+    finished = account.send("DELETE", "me", token=tokens["access_token"])
+    assert finished.status == 204
+    assert backend_status(account, tokens["access_token"]) == 401
+    assert_refusal(account.refresh(tokens["refresh_token"]), 401, "TokenRefreshException")
+    assert kept_sessions(gateway, user) == []
+    told = lambda: [line["request_id"] for line in gateway.audit_log("user_deleted")]
+    wait_until(lambda: finished.header("x-request-id") in told(), "the deletion to be told")
+
+
+def test_a_deletion_that_was_only_refused_is_no_deletion(gateway, account, pool):
+    """Of a token that Cognito takes no more it does not follow that its user is gone."""
+    email, tokens = signed_in_user(account, pool)
+    fault = {"operation": "DeleteUser", "error": "NotAuthorizedException", "message": "Access Token has been revoked"}
+    control(pool, "POST", "faults", [{**fault, "times": 1}])
+    assert_refusal(account.send("DELETE", "me", token=tokens["access_token"]), 401, "NotAuthorizedException")
+    assert kept_sessions(gateway, tokens["user"]["id"]) == [(None,)]
+    assert account.login(email, PASSWORD).status == 200
+
+
+def test_a_password_change_whose_answer_was_lost_is_done(account, pool):
+    email, tokens = signed_in_user(account, pool)
+    change = {"current_password": PASSWORD, "new_password": "Changed-Horse-12"}
+    with lost(pool, "ChangePassword"):
+        answer = account.post("change-password", change, tokens["access_token"])
+        assert_refusal(answer, 503, "IdentityProviderUnavailableException")
+    assert account.post("change-password", change, tokens["access_token"]).status == 204
+    assert account.login(email, "Changed-Horse-12").status == 200
+
+
+def test_a_lost_answer_lets_nobody_try_out_passwords(account, pool):
+    """What comes next is another call, and a wrong password in it is one."""
+    _, tokens = signed_in_user(account, pool)
+    with lost(pool, "ChangePassword"):
+        account.post(
+            "change-password", {"current_password": PASSWORD, "new_password": "Changed-Horse-13"}, tokens["access_token"]
+        )
+    for guess in ("Not-The-Horse-1", PASSWORD):
+        change = {"current_password": guess, "new_password": "Another-Horse-14"}
+        assert_refusal(account.post("change-password", change, tokens["access_token"]), 401, "NotAuthorizedException")
+
+
+@pytest.mark.parametrize(
+    "shown, lost_one, asked_again",
+    [
+        ("bearer", "GlobalSignOut", 1),
+        # The token that was signed out with is good for nothing any more.
+        ("refresh_token", "GlobalSignOut", 0),
+        ("refresh_token", "GetTokensFromRefreshToken", 1),
+    ],
+)
+def test_a_sign_out_everywhere_whose_answer_was_lost_can_be_repeated(account, pool, shown, lost_one, asked_again):
+    email, tokens = signed_in_user(account, pool)
+    other = account.login(email, PASSWORD).json()
+
+    def sign_out() -> raw.Response:
+        if shown == "bearer":
+            return account.logout(tokens["access_token"], all_devices=True)
+        return account.logout(refresh_token=tokens["refresh_token"], all_devices=True)
+
+    with lost(pool, lost_one):
+        assert_refusal(sign_out(), 503, "IdentityProviderUnavailableException")
+    before = control(pool, "GET", "calls")["counts"].get("GlobalSignOut", 0)
+    assert sign_out().status == 204
+    assert control(pool, "GET", "calls")["counts"].get("GlobalSignOut", 0) == before + asked_again
+    for each in (tokens, other):
+        assert backend_status(account, each["access_token"]) == 401
+        assert_refusal(account.refresh(each["refresh_token"]), 401, "TokenRefreshException")
+    # Also where nothing came of the last answer.
+    assert sign_out().status == 204
+
+
+# MARK: Old refresh tokens
+
+
+def let_the_window_pass(gateway: Gateway) -> None:
+    """As if the last refresh of every session had been a minute ago."""
+    path = Path(gateway.config["state_directory"]) / "gatehouse.sqlite"
+    with closing(sqlite3.connect(path, timeout=10, isolation_level=None)) as database:
+        database.execute("UPDATE sessions SET refreshed_at = refreshed_at - 62")
+
+
+@pytest.mark.parametrize("old", ["ended", "superseded", "of no session"])
+def test_an_old_refresh_token_signs_nobody_out_everywhere(gateway, account, pool, old):
+    email, tokens = signed_in_user(account, pool)
+    others = account.login(email, PASSWORD).json()
+    shown = tokens["refresh_token"]
+    if old == "ended":
+        assert account.logout(refresh_token=shown).status == 204
+    elif old == "superseded":
+        assert account.refresh(shown).status == 200
+        let_the_window_pass(gateway)
+    else:
+        shown = f"{shown[:-4]}AAAA"
+    refused = account.logout(refresh_token=shown, all_devices=True)
+    assert_refusal(refused, 401, "TokenRefreshException")
+    assert backend_status(account, others["access_token"]) == 200
+    newest = account.refresh(others["refresh_token"])
+    assert newest.status == 200
+    # Whoever has the newest one of a session may.
+    assert account.logout(refresh_token=newest.json()["refresh_token"], all_devices=True).status == 204
+    assert backend_status(account, others["access_token"]) == 401
+
+
+def test_a_refresh_token_whose_successor_never_arrived_may_sign_out_everywhere(account, pool):
+    """As it may still be exchanged once more."""
+    email, tokens = signed_in_user(account, pool)
+    others = account.login(email, PASSWORD).json()
+    assert account.refresh(tokens["refresh_token"]).status == 200
+    before = control(pool, "GET", "calls")["counts"].get("GlobalSignOut", 0)
+    assert account.logout(refresh_token=tokens["refresh_token"], all_devices=True).status == 204
+    assert control(pool, "GET", "calls")["counts"]["GlobalSignOut"] == before + 1
+    assert backend_status(account, others["access_token"]) == 401
+    assert_refusal(account.refresh(others["refresh_token"]), 401, "TokenRefreshException")
 
 
 # MARK: Pools

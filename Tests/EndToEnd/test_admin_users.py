@@ -1,5 +1,6 @@
 """Users and sessions on the admin listener: who may see them, what ends, and how soon."""
 
+import base64
 import json
 import time
 from urllib.parse import quote
@@ -7,7 +8,7 @@ from urllib.parse import quote
 import pytest
 from harness import raw
 from harness.account import Account, assert_refusal, bearer
-from harness.gateway import ADA, Gateway
+from harness.gateway import ADA, POOL_CLIENT_ID, Gateway, LocalPool
 from harness.local_pool_control import control
 from harness.process import wait_until
 from harness.sessions import App, Session, State, session_settings
@@ -244,6 +245,92 @@ def test_a_cognito_that_does_not_answer_keeps_no_session_alive(start, pool, ledg
     assert answer["sessions_ended"] >= 1 and answer["provider_failures"] == 1
     assert proxied(admin.gateway, tokens["access_token"]) == 401
     assert account.refresh(tokens["refresh_token"]).status == 401
+
+
+OTHER_CLIENT = ("8other0client000000000000", "2otheR0secReT0forthetests0a2b4c6d8e0f1g3h5j7k9m1n3")
+OTHER_KEY = "other:" + base64.b64encode(bytes(range(32))).decode()
+
+
+@pytest.fixture(scope="module")
+def shared_pool(run_directory):
+    """A pool with two app clients."""
+    identifier, secret = OTHER_CLIENT
+    pool = LocalPool(run_directory, "two-clients", {"more_clients": [{"id": identifier, "secret": secret}]})
+    yield pool
+    pool.stop()
+
+
+@pytest.mark.parametrize("keys", [None, [OTHER_KEY]], ids=["common keys", "keys of its own"])
+@pytest.mark.parametrize("end", ["one", "all"])
+def test_each_app_client_of_a_pool_tells_cognito_of_its_own_sessions(
+    start_gateway, shared_pool, ledger, own_recorder, keys, end
+):
+    identifier, secret = OTHER_CLIENT
+    ledger.note(secret, OTHER_KEY)
+    other = shared_pool.sign_in_settings("pool", client_id=identifier, client_secret=secret, prefix="/other")
+    changes = {
+        "admin": {"token": TOKEN},
+        "issuers": {"pool": {"client_ids": [POOL_CLIENT_ID, identifier]}},
+        "sign_in": {"more_pools": [other if keys is None else {**other, "sealing_keys": keys}]},
+    }
+    gateway = start_gateway(changes, pool=shared_pool)
+    admin = Admin(gateway)
+    apps = [Account(gateway.port, ledger), Account(gateway.port, ledger, prefix="/other")]
+    tokens = [app.login(*ADA).json() for app in apps]
+    control(shared_pool, "DELETE", "calls")
+    path = f"/sessions?subject={subject(tokens[0])}"
+    if end == "all":
+        assert admin.done("DELETE", path) == {"sessions_ended": 2, "provider_failures": 0}
+    else:
+        for session in admin.done("GET", path)["sessions"]:
+            assert admin.done("DELETE", f"/sessions/{session['id']}") == {"sessions_ended": 1, "provider_failures": 0}
+    assert control(shared_pool, "GET", "calls")["recent"] == [{"operation": "RevokeToken"}] * 2, "without an error"
+    for app, each in zip(apps, tokens):
+        assert proxied(gateway, each["access_token"]) == 401
+        assert app.refresh(each["refresh_token"]).status == 401
+
+
+@pytest.mark.parametrize("keys", [None, [OTHER_KEY]], ids=["common keys", "keys of its own"])
+def test_a_session_may_end_at_the_endpoints_of_another_client(start_gateway, shared_pool, ledger, own_recorder, keys):
+    """Its access token is enough; Cognito is asked nothing in the name of a client whose token it is not."""
+    identifier, secret = OTHER_CLIENT
+    ledger.note(secret, OTHER_KEY)
+    other = shared_pool.sign_in_settings("pool", client_id=identifier, client_secret=secret, prefix="/other")
+    changes = {
+        "issuers": {"pool": {"client_ids": [POOL_CLIENT_ID, identifier]}},
+        "sign_in": {"more_pools": [other if keys is None else {**other, "sealing_keys": keys}]},
+    }
+    gateway = start_gateway(changes, pool=shared_pool)
+    owner, another = Account(gateway.port, ledger, prefix="/other"), Account(gateway.port, ledger)
+    tokens = owner.login(*ADA).json()
+    control(shared_pool, "DELETE", "calls")
+    assert another.logout(tokens["access_token"]).status == 204
+    assert control(shared_pool, "GET", "calls")["counts"] == {}
+    assert proxied(gateway, tokens["access_token"]) == 401
+    assert owner.refresh(tokens["refresh_token"]).status == 401
+
+
+def test_a_session_whose_client_is_configured_no_more_ends_here_and_is_counted(
+    start_gateway, shared_pool, ledger, own_recorder
+):
+    identifier, secret = OTHER_CLIENT
+    ledger.note(secret)
+    other = shared_pool.sign_in_settings("pool", client_id=identifier, client_secret=secret, prefix="/other")
+    changes = {
+        "admin": {"token": TOKEN},
+        "issuers": {"pool": {"client_ids": [POOL_CLIENT_ID, identifier]}},
+        "sign_in": {"more_pools": [other]},
+    }
+    gateway = start_gateway(changes, pool=shared_pool)
+    tokens = Account(gateway.port, ledger, prefix="/other").login(*ADA).json()
+    gateway.write_config({"sign_in": {"more_pools": ...}})
+    admin = Admin(gateway)
+    assert admin.call("POST", "/reload").status == 200
+    control(shared_pool, "DELETE", "calls")
+    ended = admin.done("DELETE", f"/sessions?subject={subject(tokens)}")
+    assert ended == {"sessions_ended": 1, "provider_failures": 1}
+    assert control(shared_pool, "GET", "calls")["counts"] == {}, "no other client speaks for it"
+    assert proxied(gateway, tokens["access_token"]) == 401
 
 
 # ---- What is refused

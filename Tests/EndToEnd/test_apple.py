@@ -1,5 +1,6 @@
 """Sign in with Apple against the local Apple: what a sign-in gives, what is refused, and what Apple is told and tells."""
 
+import base64
 import hashlib
 import json
 import re
@@ -13,9 +14,9 @@ from pathlib import Path
 import jwt
 import pytest
 from harness import raw
-from harness.account import assert_refusal, bearer
+from harness.account import Account, assert_refusal, bearer
 from harness.apple_app import APP, CONFLICT, SIBLING_APP, AppleApp, apple_settings, kept_addresses, sha256hex, stored
-from harness.gateway import gatehouse
+from harness.gateway import ADA, gatehouse, merged
 from harness.keys import SigningKey
 from harness.local_apple import APPLE_ISSUER, LocalApple
 from harness.local_pool_control import control
@@ -288,6 +289,47 @@ def test_a_locked_database_is_503_and_the_same_sign_in_goes_on_afterwards(gatewa
     wait_until(lambda: apple.account(user)["clients"] == [], "the revocation at Apple", 15)
 
 
+def test_what_apple_gave_for_a_sign_in_to_be_tried_again_outlasts_a_reload(gateway, app, apple, user):
+    body = app.body(user)
+    with closing(database(gateway)) as lock:
+        lock.execute("BEGIN EXCLUSIVE")
+        assert_refusal(app.post("apple", body), 503, "ServiceUnavailableException")
+        lock.execute("ROLLBACK")
+    gateway.reload({"sign_in": {"apple": {"role_conflict_message": "Please use another app."}}})
+    token = app.post("apple", body).json()["token"]
+    assert [kept["client_id"] for kept in app.send("GET", "me/export", token=token).json()["apple_tokens"]] == [APP]
+
+
+def test_the_keys_that_apples_part_is_sealed_with_rotate_beside_configured_ones(start_gateway, apple, ledger, user):
+    """`sealing_keys` are the user pool's; nonces, Apple's tokens and successors have those of the state directory."""
+    configured = f"one:{base64.b64encode(bytes(range(32))).decode()}"
+    ledger.note(configured)
+    changes = merged(apple_settings(apple), {"sign_in": {"cognito": {"sealing_keys": [configured]}}})
+    gateway = start_gateway(changes, pool=apple)
+    app, account = AppleApp(gateway.port, apple, ledger), Account(gateway.port, ledger)
+    key_id = lambda sealed: sealed.split(".")[1]
+
+    def keys(*command: str) -> str:
+        result = gatehouse("keys", *command, "--config", gateway.config_path, "--purpose", "sealing")
+        assert result.returncode == 0, result.stderr
+        return result.stdout
+
+    token, nonce = app.signed_in(user)["token"], app.post("apple/nonce").json()["nonce"]
+    assert "sealing_keys" in keys("rotate")
+    listed = [line.split() for line in keys("list").splitlines()]
+    assert [(each[1], each[2] == "configured") for each in listed] == [
+        ("current", True), ("current", False), ("previous", False)
+    ]
+    assert listed[0][-1] == "one" and listed[2][-1] == key_id(nonce)
+    gateway.reload()
+    assert key_id(app.post("apple/nonce").json()["nonce"]) == listed[1][-1]
+    assert key_id(account.login(*ADA).json()["refresh_token"]) == "one"
+    # What was sealed before still opens.
+    assert app.post("apple", app.body(user, nonce)).status == 200
+    assert app.send("DELETE", "me", token=token).status == 204
+    wait_until(lambda: apple.account(user)["clients"] == [], "the revocation at Apple", 15)
+
+
 def test_what_was_used_once_is_used_after_a_kill_as_well(gateway, start, app, apple, ledger, user):
     token = app.signed_in(user)["token"]
     event = apple.event("account-delete", user, send=False)["payload"]
@@ -385,6 +427,28 @@ def test_a_consent_that_is_withdrawn_ends_the_sessions(gateway, app, apple, user
     assert again["user"]["id"] == first["user"]["id"]
     assert notified(app, payload).status == 200
     assert app.validates(again["token"]), "one that comes again does nothing"
+
+
+@pytest.mark.parametrize("unit", [1000, 1], ids=["milliseconds", "seconds"])
+def test_a_withdrawal_that_is_told_late_ends_what_began_before_it_only(gateway, app, apple, user, unit):
+    """Apple tries for days, each time with a new message about the same event."""
+    token = app.signed_in(user)["token"]
+    now = int(time.time())
+
+    def withdrawn(days: int) -> None:
+        at = now - days * 86_400
+        what = {"type": "consent-revoked", "sub": apple.account(user)["user"], "event_time": at * unit}
+        claims = {"iat": now, "events": json.dumps(what)}
+        assert notified(app, apple.event("consent-revoked", user, send=False, claims=claims)["payload"]).status == 200
+
+    withdrawn(days=3)
+    assert app.validates(token), "the user has signed in since"
+    with closing(database(gateway)) as records:
+        assert records.execute("SELECT count(*) FROM apple_tokens").fetchone() == (1,)
+        # As if this sign-in had been before it.
+        records.execute("UPDATE user_sessions SET auth_time = auth_time - 5 * 86400")
+    withdrawn(days=3)
+    assert not app.validates(token)
 
 
 @pytest.mark.parametrize("kind", ["account-delete", "account-deleted"])

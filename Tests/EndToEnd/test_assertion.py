@@ -287,7 +287,7 @@ def test_keys_are_made_listed_and_rotated_by_command(start_gateway, run_director
 
     listed = keys("list").stdout.splitlines()
     assertion = [["assertion", "next"], ["assertion", "current"]]
-    assert [line.split()[:2] for line in listed] == [*assertion, ["audit", "current"]]
+    assert [line.split()[:2] for line in listed] == [*assertion, ["audit", "current"], ["limits", "current"]]
     assert {line.split()[-1] for line in listed[:2]} == {key["kid"] for key in keys_of(gateway)}
     for purpose, states in (("session", ["next", "current"]), ("sealing", ["current"])):
         assert keys("rotate", "--purpose", purpose).returncode == 1
@@ -299,7 +299,7 @@ def test_keys_are_made_listed_and_rotated_by_command(start_gateway, run_director
     assert [line.split()[1] for line in keys("list", "--purpose", "sealing").stdout.splitlines()] == ["current", "previous"]
     assert keys("list", "--purpose", "other").returncode != 0
     secrets = [json.loads(path.read_text())["keys"][0]["key"] for path in state.glob("*-keys.json")]
-    assert len(secrets) == 4 and not any(secret in keys("list").stdout for secret in secrets)
+    assert len(secrets) == 5 and not any(secret in keys("list").stdout for secret in secrets)
     for path in state.iterdir():
         if not path.name.startswith("key-set-"):
             assert stat.S_IMODE(path.stat().st_mode) & 0o077 == 0, path

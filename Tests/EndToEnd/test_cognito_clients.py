@@ -61,7 +61,10 @@ def own_pool(run_directory):
 def translating(run_directory, own_pool, shared_recorder, issuer):
     """A gateway that carries direct calls out."""
     directory = run_directory / "translating"
-    changes = {"direct_cognito": {"mode": "translate", "client_ids": [PUBLIC_CLIENT_ID]}}
+    changes = {
+        "direct_cognito": {"mode": "translate", "client_ids": [PUBLIC_CLIENT_ID]},
+        "issuers": {"pool": {"client_ids": [POOL_CLIENT_ID, PUBLIC_CLIENT_ID]}},
+    }
     config = gateway_config(directory, shared_recorder.url, issuer.server.url, None, own_pool, changes)
     gateway = Gateway(directory, "gateway", config)
     yield gateway

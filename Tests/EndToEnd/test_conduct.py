@@ -1,11 +1,15 @@
 """Limits, lockout, audit lines, and messages to backends, on a gateway of each test's own."""
 
+import base64
 import hashlib
 import hmac
 import json
 import signal
+import sqlite3
 import time
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import closing
+from pathlib import Path
 
 import jwt
 import pytest
@@ -16,8 +20,8 @@ from harness.assertions import ISSUER, JWKS_PATH
 from harness.backend import RecordingBackend, answer, sequence
 from harness.cognito_client import cognito_client
 from harness.cognito_front import CognitoFront
-from harness.gateway import ADA, POOL_CLIENT_ID, POOL_ID, Gateway, LocalPool
-from harness.local_pool_control import one_time_code
+from harness.gateway import ADA, POOL_CLIENT_ID, POOL_ID, Gateway, LocalPool, gatehouse
+from harness.local_pool_control import control, one_time_code
 from harness.process import wait_until
 from harness.user import PASSWORD as USER_PASSWORD
 from harness.user import signed_in_user
@@ -544,6 +548,42 @@ def test_the_hashes_stay_the_same_after_a_restart(start):
         gateway.stop()
 
 
+def test_rotating_the_key_of_hashes_ends_no_lockout_and_forgets_no_device(start):
+    gateway = locked_out(start)
+    before = audited(gateway, "sign_in_failed", 5)[0]["account_hash"]
+    rotated = gatehouse("keys", "rotate", "--config", gateway.config_path, "--purpose", "audit")
+    assert rotated.returncode == 0, rotated.stderr
+    gateway = restarted(gateway)
+    try:
+        assert_limited(login(gateway, ADA[1], "198.51.100.1"))
+        assert login(gateway, ADA[1], "192.0.2.77", device_info=device("phone-1")).status == 200
+        # One log file for both processes: the first line is of the fifth failure.
+        assert audited(gateway, "locked_out", 2)[1]["account_hash"] != before, "the hashes are others"
+    finally:
+        gateway.stop()
+
+
+def test_counts_of_an_earlier_version_are_gone_on_with(start):
+    """Their codes were made with a key that came of the one of the hashes."""
+    gateway = start({"account_limits": {"lockout": LOCKOUT}, **PROXY})
+    state = Path(gateway.config["state_directory"])
+    key = lambda purpose: base64.b64decode(json.loads((state / f"{purpose}-keys.json").read_text())["keys"][0]["key"])
+    derived = lambda: hmac.new(key("audit"), b"limits", hashlib.sha256).digest()
+    assert key("limits") != derived(), "where there are none it is a key of its own"
+    for is_locked in (False, True):
+        gateway.stop()
+        (state / "limits-keys.json").unlink()
+        gateway = Gateway(gateway.config_path.parent, "gateway", gateway.config)
+        try:
+            assert key("limits") == derived()
+            if is_locked:
+                assert_limited(login(gateway, ADA[1], "198.51.100.1"))
+            else:
+                assert [login(gateway, WRONG, f"203.0.113.{number}").status for number in range(5)] == [401] * 5
+        finally:
+            gateway.stop()
+
+
 # Messages to backends
 
 
@@ -667,6 +707,72 @@ def test_a_required_backend_must_have_been_told(start, backend):
     assert login(gateway, ADA[1]).status == 200
     assert len(told(backend, 2)) == 2
     assert not gateway.audit_log("locked_out")
+
+
+def test_a_sign_in_that_the_backend_was_not_told_of_leaves_no_session(start, conduct_pool, backend, email):
+    """Neither here nor at Cognito, whichever way it came; and the app that tries on leaves none either."""
+    backend.on("/users", answer(503, b""))
+    sessions = sync(backend, mode="required", timeout="2s", events=["signed_in"])
+    gateway = start({**sessions, "direct_cognito": {"mode": "translate"}})
+    register(gateway, conduct_pool, email)
+    assert_refusal(login(gateway, PASSWORD, email=email), 503, "ServiceUnavailableException")
+    control(conduct_pool, "DELETE", "calls")
+    assert_refusal(login(gateway, PASSWORD, email=email), 503, "ServiceUnavailableException")
+    client = cognito_client(gateway.url)
+    parameters = {"USERNAME": email, "PASSWORD": PASSWORD}
+    with pytest.raises(ClientError, match="InternalErrorException"):
+        client.initiate_auth(ClientId=POOL_CLIENT_ID, AuthFlow="USER_PASSWORD_AUTH", AuthParameters=parameters)
+    asked = control(conduct_pool, "GET", "calls")["recent"]
+    begun = [call for call in asked if call["operation"] == "InitiateAuth" and "error" not in call]
+    ended = [call for call in asked if call["operation"] == "RevokeToken" and "error" not in call]
+    assert len(begun) >= 2 and len(ended) == len(begun), asked
+    with closing(sqlite3.connect(Path(gateway.config["state_directory"]) / "gatehouse.sqlite")) as database:
+        rows = database.execute("SELECT ended_at, token FROM sessions").fetchall()
+    assert len(rows) == 2 and all(ended_at and not token for ended_at, token in rows), rows
+    backend.on("/users", answer(200))
+    assert login(gateway, PASSWORD, email=email).status == 200
+
+
+def test_a_deletion_whose_answer_was_lost_is_told_when_it_is_finished(start, conduct_pool, backend, email):
+    backend.on("/users", answer(204, b""))
+    gateway = start(sync(backend, events=["deleted"]))
+    register(gateway, conduct_pool, email)
+    session = login(gateway, PASSWORD, email=email).json()
+    delete = lambda: raw.exchange(gateway.port, "DELETE", "/api/v1/auth/me", bearer(session["access_token"])).status
+    control(conduct_pool, "POST", "faults", [{"operation": "DeleteUser", "drop": "after"}])
+    try:
+        assert delete() == 503
+    finally:
+        control(conduct_pool, "DELETE", "faults")
+    assert [delete(), delete()] == [204, 401]
+    assert json.loads(told(backend, 1)[0].body)["user"] == {"id": session["user"]["id"]}
+
+
+def test_a_direct_deletion_whose_answer_was_lost_is_finished_by_the_next_one(start, conduct_pool, backend, email):
+    """The SDK itself asks again; here it is told not to."""
+    backend.on("/users", answer(204, b""))
+    gateway = start({**sync(backend, events=["deleted"]), "direct_cognito": {"mode": "translate"}})
+    register(gateway, conduct_pool, email)
+    session = login(gateway, PASSWORD, email=email).json()
+
+    def delete() -> raw.Response:
+        fields = {"X-Amz-Target": "AWSCognitoIdentityProviderService.DeleteUser"}
+        body = json.dumps({"AccessToken": session["access_token"]}).encode()
+        return raw.exchange(gateway.port, "POST", "/", fields, body)
+
+    control(conduct_pool, "POST", "faults", [{"operation": "DeleteUser", "drop": "after"}])
+    try:
+        assert delete().status == 503
+    finally:
+        control(conduct_pool, "DELETE", "faults")
+    finished = delete()
+    assert (finished.status, finished.body) == (200, b"{}"), finished.body
+    me = raw.exchange(gateway.port, "GET", "/recorded/required/me", bearer(session["access_token"]))
+    assert me.status == 401
+    assert json.loads(told(backend, 1)[0].body)["user"] == {"id": session["user"]["id"]}
+    assert audited(gateway, "user_deleted")[0]["operation"] == "DeleteUser"
+    with closing(sqlite3.connect(Path(gateway.config["state_directory"]) / "gatehouse.sqlite")) as database:
+        assert database.execute("SELECT count(*) FROM sessions").fetchone() == (0,)
 
 
 def test_events_are_posted_to_a_webhook(start, backend):

@@ -13,6 +13,7 @@ from harness.sessions import State, session_settings
 
 BODY = 62_000
 DIRECT = 15_000
+FORMER = "9former0client000000000000"
 PASSWORD = "Correct-Horse-1"
 EMAIL = "costly@example.com"
 REGISTER = {"email": EMAIL, "password": PASSWORD}
@@ -105,7 +106,11 @@ def gateway(run_directory, shared_recorder, issuer, pool):
     directory.mkdir()
     changes = merged(
         session_settings(issuer.server.url),
-        {"account_limits": LIMITS, "direct_cognito": {"mode": "translate", "client_ids": ["9former0client000000000000"]}},
+        {
+            "account_limits": LIMITS,
+            "direct_cognito": {"mode": "translate", "client_ids": [FORMER]},
+            "issuers": {"pool": {"client_ids": [POOL_CLIENT_ID, FORMER]}},
+        },
     )
     config = gateway_config(directory, shared_recorder.url, issuer.server.url, pool=pool, changes=changes)
     gateway = Gateway(directory, "gateway", config)

@@ -3,7 +3,10 @@
 import json
 
 import pytest
+from harness import raw
+from harness.account import bearer
 from harness.gateway import check, gateway_config, merged, run
+from harness.process import wait_until
 
 GOOD = """\
 listeners:
@@ -171,6 +174,102 @@ def test_a_secret_in_a_faulty_place_is_not_printed(tmp_path):
     result = check(written(tmp_path, text))
     assert result.returncode == 78
     assert SECRET not in result.stdout + result.stderr
+
+
+WEBHOOKS = [
+    # Each has what only its receiver and the gateway may know, and a fault.
+    f"htps://hooks.example/{SECRET}", f"https://hooks.example/{SECRET}?x=1", f"https://hooks.example/{SECRET}#x",
+    f"https://user:pass@hooks.example/{SECRET}", f"http://hooks.example/{SECRET}", f"https://hooks.example/{SECRET} x",
+    f"hooks.example/{SECRET}",
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("url", WEBHOOKS)
+@pytest.mark.parametrize("section", ["audit: {{webhook: {{url: '{}'}}}}", "user_sync: {{url: '{}'}}"])
+def test_a_faulty_url_that_is_a_secret_is_not_printed(tmp_path, url, section):
+    text = GOOD + "identity: {assertion: {issuer: 'https://api.example'}}\n" + section.format(url) + "\n"
+    line = text.rstrip("\n").count("\n") + 1
+    for command in ("check", "serve"):
+        result = run(command, written(tmp_path, text), ENVIRONMENT)
+        output = result.stdout + result.stderr
+        assert result.returncode == 78, output
+        assert f"gatehouse.yaml:{line}: " in output and ".url: " in output, output
+        assert SECRET not in output
+
+
+def test_the_query_of_a_faulty_url_is_not_printed(tmp_path):
+    """Where a query is not allowed, what stands in it is a key more often than not."""
+    text = GOOD.replace("url: http://127.0.0.1:9000", f"url: http://127.0.0.1:9000/?key={SECRET}")
+    result = check(written(tmp_path, text), ENVIRONMENT)
+    output = result.stdout + result.stderr
+    assert result.returncode == 78 and "upstreams.api.url: must have no query" in output, output
+    assert "http://127.0.0.1:9000/" in output and SECRET not in output
+
+
+def test_a_reload_with_a_faulty_url_that_is_a_secret_does_not_print_it(start_gateway):
+    token = "an-admin-token-of-some-length"
+    gateway = start_gateway({"admin": {"token": token}})
+    gateway.write_config({"audit": {"webhook": {"url": f"https://hooks.example/{SECRET}?x=1"}}})
+    headers = {"Host": "localhost", **bearer(token)}
+    answers = [raw.exchange(gateway.admin_port, "POST", "/reload", headers)]
+    answers += [raw.exchange(gateway.admin_port, "GET", page, headers) for page in ("/status", "/", "/metrics")]
+    assert answers[0].status >= 400 and [answer.status for answer in answers[1:]] == [200] * 3
+    told = [answer.body.decode() for answer in answers]
+    assert all("audit.webhook.url" in text for text in told[:2]), told[:2]
+    told.append(wait_until(lambda: "audit.webhook.url" in (log := gateway.log()) and log, "the log to tell of it"))
+    assert not any(SECRET in each for each in told)
+
+
+SENSELESS = {
+    # What stands behind GOOD, and what is said of its last line.
+    "former clients that nobody serves": (
+        "direct_cognito:\n  mode: block\n  client_ids: [4example0client0id000000009]\n",
+        "direct_cognito.client_ids: are served by mode: translate only",
+    ),
+    "former clients without a mode": (
+        "direct_cognito:\n  client_ids: [4example0client0id000000009]\n",
+        "direct_cognito.client_ids: are served by mode: translate only",
+    ),
+    "a former client whose tokens are refused": (
+        "direct_cognito:\n  mode: translate\n  client_ids: [4example0client0id000000009]\n",
+        "direct_cognito.client_ids[0]: must be one of issuers.pool.client_ids",
+    ),
+    "a wait for what is not told": (
+        "identity: {assertion: {issuer: 'https://api.example'}}\n"
+        "user_sync:\n  url: https://api.example/users\n  events: [deleted, confirmed]\n  mode: required\n",
+        "user_sync.mode: required is about signed_in, which events leaves out",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("case", SENSELESS)
+def test_settings_that_can_have_no_effect_are_faults(tmp_path, case):
+    more, fault = SENSELESS[case]
+    text = GOOD + more
+    line = text.rstrip("\n").count("\n") + 1
+    result = check(written(tmp_path, text), ENVIRONMENT)
+    assert result.returncode == 78, result.stdout
+    assert f"gatehouse.yaml:{line}: {fault}" in result.stdout + result.stderr
+
+
+def test_sealing_keys_that_are_none_are_a_fault(tmp_path):
+    text = GOOD.replace("client_secret: ${CLIENT_SECRET}", "client_secret: ${CLIENT_SECRET}\n    sealing_keys: []")
+    result = check(written(tmp_path, text), ENVIRONMENT)
+    assert result.returncode == 78, result.stdout
+    line = text[: text.index("    sealing_keys")].count("\n") + 1
+    assert f"gatehouse.yaml:{line}: sign_in.cognito.sealing_keys: must hold at least one" in result.stdout + result.stderr
+
+
+def test_translating_takes_a_user_pool_to_sign_in_to(tmp_path):
+    start, end = GOOD.index("sign_in:"), GOOD.index("routes:")
+    apple = "sign_in:\n  apple: {issuer: apple, mode: forward, upstream: api}\ndirect_cognito:\n  mode: translate\n"
+    text = GOOD[:start] + apple + GOOD[end:]
+    text = text.replace("issuers:\n", "issuers:\n  apple: {profile: apple, audiences: [com.example.app]}\n")
+    result = check(written(tmp_path, text), ENVIRONMENT)
+    output = result.stdout + result.stderr
+    assert result.returncode == 78, output
+    line = text[: text.index("  mode: translate")].count("\n") + 1
+    assert f"gatehouse.yaml:{line}: direct_cognito.mode: translate needs sign_in.cognito" in output, output
 
 
 def test_an_address_in_use_is_told_and_ends_the_start(tmp_path, gateway, shared_recorder, issuer):

@@ -9,6 +9,7 @@ import time
 import pytest
 from harness import raw
 from harness.account import Account, bearer
+from harness.backend import answer
 from harness.collector import Collector
 from harness.gateway import ADA, gatehouse
 from harness.process import wait_until
@@ -231,6 +232,22 @@ def test_a_sign_in_has_spans_of_cognito_and_the_store_and_ids_in_every_log(trace
         lambda: [each for each in gateway.audit_log("signed_in") if each["request_id"] == line["request_id"]], "the event"
     )
     assert (event["trace_id"], event["span_id"]) == (trace, request.span_id) == (line["trace_id"], line["span_id"])
+
+
+def test_a_span_of_a_message_has_not_the_path_that_may_be_all_the_secret_there_is(traced, collector, own_recorder, pool, ledger):
+    own_recorder.on("/hooks", answer(200))
+    secret = "hook-T0ken-of-a-chat"
+    ledger.note(secret)
+    webhook = {"url": f"{own_recorder.url}/hooks/{secret}", "allow_insecure_http": True, "events": ["signed_in"]}
+    gateway = traced(changes={"audit": {"webhook": webhook}}, pool=pool)
+    trace, _, header = parent()
+    assert Account(gateway.port, ledger, headers={"traceparent": header}).login(*ADA).status == 200
+    span = wait_until(
+        lambda: next((each for each in collector.spans if each.trace_id == trace and each.name == "POST"), None),
+        "the message's span",
+    )
+    assert span.attributes["url.full"] == own_recorder.url
+    assert not any(secret in str(each.attributes) for each in collector.spans)
 
 
 def test_lines_of_its_own_have_the_ids_of_the_request(traced, collector, pool, ledger):

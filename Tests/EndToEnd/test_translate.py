@@ -47,6 +47,7 @@ def translating(start_gateway, pool, front, ledger):
     ledger.note(ADA[1], POOL_CLIENT_SECRET)
     changes = {
         "direct_cognito": {"mode": "translate", "client_ids": [FORMER]},
+        "issuers": {"pool": {"client_ids": [POOL_CLIENT_ID, FORMER]}},
         "sign_in": {"cognito": {"endpoint": front.url}},
     }
     return start_gateway(changes, pool=pool)

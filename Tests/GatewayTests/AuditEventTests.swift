@@ -55,6 +55,8 @@ struct AuditEventTests {
             Case(.login, refused: "invalid-fields"),
             Case(.login, refused: "malformed-json"),
             Case(.logout, .succeeded, "signed_out"),
+            Case(.logout, refused: "refresh-token-reused", "refresh_reused"),
+            Case(.logout, refused: "expired-refresh-token"),
             Case(.register, .succeeded, "registered"),
             Case(.register, refused: "username-exists"),
             Case(.confirm, .succeeded, "confirmed"),

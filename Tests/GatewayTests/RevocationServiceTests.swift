@@ -47,6 +47,17 @@ struct RevocationServiceTests {
         }
     }
 
+    @Test("Of two reloads the later one's limit holds, as each is adopted at once")
+    func adopted() async throws {
+        try await Self.withStore { open, _ in
+            let service = service(try open(), maximumCount: 2)
+            for limit in [9, 1, 5] {
+                service.adopt(maximumCount: limit)
+                #expect(service.status.limit == limit)
+            }
+        }
+    }
+
     static let all: [(Revocation.Target, JSONObject)] = [
         (.originID("o"), ["origin_jti": "o"]), (.tokenID("t"), ["jti": "t"]), (.session("s"), ["sid": "s"]),
         (.subject("ada", before: 100), ["auth_time": 100]),

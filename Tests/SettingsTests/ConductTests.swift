@@ -114,6 +114,10 @@ struct ConductTests {
             Case("audit: {webhook: {url: 'https://a.b/c', secret: ''}}", "audit.webhook.secret: the secret is empty"),
             Case("user_sync: {url: 'https://a.b/c'}", "user_sync: needs identity.assertion"),
             Case(
+                "identity: {assertion: {issuer: i}}\n"
+                    + "user_sync: {url: 'https://a.b/c', mode: required, events: [deleted]}",
+                "user_sync.mode: required is about signed_in, which events leaves out"),
+            Case(
                 "identity: {assertion: {issuer: i}}\nuser_sync: {url: 'http://a.b/c'}",
                 "user_sync.url: what is sent tells of users"),
             Case(

@@ -90,9 +90,12 @@ struct SecretTests {
             ("", "", "has no value"),
             ("x", "sealing_keys: ['hunter2']", "must be id:key"),
             ("x", "sealing_keys: ['hunter2:AAAA']", "must be id:key"),
+            ("x", "sealing_keys: []", "must hold at least one"),
             ("x", "sealing_keys: hunter2", "must be a list of sealing keys, not a single value"),
             ("x", "client_secert: hunter2", "unknown key (did you mean \"client_secret\"?)"),
             ("x", "endpoint: https://user:hunter2@example.com", "must not hold a user name or password"),
+            ("x", "endpoint: 'https://example.com/?token=hunter2'", "(got \"https://example.com/?…\")"),
+            ("x", "endpoint: 'https://example.com/#hunter2'", "(got \"https://example.com/#…\")"),
             ("x", "prefix: ${PASSWORD}", "must begin with \"/\" (got \"${PASSWORD}\")"),
         ])
     func faulty(value: String, more: String, expected: String) {

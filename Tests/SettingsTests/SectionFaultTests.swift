@@ -106,6 +106,14 @@ struct SectionFaultTests {
                 "sign_in: {cognito: {issuer: users, client_id: client1, client_secret: s}}\n"
                     + "direct_cognito: {mode: translate, client_ids: [client1]}",
                 "direct_cognito.client_ids: client1 is sign_in.cognito.client_id"),
+            Case(
+                "sign_in: {cognito: {issuer: users, client_id: client1, client_secret: s}}\n"
+                    + "direct_cognito: {mode: translate, client_ids: [client2]}",
+                "direct_cognito.client_ids[0]: must be one of issuers.users.client_ids (got \"client2\")"),
+            Case("direct_cognito: {client_ids: [client1]}", "direct_cognito.client_ids: are served by mode: translate"),
+            Case(
+                "direct_cognito: {mode: block, client_ids: [client1]}",
+                "direct_cognito.client_ids: are served by mode: translate"),
             Case("direct_cognito: {hosted_domains: ['a.b:443']}", "direct_cognito.hosted_domains[0]: must be a domain"),
             Case("key_sets: {maximum_lifetime: 1m}", "key_sets.maximum_lifetime: must not be shorter"),
             Case("key_sets: {timeout: 5 s}", "key_sets.timeout: must be a duration"),

@@ -1,6 +1,7 @@
 import Cryptography
 import HTTPTypes
 import Pipeline
+import Store
 import Testing
 import Upstream
 
@@ -130,6 +131,142 @@ struct AccountCallTests {
         #expect(revocations.targets == [.subject(Fixture.username, before: .max)])
     }
 
+    @Test("A user who is gone at Cognito already is deleted here; one whose token is refused is not")
+    func deletionAgain() async throws {
+        let records = try Fixture.records()
+        let sessions = RefreshSessions(
+            records: records, poolID: Fixture.poolID, keys: try Fixture.ring(), now: { Fixture.now })
+        try await sessions.begin(Fixture.sealed, Fixture.sealedText(), platform: nil)
+        let (revocations, observer) = (RecordedRevocations(), RecordedCalls())
+        func delete(_ failure: FetchResponse) async throws -> AccountAnswer {
+            try await Fixture.accounts(
+                RecordedFetcher(failure), records: records, observers: [observer], revocations: revocations
+            ).answer(Fixture.bearer(.deleteMe))
+        }
+        let refused = try await delete(Fixture.failure("NotAuthorizedException", "Access Token has been revoked"))
+        #expect(refused.status == .unauthorized && revocations.targets.isEmpty)
+        #expect(try await sessions.held(of: Fixture.username).count == 1)
+        #expect(try await delete(Fixture.failure("UserNotFoundException")).status == .noContent)
+        #expect(revocations.targets == [.subject(Fixture.username, before: .max)])
+        #expect(try await sessions.held(of: Fixture.username).isEmpty)
+        guard case .succeeded = observer.entries.last?.outcome else {
+            return #expect(Bool(false), "\(observer.entries)")
+        }
+    }
+
+    @Test("The access token is good for another try until others know of the deletion")
+    func deletionNotTold() async throws {
+        let revocations = RecordedRevocations()
+        let observer = RecordedCalls(end: .retryLater(.serviceUnavailable, after: 5, reason: "not-told"))
+        let answer = try await Fixture.accounts(
+            RecordedFetcher(Fixture.output([:])), observers: [observer], revocations: revocations
+        ).answer(Fixture.bearer(.deleteMe))
+        #expect(answer.status == .serviceUnavailable && revocations.targets.isEmpty)
+    }
+
+    private static func change(to new: String) -> AccountRequest {
+        Fixture.bearer(.changePassword, ["current_password": "old", "new_password": .string(new)])
+    }
+
+    @Test("A change of the password whose answer was lost is looked into when the same one comes again, once")
+    func unansweredChange() async throws {
+        let wrong = Fixture.failure("NotAuthorizedException", "Incorrect username or password.")
+        let fetcher = RecordedFetcher(
+            Fixture.failure("InternalErrorException"), wrong, wrong, Fixture.output([:]), wrong)
+        let accounts = try Fixture.accounts(fetcher)
+        #expect(await accounts.answer(Self.change(to: "new")).status == .serviceUnavailable)
+        #expect(await accounts.answer(Self.change(to: "other")).status == .unauthorized, "another call")
+        let after = try Fixture.accounts(fetcher, after: accounts)
+        #expect(await after.answer(Self.change(to: "new")).status == .noContent, "also after a reload")
+        let asked = await fetcher.bodies.map { [$0["PreviousPassword"], $0["ProposedPassword"]] }
+        #expect(asked.last == ["new", "new"])
+        #expect(await after.answer(Self.change(to: "new")).status == .unauthorized)
+    }
+
+    @Test("While Cognito cannot be had, a lost answer is not forgotten")
+    func unansweredTwice() async throws {
+        let lost = Fixture.failure("InternalErrorException")
+        let wrong = Fixture.failure("NotAuthorizedException", "Incorrect username or password.")
+        let accounts = try Fixture.accounts(
+            RecordedFetcher(lost, lost, wrong, lost, wrong, Fixture.output([:]), lost, wrong, wrong))
+        for status in [503, 503, 503, 204] {
+            #expect(await accounts.answer(Self.change(to: "new")).status.code == status)
+        }
+        for status in [503, 401] {
+            #expect(await accounts.answer(Self.change(to: "newer")).status.code == status, "it was not made")
+        }
+    }
+
+    @Test("Of refresh tokens only the newest one of a session that goes on signs out everywhere")
+    func oldRefreshTokens() async throws {
+        let records = try Fixture.records()
+        let sessions = RefreshSessions(
+            records: records, poolID: Fixture.poolID, keys: try Fixture.ring(), now: { Fixture.now })
+        var other = Fixture.sealed
+        (other.family, other.originID) = ([UInt8](repeating: 3, count: 16), "origin-3")
+        for sealed in [Fixture.sealed, other] {
+            try await sessions.begin(sealed, Fixture.sealedText(sealed), platform: nil)
+        }
+        let revocations = RecordedRevocations()
+        func signOut(_ sealed: SealedRefreshToken, _ fetcher: RecordedFetcher, at time: Int64) async throws
+            -> AccountAnswer
+        {
+            let token = try Fixture.sealedText(sealed).exposeText()
+            return try await Fixture.accounts(fetcher, now: time, records: records, revocations: revocations).answer(
+                Fixture.request(.logout, ["refresh_token": .string(token), "all_devices": true]))
+        }
+        let nobody = RecordedFetcher()
+        let expired = try await signOut(Fixture.sealed, nobody, at: Fixture.now + 1000)
+        #expect(expired.status == .unauthorized && expired.reason == "expired-refresh-token")
+        var foreign = Fixture.sealed
+        foreign.clientID = "another-client"
+        #expect(try await signOut(foreign, nobody, at: Fixture.now).reason == "invalid-refresh-token")
+        _ = try await sessions.end(family: other.family, originIDs: [])
+        #expect(try await signOut(other, nobody, at: Fixture.now).reason == "session-ended")
+        #expect(await nobody.requests.isEmpty)
+        #expect(revocations.targets.isEmpty)
+        #expect(try await records.session(Fixture.sealed.family)?.endedAt == nil)
+        let fetcher = RecordedFetcher(Fixture.tokens(refreshToken: nil), Fixture.output([:]))
+        #expect(try await signOut(Fixture.sealed, fetcher, at: Fixture.now).status == .noContent)
+        #expect(await fetcher.operations == ["GetTokensFromRefreshToken", "GlobalSignOut"])
+        #expect(
+            revocations.targets == [.subject(Fixture.username, before: Fixture.now - 1), .originID("origin-1")])
+        #expect(try await signOut(other, RecordedFetcher(), at: Fixture.now).status == .noContent, "all are")
+    }
+
+    @Test("A refresh token signs out everywhere until everything is done")
+    func everywhereAgain() async throws {
+        let (records, revocations) = (try Fixture.records(), RecordedRevocations())
+        let sessions = RefreshSessions(
+            records: records, poolID: Fixture.poolID, keys: try Fixture.ring(), now: { Fixture.now })
+        try await sessions.begin(Fixture.sealed, Fixture.sealedText(), platform: nil)
+        let text = try Fixture.sealedText().exposeText()
+        let request = Fixture.request(.logout, ["refresh_token": .string(text), "all_devices": true])
+        let fetcher = RecordedFetcher(
+            Fixture.tokens(refreshToken: nil), Fixture.output([:]),
+            Fixture.failure("NotAuthorizedException", "Refresh Token has been revoked"))
+        let accounts = try Fixture.accounts(fetcher, records: records, revocations: revocations)
+        revocations.isFull.withLock { $0 = true }
+        #expect(await accounts.answer(request).reason == "not-revoked")
+        revocations.isFull.withLock { $0 = false }
+        #expect(await accounts.answer(request).status == .noContent)
+        #expect(revocations.targets.first == .subject(Fixture.username, before: Fixture.now - 1))
+        #expect(try await records.session(Fixture.sealed.family)?.endedAt == Fixture.now)
+    }
+
+    @Test("A session without a record is signed out of everywhere only by a token that Cognito takes")
+    func unknownSession() async throws {
+        let text = try Fixture.sealedText().exposeText()
+        let request = Fixture.request(.logout, ["refresh_token": .string(text), "all_devices": true])
+        let revocations = RecordedRevocations()
+        let refused = RecordedFetcher(Fixture.failure("NotAuthorizedException", "Refresh Token has been revoked"))
+        #expect(try await Fixture.accounts(refused, revocations: revocations).answer(request).status == .unauthorized)
+        #expect(revocations.targets.isEmpty)
+        let taken = RecordedFetcher(Fixture.tokens(refreshToken: nil), Fixture.output([:]))
+        #expect(try await Fixture.accounts(taken, revocations: revocations).answer(request).status == .noContent)
+        #expect(await taken.operations == ["GetTokensFromRefreshToken", "GlobalSignOut"])
+    }
+
     @Test("An export has what observers hold as well")
     func export() async throws {
         let user: JSON = [
@@ -204,7 +341,7 @@ struct AccountCallTests {
             (.changePassword, "LimitExceededException", "", 429, "TooManyRequestsException"),
             (.updateMe, "InvalidParameterException", "no such attribute", 422, "InvalidParameterException"),
             (.updateMe, "NotAuthorizedException", "Access Token has expired", 401, "TokenExpiredException"),
-            (.deleteMe, "UserNotFoundException", "", 401, "NotAuthorizedException"),
+            (.deleteMe, "NotAuthorizedException", "Access Token has been revoked", 401, "NotAuthorizedException"),
             (.deleteMe, "InternalErrorException", "", 503, "IdentityProviderUnavailableException"),
             (.verifyTOTP, "EnableSoftwareTokenMFAException", "", 422, "CodeMismatchException"),
             (.verifyTOTP, "CodeMismatchException", "", 422, "CodeMismatchException"),

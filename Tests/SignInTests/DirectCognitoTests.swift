@@ -31,8 +31,8 @@ struct DirectCognitoTests {
     ) async -> DirectCognitoReply {
         let calls = DirectCognitoCalls(
             pools: [pool(fetcher)], observers: observers, steps: SignInSteps { Fixture.now },
-            revoke: { revocations in revoked.append(revocations) }, isRevoked: { _ in false }, now: { Fixture.now },
-            logger: log.logger)
+            revoke: { revocations in revoked.append(revocations) }, forget: { subject, _ in revoked.forget(subject) },
+            isRevoked: { _ in false }, now: { Fixture.now }, logger: log.logger)
         return await calls.answer(
             DirectCognitoRequest(
                 call: DirectCognitoCall(operation: operation, application: "MyApp/1"), body: body, requestID: "r-1",
@@ -149,6 +149,45 @@ struct DirectCognitoTests {
             RecordedFetcher(FetchResponse(status: 200)), operation, body.encoded(), revoked: revoked)
         #expect(reply.status == .ok)
         #expect(revoked.targets == [.subject(Fixture.username, before: Fixture.now - 1), .originID("o-1")])
+    }
+
+    @Test("A user who is gone at Cognito already is deleted; a token that is refused ends nothing")
+    func deletedAgain() async throws {
+        let token = Fixture.jwt([
+            "iss": .string(Fixture.issuer), "client_id": .string(Fixture.clientID), "sub": .string(Fixture.username),
+        ])
+        let body: JSONObject = ["AccessToken": .string(token)]
+        let revoked = Revoked()
+        let gone = Fixture.failure("UserNotFoundException", "User does not exist.")
+        for operation in ["GetUser", "GlobalSignOut"] {
+            let reply = await Self.answer(RecordedFetcher(gone), operation, body.encoded(), revoked: revoked)
+            #expect(reply.status == .badRequest)
+        }
+        #expect(revoked.targets.isEmpty && revoked.forgotten.isEmpty)
+        let observer = RecordedCalls()
+        let reply = await Self.answer(
+            RecordedFetcher(gone), "DeleteUser", body.encoded(), observers: [observer], revoked: revoked)
+        #expect(reply.status == .ok && reply.body == Array("{}".utf8) && reply.subject == Fixture.username)
+        #expect(revoked.forgotten == [Fixture.username])
+        #expect(revoked.targets == [.subject(Fixture.username, before: Fixture.now - 1)])
+        guard case .succeeded = observer.entries.last?.outcome else {
+            return #expect(Bool(false), "\(observer.entries)")
+        }
+    }
+
+    @Test("Of a sign-in that an observer does not let count nobody has the tokens, and its refresh token ends")
+    func takenBack() async throws {
+        let observer = RecordedCalls(end: .retryLater(.serviceUnavailable, after: 5, reason: "not-told"))
+        let fetcher = RecordedFetcher(Fixture.tokens(), FetchResponse(status: 200))
+        let reply = await Self.answer(
+            fetcher, "InitiateAuth", DirectCognitoObserverTests.signIn(), observers: [observer])
+        #expect(reply.status == .serviceUnavailable)
+        #expect(await fetcher.operations == ["InitiateAuth", "RevokeToken"])
+        let expected: JSON = [
+            "ClientId": .string(Fixture.clientID), "Token": "provider-refresh-token",
+            "ClientSecret": .string(Fixture.clientSecret),
+        ]
+        #expect(await fetcher.bodies.last == expected)
     }
 
     // MARK: Former clients
@@ -343,6 +382,10 @@ final class Revoked: Sendable {
     private let list = Mutex<[Revocation]>([])
     var targets: [Revocation.Target] { list.withLock { $0.map(\.target) } }
     func append(_ revocations: [Revocation]) { list.withLock { $0 += revocations } }
+
+    private let users = Mutex<[String]>([])
+    var forgotten: [String] { users.withLock { $0 } }
+    func forget(_ user: String) { users.withLock { $0.append(user) } }
 }
 
 @Suite("Direct Cognito calls are watched as account calls are")

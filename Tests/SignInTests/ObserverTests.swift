@@ -1,6 +1,7 @@
 import Cryptography
 import HTTPTypes
 import Pipeline
+import Store
 import Testing
 import Upstream
 
@@ -49,10 +50,35 @@ struct ObserverTests {
     @Test("A success that an observer does not let count is refused")
     func refusedAfter() async throws {
         let observer = RecordedCalls(end: .retryLater(.serviceUnavailable, after: 5, reason: "not-told"))
-        let answer = try await Fixture.accounts(RecordedFetcher(Fixture.tokens()), observers: [observer])
+        let (fetcher, records) = (RecordedFetcher(Fixture.tokens(), Fixture.output([:])), try Fixture.records())
+        let answer = try await Fixture.accounts(fetcher, records: records, observers: [observer])
             .answer(Fixture.login())
         #expect(answer.status == .serviceUnavailable)
         #expect(answer.reason == "not-told")
+        #expect(await fetcher.operations == ["InitiateAuth", "RevokeToken"], "nobody has its tokens")
+        let kept = try await records.all(subject: Fixture.username, poolID: Fixture.poolID)
+        #expect(kept.map(\.endedAt) == [Fixture.now])
+    }
+
+    @Test("A session of a sign-in that an observer does not let count ends here also where Cognito cannot be had")
+    func refusedAfterAlone() async throws {
+        let observer = RecordedCalls(end: .retryLater(.serviceUnavailable, after: 5, reason: "not-told"))
+        let fetcher = RecordedFetcher(Fixture.tokens(), Fixture.failure("InternalErrorException"))
+        let records = try Fixture.records()
+        let answer = try await Fixture.accounts(fetcher, records: records, observers: [observer])
+            .answer(Fixture.login())
+        #expect(answer.reason == "not-told")
+        let kept = try await records.all(subject: Fixture.username, poolID: Fixture.poolID)
+        #expect(kept.map(\.endedAt) == [Fixture.now])
+    }
+
+    @Test("A sign-in whose session cannot be kept leaves none at Cognito")
+    func notKept() async throws {
+        let fetcher = RecordedFetcher(Fixture.tokens(), Fixture.output([:]))
+        let store = try Store(path: ":memory:", migrations: [])
+        let answer = try await Fixture.accounts(fetcher, records: StoredSessions(store)).answer(Fixture.login())
+        #expect(answer.status == .serviceUnavailable && answer.reason == "session-records-unavailable")
+        #expect(await fetcher.operations == ["InitiateAuth", "RevokeToken"])
     }
 
     @Test("A failure keeps its own answer, whatever an observer says to it")

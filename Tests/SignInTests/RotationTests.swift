@@ -177,7 +177,9 @@ struct RotationTests {
         func end(
             family: [UInt8]?, originIDs: Set<String>, poolID: String, at now: Int64
         ) async throws -> [SessionRecord] { throw Broken() }
-        func endAll(subject: String, poolID: String, at now: Int64) async throws -> [SessionRecord] { throw Broken() }
+        func endAll(
+            subject: String, poolID: String, except family: [UInt8]?, at now: Int64
+        ) async throws -> [SessionRecord] { throw Broken() }
         func all(subject: String, poolID: String) async throws -> [SessionRecord] { throw Broken() }
         func forget(subject: String, poolID: String) async throws { throw Broken() }
     }

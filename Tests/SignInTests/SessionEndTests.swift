@@ -159,6 +159,41 @@ struct SessionEndTests {
         #expect(fixture.verify(again.token) != nil)
     }
 
+    @Test("A deletion whose last step failed is finished by the next one, and told by both")
+    func deleteAgain() async throws {
+        let fixture = try SessionFixture()
+        let begun = try await fixture.begin()
+        let endpoints = try fixture.endpoints()
+        fixture.revocations.isFull.withLock { $0 = true }
+        let failed = await endpoints.answer(fixture.request(.deleteMe, begun.token))
+        #expect(failed.status == .serviceUnavailable && failed.reason == "not-revoked")
+        #expect(try await fixture.users.user(begun.user.id) == nil)
+        #expect(fixture.verify(begun.token) != nil, "what one can try again with")
+        fixture.revocations.isFull.withLock { $0 = false }
+        #expect(await endpoints.answer(fixture.request(.deleteMe, begun.token)).status == .noContent)
+        #expect(fixture.verify(begun.token) == nil)
+        #expect(fixture.observer.entries.count { $0.outcome != nil } == 2)
+    }
+
+    @Test("A token that was replaced long ago, and has expired since, signs nobody out everywhere")
+    func oldToken() async throws {
+        let fixture = try SessionFixture()
+        let (old, other) = (try await fixture.begin().token, try await fixture.begin().token)
+        fixture.pass(86_400)
+        _ = try #require(try await fixture.refresh(old).token)
+        let newest = try #require(try await fixture.refresh(other).token)
+        fixture.pass(29 * 86_400 + 60)
+        let answer = try await fixture.endpoints().answer(fixture.request(.logout, old, ["all_devices": true]))
+        #expect(answer.status == .unauthorized && answer.reason == "refresh-token-reused")
+        #expect(fixture.verify(newest) != nil)
+        let again = try await fixture.endpoints().answer(fixture.request(.logout, old, ["all_devices": true]))
+        #expect(again.status == .noContent && fixture.verify(newest) != nil, "its own session has ended")
+        #expect(
+            try await fixture.endpoints().answer(fixture.request(.logout, newest, ["all_devices": true])).status
+                == .noContent)
+        #expect(fixture.verify(newest) == nil)
+    }
+
     @Test("A deletion that others cannot be told of has not begun")
     func deleteRefused() async throws {
         let fixture = try SessionFixture()

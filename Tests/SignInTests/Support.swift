@@ -73,7 +73,11 @@ final class RecordedRevocations: Sendable {
     var targets: [Revocation.Target] { recorded.withLock { $0.map(\.target) } }
     var all: [Revocation] { recorded.withLock { $0 } }
 
-    func add(_ revocations: [Revocation]) {
+    struct Full: Error {}
+    let isFull = Mutex(false)
+
+    func add(_ revocations: [Revocation]) throws {
+        guard !isFull.withLock({ $0 }) else { throw Full() }
         recorded.withLock { $0 += revocations }
     }
 }
@@ -174,7 +178,7 @@ enum Fixture {
     ) throws -> CognitoAccounts {
         CognitoAccounts(
             settings: try settings ?? Self.settings(), fetcher: fetcher, signer: signer,
-            records: try records ?? self.records(), observers: observers, revoke: { revocations.add($0) },
+            records: try records ?? self.records(), observers: observers, revoke: { try revocations.add($0) },
             after: previous, now: { now }, random: { [UInt8](repeating: 9, count: $0) }, logger: log.logger)
     }
 

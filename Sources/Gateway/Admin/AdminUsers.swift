@@ -92,7 +92,7 @@ struct AdminUsers: Sendable {
         }
         for pool in kept.pools where KeptUsers.means(issuer, pool.issuer) {
             found += Self.named(
-                pool.issuer, try await pool.accounts.openSessions(of: subject, requestID: requestID))
+                pool.issuer, try await pool.sessions.open(of: subject, requestID: requestID))
         }
         return found
     }
@@ -123,8 +123,8 @@ struct AdminUsers: Sendable {
             return (user, { try await own.endSession(id, requestID: requestID) })
         }
         for pool in kept.pools {
-            if let user = try await pool.accounts.user(ofSession: id, requestID: requestID) {
-                return (user, { try await pool.accounts.endSession(id, requestID: requestID) })
+            if let user = try await pool.sessions.user(ofSession: id, requestID: requestID) {
+                return (user, { try await pool.sessions.end(id, requestID: requestID) })
             }
         }
         throw Self.noSession
@@ -142,7 +142,7 @@ struct AdminUsers: Sendable {
                 all += try await own.endSessionsIfKnown(of: subject, requestID: requestID)
             }
             for pool in kept.pools where KeptUsers.means(issuer, pool.issuer) {
-                all += try await pool.accounts.endSessions(of: subject, requestID: requestID)
+                all += try await pool.sessions.endAll(of: subject, requestID: requestID)
             }
             return all
         }

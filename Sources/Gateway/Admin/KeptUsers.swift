@@ -8,7 +8,7 @@ struct KeptUsers: Sendable {
     struct Pool: Sendable {
         /// The issuer's name in the settings.
         var issuer: String
-        var accounts: CognitoAccounts
+        var sessions: OperatorSessions
     }
 
     /// The users who sign in with Apple; nil where none are kept.
@@ -34,15 +34,19 @@ struct KeptUsers: Sendable {
         let roles = generation.settings.signIn.apple?.roles ?? [:]
         own = sessions.map { UserAdministration($0, roles: Set(roles.values)) }
         ownIssuer = sessions.map { $0.settings.issuer.name }
+        let accounts = plan.accounts.flatMap(\.members).map(\.accounts)
         var pools: [Pool] = []
         // What is kept of a pool is the same for all app clients.
-        for accounts in plan.accounts.flatMap(\.members).map(\.accounts)
-        where !pools.contains(where: { $0.accounts.settings.poolID == accounts.settings.poolID }) {
-            let issuer = issuers.first { $0.issuer == accounts.settings.issuer }
-            pools.append(Pool(issuer: issuer?.name ?? accounts.settings.poolID, accounts: accounts))
+        for (index, first) in accounts.enumerated() {
+            let poolID = first.settings.poolID
+            guard !accounts[..<index].contains(where: { $0.settings.poolID == poolID }),
+                let sessions = OperatorSessions(accounts.filter { $0.settings.poolID == poolID })
+            else { continue }
+            let issuer = issuers.first { $0.issuer == first.settings.issuer }
+            pools.append(Pool(issuer: issuer?.name ?? poolID, sessions: sessions))
         }
         self.pools = pools
-        longestRefresh = pools.map(\.accounts.settings.refreshLifetime).max() ?? 0
+        longestRefresh = accounts.map(\.settings.refreshLifetime).max() ?? 0
     }
 
     /// Whether there is an issuer of this name, or none is asked for.

@@ -57,6 +57,8 @@ extension AuditEvent {
         case .refresh:
             if reused.contains(reason) { return .refreshReused }
             return ended.contains(reason) ? .sessionExpired : nil
+        case .logout:
+            return reused.contains(reason) ? .refreshReused : nil
         default:
             return nil
         }

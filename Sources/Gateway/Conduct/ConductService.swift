@@ -67,6 +67,8 @@ extension ConductService {
     init(
         _ settings: GatewaySettings, _ surroundings: Surroundings, after previous: ConductService?
     ) async throws {
+        // Before the audit log's key, of which it comes where that is there already.
+        let limitsKey = try Self.limitsKey(settings.stateDirectory)
         let key = try Self.auditKey(settings.stateDirectory)
         hashes = UserHashes(key: key)
         limitSettings = SignIn.AccountLimitSettings(settings.accountLimits)
@@ -77,7 +79,7 @@ extension ConductService {
             (limits, outbox, auditLog, steps) = (previous.limits, previous.outbox, previous.auditLog, previous.steps)
         } else {
             let store = surroundings.store
-            limits = try await Self.limits(limitSettings, key, store, surroundings.logger)
+            limits = try await Self.limits(limitSettings, limitsKey, store, surroundings.logger)
             outbox = Outbox(
                 records: StoredOutbox(store), logger: surroundings.logger, now: { WallClock.milliseconds() })
             auditLog = AuditLog(AuditEncoder(hashes, place.format), write: place.write)
@@ -118,14 +120,20 @@ extension ConductService {
         return key.material
     }
 
+    /// Another one than the audit log's, whose rotation is to end no lock.
+    private static func limitsKey(_ stateDirectory: String) throws -> Secret {
+        let ring = try KeyRingFile.limits(stateDirectory: stateDirectory, now: WallClock.seconds())
+        guard let key = ring.current else { throw WiringFault(description: "there is no key for limits") }
+        return key.material
+    }
+
     /// Has read all that is kept, so that no restart gives anyone another try.
     private static func limits(
         _ settings: SignIn.AccountLimitSettings, _ key: Secret, _ store: Store, _ logger: Logger
     ) async throws -> AccountLimits {
         let limits = AccountLimits(
-            settings: settings,
-            key: Secret(HMACSHA256.authenticationCode(for: Array("limits".utf8), key: key.expose())),
-            records: StoredLimits(store), logger: logger, now: { WallClock.milliseconds() })
+            settings: settings, key: key, records: StoredLimits(store), logger: logger,
+            now: { WallClock.milliseconds() })
         do {
             try await limits.load()
         } catch {

@@ -17,12 +17,17 @@ struct UserSync: Sendable {
     /// Makes a key by which the receiver knows a message that comes again.
     var makeKey: @Sendable () -> String
 
-    /// - Throws: 503 for a sign-in that the backend must know of and could not be told.
+    /// - Throws: 503 for a sign-in that the backend must know of and could not be told, and for a deletion whose message
+    ///   could not be stored.
     func tell(_ call: AccountCall, _ outcome: AccountOutcome) async throws(Refusal) {
         guard let (event, user) = Self.event(of: call, outcome), events.contains(event) else { return }
         let message = message(event, user, call)
         guard isRequired, event == .signedIn else {
-            _ = await outbox.add(message)
+            let isKept = await outbox.add(message)
+            // Deleting can be repeated as long as it was not told; nothing else would ever tell of it.
+            guard isKept || event != .deleted else {
+                throw .retryLater(.serviceUnavailable, after: 5, reason: "user-sync-failed")
+            }
             return
         }
         do {

@@ -8,15 +8,21 @@ package enum KeyPurpose: String, Sendable, CaseIterable {
     case session
     /// Seals the refresh tokens that clients keep.
     case sealing
-    /// Hashes what stands for users in the audit log, and what limits count by. What one key has hashed says nothing
-    /// beside another's.
+    /// Hashes what stands for users in the audit log. What one key has hashed says nothing beside another's.
     case audit
+    /// Hashes what limits count by: with another key all counts, locks and known devices begin anew.
+    case limits
 
     /// Whether verifiers must have seen a key before it is used: what is sealed only the gateway itself opens.
     var publishesKeys: Bool { !isSymmetric }
 
     /// Whether a key is 32 random bytes.
-    var isSymmetric: Bool { self == .sealing || self == .audit }
+    var isSymmetric: Bool {
+        switch self {
+        case .assertion, .session: false
+        case .sealing, .audit, .limits: true
+        }
+    }
 }
 
 /// One key of the gateway's own, and where it is on its way.

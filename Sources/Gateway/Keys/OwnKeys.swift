@@ -25,17 +25,13 @@ package struct OwnKeys: Sendable {
     }
 
     package func list(_ purpose: KeyPurpose) throws -> [Listed] {
-        if purpose == .sealing, !configuredSealingKeys.isEmpty {
-            return configuredSealingKeys.enumerated().map { index, id in
-                Listed(
-                    purpose: purpose, state: index == 0 ? "current" : "previous", since: "configured", id: id)
+        let configured = purpose == .sealing ? configuredSealingKeys : []
+        guard configured.isEmpty || usesSealingFile, let ring = try file(purpose).read() else { return configured }
+        return configured
+            + ring.keys.map { key in
+                let since = key.since == 0 ? "unknown" : Self.text(key.since)
+                return Listed(purpose: purpose, state: key.state.rawValue, since: since, id: key.id)
             }
-        }
-        guard let ring = try file(purpose).read() else { return [] }
-        return ring.keys.map { key in
-            let since = key.since == 0 ? "unknown" : Self.text(key.since)
-            return Listed(purpose: purpose, state: key.state.rawValue, since: since, id: key.id)
-        }
     }
 
     /// Makes the first keys where there are none.
@@ -45,6 +41,10 @@ package struct OwnKeys: Sendable {
         try requireUnconfigured(purpose)
         let file = file(purpose)
         if let ring = try file.read() { return "\(file.path): there are \(ring.keys.count) keys already" }
+        if purpose == .limits {
+            let ring = try KeyRingFile.limits(stateDirectory: settings.stateDirectory, now: now)
+            return "\(file.path): made, key \(ring.current?.id ?? "")"
+        }
         let ring = try file.update { ring in
             let make = { try NewKey.make(for: purpose) }
             // Another process may have been faster.
@@ -79,19 +79,34 @@ package struct OwnKeys: Sendable {
             _ = try rotated.advance(now: now, schedule(purpose), for: purpose, make: make)
             ring = rotated
         }
-        return "\(file.path): rotated, key \(ring.current?.id ?? ""); a running gateway follows at SIGHUP"
+        let done = "\(file.path): rotated, key \(ring.current?.id ?? ""); a running gateway follows at SIGHUP"
+        guard purpose == .sealing, !configuredSealingKeys.isEmpty else { return done }
+        return done + "; keys under sealing_keys stay: put a new one in front there (\"id:base64\")"
     }
 
     private func file(_ purpose: KeyPurpose) -> KeyRingFile {
         KeyRingFile(purpose, stateDirectory: settings.stateDirectory)
     }
 
-    private var configuredSealingKeys: [String] {
-        settings.signIn.pools.first?.sealingKeys.map(\.id) ?? []
+    /// The keys of all pools' `sealing_keys`; one that several pools have is listed once.
+    private var configuredSealingKeys: [Listed] {
+        var listed: [Listed] = []
+        for (index, key) in settings.signIn.pools.flatMap({ $0.sealingKeys.enumerated() })
+        where !listed.contains(where: { $0.id == key.id }) {
+            let state = index == 0 ? "current" : "previous"
+            listed.append(Listed(purpose: .sealing, state: state, since: "configured", id: key.id))
+        }
+        return listed
+    }
+
+    /// Whether anything is sealed with the keys in the state directory: what Sign in with Apple keeps is, and the tokens of
+    /// pools that have no `sealing_keys`.
+    private var usesSealingFile: Bool {
+        settings.signIn.apple != nil || settings.signIn.pools.contains { $0.sealingKeys.isEmpty }
     }
 
     private func requireUnconfigured(_ purpose: KeyPurpose) throws {
-        guard purpose == .sealing, !configuredSealingKeys.isEmpty else { return }
+        guard purpose == .sealing, !configuredSealingKeys.isEmpty, !usesSealingFile else { return }
         throw KeyFileFault(
             "sign_in.cognito.sealing_keys",
             "these keys are in use; to rotate them put a new one in front (\"id:base64\")")
@@ -102,6 +117,8 @@ package struct OwnKeys: Sendable {
         case .assertion, .session:
             let configured = purpose == .session ? Wiring.sessionSchedule(settings) : Wiring.rotationSchedule(settings)
             return configured ?? RotationSchedule(rotateEvery: nil, publishAhead: 3600, keepPrevious: 86_400)
+        case .limits:
+            return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: 0)
         case .audit:
             // Kept, so that what was logged can be searched for a user.
             return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: 366 * 86_400)

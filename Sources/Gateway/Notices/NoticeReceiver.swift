@@ -40,7 +40,8 @@ struct NoticeReceiver: OutboxReceiver {
             headers.append(("X-Gatehouse-Signature", "sha256=" + Hexadecimal.encode(code)))
         }
         let request = FetchRequest(
-            method: "POST", url: url, headers: headers, body: body, deadline: timeout, maximumResponseBytes: 64 << 10)
+            method: "POST", url: url, headers: headers, body: body, deadline: timeout, maximumResponseBytes: 64 << 10,
+            hasSecretPath: true)
         let response: FetchResponse
         do {
             response = try await fetcher.fetch(request)

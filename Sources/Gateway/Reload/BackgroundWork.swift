@@ -5,6 +5,8 @@ internal import SignIn
 struct BackgroundWork {
     private var policies: [ObjectIdentifier: KeySetService.Policy] = [:]
     private var keySets: [ObjectIdentifier: Task<Void, Never>] = [:]
+    /// Ends when the policies of all reloads so far are adopted: tasks begin in any order, policies hold in theirs.
+    private var adopted: Task<Void, Never>?
     private var checks: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var assertionKeys: [ObjectIdentifier: Task<Void, Never>] = [:]
     private var revocations: [ObjectIdentifier: Task<Void, Never>] = [:]
@@ -30,8 +32,13 @@ struct BackgroundWork {
         cancel(\.keySets) { [policies] id in policies[id] == nil || policies[id] != known[id] }
         for service in services where keySets[ObjectIdentifier(service)] == nil {
             let policy = policies[ObjectIdentifier(service)]
-            keySets[ObjectIdentifier(service)] = Task {
+            let adoption = Task { [adopted] in
+                await adopted?.value
                 if let policy { await service.adopt(policy) }
+            }
+            adopted = adoption
+            keySets[ObjectIdentifier(service)] = Task {
+                await adoption.value
                 await service.run()
             }
         }
@@ -40,9 +47,8 @@ struct BackgroundWork {
         follow(generation.userSessions)
         follow(generation.grantValidation)
         if let service = generation.plan.revocations {
-            let limit = generation.settings.limits.revocations
+            service.adopt(maximumCount: generation.settings.limits.revocations)
             if revocations.isEmpty { revocations[ObjectIdentifier(service)] = Task { await service.run() } }
-            Task { await service.adopt(maximumCount: limit) }
         }
         if let service = generation.upkeep, upkeep.isEmpty {
             upkeep[ObjectIdentifier(service)] = Task { await service.run() }

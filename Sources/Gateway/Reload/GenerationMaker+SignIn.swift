@@ -32,6 +32,7 @@ extension GenerationMaker {
             settings, apple, issuer,
             Wiring.AppleSurroundings(
                 keys: issuerKeys, users: service.users, outbox: conduct?.outbox,
+                previous: previous?.plan.sessions?.apple,
                 fetcher: { try await tracedFetcher(plain: $0) }, logger: logger))
         return SessionEndpoints(
             name: sessions?.settings.issuer.issuer ?? issuer.issuer, sessions: sessions, apple: signIn,
@@ -56,14 +57,14 @@ extension GenerationMaker {
 
     /// What carries direct calls out; nil where they are refused.
     func directCalls(
-        _ settings: GatewaySettings, _ conduct: ConductService?, _ revocations: RevocationService?
-    ) async throws
-        -> DirectCognitoCalls?
-    {
-        guard settings.directCognito.mode == .translate, let conduct, let revocations else { return nil }
+        _ settings: GatewaySettings, _ sessions: StoredSessions?, _ conduct: ConductService?,
+        _ revocations: RevocationService?
+    ) async throws -> DirectCognitoCalls? {
+        guard settings.directCognito.mode == .translate, let sessions, let conduct, let revocations else { return nil }
         return DirectCognitoCalls(
             pools: try await Wiring.directPools(settings) { try await tracedFetcher(plain: $0) },
             observers: [conduct.observer], steps: conduct.steps, revoke: { try await revocations.revoke($0) },
+            forget: { try await sessions.forget(subject: $0, poolID: $1) },
             isRevoked: { revocations.current.revokes($0) }, now: { WallClock.seconds() }, logger: logger)
     }
 

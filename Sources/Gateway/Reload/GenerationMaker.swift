@@ -65,7 +65,7 @@ struct GenerationMaker: Sendable {
             keyServices: keyServices,
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
-            directCalls: try await directCalls(settings, conduct, revocations),
+            directCalls: try await directCalls(settings, sessions, conduct, revocations),
             directApplications: previous?.plan.directApplications ?? ApplicationTally(),
             audit: conduct?.audit, trustedProxies: TrustedProxies(settings.trustedProxies),
             assertionKeys: assertionKeys, sessionKeys: sessionKeys,

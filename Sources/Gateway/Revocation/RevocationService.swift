@@ -62,7 +62,8 @@ actor RevocationService {
     /// How many are held at most.
     private nonisolated var maximumCount: Int { limit.withLock { $0 } }
 
-    func adopt(maximumCount: Int) {
+    /// At once, so that of two reloads the later one's holds.
+    nonisolated func adopt(maximumCount: Int) {
         limit.withLock { $0 = maximumCount }
     }
 

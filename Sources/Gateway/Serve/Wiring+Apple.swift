@@ -14,6 +14,8 @@ extension Wiring {
         var users: StoredUsers
         /// Sends what is to be taken back. Nil where no messages are kept.
         var outbox: Outbox?
+        /// What served until now.
+        var previous: AppleSignIn?
         /// May fetch without TLS only where the flag says so.
         var fetcher: (_ plain: Bool) async throws -> any Fetcher
         var logger: Logger
@@ -60,7 +62,8 @@ extension Wiring {
             message: { revocation in
                 AppleRevocationReceiver.message(
                     revocation, key: Hexadecimal.encode(SecureRandom.bytes(16)), now: WallClock.milliseconds())
-            }, limit: Outbox.limit, now: { WallClock.seconds() }, logger: surroundings.logger)
+            }, limit: Outbox.limit, after: surroundings.previous?.grants, now: { WallClock.seconds() },
+            logger: surroundings.logger)
     }
 
     static func appleClient(_ server: AppleServerSettings, _ fetcher: any Fetcher) throws -> AppleClient {

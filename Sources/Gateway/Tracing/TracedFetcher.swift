@@ -49,8 +49,7 @@ struct TracedFetcher: Fetcher {
         let operation = request.cognitoOperation
         var attributes: [(name: String, value: Span.Value)] = [
             (name: "http.request.method", value: .text(request.method)),
-            // A query may hold what is no collector's business.
-            (name: "url.full", value: .text(String(request.url.prefix { $0 != "?" }))),
+            (name: "url.full", value: .text(request.tracedURL)),
         ]
         if let operation {
             attributes.append((name: "rpc.method", value: .text(operation)))
@@ -64,6 +63,15 @@ struct TracedFetcher: Fetcher {
             Span(
                 ids: scope.ids, parentID: 0, name: name, kind: .client, start: began, end: WallClock.nanoseconds(),
                 attributes: attributes, isError: isError))
+    }
+}
+
+extension FetchRequest {
+    /// A query may hold what is no collector's business, and so may some paths.
+    fileprivate var tracedURL: String {
+        guard hasSecretPath else { return String(url.prefix { $0 != "?" }) }
+        let parts = url.split(separator: "/", maxSplits: 3, omittingEmptySubsequences: false)
+        return parts.prefix(3).joined(separator: "/")
     }
 }
 

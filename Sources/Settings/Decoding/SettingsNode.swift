@@ -41,7 +41,7 @@ struct SettingsNode {
             context.note(isSecret || namesVariable(text) ? nil : shown, Array(shown.utf8), at: place)
             return value
         } catch {
-            refuse(error.message, suggestion: error.suggestion)
+            if isSecret { fault(error.message) } else { refuse(error.message, suggestion: error.suggestion) }
             return nil
         }
     }
@@ -150,9 +150,13 @@ struct SettingsNode {
     }
 
     /// A value as the file has it, before the environment's values are put in, since those may be secrets. What may
-    /// hold a password before an `@` is not quoted at all.
+    /// hold a password before an `@` is not quoted at all, nor the query of a URL, which may hold a key.
     private static func quoted(_ raw: String) -> String? {
         guard !raw.contains("@") else { return nil }
+        var raw = raw
+        if raw.contains("://"), let query = raw.firstIndex(where: { $0 == "?" || $0 == "#" }) {
+            raw = raw[...query] + "…"
+        }
         return "\"" + String(raw.prefix(80)) + (raw.count > 80 ? "…" : "") + "\""
     }
 }

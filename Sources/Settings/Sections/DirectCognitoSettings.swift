@@ -19,29 +19,38 @@ extension DirectCognitoSettings {
     /// Reads `direct_cognito: block`, or the section with its mode and domains.
     ///
     /// - Parameter signIn: what calls are carried out with.
-    init(of file: SettingsMapping, signIn: SignInSettings) {
+    init(of file: SettingsMapping, signIn: SignInSettings, known: KnownNames) {
         if let node = file.optional("direct_cognito"), !node.isNull, node.isScalar {
-            self.init(mode: Self.mode(node, in: file), hostedDomains: [], clientIDs: [])
+            self.init(mode: Self.mode(node, signIn), hostedDomains: [], clientIDs: [])
             return
         }
         self = file.section("direct_cognito") { keys in
-            Self(
-                mode: keys.optional("mode").map { Self.mode($0, in: file) } ?? .block,
+            let mode = keys.optional("mode").map { Self.mode($0, signIn) } ?? .block
+            return Self(
+                mode: mode,
                 hostedDomains: keys.list("hosted_domains", .domain, of: "domain names") ?? [],
-                clientIDs: Self.clientIDs(keys, signIn))
+                clientIDs: Self.clientIDs(keys, mode, signIn, known))
         }
     }
 
-    private static func mode(_ node: SettingsNode, in file: SettingsMapping) -> DirectCognitoMode {
+    private static func mode(_ node: SettingsNode, _ signIn: SignInSettings) -> DirectCognitoMode {
         guard let mode: DirectCognitoMode = node.read(.oneOf) else { return .block }
-        if mode == .translate, !file.has("sign_in") {
+        if mode == .translate, !signIn.namesPool {
             node.fault("translate needs sign_in.cognito: calls are carried out with its client and secret")
         }
         return mode
     }
 
-    private static func clientIDs(_ keys: SettingsMapping, _ signIn: SignInSettings) -> [String] {
-        let clientIDs = keys.list("client_ids", .identifier, of: "app client ids") ?? []
+    /// Tokens of a client that the pool's issuer doesn't name would be refused by the gateway itself.
+    private static func clientIDs(
+        _ keys: SettingsMapping, _ mode: DirectCognitoMode, _ signIn: SignInSettings, _ known: KnownNames
+    ) -> [String] {
+        let issuer = signIn.pools.first.flatMap { known.issuer(named: $0.issuer) }
+        let clientIDs =
+            keys.list("client_ids", .client(of: mode == .translate ? issuer : nil), of: "app client ids") ?? []
+        if mode == .block, !clientIDs.isEmpty {
+            keys.fault("client_ids", "are served by mode: translate only")
+        }
         if let own = signIn.cognito?.clientID, clientIDs.contains(own) {
             keys.fault("client_ids", "\(own) is sign_in.cognito.client_id, which needs no mention here")
         }
@@ -50,6 +59,19 @@ extension DirectCognitoSettings {
 }
 
 extension ScalarFormat where Value == String {
+    /// An app client's id.
+    ///
+    /// - Parameter issuer: must name it; nil: it can be any.
+    fileprivate static func client(of issuer: IssuerSettings?) -> Self {
+        Self { (text) throws(ScalarRefusal) in
+            let clientID = try identifier.read(text)
+            if let issuer, let named = issuer.pool?.clientIDs, !named.contains(clientID) {
+                throw ScalarRefusal("must be one of issuers.\(issuer.name).client_ids")
+            }
+            return clientID
+        }
+    }
+
     /// A host's name without port, brought to lower case.
     fileprivate static var domain: Self {
         Self { (text) throws(ScalarRefusal) in

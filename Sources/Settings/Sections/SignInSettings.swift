@@ -10,6 +10,8 @@ package struct SignInSettings: Sendable {
     package var morePools: [CognitoSignInSettings]
     /// Nil keeps Apple's family off, as ``cognito`` does Cognito's.
     package var apple: AppleSignInSettings?
+    /// Whether the file has a user pool here, be it a faulty one.
+    var namesPool = false
 
     /// All of them, the first one first.
     package var pools: [CognitoSignInSettings] { [cognito].compactMap { $0 } + morePools }
@@ -87,6 +89,7 @@ extension SignInSettings {
         let more = keys.optional("more_pools").flatMap { $0.elements(expected: "pools like sign_in.cognito") } ?? []
         morePools = []
         apple = nil
+        namesPool = first != nil || !more.isEmpty
         for element in more {
             guard let pool = element.section({ CognitoSignInSettings(reading: $0, known: known) }) ?? nil else {
                 continue
@@ -206,6 +209,9 @@ extension SettingsMapping {
     }
 
     fileprivate func sealingKeys() -> [SealingKeySettings] {
+        if isEmptyList("sealing_keys") {
+            fault("sealing_keys", "must hold at least one; without this key the gateway makes its own")
+        }
         guard let elements = optional("sealing_keys")?.elements(expected: "sealing keys") else { return [] }
         var keys: [SealingKeySettings] = []
         for element in elements {

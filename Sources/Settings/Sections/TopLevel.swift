@@ -18,7 +18,7 @@ extension GatewaySettings {
             path: file.value("state_directory", .text, default: "/var/lib/gatehouse"))
         file.note(.directory, stateDirectory, of: "state_directory")
         signIn = file.section("sign_in") { SignInSettings(reading: $0, known: known) }
-        directCognito = DirectCognitoSettings(of: file, signIn: signIn)
+        directCognito = DirectCognitoSettings(of: file, signIn: signIn, known: known)
         accountLimits = file.section("account_limits", AccountLimitSettings.init(reading:))
         trustedProxies = file.list("trusted_proxies", .network, of: "networks") ?? []
         let identity = file.section("identity") { IdentitySettings(reading: $0, upstreams: known.upstreams) }

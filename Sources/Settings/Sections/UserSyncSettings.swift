@@ -31,6 +31,9 @@ extension UserSyncSettings {
         if keys.isEmptyList("events") { keys.fault("events", "must name at least one") }
         let events = keys.list("events", .word(among: words), of: "events") ?? words
         let mode = keys.value("mode", .oneOf, default: UserSyncMode.background)
+        if mode == .required, !events.contains(UserSyncEvent.signedIn.rawValue) {
+            keys.fault("mode", "required is about signed_in, which events leaves out")
+        }
         let audience = keys.value("audience", .identifier)
         let timeout = keys.value("timeout", .duration(.milliseconds(100) ... .seconds(60)), default: .seconds(5))
         if identity.assertion == nil {

@@ -136,6 +136,22 @@ extension AccountObserver {
     package func identified(_ call: AccountCall, as username: String?) async -> Int? { nil }
 }
 
+extension [any AccountObserver] {
+    /// Tells all of them of a success, in their order, and then takes its last step.
+    ///
+    /// - Throws: the refusal of one who lets it not count, when the session that has begun by it is ended again; or that of
+    ///   the last step.
+    func tell(_ call: AccountCall, of answer: AccountAnswer) async throws(Refusal) {
+        do {
+            for observer in self { try await observer.ended(call, answer.outcome) }
+        } catch {
+            if let takeBack = answer.takeBack { await takeBack() }
+            throw error
+        }
+        try await answer.lastStep?()
+    }
+}
+
 extension DeviceInfo {
     /// What is known of a device by a direct call: the key under which the pool tracks it.
     init(directDevice key: String) {

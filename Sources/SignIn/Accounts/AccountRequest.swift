@@ -51,6 +51,11 @@ package struct AccountAnswer: Sendable {
     package var outcome: AccountOutcome
     /// Set where this is no answer, and the request goes on to a backend.
     package var forwarding: SignInForwarding?
+    /// Done when all observers have been told: ends the token that the caller can try again with until then.
+    var lastStep: (@Sendable () async throws(Refusal) -> Void)?
+    /// Ends the session that a sign-in has begun; nil for other calls. Called where an observer lets it not count, so that
+    /// nobody ever has a token of that session.
+    var takeBack: (@Sendable () async -> Void)?
 }
 
 /// As whose a sign-in goes on to the backend that keeps the users.

@@ -17,6 +17,7 @@ package struct CognitoAccounts: Sendable {
     let refresher: TokenRefresher
     let sessions: RefreshSessions
     let flights: RefreshFlights<Result<RefreshedSession, Refusal>>
+    let unansweredChanges: UnansweredChanges
     let observers: [any AccountObserver]
     let revoke: TokenRevocation
     let now: @Sendable () -> Int64
@@ -45,9 +46,9 @@ package struct CognitoAccounts: Sendable {
         if let previous, previous.settings.endpoint == settings.endpoint, previous.settings.poolID == settings.poolID,
             previous.settings.clientID == settings.clientID
         {
-            flights = previous.flights
+            (flights, unansweredChanges) = (previous.flights, previous.unansweredChanges)
         } else {
-            flights = RefreshFlights()
+            (flights, unansweredChanges) = (RefreshFlights(), UnansweredChanges(now: now, random: random))
         }
         self.observers = observers
         self.revoke = revoke
@@ -113,7 +114,7 @@ package struct CognitoAccounts: Sendable {
             try await tell(call, refusal: error)
         }
         call.subject = answer.subject ?? call.subject
-        for observer in observers { try await observer.ended(call, answer.outcome) }
+        try await observers.tell(call, of: answer)
         guard case .confirm(let body) = command, let password = body.password else { return answer }
         return try await signIn(LoginBody(email: body.email, password: password), after: request)
     }

@@ -1,6 +1,7 @@
 internal import Cryptography
 internal import HTTPTypes
 internal import Pipeline
+internal import Store
 
 extension CognitoAccounts {
     func prepare(
@@ -26,9 +27,12 @@ extension CognitoAccounts {
     func logout(
         _ body: LogoutBody, _ sealed: SealedRefreshToken?, _ caller: Caller?, _ request: AccountRequest
     ) async throws(Refusal) -> AccountAnswer {
+        if body.allDevices, caller == nil, body.refreshToken != nil {
+            return try await signOutEverywhere(with: sealed, request)
+        }
         guard let subject = caller?.subject ?? sealed?.subject else { return .done() }
-        if body.allDevices {
-            try await signOutEverywhere(subject, sealed, caller, request)
+        if body.allDevices, let caller {
+            try await signOutEverywhere(caller, sealed, request)
         } else {
             try await signOut(sealed, caller, request)
         }
@@ -43,9 +47,11 @@ extension CognitoAccounts {
             try await sessions.end(family: sealed?.family, originIDs: origins)
         }
         origins.formUnion(ended.compactMap(\.originID))
-        // The token shown may have a successor: the newest one is Cognito's to end.
-        let newest = ended.map(\.refreshToken)
-        let tokens = newest.isEmpty ? [sealed?.refreshToken].compactMap { $0 } : newest
+        // The token shown may have a successor: the newest one is Cognito's to end. Another app client's token is not this
+        // one's to end there, and nobody unseals it any more.
+        let shown = [sealed].compactMap { $0 }.map { ($0.clientID, $0.refreshToken) }
+        let tokens = (ended.isEmpty ? shown : ended.map { ($0.clientID, $0.refreshToken) })
+            .filter { $0.0.hasSameBytes(as: app.clientID) }.map(\.1)
         try await both { () async throws(Refusal) in
             try await revoke(origins.sorted().map(Revocation.Target.originID), request)
         } then: { () async throws(Refusal) in
@@ -55,37 +61,92 @@ extension CognitoAccounts {
 
     /// The caller's own access token goes last: until Cognito has been told, it is what one can try again with.
     private func signOutEverywhere(
-        _ subject: String, _ sealed: SealedRefreshToken?, _ caller: Caller?, _ request: AccountRequest
+        _ caller: Caller, _ sealed: SealedRefreshToken?, _ request: AccountRequest
     ) async throws(Refusal) {
-        let ended = try await kept(request) { try await sessions.endAll(of: subject) }
-        let own = Set([caller?.originID].compactMap { $0 })
+        let ended = try await kept(request) { try await sessions.endAll(of: caller.subject) }
+        let own = Set([caller.originID].compactMap { $0 })
         let others = Set((ended.map(\.originID) + [sealed?.originID]).compactMap { $0 }).subtracting(own)
         try await both { () async throws(Refusal) in
             try await revoke(others.sorted().map(Revocation.Target.originID), request)
         } then: { () async throws(Refusal) in
-            if let caller {
-                try await globalSignOut(caller.token, request)
-            } else if let sealed {
-                try await signOutEverywhere(with: sealed, request)
-            }
+            try await globalSignOut(caller.token, request)
         }
-        // A new sign-in in this very second is not meant; what this gateway knows of it is named one by one.
-        try await revoke(
-            [.subject(subject, before: now() - 1)] + own.sorted().map(Revocation.Target.originID), request)
+        try await revokeAll(of: caller.subject, own, request)
     }
 
-    /// GlobalSignOut takes an access token, which who has none any more gets once more for this.
+    /// Without an access token, a refresh token has a say over other sessions only where it could be exchanged: as the
+    /// newest one of a session that goes on, and of this app client. Else whoever keeps an old one could sign the user out
+    /// at will. Its own session goes last, as the access token does otherwise.
+    ///
+    /// - Parameter sealed: nil for a token that does not open.
     private func signOutEverywhere(
-        with sealed: SealedRefreshToken, _ request: AccountRequest
+        with sealed: SealedRefreshToken?, _ request: AccountRequest
+    ) async throws(Refusal) -> AccountAnswer {
+        guard let sealed, sealed.clientID.hasSameBytes(as: settings.clientID) else {
+            throw .tokenInvalid(.tokenRefresh, reason: "invalid-refresh-token")
+        }
+        guard !sealed.hasExpired(at: now()) else { throw .tokenInvalid(.tokenRefresh, reason: "expired-refresh-token") }
+        let known: RefreshedSession?
+        do {
+            known = try await admitted(sealed, request)
+        } catch {
+            try await checkSignedOut(sealed.subject, else: error, request)
+            return .done(subject: sealed.subject)
+        }
+        let ended = try await kept(request) { try await sessions.endAll(of: sealed.subject, except: sealed.family) }
+        try await both { () async throws(Refusal) in
+            try await revoke(Set(ended.compactMap(\.originID)).sorted().map(Revocation.Target.originID), request)
+        } then: { () async throws(Refusal) in
+            let token: Secret? =
+                if let known { known.accessToken } else { try await accessToken(for: sealed, request) }
+            if let token { try await globalSignOut(token, request) }
+        }
+        try await revokeAll(of: sealed.subject, Set([sealed.originID].compactMap { $0 }), request)
+        _ = try await kept(request) { try await sessions.end(family: sealed.family, originIDs: []) }
+        return .done(subject: sealed.subject)
+    }
+
+    /// - Returns: what the token was exchanged for, where it was before; nil where it is still to be exchanged.
+    /// - Throws: 401 for a token that could not be exchanged.
+    private func admitted(
+        _ sealed: SealedRefreshToken, _ request: AccountRequest
+    ) async throws(Refusal) -> RefreshedSession? {
+        // Of a session without a record, Cognito alone knows whether it goes on.
+        guard try await kept(request, { try await sessions.knows(sealed) }) else {
+            return try await exchange(sealed, request)
+        }
+        return try await judge(kept(request) { try await sessions.standing(of: sealed) }, sealed, request)
+    }
+
+    /// Whoever signs out everywhere once more is signed out: none of the user's sessions may go on.
+    private func checkSignedOut(
+        _ subject: String, else refusal: Refusal, _ request: AccountRequest
     ) async throws(Refusal) {
+        guard ExactText(refusal.reason) == "session-ended" else { throw refusal }
+        let held = try await kept(request) { try await sessions.held(of: subject) }
+        guard !held.contains(where: { $0.isOpen(at: now()) }) else { throw refusal }
+    }
+
+    /// GlobalSignOut takes an access token, which who has none any more gets once more for this. A refresh token that is
+    /// rotated by it is kept, so that the same one can be shown again; nil for one that Cognito takes no more.
+    private func accessToken(
+        for sealed: SealedRefreshToken, _ request: AccountRequest
+    ) async throws(Refusal) -> Secret? {
         let result: AuthenticationResult
         do {
             result = try await refresher.tokens(for: sealed)
         } catch {
             try signedOutAlready(error, request)
-            return
+            return nil
         }
-        try await globalSignOut(result.accessToken, request)
+        guard result.refreshToken != nil else { return result.accessToken }
+        return try await keep(result, sealed, request).accessToken
+    }
+
+    /// A new sign-in in this very second is not meant; what this gateway knows of it is named one by one.
+    private func revokeAll(of subject: String, _ own: Set<String>, _ request: AccountRequest) async throws(Refusal) {
+        try await revoke(
+            [.subject(subject, before: now() - 1)] + own.sorted().map(Revocation.Target.originID), request)
     }
 
     private func globalSignOut(_ token: Secret, _ request: AccountRequest) async throws(Refusal) {

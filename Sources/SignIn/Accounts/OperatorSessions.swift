@@ -22,12 +22,23 @@ package struct EndedSessions: Sendable {
     }
 }
 
-/// What an operator may know of the sessions of a pool's users, and do about them.
-extension CognitoAccounts {
+/// What an operator may know of the sessions of a pool's users, and do about them. They are of all the pool's app clients,
+/// each of which has keys of its own for what it has sealed, and alone may end what Cognito gave to it.
+package struct OperatorSessions: Sendable {
+    /// At least one.
+    private let clients: [CognitoAccounts]
+    private var first: CognitoAccounts { clients[0] }
+
+    /// - Returns: nil without a client.
+    package init?(_ clients: [CognitoAccounts]) {
+        guard !clients.isEmpty else { return nil }
+        self.clients = clients
+    }
+
     /// Those that go on, oldest first.
-    package func openSessions(of subject: String, requestID: String) async throws(Refusal) -> [JSONObject] {
-        let held = try await usingRecords(requestID, logger) { try await sessions.held(of: subject) }
-        return held.filter { $0.isOpen(at: now()) }.map { record in
+    package func open(of subject: String, requestID: String) async throws(Refusal) -> [JSONObject] {
+        let held = try await usingRecords(requestID, first.logger) { try await first.sessions.held(of: subject) }
+        return held.filter { $0.isOpen(at: first.now()) }.map { record in
             var session = record.exported
             session["id"] = .string(Hexadecimal.encode(record.family))
             session["subject"] = .string(record.subject)
@@ -37,42 +48,52 @@ extension CognitoAccounts {
 
     /// Nil where no session of this id goes on.
     package func user(ofSession id: String, requestID: String) async throws(Refusal) -> String? {
-        try await open(id, requestID)?.subject
+        try await find(id, requestID)?.subject
     }
 
     /// Ends one session: its refresh tokens, and the access tokens that came from its sign-in.
     ///
     /// - Returns: nil where no session of this id goes on.
-    package func endSession(_ id: String, requestID: String) async throws(Refusal) -> EndedSessions? {
-        guard let found = try await open(id, requestID) else { return nil }
-        let request = request(requestID)
-        try await revoke([found.originID].compactMap { $0 }.map(Revocation.Target.originID), request)
-        let ended = try await usingRecords(requestID, logger) {
-            try await sessions.end(family: found.family, originIDs: [])
+    package func end(_ id: String, requestID: String) async throws(Refusal) -> EndedSessions? {
+        guard let found = try await find(id, requestID) else { return nil }
+        let request = Self.request(requestID)
+        try await first.revoke([found.originID].compactMap { $0 }.map(Revocation.Target.originID), request)
+        let ended = try await usingRecords(requestID, first.logger) {
+            try await first.sessions.records.end(
+                family: found.family, originIDs: [], poolID: found.poolID, at: first.now())
         }
         return EndedSessions(count: 1, providerFailures: await endAtCognito(ended, request))
     }
 
-    private func open(_ id: String, _ requestID: String) async throws(Refusal) -> SessionRecord? {
+    private func find(_ id: String, _ requestID: String) async throws(Refusal) -> SessionRecord? {
         guard let family = Hexadecimal.decode(id) else { return nil }
-        let found = try await usingRecords(requestID, logger) { try await sessions.records.session(family) }
-        guard let found, found.poolID == settings.poolID, found.isOpen(at: now()) else { return nil }
+        let found = try await usingRecords(requestID, first.logger) {
+            try await first.sessions.records.session(family)
+        }
+        guard let found, found.poolID == first.settings.poolID, found.isOpen(at: first.now()) else { return nil }
         return found
     }
 
     /// Ends all sessions of a user that are kept here. Their access tokens are the caller's to revoke.
-    package func endSessions(of subject: String, requestID: String) async throws(Refusal) -> EndedSessions {
-        let open = try await openSessions(of: subject, requestID: requestID).count
-        let ended = try await usingRecords(requestID, logger) { try await sessions.endAll(of: subject) }
-        return EndedSessions(count: open, providerFailures: await endAtCognito(ended, request(requestID)))
+    package func endAll(of subject: String, requestID: String) async throws(Refusal) -> EndedSessions {
+        let open = try await open(of: subject, requestID: requestID).count
+        let ended = try await usingRecords(requestID, first.logger) {
+            try await first.sessions.records.endAll(
+                subject: subject, poolID: first.settings.poolID, except: nil, at: first.now())
+        }
+        return EndedSessions(count: open, providerFailures: await endAtCognito(ended, Self.request(requestID)))
     }
 
     /// Nothing depends on it: nobody unseals the tokens any more.
-    private func endAtCognito(_ ended: [RefreshSessions.Ended], _ request: AccountRequest) async -> Int {
+    private func endAtCognito(_ ended: [SessionRecord], _ request: AccountRequest) async -> Int {
         var failures = 0
-        for session in ended {
+        for record in ended {
             do {
-                try await revokeAtCognito(session.refreshToken, request)
+                guard let (client, token) = owner(of: record) else {
+                    failures += 1
+                    continue
+                }
+                try await client.revokeAtCognito(token, request)
             } catch {
                 failures += 1
             }
@@ -80,11 +101,23 @@ extension CognitoAccounts {
         return failures
     }
 
-    private func request(_ requestID: String) -> AccountRequest {
+    /// The client whose session it is, and its refresh token; nil where none of those that are configured has it.
+    private func owner(of record: SessionRecord) -> (CognitoAccounts, Secret)? {
+        for client in clients {
+            let opened = try? SealedRefreshToken(
+                opening: Secret(record.token), with: client.settings.sealingKeys, poolID: record.poolID)
+            if let opened, opened.clientID.hasSameBytes(as: client.settings.clientID) {
+                return (client, opened.refreshToken)
+            }
+        }
+        return nil
+    }
+
+    private static func request(_ requestID: String) -> AccountRequest {
         AccountRequest(operation: .logout, requestID: requestID, clientAddress: "")
     }
 }
 
 extension SessionRecord {
-    fileprivate func isOpen(at now: Int64) -> Bool { endedAt == nil && endsAt > now }
+    func isOpen(at now: Int64) -> Bool { endedAt == nil && endsAt > now }
 }

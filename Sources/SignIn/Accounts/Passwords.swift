@@ -17,10 +17,37 @@ extension CognitoAccounts {
     func changePassword(
         _ body: ChangePasswordBody, _ caller: Caller, _ request: AccountRequest
     ) async throws(Refusal) -> AccountAnswer {
-        var input = caller.input
-        input["PreviousPassword"] = .string(body.currentPassword.exposeText())
-        input["ProposedPassword"] = .string(body.newPassword.exposeText())
-        _ = try await call(.changePassword, input, for: request, at: .passwordChange)
+        do {
+            try await change(body.currentPassword, to: body.newPassword, caller)
+        } catch {
+            try await checkMade(body, caller, after: error, request)
+        }
         return .done(subject: caller.subject)
+    }
+
+    private func change(_ current: Secret, to new: Secret, _ caller: Caller) async throws(CognitoError) {
+        var input = caller.input
+        input["PreviousPassword"] = .string(current.exposeText())
+        input["ProposedPassword"] = .string(new.exposeText())
+        _ = try await client.call(.changePassword, input)
+    }
+
+    /// Where the response to the same call was lost before, a current password that Cognito no longer takes may mean that
+    /// the change was made: then the new one can be changed into itself.
+    ///
+    /// - Throws: the refusal, unless the change was made.
+    private func checkMade(
+        _ body: ChangePasswordBody, _ caller: Caller, after error: CognitoError, _ request: AccountRequest
+    ) async throws(Refusal) {
+        var error = error
+        if unansweredChanges.remove(body, of: caller.subject), error.kind == .badCredentials {
+            do {
+                return try await change(body.newPassword, to: body.newPassword, caller)
+            } catch let second {
+                if second.kind == .unavailable { error = second }
+            }
+        }
+        if error.kind == .unavailable { unansweredChanges.note(body, of: caller.subject) }
+        throw refusal(of: error, at: .passwordChange, request)
     }
 }

@@ -20,17 +20,24 @@ extension CognitoAccounts {
         return try await me(caller, request)
     }
 
-    /// `DELETE me`: gone at Cognito first, so that nothing here is forgotten of a user who still is; then every token
-    /// and session ends.
+    /// `DELETE me`: gone at Cognito first, so that nothing here is forgotten of a user who still is; then every session
+    /// and token ends.
+    ///
+    /// Each step can be repeated with the same access token until the last one is done. A user whom Cognito does not know
+    /// any more is deleted: an earlier attempt's response may have been lost.
     func delete(_ caller: Caller, _ request: AccountRequest) async throws(Refusal) -> AccountAnswer {
-        _ = try await call(.deleteUser, caller.input, for: request, at: .bearer)
-        // The same name, registered again, has another subject: all tokens of this one count no more, for ever.
-        try await both { () async throws(Refusal) in
-            try await revoke([.subject(caller.subject, before: .max)], request)
-        } then: { () async throws(Refusal) in
-            try await kept(request) { try await sessions.forget(caller.subject) }
+        do {
+            _ = try await client.call(.deleteUser, caller.input)
+        } catch {
+            guard error.kind == .userNotFound else { throw refusal(of: error, at: .bearer, request) }
         }
-        return .done(subject: caller.subject)
+        try await kept(request) { try await sessions.forget(caller.subject) }
+        var answer = AccountAnswer.done(subject: caller.subject)
+        // The same name, registered again, has another subject: all tokens of this one count no more, for ever.
+        answer.lastStep = { () async throws(Refusal) in
+            try await revoke([.subject(caller.subject, before: .max)], request)
+        }
+        return answer
     }
 
     /// `GET me/export`: everything that is held about the user, here and at Cognito.

@@ -52,7 +52,7 @@ extension CognitoAccounts {
         return AccountAnswer(.ok, answer, subject: session.subject)
     }
 
-    private func exchange(
+    func exchange(
         _ sealed: SealedRefreshToken, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
         if let session = try await judge(kept(request) { try await sessions.standing(of: sealed) }, sealed, request) {
@@ -68,7 +68,7 @@ extension CognitoAccounts {
     }
 
     /// - Returns: the answer that was given before; nil for a token that is to be exchanged.
-    private func judge(
+    func judge(
         _ standing: RefreshStanding, _ sealed: SealedRefreshToken, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession? {
         switch standing {
@@ -97,7 +97,7 @@ extension CognitoAccounts {
 
     /// A rotated token takes the old one's place and its end: Cognito too lets it live only for the rest of the
     /// original's life. It is kept before it is given.
-    private func keep(
+    func keep(
         _ result: AuthenticationResult, _ sealed: SealedRefreshToken, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
         guard let access = result.accessClaims else { throw unusable("UnreadableTokens", request) }

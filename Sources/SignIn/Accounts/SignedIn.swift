@@ -20,15 +20,31 @@ extension CognitoAccounts {
             originID: access["origin_jti"]?.stringValue, refreshToken: refreshToken, deviceID: context.deviceID,
             deviceKey: device?.key ?? result.newDevice?.key, family: random(16), generation: 0, issuedAt: issuedAt,
             expiresAt: issuedAt + (context.rememberMe ? settings.refreshLifetime : brief))
+        let takeBack: @Sendable () async -> Void = { await self.takeBack(sealed, request) }
+        do {
+            let body = try await begin(sealed, result, user, device, context, request)
+            var answer = AccountAnswer(.ok, body, subject: user.id, outcome: .signedIn(user))
+            answer.takeBack = takeBack
+            return answer
+        } catch {
+            await takeBack()
+            throw error
+        }
+    }
+
+    /// Begins the session.
+    ///
+    /// - Returns: the body of the answer.
+    private func begin(
+        _ sealed: SealedRefreshToken, _ result: AuthenticationResult, _ user: AccountUser,
+        _ device: DeviceCredentials?, _ context: SignInContext, _ request: AccountRequest
+    ) async throws(Refusal) -> JSONObject {
         let text = try sealing(request) { () throws(SealingFailure) in
             try sealed.sealed(with: settings.sealingKeys, poolID: settings.poolID)
         }
-        try await kept(request) {
-            try await sessions.begin(sealed, text, platform: context.device?.platform)
-        }
-        var answer: JSONObject = ["user": .object(user.object)]
-        answer.addTokens(
-            result, refreshToken: text, scope: access["scope"], withIDToken: settings.returnIDToken)
+        var body: JSONObject = ["user": .object(user.object)]
+        body.addTokens(
+            result, refreshToken: text, scope: result.accessClaims?["scope"], withIDToken: settings.returnIDToken)
         if let device {
             let known = SealedDevice(
                 credentials: device, username: user.username, account: context.account,
@@ -36,9 +52,22 @@ extension CognitoAccounts {
             let token = try sealing(request) { () throws(SealingFailure) in
                 try known.sealed(with: settings.sealingKeys, poolID: settings.poolID)
             }
-            answer["device_token"] = .string(token.exposeText())
+            body["device_token"] = .string(token.exposeText())
         }
-        return AccountAnswer(.ok, answer, subject: user.id, outcome: .signedIn(user))
+        try await kept(request) {
+            try await sessions.begin(sealed, text, platform: context.device?.platform)
+        }
+        return body
+    }
+
+    /// Ends the session of a sign-in that comes to nothing, here and at Cognito. Nobody has a token of it, so that the
+    /// revocation list needs no entry. The log tells of what fails, and one failure keeps nothing else from being done.
+    private func takeBack(_ sealed: SealedRefreshToken, _ request: AccountRequest) async {
+        // In a task of its own: the client's hanging up must not leave it half-done.
+        await Task {
+            _ = try? await kept(request) { try await sessions.end(family: sealed.family, originIDs: []) }
+            try? await revokeAtCognito(sealed.refreshToken, request)
+        }.value
     }
 
     /// What the device proves itself with from now on; `nil` where the pool tracks none.

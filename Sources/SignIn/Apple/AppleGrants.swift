@@ -13,16 +13,18 @@ package struct AppleGrants: Sendable {
     let message: @Sendable (AppleRevocation) -> OutboxMessage
     /// How many messages may wait there.
     let limit: Int
-    private let unused = UnusedGrants()
+    private let unused: UnusedGrants
     /// Seconds since 1970.
     let now: @Sendable () -> Int64
     let logger: Logger
 
+    /// - Parameter previous: what served until now, which may hold what Apple gave for a sign-in that is tried again.
     package init(
         client: AppleClient, records: any AppleTokenRecords, sealingKeys: SealingKeyRing,
         message: @escaping @Sendable (AppleRevocation) -> OutboxMessage, limit: Int,
-        now: @escaping @Sendable () -> Int64, logger: Logger
+        after previous: AppleGrants? = nil, now: @escaping @Sendable () -> Int64, logger: Logger
     ) {
+        unused = previous?.unused ?? UnusedGrants()
         self.client = client
         self.records = records
         self.sealingKeys = sealingKeys

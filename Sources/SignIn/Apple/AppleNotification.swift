@@ -64,12 +64,17 @@ package struct AppleNotificationRules: Sendable {
             occurredAt: occurrence(event["event_time"], issuedAt), endsAt: endsAt)
     }
 
-    /// When it happened. A time that can't be one in milliseconds is taken for that of the message, which is later.
+    /// When it happened, however long before the message: Apple repeats events for days. A time that can't be right is
+    /// taken for that of the message, which is later.
     private func occurrence(_ claim: JSON?, _ issuedAt: Int64) -> Int64 {
-        guard let milliseconds = claim?.integerValue else { return issuedAt }
-        let seconds = milliseconds / 1000
-        return (issuedAt - maximumAge...issuedAt).contains(seconds) ? seconds : issuedAt
+        guard let time = claim?.integerValue else { return issuedAt }
+        // Apple sends milliseconds; its documentation shows seconds, which are as few in the year 5138 at the earliest.
+        let seconds = time >= 100_000_000_000 ? time / 1000 : time
+        return seconds >= Self.firstEvent && seconds <= issuedAt ? seconds : issuedAt
     }
+
+    /// June 2019, when Sign in with Apple was announced.
+    private static let firstEvent: Int64 = 1_559_347_200
 
     /// - Returns: when it counts no more.
     private func checkTimes(_ claims: JSONObject, _ now: Int64) throws(AppleNotificationFault) -> Int64 {

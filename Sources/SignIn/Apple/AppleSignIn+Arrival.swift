@@ -28,9 +28,11 @@ extension AppleSignIn {
                 }
             }
             let begun = try await sessions.begin(arrival, requestID: request.requestID)
-            return AccountAnswer(
+            var answer = AccountAnswer(
                 .ok, ["success": true, "token": .string(begun.token.exposeText()), "user": .object(begun.user.object)],
                 subject: begun.user.id, outcome: .signedIn(begun.user.account))
+            answer.takeBack = { await sessions.takeBack(begun, requestID: request.requestID) }
+            return answer
         } catch {
             if let refreshToken { await keepAnyway(refreshToken, proven, after: error, sessions, request) }
             throw error.error == .notAuthorized ? AppleFault.refusal(reason: error.reason) : error

@@ -10,7 +10,7 @@ package struct AppleSignIn: Sendable {
     let check: AppleTokenCheck
     let spent: any SpentRecords
     /// Nil where the gateway does not speak to Apple.
-    let grants: AppleGrants?
+    package let grants: AppleGrants?
     /// Seals nonces.
     let sealingKeys: SealingKeyRing
     let now: @Sendable () -> Int64

@@ -1,3 +1,4 @@
+internal import Cryptography
 internal import HTTPTypes
 internal import Pipeline
 internal import Upstream
@@ -34,6 +35,15 @@ struct CognitoAnswer {
         }
     }
 
+    /// A success of an operation that gives nothing.
+    static let empty = CognitoAnswer(status: 200, body: Array("{}".utf8), output: [:])
+
+    private init(status: Int, body: [UInt8], output: JSONObject) {
+        self.status = status
+        self.body = body
+        self.output = output
+    }
+
     /// What it means to those who watch over account calls.
     var outcome: AccountOutcome {
         if let error { return .refused(error.kind.gatewayError, reason: error.kind.rawValue) }
@@ -52,6 +62,12 @@ struct CognitoAnswer {
     var accessClaims: JSONObject? {
         guard case .tokens(let result) = AuthenticationAnswer(output) else { return nil }
         return result.accessClaims
+    }
+
+    /// The refresh token that it gives.
+    var refreshToken: Secret? {
+        guard case .tokens(let result) = AuthenticationAnswer(output) else { return nil }
+        return result.refreshToken
     }
 
     /// A device that the pool has begun to track.

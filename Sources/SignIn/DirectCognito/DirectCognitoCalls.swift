@@ -1,3 +1,4 @@
+internal import Cryptography
 package import HTTPTypes
 internal import Locking
 package import Logging
@@ -45,6 +46,7 @@ package struct DirectCognitoCalls: Sendable {
     private let observers: [any AccountObserver]
     private let steps: SignInSteps
     private let revoke: CognitoAccounts.TokenRevocation
+    private let forget: @Sendable (_ subject: String, _ poolID: String) async throws -> Void
     private let isRevoked: @Sendable (VerifiedToken) -> Bool
     private let now: @Sendable () -> Int64
     private let logger: Logger
@@ -53,17 +55,21 @@ package struct DirectCognitoCalls: Sendable {
     ///   - pools: at least one; what names none is the first one's.
     ///   - steps: kept through reloads.
     ///   - revoke: ends the access tokens of who has signed out everywhere, or is gone.
+    ///   - forget: forgets the sessions of a user who is gone.
     ///   - isRevoked: whether a token is on the revocation list.
     ///   - now: seconds since 1970.
     package init(
         pools: [DirectCognitoPool], observers: [any AccountObserver] = [], steps: SignInSteps,
-        revoke: @escaping CognitoAccounts.TokenRevocation, isRevoked: @escaping @Sendable (VerifiedToken) -> Bool,
+        revoke: @escaping CognitoAccounts.TokenRevocation,
+        forget: @escaping @Sendable (_ subject: String, _ poolID: String) async throws -> Void,
+        isRevoked: @escaping @Sendable (VerifiedToken) -> Bool,
         now: @escaping @Sendable () -> Int64, logger: Logger
     ) {
         self.pools = pools
         self.observers = observers
         self.steps = steps
         self.revoke = revoke
+        self.forget = forget
         self.isRevoked = isRevoked
         self.now = now
         self.logger = logger
@@ -119,9 +125,17 @@ package struct DirectCognitoCalls: Sendable {
             }
             let outcome = note(answer, to: call, in: &told)
             await note(answer, to: call, in: signIn, told, pool)
-            for observer in observers {
-                try await Self.translated { () throws(Refusal) in try await observer.ended(told, outcome) }
+            do throws(DirectCognitoRefusal) {
+                for observer in observers {
+                    try await Self.translated { () throws(Refusal) in try await observer.ended(told, outcome) }
+                }
+            } catch {
+                // In a task of its own: the caller's hanging up must not leave it half-done.
+                if case .signedIn = outcome { await Task { await takeBack(answer, from: pool) }.value }
+                throw error
             }
+            // Last: until then the access token is what one can try again with.
+            if answer.error == nil { try await endTokens(of: call, at: pool) }
             reply = DirectCognitoReply(answer, requestID: request.requestID)
         } catch {
             reply = DirectCognitoReply(error, requestID: request.requestID)
@@ -224,7 +238,11 @@ package struct DirectCognitoCalls: Sendable {
             let second = try await send(call.operation, former, to: pool)
             if second.error == nil { answer = second }
         }
-        if let error = answer.error { try check(error, call, request) } else { try await endTokens(of: call, at: pool) }
+        if answer.error?.kind == .userNotFound, ExactText(call.operation) == "DeleteUser" {
+            // Deleted by an earlier attempt, whose response was lost.
+            answer = .empty
+        }
+        if let error = answer.error { try check(error, call, request) }
         // A refresh token says nothing by itself, but what it is exchanged for does.
         if ExactText(call.operation) == "GetTokensFromRefreshToken", isRevoked(answer.accessClaims, of: pool) {
             throw .revokedRefreshToken
@@ -273,12 +291,32 @@ package struct DirectCognitoCalls: Sendable {
         }
     }
 
-    /// Cognito ends what it is asked about itself. Access tokens that are shown to the gateway end with it.
+    /// A sign-in that an observer lets not count: nobody gets its tokens, and the refresh token ends at Cognito.
+    private func takeBack(_ answer: CognitoAnswer, from pool: DirectCognitoPool) async {
+        guard let token = answer.refreshToken else { return }
+        var input: JSONObject = ["ClientId": .string(pool.clientID), "Token": .string(token.exposeText())]
+        input["ClientSecret"] = pool.clientSecret.map { .string($0.exposeText()) }
+        // Of a Cognito that cannot be had the log tells already.
+        guard let error = (try? await send("RevokeToken", input, to: pool))?.error else { return }
+        logger.warning(
+            "a session that was refused goes on at Cognito",
+            metadata: ["pool_id": "\(pool.poolID)", "error": "\(error.type)"])
+    }
+
+    /// Cognito ends what it is asked about itself. Access tokens that are shown to the gateway end with it, and of a user
+    /// who is gone nothing is kept.
     private func endTokens(of call: TranslatedCall, at pool: DirectCognitoPool) async throws(DirectCognitoRefusal) {
         guard call.operation.isOne(of: ["GlobalSignOut", "DeleteUser"]), let subject = call.claimed.subject else {
             return
         }
         let now = now()
+        if ExactText(call.operation) == "DeleteUser" {
+            do {
+                try await forget(subject, pool.poolID)
+            } catch {
+                throw .unavailable("session-records-unavailable")
+            }
+        }
         // A new sign-in in this very second is not meant.
         let targets =
             [Revocation.Target.subject(subject, before: now - 1)]

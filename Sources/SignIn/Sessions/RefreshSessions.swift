@@ -24,6 +24,8 @@ struct RefreshSessions: Sendable {
     /// A session that has been ended, as far as others must hear of it.
     struct Ended: Sendable {
         var originID: String?
+        /// The app client that the provider gave the refresh token to.
+        var clientID: String
         /// The provider's newest refresh token.
         var refreshToken: Secret
     }
@@ -40,6 +42,10 @@ struct RefreshSessions: Sendable {
 
     func standing(of sealed: SealedRefreshToken) async throws -> RefreshStanding {
         standing(of: sealed.generation, in: try await records.session(sealed.family))
+    }
+
+    func knows(_ sealed: SealedRefreshToken) async throws -> Bool {
+        try await records.session(sealed.family) != nil
     }
 
     /// A session that is not known here began before the records did: what Cognito says of it counts.
@@ -82,8 +88,9 @@ struct RefreshSessions: Sendable {
         try await records.end(family: family, originIDs: originIDs, poolID: poolID, at: now()).compactMap(ended)
     }
 
-    func endAll(of subject: String) async throws -> [Ended] {
-        try await records.endAll(subject: subject, poolID: poolID, at: now()).compactMap(ended)
+    /// - Parameter family: of the session that goes on; nil: none does.
+    func endAll(of subject: String, except family: [UInt8]? = nil) async throws -> [Ended] {
+        try await records.endAll(subject: subject, poolID: poolID, except: family, at: now()).compactMap(ended)
     }
 
     func forget(_ subject: String) async throws {
@@ -99,7 +106,7 @@ struct RefreshSessions: Sendable {
         guard let sealed = try? SealedRefreshToken(opening: Secret(record.token), with: keys, poolID: poolID) else {
             return nil
         }
-        return Ended(originID: record.originID, refreshToken: sealed.refreshToken)
+        return Ended(originID: record.originID, clientID: sealed.clientID, refreshToken: sealed.refreshToken)
     }
 
     // MARK: Answers

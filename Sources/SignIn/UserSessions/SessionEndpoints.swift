@@ -22,7 +22,7 @@ package struct SessionEndpoints: Sendable {
     /// Nil where a backend keeps users and sessions.
     package let sessions: UserSessions?
     /// Apple's part.
-    let apple: AppleSignIn
+    package let apple: AppleSignIn
     let companions: [any UserCompanion]
     let observers: [any AccountObserver]
 
@@ -79,7 +79,7 @@ package struct SessionEndpoints: Sendable {
             throw error
         }
         call.subject = answer.subject ?? call.subject
-        for observer in observers { try await observer.ended(call, answer.outcome) }
+        try await observers.tell(call, of: answer)
         return answer
     }
 

@@ -5,7 +5,8 @@ package import Pipeline
 package import Store
 
 extension SessionEndpoints {
-    /// `POST logout`: this session, or all of the user's.
+    /// `POST logout`: this session, or all of the user's. Over others only the newest token of a session has a say, or one
+    /// that may be exchanged once more: else whoever keeps an old one could sign the user out at will.
     func logout(
         _ caller: SessionCaller?, everywhere: Bool, _ request: SessionRequest
     ) async throws(Refusal) -> AccountAnswer {
@@ -13,6 +14,9 @@ extension SessionEndpoints {
         guard let caller else { return .done() }
         let sessions = try kept()
         if everywhere {
+            guard try await sessions.mayRefresh(caller, requestID: request.requestID) else {
+                return .done(subject: caller.userID)
+            }
             _ = try await sessions.endAll(of: caller.userID, also: caller.sessionID, requestID: request.requestID)
         } else {
             try await sessions.end(caller.sessionID, requestID: request.requestID)
@@ -20,25 +24,40 @@ extension SessionEndpoints {
         return .done(subject: caller.userID)
     }
 
-    /// `DELETE me`: first those hear of it who must, while what they need is still there; then every token ends; then
-    /// nothing is left of the user here.
+    /// `DELETE me`: nothing is left of the user here; then every token ends. Each step can be repeated with the same token
+    /// until the last one is done.
     func deleteMe(_ caller: SessionCaller, _ request: SessionRequest) async throws(Refusal) -> AccountAnswer {
-        try await delete(caller.userID, requestID: request.requestID)
-        return .done(subject: caller.userID)
+        let sessions = try kept()
+        let held = try await sessions.kept(request.requestID) {
+            try await sessions.records.sessions(of: caller.userID)
+        }
+        try await forget(caller.userID, sessions, requestID: request.requestID)
+        var answer = AccountAnswer.done(subject: caller.userID)
+        answer.lastStep = { () async throws(Refusal) in
+            try await sessions.revokeForever(caller.userID, meaning: held, request.requestID)
+        }
+        return answer
     }
 
-    /// Deletes a user, whoever asks for it. One who is gone already is fine.
-    package func delete(_ userID: String, requestID: String) async throws(Refusal) {
+    /// Deletes a user whom Apple does not know any more. Every token ends first: as long as the user is here, it is done
+    /// anew when Apple tells of it again.
+    func delete(_ userID: String, requestID: String) async throws(Refusal) {
         let sessions = try kept()
+        let held = try await sessions.kept(requestID) { try await sessions.records.sessions(of: userID) }
+        try await sessions.revokeForever(userID, meaning: held, requestID)
+        try await forget(userID, sessions, requestID: requestID)
+    }
+
+    /// First those hear of it who must, while what they need is still there. A user who is gone already is fine.
+    private func forget(
+        _ userID: String, _ sessions: UserSessions, requestID: String
+    ) async throws(Refusal) {
         let user = try await sessions.kept(requestID) { try await sessions.users.user(userID) }
         if let user {
             for companion in companions {
                 try await sessions.kept(requestID) { try await companion.willDelete(user) }
             }
         }
-        // For ever: who signs in again is another user.
-        let held = try await sessions.kept(requestID) { try await sessions.records.sessions(of: userID) }
-        try await sessions.revoke([.subject(userID, before: .max)], meaning: held, requestID)
         _ = try await sessions.kept(requestID) {
             try await sessions.users.delete(userID, handingOver: apple.grants?.handOver)
         }
@@ -74,6 +93,15 @@ extension UserSessions {
         try await revoke(
             try await targets(for: [sessionID], of: held?.user.id, from: known, requestID), meaning: known, requestID)
         _ = try await kept(requestID) { try await records.end(sessionID, at: now()) }
+    }
+
+    /// Ends a session that has just begun and must not count. Nobody has its token, so that the revocation list needs no
+    /// entry. The log tells of what fails.
+    func takeBack(_ begun: BegunSession, requestID: String) async {
+        // In a task of its own: the client's hanging up must not leave it undone.
+        await Task {
+            _ = try? await kept(requestID) { try await records.end(begun.id, at: now()) }
+        }.value
     }
 
     /// Ends these sessions, and none that have begun since they were read.
@@ -130,6 +158,13 @@ extension UserSessions {
     ) async throws(Refusal) {
         guard let time else { throw refusal }
         try await revoke([.subject(userID, before: time)], meaning: held, requestID)
+    }
+
+    /// For ever: who signs in again is another user.
+    func revokeForever(
+        _ userID: String, meaning held: [UserSessionRecord], _ requestID: String
+    ) async throws(Refusal) {
+        try await revoke([.subject(userID, before: .max)], meaning: held, requestID)
     }
 
     /// Puts sessions on the revocation list for as long as any of their tokens is good for anything: also those that

@@ -38,6 +38,19 @@ extension UserSessions {
         return try await keep(next, token, after: session, caller, requestID)
     }
 
+    /// Whether a token could be exchanged, as far as the records say: one that is good without them is good for a session
+    /// that they do not have.
+    ///
+    /// - Returns: false for a session that was ended.
+    /// - Throws: 401 for a token whose successor is in use. Its session has ended then.
+    func mayRefresh(_ caller: SessionCaller, requestID: String) async throws(Refusal) -> Bool {
+        let known = try await kept(requestID) { try await records.session(caller.sessionID) }
+        guard let (session, _) = known else { return caller.expiresAt > now() }
+        guard session.endedAt == nil else { return false }
+        _ = try await judge(session, caller, requestID)
+        return true
+    }
+
     /// How a token stands in its session.
     ///
     /// - Returns: the successor that was given for it before; nil for the newest token.

@@ -61,6 +61,8 @@ package struct BegunSession: Sendable {
     package var token: Secret
     package var user: UserRecord
     package var isNew: Bool
+    /// The `sid`.
+    var id: String
 }
 
 extension UserSessions {
@@ -114,7 +116,8 @@ extension UserSessions {
         switch step {
         case .arrived(let user, let isNew):
             session.userID = user.id
-            return BegunSession(token: try sign(session, user, key, requestID), user: user, isNew: isNew)
+            return BegunSession(
+                token: try sign(session, user, key, requestID), user: user, isNew: isNew, id: session.id)
         case .replayed: throw AppleFault.identityTokenReused.refusal
         case .nonceReused: throw AppleFault.nonceReused.refusal
         case .otherRole: throw Refusal(.roleConflict, message: arrival.roleConflictMessage, reason: "role-conflict")

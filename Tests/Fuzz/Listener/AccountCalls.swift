@@ -85,7 +85,9 @@ private struct NoRecords: SessionRecords {
     func end(family: [UInt8]?, originIDs: Set<String>, poolID: String, at now: Int64) async throws -> [SessionRecord] {
         []
     }
-    func endAll(subject: String, poolID: String, at now: Int64) async throws -> [SessionRecord] { [] }
+    func endAll(
+        subject: String, poolID: String, except family: [UInt8]?, at now: Int64
+    ) async throws -> [SessionRecord] { [] }
     func all(subject: String, poolID: String) async throws -> [SessionRecord] { [] }
     func forget(subject: String, poolID: String) async throws {}
 }

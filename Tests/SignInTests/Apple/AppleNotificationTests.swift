@@ -89,12 +89,18 @@ struct AppleNotificationTests {
 
     @Test(
         "An event is as old as it says, unless that can't be: then as old as its message",
-        arguments: [(-3600, -3600), (-10, -10), (60, -10), (-90_000, -10)] as [(Int64, Int64)])
+        arguments: [
+            (-3600, -3600), (-10, -10), (60, -10), (-90_000, -90_000), (-400 * 86_400, -400 * 86_400),
+            (-3650 * 86_400, -10), (-Fixture.now, -10), (-Fixture.now - 5, -10),
+        ] as [(Int64, Int64)])
     func age(said: Int64, taken: Int64) throws {
-        let event: JSON = [
-            "type": "consent-revoked", "sub": "s", "event_time": .number(JSONNumber((Fixture.now + said) * 1000)),
-        ]
-        #expect(try Self.read([("events", event)]).occurredAt == Fixture.now + taken)
+        for unit: Int64 in [1000, 1] {
+            let event: JSON = [
+                "type": "consent-revoked", "sub": "s",
+                "event_time": .number(JSONNumber((Fixture.now + said) * unit)),
+            ]
+            #expect(try Self.read([("events", event)]).occurredAt == Fixture.now + taken)
+        }
     }
 
     @Test("What is no JSON object is none either")
