@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Encoding
 
 /// What PEM files for TLS hold, as OpenSSL reads them.
 package enum PEMFile {

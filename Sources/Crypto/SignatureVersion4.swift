@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// A request as AWS Signature Version 4 signs it, for services other than S3.
 ///
 /// Both sides use this: who signs puts ``authorization(_:)`` into the `Authorization` header, who checks compares

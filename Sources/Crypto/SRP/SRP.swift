@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// The Secure Remote Password protocol (SRP-6a, RFC 2945 and RFC 5054) as Amazon Cognito uses it: the 3072-bit group of
 /// RFC 3526, 4 with the generator 2, SHA-256, and numbers hashed in their minimal two's complement form.
 ///

@@ -1,5 +1,5 @@
+internal import Encoding
 internal import FoundationEssentials
-internal import GRDB
 package import Settings
 package import Store
 

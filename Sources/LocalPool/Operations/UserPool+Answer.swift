@@ -1,5 +1,6 @@
+package import Encoding
 internal import Logging
-package import Pipeline
+internal import Pipeline
 internal import Store
 
 extension UserPool {

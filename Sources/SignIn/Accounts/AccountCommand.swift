@@ -1,3 +1,4 @@
+internal import Encoding
 internal import Pipeline
 
 /// An account request whose body was read and found well-formed.

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 internal import Pipeline
 
 /// An account call with everything in it opened and identified: what is left is Cognito's part.

@@ -1,3 +1,4 @@
+internal import Encoding
 package import HTTPTypes
 internal import Locking
 package import Logging

@@ -1,6 +1,6 @@
+internal import Encoding
 internal import Locking
 internal import Logging
-internal import Pipeline
 internal import Store
 
 // An account can be called by several names. Failures count for the name and for the account itself, once it is known: so

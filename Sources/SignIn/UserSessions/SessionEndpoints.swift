@@ -1,3 +1,4 @@
+package import Encoding
 internal import HTTPTypes
 package import Pipeline
 package import Store

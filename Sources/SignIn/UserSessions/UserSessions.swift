@@ -1,4 +1,5 @@
 package import Cryptography
+internal import Encoding
 package import Logging
 package import Pipeline
 package import Store
