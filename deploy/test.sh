@@ -145,6 +145,11 @@ fuzz() {
     headline Tests/Fuzz/run.sh "$fuzz_seconds"
     Tests/Fuzz/run.sh "$fuzz_seconds" 2>&1 | tee "$results/fuzz"
     local status=${PIPESTATUS[0]} sound broken
+# That comments begin with their subject; that the check can fail is checked first.
+comments() {
+    python3 Tests/Lint/test_comments.py && python3 Tests/Lint/comments.py
+}
+
     sound=$(grep -c '^passed ' "$results/fuzz")
     broken=$(grep -c '^failed ' "$results/fuzz")
     [ "$status" != 0 ] && [ "$broken" = 0 ] && broken=1
@@ -167,6 +172,7 @@ single untrusted_text
 headline "${release_build[@]}"
 if "${release_build[@]}" >"$results/build" 2>&1; then
     end_to_end_tests
+single comments
     fuzz
     single verify_benchmark "${benchmark_options[@]}"
 else

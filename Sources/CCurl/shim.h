@@ -58,7 +58,7 @@ static inline int gatehouse_address_bytes(const struct curl_sockaddr *address, u
     return 0;
 }
 
-// What libcurl does without a callback.
+// libcurl's own way to open a socket, without a callback.
 static inline curl_socket_t gatehouse_open_socket(const struct curl_sockaddr *address) {
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }

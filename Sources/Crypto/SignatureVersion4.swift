@@ -16,7 +16,7 @@ package struct SignatureVersion4: Sendable {
         }
     }
 
-    /// What the signature is good for.
+    /// The day, region and service that the signature is good for.
     package struct Scope: Sendable, Equatable {
         /// `yyyyMMddTHHmmssZ`, as in `X-Amz-Date`.
         package var time: String

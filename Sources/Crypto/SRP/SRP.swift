@@ -102,7 +102,7 @@ package enum SRPFault: Error, Equatable {
     case zeroPublicValue
     /// `u` is zero.
     case zeroScrambler
-    /// What the other side sent is not a number.
+    /// The other side sent something that is not a number.
     case notANumber
     case calculation(CryptographyError)
 }

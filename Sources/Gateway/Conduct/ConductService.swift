@@ -135,7 +135,7 @@ extension ConductService {
         return limits
     }
 
-    /// Who hears that users take their consent back; nil where the gateway does not speak to Apple.
+    /// Hears that users take their consent back; nil where the gateway does not speak to Apple.
     private static func apple(
         _ settings: GatewaySettings, _ surroundings: Surroundings
     ) async throws -> (any OutboxReceiver)? {

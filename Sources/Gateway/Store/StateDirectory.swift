@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import Glibc
 
-/// Who may change a state directory, and what of the gateway's is in it.
+/// The owner and modes of a state directory and of the gateway's files in it.
 ///
 /// Whoever can write there can put a key set, a key or a database of their own in place, and so sign in as anybody. The
 /// directories above it count only so far as what is put in its place is judged the same: it must belong to the user that

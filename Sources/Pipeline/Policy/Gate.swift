@@ -205,7 +205,7 @@ package struct Gate: Sendable {
             else { return .refuse(Self.refusal(.badSignature)) }
             return .entry(entry)
         } catch {
-            // Who cannot be named to the backend in full is not named at all.
+            // A user that cannot be named to the backend in full is not named at all.
             return .refuse(.tokenInvalid(reason: "identity-too-large"))
         }
     }

@@ -12,7 +12,7 @@ package struct Permit: ~Copyable {
     package let routeIndex: Int
     /// Complete header lines that the gateway adds: forwarding, tracing, identity.
     package let lines: [UInt8]
-    /// Who asks, when a token was verified.
+    /// The caller's `sub`; nil if no token was verified.
     package let subject: String?
     /// Whether the backend may turn the request into a WebSocket.
     package let webSocket: WebSocketGrant?

@@ -23,7 +23,7 @@ enum AccountTask: Sendable {
     case removeTOTP(Caller)
 }
 
-/// Who calls with an access token of the pool's.
+/// A caller with an access token of the pool's.
 struct Caller: Sendable {
     var token: Secret
     var identity: VerifiedToken

@@ -4,9 +4,9 @@ internal import Encoding
 struct AuthenticatorKey: Sendable {
     /// In base 32.
     var secret: String
-    /// Whose it is, as the app shows it.
+    /// The user's name, as the app shows it.
     var account: String
-    /// Whose service it is for, as the app shows it.
+    /// The service's name, as the app shows it.
     var issuer: String
 
     /// What a QR code for authenticator apps holds: the "Key Uri Format" of Google Authenticator.

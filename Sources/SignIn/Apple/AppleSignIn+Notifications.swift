@@ -56,7 +56,7 @@ extension AppleSignIn {
             metadata: ["request_id": "\(request.requestID)", "event": "\(notification.event)"])
         switch notification.event {
         case .consentRevoked:
-            // Who consents again is the same user.
+            // A user who consents again is the same one.
             call.operation = .logout
             try await endConsent(of: user, upTo: notification.occurredAt, sessions, request)
         case .accountDeleted:

@@ -46,7 +46,7 @@ extension AccountLimits {
         }
     }
 
-    /// Who signed in was right: failures are forgotten, and the device is known.
+    /// Notes a sign-in that was right: failures are forgotten, and the device is known.
     ///
     /// - Parameters:
     ///   - call: with what has been learnt of it meanwhile.
