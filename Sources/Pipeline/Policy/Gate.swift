@@ -256,8 +256,8 @@ package struct Gate: Sendable {
                 lines.append(contentsOf: replacement.lines)
             }
             return .forward(
-                Permit(
-                    request: request, target: target, routeIndex: index, rule: rule, lines: lines,
+                permit(
+                    request, target: target, routeIndex: index, lines: lines,
                     subject: entry?.subject, dropsAuthorization: entry != nil && !rule.forwardToken,
                     replaced: replaced, webSocket: webSocket))
         }
