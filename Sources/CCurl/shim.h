@@ -75,10 +75,6 @@ static inline CURLcode gatehouse_getinfo_verify_result(CURL *easy, long *value) 
     return curl_easy_getinfo(easy, CURLINFO_SSL_VERIFYRESULT, value);
 }
 
-static inline CURLcode gatehouse_getinfo_private(CURL *easy, void **value) {
-    return curl_easy_getinfo(easy, CURLINFO_PRIVATE, value);
-}
-
 static inline CURLMcode gatehouse_multi_setopt_socket(CURLM *multi, curl_socket_callback callback, void *context) {
     CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, callback);
     return code != CURLM_OK ? code : curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
@@ -87,10 +83,6 @@ static inline CURLMcode gatehouse_multi_setopt_socket(CURLM *multi, curl_socket_
 static inline CURLMcode gatehouse_multi_setopt_timer(CURLM *multi, curl_multi_timer_callback callback, void *context) {
     CURLMcode code = curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, callback);
     return code != CURLM_OK ? code : curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
-}
-
-static inline CURLMcode gatehouse_multi_setopt_long(CURLM *multi, CURLMoption option, long value) {
-    return curl_multi_setopt(multi, option, value);
 }
 
 // The result of a finished transfer, out of the union that Swift does not import by name.

@@ -2,24 +2,6 @@ internal import FoundationEssentials
 package import GRDB
 
 extension Store {
-    /// Takes over the rows of a database of another file, all or none; rows with the key of one that is there stay out.
-    /// When this returns they outlast a loss of power.
-    ///
-    /// - Parameter tables: which, and which of their columns.
-    package func takeOver(_ tables: [(name: String, columns: String)], from path: String) async throws {
-        try await writeWithoutTransaction { database in
-            try database.execute(sql: "ATTACH DATABASE ? AS earlier", arguments: [path])
-            defer { try? database.execute(sql: "DETACH DATABASE earlier") }
-            try Self.transaction(database) { database in
-                for (name, columns) in tables {
-                    try database.execute(
-                        sql: "INSERT OR IGNORE INTO main.\(name) (\(columns)) SELECT \(columns) FROM earlier.\(name)")
-                }
-            }
-        }
-        try await reachDisk()
-    }
-
     /// Copies the database as it is at one moment, while others read and write it (SQLite's backup interface, in one
     /// step: a snapshot, which no write waits for).
     ///

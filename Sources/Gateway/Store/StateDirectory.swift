@@ -104,13 +104,11 @@ struct StateDirectory {
     /// Begins the names of key sets that were fetched: public, so others may read them, and earlier versions let them.
     static let keySetPrefix = "key-set-"
 
-    private static let databases = ["gatehouse.sqlite", "sessions.sqlite", "conduct.sqlite"]
-
     /// Whether the gateway reads or writes a file of this name, or has put one away under it. An operator's own notes are
     /// nobody's matter.
     private static func isOwn(_ name: String) -> Bool {
         name.hasPrefix(keySetPrefix) || name.hasPrefix("sealing.key")
-            || databases.contains { name.hasPrefix($0) }
+            || name.hasPrefix("gatehouse.sqlite")
             || KeyPurpose.allCases.contains { name.hasPrefix("\($0.rawValue)-keys.json") }
     }
 }
