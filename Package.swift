@@ -66,7 +66,8 @@ let package = Package(
         .target(
             name: "Listener",
             dependencies: [
-                "HTTP1", "Locking", "Pipeline", "Cryptography", httpTypes, nioHTTPTypes, nioHTTP2, nioHPACK, nioSSL,
+                "Encoding", "HTTP1", "Locking", "Pipeline", "Cryptography", httpTypes, nioHTTPTypes, nioHTTP2, nioHPACK,
+                nioSSL,
                 nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"),
             ],
             swiftSettings: safe),
@@ -94,8 +95,9 @@ let package = Package(
         .target(
             name: "Gateway",
             dependencies: [
-                "HTTP1", "Listener", "Locking", "Pipeline", "SignIn", "Store", "Upstream", "Settings", "Telemetry",
-                "Cryptography", grdb, httpTypes, nioHTTPTypes, logging, lifecycle, nio("NIOCore"), nio("NIOPosix"),
+                "Curl", "Encoding", "HTTP1", "Listener", "Locking", "Pipeline", "SignIn", "Store", "Upstream",
+                "Settings", "Telemetry",
+                "Cryptography", httpTypes, logging, lifecycle, nio("NIOCore"), nio("NIOPosix"),
             ],
             // The dashboard is in the binary, which is one file.
             resources: [
@@ -117,12 +119,12 @@ let package = Package(
             name: "verify-benchmark", dependencies: ["COpenSSL", "Cryptography", "Encoding", "Pipeline", httpTypes],
             path: "Tests/Benchmark", swiftSettings: strict),
 
-        .testTarget(
-            name: "CryptographyTests", dependencies: ["Cryptography", "Encoding"], path: "Tests/CryptoTests",
         // Numbers of chance that are the same in every run, for tests.
         .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: safe),
 
         .testTarget(name: "EncodingTests", dependencies: ["Encoding", "SeededRandom"], swiftSettings: strict),
+        .testTarget(
+            name: "CryptographyTests", dependencies: ["Cryptography", "Encoding"], path: "Tests/CryptoTests",
             swiftSettings: strict),
         .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", httpTypes, nio("NIOCore")], swiftSettings: strict),
         .testTarget(
@@ -134,8 +136,7 @@ let package = Package(
         .testTarget(
             name: "ListenerTests",
             dependencies: [
-                "Listener", "HTTP1", "Pipeline", httpTypes, nioHTTPTypes, nioHPACK, nio("NIOCore"), nio("NIOEmbedded"),
-                nio("NIOPosix"),
+                "Listener", "Encoding", "HTTP1", "Pipeline", httpTypes, nioHPACK, nio("NIOCore"), nio("NIOEmbedded"),
             ],
             swiftSettings: strict),
         .testTarget(
