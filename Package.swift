@@ -49,41 +49,44 @@ let package = Package(
             name: "Curl", dependencies: ["CCurl", "Cryptography", "Locking", nio("NIOCore")], swiftSettings: strict),
         // The module is not called Crypto because swift-nio-extras brings swift-crypto's module of that name along.
         .target(
-            name: "Cryptography", dependencies: ["COpenSSL"], path: "Sources/Crypto", swiftSettings: strict),
+            name: "Cryptography", dependencies: ["COpenSSL", "Encoding"], path: "Sources/Crypto", swiftSettings: strict),
 
         // The one lock, for everyone.
         .target(name: "Locking", swiftSettings: safe),
 
         // Pure: values in, values out.
+        .target(name: "Encoding", swiftSettings: safe),
         .target(name: "HTTP1", dependencies: [httpTypes, nio("NIOCore")], swiftSettings: safe),
-        .target(name: "Pipeline", dependencies: ["Cryptography", httpTypes, logging], swiftSettings: safe),
+        .target(name: "Pipeline", dependencies: ["Cryptography", "Encoding", httpTypes], swiftSettings: safe),
         .target(
-            name: "Settings", dependencies: ["Pipeline", "Cryptography", yams],
+            name: "Settings", dependencies: ["Encoding", "Pipeline", "Cryptography", yams],
             resources: [.embedInCode("Schema/key-descriptions.txt")], swiftSettings: safe),
 
         // I/O.
         .target(
             name: "Listener",
             dependencies: [
-                "HTTP1", "Locking", "Pipeline", "Cryptography", httpTypes, nioHTTPTypes, nioHTTP2, nioHPACK, nioSSL,
+                "Encoding", "HTTP1", "Locking", "Pipeline", "Cryptography", httpTypes, nioHTTPTypes, nioHTTP2, nioHPACK,
+                nioSSL,
                 nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"),
             ],
             swiftSettings: safe),
         .target(
             name: "Upstream",
-            dependencies: ["Curl", "HTTP1", "Pipeline", httpTypes, nio("NIOCore")],
+            dependencies: ["Curl", "Encoding", "HTTP1", "Pipeline", httpTypes, nio("NIOCore")],
             swiftSettings: safe),
         .target(
             name: "SignIn",
-            dependencies: ["Locking", "Pipeline", "Store", "Upstream", "Cryptography", httpTypes, logging],
+            dependencies: ["Encoding", "Locking", "Pipeline", "Store", "Upstream", "Cryptography", httpTypes, logging],
             swiftSettings: safe),
         .target(
-            name: "Telemetry", dependencies: ["Locking", "Pipeline", "Cryptography", logging], swiftSettings: safe),
+            name: "Telemetry", dependencies: ["Encoding", "Locking", "Pipeline", "Cryptography", logging],
+            swiftSettings: safe),
         .target(name: "Store", dependencies: ["Locking", grdb], swiftSettings: safe),
         .target(
             name: "LocalPool",
             dependencies: [
-                "Cryptography", "Locking", "Pipeline", "Store", grdb, logging, yams,
+                "Cryptography", "Encoding", "Locking", "Pipeline", "Store", grdb, logging, yams,
                 nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1"),
             ],
             swiftSettings: safe),
@@ -92,8 +95,9 @@ let package = Package(
         .target(
             name: "Gateway",
             dependencies: [
-                "HTTP1", "Listener", "Locking", "Pipeline", "SignIn", "Store", "Upstream", "Settings", "Telemetry",
-                "Cryptography", grdb, httpTypes, nioHTTPTypes, logging, lifecycle, nio("NIOCore"), nio("NIOPosix"),
+                "Curl", "Encoding", "HTTP1", "Listener", "Locking", "Pipeline", "SignIn", "Store", "Upstream",
+                "Settings", "Telemetry",
+                "Cryptography", httpTypes, logging, lifecycle, nio("NIOCore"), nio("NIOPosix"),
             ],
             // The dashboard is in the binary, which is one file.
             resources: [
@@ -104,53 +108,63 @@ let package = Package(
         .executableTarget(
             name: "gatehouse",
             dependencies: [
-                "Gateway", "LocalPool", "Locking", "Settings", "SignIn", "Pipeline", "Store", "Cryptography",
+                "Encoding", "Gateway", "LocalPool", "Locking", "Settings", "SignIn", "Pipeline", "Store",
+                "Cryptography",
                 argumentParser, logging, lifecycle,
             ],
             swiftSettings: safe),
 
         // No test: what a token costs beside OpenSSL's bare verification.
         .executableTarget(
-            name: "verify-benchmark", dependencies: ["COpenSSL", "Cryptography", "Pipeline", httpTypes],
+            name: "verify-benchmark", dependencies: ["COpenSSL", "Cryptography", "Encoding", "Pipeline", httpTypes],
             path: "Tests/Benchmark", swiftSettings: strict),
 
+        // Numbers of chance that are the same in every run, for tests.
+        .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: safe),
+
+        .testTarget(name: "EncodingTests", dependencies: ["Encoding", "SeededRandom"], swiftSettings: strict),
         .testTarget(
-            name: "CryptographyTests", dependencies: ["Cryptography"], path: "Tests/CryptoTests",
+            name: "CryptographyTests", dependencies: ["Cryptography", "Encoding"], path: "Tests/CryptoTests",
             swiftSettings: strict),
         .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", httpTypes, nio("NIOCore")], swiftSettings: strict),
         .testTarget(
-            name: "PipelineTests", dependencies: ["Pipeline", "Cryptography", httpTypes], swiftSettings: strict),
+            name: "PipelineTests", dependencies: ["Pipeline", "Cryptography", "Encoding", "SeededRandom", httpTypes],
+            swiftSettings: strict),
         .testTarget(
-            name: "SettingsTests", dependencies: ["Settings", "Pipeline", "Cryptography"], swiftSettings: strict),
+            name: "SettingsTests", dependencies: ["Settings", "Encoding", "Pipeline", "Cryptography"],
+            swiftSettings: strict),
         .testTarget(
             name: "ListenerTests",
             dependencies: [
-                "Listener", "HTTP1", "Pipeline", httpTypes, nioHTTPTypes, nioHPACK, nio("NIOCore"), nio("NIOEmbedded"),
-                nio("NIOPosix"),
+                "Listener", "Encoding", "HTTP1", "Pipeline", httpTypes, nioHPACK, nio("NIOCore"), nio("NIOEmbedded"),
             ],
             swiftSettings: strict),
         .testTarget(
             name: "UpstreamTests",
-            dependencies: ["Upstream", "Curl", "HTTP1", "Pipeline", httpTypes, nio("NIOCore"), nio("NIOPosix")],
+            dependencies: [
+                "Upstream", "Curl", "Encoding", "HTTP1", "Pipeline", httpTypes, nio("NIOCore"), nio("NIOPosix"),
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "GatewayTests",
             dependencies: [
-                "Gateway", "Listener", "Pipeline", "SignIn", "Settings", "Store", "Telemetry", "Upstream",
+                "Encoding", "Gateway", "Listener", "Pipeline", "SignIn", "Settings", "Store", "Telemetry", "Upstream",
                 "Cryptography", grdb, httpTypes, logging,
             ],
             swiftSettings: strict),
         .testTarget(
             name: "SignInTests",
-            dependencies: ["SignIn", "Pipeline", "Store", "Cryptography", "Upstream", httpTypes, logging],
+            dependencies: [
+                "Encoding", "SignIn", "Pipeline", "Store", "Cryptography", "Upstream", httpTypes, logging,
+            ],
             swiftSettings: strict),
         .testTarget(
-            name: "TelemetryTests", dependencies: ["Telemetry", "Pipeline", "Cryptography", logging],
+            name: "TelemetryTests", dependencies: ["Telemetry", "Encoding", "Pipeline", "Cryptography", logging],
             swiftSettings: strict),
         .testTarget(
             name: "LocalPoolTests",
             dependencies: [
-                "LocalPool", "Cryptography", "Pipeline", "Store", grdb, logging, nio("NIOCore"), nio("NIOPosix"),
+                "LocalPool", "Cryptography", "Encoding", "Store", grdb, logging, nio("NIOCore"), nio("NIOPosix"),
                 nio("NIOHTTP1"),
             ],
             swiftSettings: strict),

@@ -1,8 +1,8 @@
 #!/usr/bin/env bash
 # Runs every test: swift test, the end-to-end tests against the release binary, the lints and the fuzz targets; with
 # --long, the first two kinds under the thread and the address sanitizer too.
-# Installs what is missing (apt, and pip into .venv). The last line is "N passed, N failed"; the exit status is 0 only
-# without failures.
+# Installs what is missing (apt, and pip into .venv). The last line is "N passed, N failed, N skipped"; the exit status is
+# 0 only without failures.
 #
 #   deploy/test.sh [--long]      --long: also the end-to-end tests that take minutes; ten minutes for each fuzz target;
 #                                swift test and the end-to-end tests once more with each sanitizer (two more builds);
@@ -60,7 +60,7 @@ if ! (
     need_swift
     need_python "$repository/Tests/EndToEnd/requirements.txt"
 ); then
-    echo "0 passed, 1 failed"
+    echo "0 passed, 1 failed, 0 skipped"
     exit 1
 fi
 
@@ -68,10 +68,13 @@ results=$(mktemp -d)
 trap 'rm -rf "$results"' EXIT
 passed=0
 failed=0
+skipped=0
 
+# count PASSED FAILED [SKIPPED]
 count() {
     passed=$((passed + $1))
     failed=$((failed + $2))
+    skipped=$((skipped + ${3:-0}))
 }
 
 headline() { printf '\n== %s\n' "$*"; }
@@ -83,11 +86,12 @@ single() {
 }
 
 # Swift Testing ends with "Test run with N tests in M suites passed after …" or "… failed after … with K issues.";
-# the failed ones are counted by their own lines.
+# the failed and the skipped ones are counted by their own lines. Before it builds, SwiftPM looks through the imports of each
+# target for one of a target that Package.swift does not name for it; that changes nothing of the build itself.
 swift_tests() {
     headline swift test
-    local status=0 total broken
-    swift test >"$results/swift" 2>&1 || status=$?
+    local status=0 total broken left_out
+    swift test --explicit-target-dependency-import-check error >"$results/swift" 2>&1 || status=$?
     # The arguments of a test are in its lines, whatever their length; what passed is of no interest.
     if [ "$status" != 0 ]; then grep -vE '^(◇|✔|\[[0-9]+/[0-9]+\]) ' "$results/swift" | cut -c1-500; fi
     grep -a 'Test run with ' "$results/swift" | tail -1
@@ -101,7 +105,8 @@ swift_tests() {
     # A run that failed in a way no test's line tells (a crash, an issue outside a test) is one failure more.
     [ "$status" != 0 ] && [ "$broken" = 0 ] && broken=1
     [ "$broken" -gt "$total" ] && total=$broken
-    count $((total - broken)) "$broken"
+    left_out=$(grep -cE '^➜ Test (".*"|[^ ]+\(.*\))( with [0-9]+ test cases?)? skipped' "$results/swift")
+    count $((total - broken - left_out)) "$broken" "$left_out"
 }
 
 # pytest's summaries, read from its JUnit files: a count that cannot be read is a failure.
@@ -121,23 +126,28 @@ for suite in suites:
     total += int(suite.get("tests"))
     failed += int(suite.get("failures")) + int(suite.get("errors"))
     skipped += int(suite.get("skipped"))
-print(total - failed - skipped, failed)
+print(total - failed - skipped, failed, skipped)
 PYTHON
     ) || counts=
-    if [ -z "$counts" ] || [ "$counts" = "0 0" ]; then
+    if [ -z "$counts" ] || [[ "$counts" = "0 0 "* ]]; then
         echo "no count of tests in pytest's report"
         count 0 1
         return
     fi
-    # shellcheck disable=SC2086 # two numbers
+    # shellcheck disable=SC2086 # three numbers
     set -- $counts
-    [ "$status" != 0 ] && [ "$2" = 0 ] && set -- "$1" 1
-    count "$1" "$2"
+    [ "$status" != 0 ] && [ "$2" = 0 ] && set -- "$1" 1 "$3"
+    count "$1" "$2" "$3"
 }
 
 # Text from outside is told apart by its bytes; that the check can fail is checked first. It reads what swift test built.
 untrusted_text() {
     python3 Tests/Lint/test_untrusted_text.py && python3 Tests/Lint/untrusted_text.py
+}
+
+# That comments begin with their subject; that the check can fail is checked first.
+comments() {
+    python3 Tests/Lint/test_comments.py && python3 Tests/Lint/comments.py
 }
 
 # Each fuzz target counts as a test.
@@ -162,6 +172,7 @@ verify_benchmark() {
 
 single swift format lint --strict --recursive Sources Tests Package.swift
 single Tests/Lint/locks.py
+single comments
 swift_tests
 single untrusted_text
 headline "${release_build[@]}"
@@ -179,5 +190,5 @@ for sanitizer in "${sanitizers[@]}"; do
 done
 
 echo
-echo "$passed passed, $failed failed"
+echo "$passed passed, $failed failed, $skipped skipped"
 [ "$failed" = 0 ]

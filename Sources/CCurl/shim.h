@@ -63,7 +63,7 @@ static inline int gatehouse_address_bytes(const struct curl_sockaddr *address, u
     return 0;
 }
 
-// What libcurl does without a callback.
+// libcurl's own way to open a socket, without a callback.
 static inline curl_socket_t gatehouse_open_socket(const struct curl_sockaddr *address) {
     return socket(address->family, address->socktype | SOCK_CLOEXEC, address->protocol);
 }
@@ -85,10 +85,6 @@ static inline CURLcode gatehouse_getinfo_text(CURL *easy, CURLINFO info, const c
     return curl_easy_getinfo(easy, info, value);
 }
 
-static inline CURLcode gatehouse_getinfo_private(CURL *easy, void **value) {
-    return curl_easy_getinfo(easy, CURLINFO_PRIVATE, value);
-}
-
 static inline CURLMcode gatehouse_multi_setopt_socket(CURLM *multi, curl_socket_callback callback, void *context) {
     CURLMcode code = curl_multi_setopt(multi, CURLMOPT_SOCKETFUNCTION, callback);
     return code != CURLM_OK ? code : curl_multi_setopt(multi, CURLMOPT_SOCKETDATA, context);
@@ -97,10 +93,6 @@ static inline CURLMcode gatehouse_multi_setopt_socket(CURLM *multi, curl_socket_
 static inline CURLMcode gatehouse_multi_setopt_timer(CURLM *multi, curl_multi_timer_callback callback, void *context) {
     CURLMcode code = curl_multi_setopt(multi, CURLMOPT_TIMERFUNCTION, callback);
     return code != CURLM_OK ? code : curl_multi_setopt(multi, CURLMOPT_TIMERDATA, context);
-}
-
-static inline CURLMcode gatehouse_multi_setopt_long(CURLM *multi, CURLMoption option, long value) {
-    return curl_multi_setopt(multi, option, value);
 }
 
 // The result of a finished transfer, out of the union that Swift does not import by name.

@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Encoding
 
 /// A key for AES-256-GCM (NIST SP 800-38D).
 ///

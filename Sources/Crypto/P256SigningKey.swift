@@ -54,7 +54,7 @@ package final class P256SigningKey: @unchecked Sendable {
     package func sign(_ message: [UInt8]) throws(CryptographyError) -> [UInt8] {
         let context = EVP_MD_CTX_new()
         defer { EVP_MD_CTX_free(context) }
-        // What OpenSSL gives is DER, whose length varies; this is its greatest.
+        // OpenSSL gives DER, whose length varies; this is its greatest.
         var encoded = [UInt8](repeating: 0, count: Int(EVP_PKEY_get_size(key)))
         var count = encoded.count
         guard EVP_DigestSignInit(context, nil, MessageDigest.sha256.handle, nil, key) == 1,

@@ -1,6 +1,7 @@
 internal import COpenSSL
+internal import Encoding
 
-/// What PEM files for TLS hold, as OpenSSL reads them.
+/// The certificates and keys in PEM files for TLS, as OpenSSL reads them.
 package enum PEMFile {
     /// How many certificates there are; nil where one of them is malformed, or cut off as in a file that is half written.
     package static func certificates(in pem: [UInt8]) -> Int? {

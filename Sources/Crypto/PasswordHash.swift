@@ -1,4 +1,5 @@
 internal import COpenSSL
+internal import Encoding
 
 /// Passwords kept as scrypt hashes (RFC 7914).
 ///
@@ -26,7 +27,7 @@ package enum PasswordHash {
     package static func make(_ password: Secret) throws(CryptographyError) -> String {
         let salt = SecureRandom.bytes(saltByteCount)
         let hash = try derive(password, salt: salt, cost: cost)
-        return "scrypt$\(cost.logN)$\(cost.r)$\(cost.p)$\(hex(salt))$\(hex(hash))"
+        return "scrypt$\(cost.logN)$\(cost.r)$\(cost.p)$\(Hexadecimal.encode(salt))$\(Hexadecimal.encode(hash))"
     }
 
     /// Whether `stored` was made from `password`. False for a text that isn't a stored hash.
@@ -34,7 +35,8 @@ package enum PasswordHash {
         let parts = stored.split(separator: "$", omittingEmptySubsequences: false)
         guard parts.count == 6, parts[0] == "scrypt",
             let logN = UInt64(parts[1]), let r = UInt64(parts[2]), let p = UInt64(parts[3]),
-            let salt = bytes(hex: parts[4]), let expected = bytes(hex: parts[5]), expected.count == hashByteCount
+            let salt = Hexadecimal.decode(parts[4]), let expected = Hexadecimal.decode(parts[5]),
+            expected.count == hashByteCount
         else { return false }
         let cost = Cost(logN: logN, r: r, p: p)
         guard cost.isReasonable, let hash = try? derive(password, salt: salt, cost: cost) else { return false }
@@ -51,32 +53,5 @@ package enum PasswordHash {
             hash.count)
         guard result == 1 else { throw failure("scrypt") }
         return hash
-    }
-
-    private static func hex(_ bytes: [UInt8]) -> String {
-        let digits = Array("0123456789abcdef".utf8)
-        return String(
-            decoding: bytes.flatMap { [digits[Int($0 >> 4)], digits[Int($0 & 15)]] }, as: UTF8.self)
-    }
-
-    private static func bytes(hex text: Substring) -> [UInt8]? {
-        let digits = Array(text.utf8)
-        guard digits.count.isMultiple(of: 2) else { return nil }
-        var bytes: [UInt8] = []
-        for index in stride(from: 0, to: digits.count, by: 2) {
-            guard let high = value(ofHexDigit: digits[index]), let low = value(ofHexDigit: digits[index + 1]) else {
-                return nil
-            }
-            bytes.append(high << 4 | low)
-        }
-        return bytes
-    }
-
-    private static func value(ofHexDigit digit: UInt8) -> UInt8? {
-        switch digit {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"): digit - UInt8(ascii: "0")
-        case UInt8(ascii: "a")...UInt8(ascii: "f"): digit - UInt8(ascii: "a") + 10
-        default: nil
-        }
     }
 }

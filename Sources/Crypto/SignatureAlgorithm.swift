@@ -19,7 +19,7 @@ package enum SignatureAlgorithm: String, Sendable, CaseIterable {
     case hs384 = "HS384"
     case hs512 = "HS512"
 
-    /// What kind of key an algorithm is used with. No key serves two kinds.
+    /// The kind of key that an algorithm is used with. No key serves two kinds.
     package enum KeyType: Sendable, Hashable {
         case rsa
         case ellipticCurve(EllipticCurve)

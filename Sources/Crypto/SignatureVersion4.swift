@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// A request as AWS Signature Version 4 signs it, for services other than S3.
 ///
 /// Both sides use this: who signs puts ``authorization(_:)`` into the `Authorization` header, who checks compares
@@ -14,7 +16,7 @@ package struct SignatureVersion4: Sendable {
         }
     }
 
-    /// What the signature is good for.
+    /// The day, region and service that the signature is good for.
     package struct Scope: Sendable, Equatable {
         /// `yyyyMMddTHHmmssZ`, as in `X-Amz-Date`.
         package var time: String

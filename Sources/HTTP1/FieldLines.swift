@@ -8,7 +8,7 @@ struct FieldLines {
     /// Transfer-Encoding and Host are not among them: they are read here once, and are written again from what was
     /// understood, never copied. Content-Length stays, being part of the message in every HTTP version.
     private(set) var list: [HTTPField] = []
-    /// What decides framing and the connection's life, collected on the way.
+    /// The fields that decide framing and the connection's life, collected on the way.
     private(set) var framing = FramingFields()
 
     /// Parses `bytes`, complete lines each ending in CRLF, up to but without the empty line.
@@ -92,7 +92,7 @@ struct FieldLines {
         unsafe known = KnownField.lookUp(name)
         guard unsafe known != nil || Grammar.isToken(name) else { throw .malformedField }
         unsafe isRepeated = known == .authorization && repeated.holds(value)
-        // What is the same was checked when it came first.
+        // A repeated value was checked when it came first.
         guard unsafe isRepeated || Grammar.isFieldContent(value) else { throw .malformedField }
     }
 }

@@ -1,4 +1,4 @@
-/// What is wrong with an HTTP/1.1 message. Closed list; the raw value is the reason code of logs and metrics.
+/// A fault of an HTTP/1.1 message. Closed list; the raw value is the reason code of logs and metrics.
 ///
 /// Any of these ends the connection: after a message that two parties may read differently nothing on it can
 /// be trusted (RFC 9112 §11.2).

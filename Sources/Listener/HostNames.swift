@@ -1,3 +1,4 @@
+internal import Encoding
 internal import Pipeline
 
 /// The hosts that a listener serves requests for, whatever their port.

@@ -19,7 +19,7 @@ package struct ListenerSettings: Sendable {
     package var connections: Int
     /// Those of one client's address, of IPv6 of a /64; one more is treated the same.
     package var connectionsPerAddress: Int
-    /// Whose connections are not counted by address: proxies that many clients are behind.
+    /// The peers that are not counted by address: proxies that many clients are behind.
     package var trustedProxies: [IPNetwork]
     /// Bytes a second that heads and bodies must come with; 0: at any rate.
     package var leastRate: Int

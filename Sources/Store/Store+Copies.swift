@@ -1,32 +1,14 @@
 internal import FoundationEssentials
-package import GRDB
+internal import GRDB
 
 extension Store {
-    /// Takes over the rows of a database of another file, all or none; rows with the key of one that is there stay out.
-    /// When this returns they outlast a loss of power.
-    ///
-    /// - Parameter tables: which, and which of their columns.
-    package func takeOver(_ tables: [(name: String, columns: String)], from path: String) async throws {
-        try await writeWithoutTransaction { database in
-            try database.execute(sql: "ATTACH DATABASE ? AS earlier", arguments: [path])
-            defer { try? database.execute(sql: "DETACH DATABASE earlier") }
-            try Self.transaction(database) { database in
-                for (name, columns) in tables {
-                    try database.execute(
-                        sql: "INSERT OR IGNORE INTO main.\(name) (\(columns)) SELECT \(columns) FROM earlier.\(name)")
-                }
-            }
-        }
-        try await reachDisk()
-    }
-
     /// Copies the database as it is at one moment, while others read and write it (SQLite's backup interface, in one
     /// step: a snapshot, which no write waits for).
     ///
     /// - Parameters:
     ///   - path: where no file is yet.
-    ///   - finishing: may add to the copy.
-    package func copy(to path: String, finishing: (Database) throws -> Void = { _ in }) throws {
+    ///   - files: the files that the copy carries along; nil for none, also if this database is a copy that has some.
+    package func copy(to path: String, carrying files: [(name: String, contents: [UInt8])]?) throws {
         try Self.makeFile(at: path)
         let copy = try DatabaseQueue(path: path)
         try backup(to: copy)
@@ -34,10 +16,35 @@ extension Store {
         try copy.writeWithoutTransaction { database in
             try database.execute(sql: "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL")
             try database.inTransaction(.exclusive) {
-                try finishing(database)
+                try Self.carry(files, in: database)
                 return .commit
             }
         }
         try copy.close()
+    }
+
+    /// A copy's table of files, which no running database has.
+    package static let fileTable = "backed_up_keys"
+
+    private static func carry(_ files: [(name: String, contents: [UInt8])]?, in database: Database) throws {
+        try database.execute(sql: "DROP TABLE IF EXISTS \(fileTable)")
+        guard let files else { return }
+        try database.execute(
+            sql: "CREATE TABLE \(fileTable) (name TEXT NOT NULL PRIMARY KEY, contents BLOB NOT NULL) STRICT")
+        for (name, contents) in files {
+            try database.execute(
+                sql: "INSERT INTO \(fileTable) VALUES (?, ?)", arguments: [name, Data(contents)])
+        }
+    }
+
+    /// The files that a copy carries along; none in any other database.
+    package func carriedFiles() async throws -> [(name: String, contents: [UInt8])] {
+        try await read { database in
+            guard try database.tableExists(Self.fileTable) else { return [] }
+            return try Row.fetchAll(database, sql: "SELECT name, contents FROM \(Self.fileTable)").map { row in
+                let contents: Data = row["contents"]
+                return (row["name"], [UInt8](contents))
+            }
+        }
     }
 }

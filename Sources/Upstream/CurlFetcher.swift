@@ -1,6 +1,6 @@
 package import Curl
+internal import Encoding
 internal import NIOCore
-internal import Pipeline
 
 /// The ``Fetcher`` of the product: libcurl transfers on one event loop's multi handle.
 package final class CurlFetcher: Fetcher {

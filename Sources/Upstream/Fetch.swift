@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// One request of the gateway's own (to Cognito, to a key-set URL), as opposed to a carried client request.
 package struct FetchRequest: Sendable {

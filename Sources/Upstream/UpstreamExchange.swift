@@ -267,7 +267,7 @@ package final class UpstreamExchange: CurlDeparture {
                 connection.close()
             }
         }
-        // Who waits for a connection may now take this one.
+        // An exchange that waits for a connection may now take this one.
         pool.ended(self)
     }
 

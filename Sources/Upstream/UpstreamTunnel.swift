@@ -1,3 +1,4 @@
+internal import Encoding
 internal import HTTP1
 internal import HTTPTypes
 internal import NIOCore

@@ -1,6 +1,6 @@
 import Locking
 
-/// Who has been asked and has not answered yet.
+/// The servers that have been asked and have not answered yet.
 final class AwaitedAnswers: Sendable {
     private struct State {
         var asked = 0

@@ -1,6 +1,6 @@
 import ArgumentParser
+import Encoding
 import Gateway
-import Pipeline
 import Settings
 
 /// `gatehouse check`: says whether a configuration is good, without starting anything.

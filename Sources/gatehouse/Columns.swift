@@ -1,4 +1,4 @@
-import Pipeline
+import Encoding
 
 /// Rows of text in columns, for people.
 struct Columns {

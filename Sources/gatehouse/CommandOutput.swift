@@ -1,5 +1,5 @@
 import ArgumentParser
-import Pipeline
+import Encoding
 
 /// `--json`, of the commands that print results.
 struct OutputOptions: ParsableArguments, ResultOptions {

@@ -1,4 +1,4 @@
-import Pipeline
+import Encoding
 
 extension JSON {
     /// The value over several lines, in visible ASCII and spaces only: what a token holds is not to move the cursor or
@@ -23,8 +23,7 @@ extension JSON {
             if (0x20..<0x7F).contains(unit) {
                 text.unicodeScalars.append(Unicode.Scalar(UInt8(unit)))
             } else {
-                let digits = String(unit, radix: 16)
-                text += "\\u" + String(repeating: "0", count: 4 - digits.count) + digits
+                text += "\\u" + Hexadecimal.encode(unit)
             }
         }
         return text

@@ -1,5 +1,6 @@
 import ArgumentParser
 import Cryptography
+import Encoding
 import Glibc
 import Pipeline
 import Settings

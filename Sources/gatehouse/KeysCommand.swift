@@ -1,6 +1,6 @@
 import ArgumentParser
+import Encoding
 import Gateway
-import Pipeline
 
 /// `gatehouse keys`: the gateway's own keys.
 struct KeysCommand: ParsableCommand {

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Pipeline
+import Encoding
 import Settings
 
 /// `gatehouse schema`: the settings' schema for editors.

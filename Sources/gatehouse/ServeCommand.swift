@@ -45,11 +45,8 @@ struct ServeCommand: AsyncParsableCommand {
             for address in listeners { logger.info("listening", metadata: ["address": "\(address)"]) }
             if let admin { logger.info("admin listening", metadata: ["address": "\(admin)"]) }
             notification.ready(.serving)
-            MemoryOfStart.giveBackSoon()
         } onReload: { step in
             notification.tell(step)
-            if case .begun = step { return }
-            MemoryOfStart.giveBackSoon()
         }
         let lifecycle = logs.logger(of: .error)
         do {

@@ -1,6 +1,6 @@
 import Glibc
 
-/// Who the files of a state directory belong to.
+/// The user that the files of a state directory belong to.
 ///
 /// An operator works as root, who alone reads the service's secrets; a file that root leaves in the state directory is one
 /// that the service cannot read.

@@ -1,6 +1,6 @@
 import ArgumentParser
+import Encoding
 import Gateway
-import Pipeline
 import Store
 
 /// `gatehouse store`: the gateway's database.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import FoundationEssentials
+import Encoding
 import Gateway
 import Glibc
 import Logging
@@ -131,8 +131,8 @@ struct InspectTokenCommand: ParsableCommand, ReportingCommand {
     }
 
     private static func time(_ seconds: Int64) -> String? {
-        // Up to the year 9999.
-        guard seconds <= 253_402_300_799 else { return nil }
-        return Date(timeIntervalSince1970: TimeInterval(seconds)).formatted(.iso8601)
+        // The years 0 to 9999.
+        guard (-62_167_219_200...253_402_300_799).contains(seconds) else { return nil }
+        return Timestamp.text(seconds)
     }
 }

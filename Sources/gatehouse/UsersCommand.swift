@@ -1,7 +1,7 @@
 import ArgumentParser
+import Encoding
 import Gateway
 import Logging
-import Pipeline
 import SignIn
 
 /// `gatehouse users`: the users who sign in with Apple.

@@ -1,5 +1,5 @@
 import ArgumentParser
-import Pipeline
+import Encoding
 
 /// What a command has found out about one token.
 struct TokenVerdict {

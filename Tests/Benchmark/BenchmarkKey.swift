@@ -1,6 +1,6 @@
 internal import COpenSSL
 internal import Cryptography
-internal import Pipeline
+import Encoding
 
 /// A key that is thrown away, of one of the algorithms that are measured.
 struct BenchmarkKey {

@@ -1,4 +1,5 @@
 internal import Cryptography
+import Encoding
 internal import Pipeline
 
 /// Tokens like those of a Cognito user pool, about a kilobyte each and none like another, signed with a key that is

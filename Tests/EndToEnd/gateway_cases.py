@@ -102,6 +102,7 @@ def path_fault(case: dict, status: int, seen: list[Request]) -> str | None:
     return None
 
 
+# Where the corpus says that the origin sees one identity value, a refusal is right as well: it does not say of which cases.
 def one_identity(_: dict, statuses: list[int], seen: list[Request]) -> bool:
     return statuses == [400] and not seen or statuses == [200] and [identities(each) for each in seen] == [[SUBJECT]]
 
@@ -115,6 +116,7 @@ def from_the_socket(_: dict, statuses: list[int], seen: list[Request]) -> bool:
     return statuses == [200] and told == [(["127.0.0.1"], ["gw.test"], ["http"])]
 
 
+# The corpus leaves the rule open ("200 or 401") and asks that both versions follow the same one.
 def same_on_both(_: dict, statuses: list[int], seen: list[Request]) -> bool:
     hits = [identities(each) for each in seen]
     return statuses == [200, 200] and hits == [[SUBJECT]] * 2 or len(set(statuses)) == 1 and statuses[0] in (400, 401) and not hits

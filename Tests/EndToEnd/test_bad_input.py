@@ -183,16 +183,19 @@ def test_a_path_that_changes_under_decoding_is_refused(gateway, recorder, target
     assert_refused(gateway, recorder, f"GET {target} HTTP/1.1\r\nHost: gateway.test\r\n\r\n".encode())
 
 
-@pytest.mark.parametrize("target", ["//recorded/exact", "/recorded//exact", "/recorded/exact;x", "/recorded/exact%20"])
-def test_a_path_near_a_route_is_not_that_route(gateway, recorder, target):
-    assert raw.exchange(gateway.port, "GET", target).status in (400, 404)
+@pytest.mark.parametrize(
+    "target, status",
+    [("//recorded/exact", 400), ("/recorded//exact", 400), ("/recorded/exact;x", 404), ("/recorded/exact%20", 404)],
+)
+def test_a_path_near_a_route_is_not_that_route(gateway, recorder, target, status):
+    assert raw.exchange(gateway.port, "GET", target).status == status
     assert recorder.requests == []
 
 
 def test_connect_is_not_a_tunnel(gateway, recorder):
     with raw.RawConnection(gateway.port) as connection:
         connection.send(b"CONNECT internal.test:80 HTTP/1.1\r\nHost: internal.test:80\r\n\r\n")
-        assert connection.response().status in (400, 403, 405)
+        assert connection.response().status == 400
     assert recorder.requests == []
 
 

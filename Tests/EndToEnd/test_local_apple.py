@@ -6,6 +6,7 @@ import json
 import signal
 import threading
 import time
+import urllib.parse
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 
 import httpx
@@ -67,6 +68,18 @@ def verified(apple: LocalApple, token: str, app: str = APP) -> dict:
     key = jwt.PyJWKClient(apple.apple_keys_url, cache_keys=False).get_signing_key_from_jwt(token)
     required = ["iss", "aud", "exp", "iat", "sub"]
     return jwt.decode(token, key, ["RS256"], audience=app, issuer=APPLE_ISSUER, options={"require": required})
+
+
+@pytest.mark.parametrize("malformed", ["%+A", "%-0", "%zz", "%4"])
+def test_an_escape_that_is_none_spoils_a_form(apple, malformed):
+    """Two digits make an escape, and a sign is none (RFC 3986, 2.1): `%+A` is no line feed."""
+    fields = urllib.parse.urlencode({"client_id": APP, "client_secret": apple.client_secret(APP)})
+    answer = httpx.post(
+        f"{apple.url}/auth/token",
+        content=f"{fields}&grant_type=refresh_token{malformed}",
+        headers={"Content-Type": "application/x-www-form-urlencoded"},
+    )
+    assert (answer.status_code, answer.json()) == (400, {"error": "invalid_request"})
 
 
 def test_an_identity_token_verifies_and_is_bound_to_nonce_and_code(apple):

@@ -104,8 +104,11 @@ def test_the_process_itself_is_measured(full):
     pid = full.process.pid
     assert number("process_open_fds") <= number("process_max_fds")
     assert abs(number("process_open_fds") - len(list(Path(f"/proc/{pid}/fd").iterdir()))) <= 4
-    resident = int(re.search(r"VmRSS:\s+(\d+)", Path(f"/proc/{pid}/status").read_text())[1]) * 1024
-    assert abs(number("process_resident_memory_bytes") - resident) < 8 << 20
+    status = Path(f"/proc/{pid}/status").read_text()
+    for name, field in (("resident", "VmRSS"), ("anonymous", "RssAnon")):
+        size = int(re.search(rf"{field}:\s+(\d+)", status)[1]) * 1024
+        assert abs(number(f"process_{name}_memory_bytes") - size) < 8 << 20
+    assert 0 < number("process_anonymous_memory_bytes") < number("process_resident_memory_bytes")
     assert abs(time.time() - number("process_start_time_seconds")) < 60
     before = number("process_cpu_seconds_total")
     wait_until(lambda: raw.exchange(full.port, "GET", "/nowhere") and number("process_cpu_seconds_total") > before, "some work")

@@ -72,7 +72,7 @@ def test_the_path_is_forwarded_byte_for_byte(gateway, recorder, target):
 def test_encoded_letters_match_the_route_they_spell(gateway, recorder):
     """`%6c` is `l`: the locked route must not be entered through another spelling."""
     response = get(gateway, "/recorded/public/%6cocked")
-    assert response.status in (400, 401)
+    assert_refusal(response, 401, "NotAuthorizedException")
     assert recorder.requests == []
 
 
@@ -133,7 +133,7 @@ def test_an_id_token_gives_the_email(gateway, recorder, issuer):
 
 def test_an_id_token_is_refused_where_an_access_token_is_wanted(gateway, recorder, issuer):
     response = get(gateway, "/recorded/access-only/x", bearer(issuer.id()))
-    assert response.status in (401, 403)
+    assert response.status == 401
     assert recorder.requests == []
     assert get(gateway, "/recorded/access-only/x", bearer(issuer.access())).status == 200
 
@@ -270,7 +270,7 @@ def test_a_cached_token_ends_with_its_exp(gateway, recorder, issuer):
 
 def test_a_very_long_token_is_refused_without_harm(gateway, recorder, issuer):
     response = get(gateway, REQUIRED, bearer("a." + "b" * 10_000 + ".c"))
-    assert response.status in (401, 431)
+    assert response.status == 401
     assert recorder.requests == []
 
 
@@ -287,7 +287,7 @@ def test_two_authorization_headers_are_refused(gateway, recorder, issuer):
             f"GET {REQUIRED} HTTP/1.1\r\nHost: gateway.test\r\n"
             f"Authorization: Bearer {token}\r\nAuthorization: Bearer {token}\r\n\r\n".encode()
         )
-        assert connection.response().status in (400, 401)
+        assert connection.response().status == 400
     assert recorder.requests == []
 
 

@@ -93,33 +93,6 @@ def test_a_newer_or_damaged_database_stops_the_start_and_is_told(served, start_g
     assert store(gateway, "check").returncode == 0
 
 
-def test_what_an_earlier_version_kept_in_files_of_its_own_is_taken_over(served, start_gateway, pool, ledger):
-    gateway, account = served
-    token = account.login(*ADA).json()["refresh_token"]
-    gateway.stop()
-    path = Path(gateway.config["state_directory"]) / "gatehouse.sqlite"
-    earlier = path.with_name("sessions.sqlite")
-    with sqlite3.connect(path) as source, sqlite3.connect(earlier) as database:
-        source.backup(database)
-    source.close()
-    with database:
-        others = "SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT IN ('sessions', 'grdb_migrations')"
-        for (name,) in database.execute(others).fetchall():
-            database.execute(f"DROP TABLE {name}")
-        database.execute("DELETE FROM grdb_migrations WHERE identifier <> 'sessions-1'")
-        database.execute("ALTER TABLE sessions RENAME COLUMN retry_until TO answer_may_be_lost")
-    database.close()
-    for file in path.parent.glob("gatehouse.sqlite*"):
-        file.unlink()
-    # As those versions made it.
-    earlier.chmod(0o600)
-    again = start_gateway({"state_directory": str(path.parent)}, pool=pool)
-    assert not list(path.parent.glob("sessions.sqlite*"))
-    report = json.loads(store(again, "check", "--json").stdout)
-    assert report["rows"]["sessions"] == 1
-    assert Account(again.port, ledger).refresh(token).status == 200
-
-
 def stored(gateway: Gateway) -> dict:
     return json.loads(gateway.admin("/status")[1])["store"]
 

@@ -1,6 +1,7 @@
 // Compiled by run.sh into one module with what Sources/Pipeline needs to read a key set.
 
 import Cryptography
+import Encoding
 
 private let algorithms: [SignatureAlgorithm] = [
     .rs256, .rs384, .rs512, .ps256, .ps384, .ps512, .es256, .es384, .edDSA, .hs256,

@@ -1,5 +1,7 @@
 // Compiled by run.sh into one module with the path's part of Sources/Pipeline/Route.
 
+import Encoding
+
 /// A target whose path decodes to `path`, with escapes only where they are needed.
 private func escaped(_ path: String) -> String {
     var result = ""
@@ -17,8 +19,7 @@ private func escaped(_ path: String) -> String {
 private func holdsEscape(_ text: String) -> Bool {
     let bytes = Array(text.utf8)
     return bytes.indices.dropLast(2).contains { index in
-        bytes[index] == UInt8(ascii: "%") && PathBytes.hexValue(bytes[index + 1]) != nil
-            && PathBytes.hexValue(bytes[index + 2]) != nil
+        bytes.span.percentEncodedByte(at: index) != nil
     }
 }
 

@@ -6,7 +6,8 @@
 #   Tests/Fuzz/run.sh [seconds] [target…]      default: 20 seconds, all targets
 #
 # Needs the release build's modules (swift build -c release --static-swift-stdlib --product gatehouse). The code under
-# test is compiled here, instrumented, with the target as one module; its dependencies are linked as they were built.
+# test is compiled here, instrumented, with the target as one module, and Encoding as a module of its own; other
+# dependencies are linked as they were built.
 # The targets of Tests/Fuzz/Listener play whole connections: there HTTP1 and Listener are compiled here, instrumented, as
 # modules of their own, and all other modules are linked as they were built. They run without the address sanitizer,
 # whose allocator would hide what a connection stores.
@@ -44,8 +45,7 @@ compile() {
 
 build_pure() {
     local target=$1 sources module=${1}Fuzz
-    local json=(Sources/Pipeline/{JSON,Text}/*.swift Sources/Pipeline/Route/ByteSpans.swift)
-    local verify=("${json[@]}" Sources/Pipeline/{Verify,Revocation}/*.swift
+    local verify=(Sources/Pipeline/{Verify,Revocation}/*.swift
         Sources/Pipeline/Assertion/{Assertion,AssertionKey,IssuedAssertions,PublicJSONWebKey}.swift
         Sources/Pipeline/Identity/{HeaderName*,Identity,IdentityClaim,IdentityLines,TrustedHeader*}.swift
         Sources/Pipeline/Policy/{ClaimCondition,ClaimPath,RequirementNumbers,Requirements}.swift)
@@ -54,7 +54,7 @@ build_pure() {
         sources=(Sources/Pipeline/Route/{OtherReadings,PathBytes,PathDecoding,PathFault,PathScan,RequestPath}.swift
             Sources/Pipeline/Respond/GatewayError.swift)
         ;;
-    JSON) sources=("${json[@]}") ;;
+    JSON) sources=() ;;
     KeySet) sources=("${verify[@]}") ;;
     Token)
         sources=("${verify[@]}" Tests/PipelineTests/AlgorithmTokens.swift)
@@ -62,27 +62,37 @@ build_pure() {
     WebSocketFrame) sources=(Sources/Pipeline/WebSocket/WebSocketFrameTracker.swift) ;;
     *) sources=(Sources/HTTP1/*.swift) ;;
     esac
-    # Sources/Pipeline/Text names its own module.
-    [[ ${sources[0]} != Sources/Pipeline/* ]] || module=Pipeline
-    compile -sanitize=fuzzer,address -g -module-name "$module" -I "$built/Modules" "${sources[@]}" \
-        "Tests/Fuzz/${target}Target.swift" "$work/dependencies.a" -lcrypto -o "$work/$target"
+    build_encoding || return 1
+    compile -sanitize=fuzzer,address -g -module-name "$module" -I "$work/pure" -I "$built/Modules" "${sources[@]}" \
+        "Tests/Fuzz/${target}Target.swift" "$work/pure/Encoding.o" "$work/dependencies.a" -lcrypto -o "$work/$target"
 }
 
-# Compiles a module of the package, instrumented, with its internal declarations open to the targets.
+# Compiles a module of the package, instrumented by these sanitizers, into a folder, with its internal declarations open to
+# the targets.
 build_module() {
-    local sources
-    mapfile -t sources < <(find "Sources/$1" -name '*.swift' | sort)
-    compile -sanitize=fuzzer -wmo -enable-testing -enable-upcoming-feature MemberImportVisibility -module-name "$1" \
-        -I "$work/modules" -I "$built/Modules" -emit-module -emit-module-path "$work/modules/$1.swiftmodule" \
-        -emit-object -o "$work/modules/$1.o" "${sources[@]}"
+    local name=$1 sanitizers=$2 folder=$3 sources
+    mapfile -t sources < <(find "Sources/$name" -name '*.swift' | sort)
+    compile -sanitize="$sanitizers" -wmo -enable-testing -enable-upcoming-feature MemberImportVisibility \
+        -module-name "$name" -I "$folder" -I "$built/Modules" -emit-module \
+        -emit-module-path "$folder/$name.swiftmodule" -emit-object -o "$folder/$name.o" "${sources[@]}"
 }
 
-# What the targets of Tests/Fuzz/Listener are linked with. Whoever comes first builds it.
+# The first target that needs them builds the modules that several are linked with.
+build_encoding() {
+    (
+        flock 9
+        [ ! -e "$work/pure/built-by-$$" ] || exit 0
+        rm -rf "$work/pure" && mkdir "$work/pure" && build_module Encoding fuzzer,address "$work/pure" \
+            && touch "$work/pure/built-by-$$"
+    ) 9>"$work/pure.lock"
+}
+
 build_listener() {
     (
         flock 9
         [ ! -e "$work/modules/built-by-$$" ] || exit 0
-        rm -rf "$work/modules" && mkdir "$work/modules" && build_module HTTP1 && build_module Listener \
+        rm -rf "$work/modules" && mkdir "$work/modules" && build_module HTTP1 fuzzer "$work/modules" \
+            && build_module Listener fuzzer "$work/modules" \
             && "$(dirname "$(command -v swiftc)")/clang" -O2 -c Tests/Fuzz/Listener/Measure/measure.c \
                 -o "$work/modules/Measure.o" \
             && touch "$work/modules/built-by-$$"

@@ -22,6 +22,9 @@ struct AdminTests {
             (.get, "/upstreams/api/one/drain", .methodNotAllowed([.post, .delete])),
             (.post, "/upstreams/api/%zz/drain", .change(.server(true, upstream: "api", server: "%zz"))),
             (.post, "/upstreams/api/%4/drain", .change(.server(true, upstream: "api", server: "%4"))),
+            // A sign is no digit (RFC 3986, 2.1).
+            (.post, "/upstreams/api/%+A/drain", .change(.server(true, upstream: "api", server: "%+A"))),
+            (.post, "/upstreams/api/%-0/drain", .change(.server(true, upstream: "api", server: "%-0"))),
             (.post, "/upstreams/api/drain", .notFound), (.post, "/upstreams/a/b/c/drain", .notFound),
             (.get, "/", .page(.dashboard)), (.head, "/?x", .page(.dashboard)),
             (.post, "/", .methodNotAllowed([.get, .head])), (.get, "", .notFound), (.get, "//", .notFound),
@@ -40,6 +43,7 @@ struct AdminTests {
                 .find(matching: "ada+x@example.com", after: "5f", limit: 7)
             ),
             (.get, "/users?matching=ada+x@example.com", .find(matching: "ada+x@example.com", after: "", limit: 100)),
+            (.get, "/users?matching=%+Aada", .find(matching: "%+Aada", after: "", limit: 100)),
             (.get, "/users?limit=0", .malformed("limit must be 1 to 1000")),
             (.get, "/users?limit=1001", .malformed("limit must be 1 to 1000")),
             (.get, "/users?limit=x", .malformed("limit must be 1 to 1000")),

@@ -1,4 +1,5 @@
 import Cryptography
+import Encoding
 import Foundation
 import Logging
 import Pipeline

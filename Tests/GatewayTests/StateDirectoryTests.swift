@@ -38,7 +38,8 @@ struct StateDirectoryTests {
 
     static let fileCases: [(String, Int, Bool)] = [
         ("gatehouse.sqlite", 0o600, true), ("gatehouse.sqlite", 0o640, false), ("gatehouse.sqlite-wal", 0o604, false),
-        ("gatehouse.sqlite.replaced-1", 0o644, false), ("conduct.sqlite", 0o660, false), ("sealing.key", 0o644, false),
+        ("gatehouse.sqlite.replaced-1", 0o644, false), ("gatehouse.sqlite-shm", 0o660, false),
+        ("sealing.key", 0o644, false),
         ("session-keys.json", 0o644, false), ("session-keys.json.new", 0o620, false),
         ("session-keys.json", 0o400, true),
         ("key-set-a.json", 0o644, true), ("key-set-a.json", 0o664, false), ("key-set-a.json", 0o602, false),

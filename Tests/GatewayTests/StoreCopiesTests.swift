@@ -1,4 +1,5 @@
 import Cryptography
+import Encoding
 import Foundation
 import GRDB
 import Settings
@@ -125,7 +126,7 @@ struct StoreCopiesTests {
         let copies = StoreCopies(stateDirectory: other.directory)
         _ = try await copies.restore(from: backup, withKeys: true, now: 7)
         #expect(try KeyRingFile(.sealing, stateDirectory: other.directory).read()?.current?.id == key)
-        #expect(try await other.open().read { try $0.tableExists(StoreCopies.keyTable) } == false)
+        #expect(try await other.open().read { try $0.tableExists(Store.fileTable) } == false)
     }
 
     @Test(

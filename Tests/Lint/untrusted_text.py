@@ -30,7 +30,7 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = {
     name: REPOSITORY / "Sources" / directory
     for name, directory in {
-        **{name: name for name in ("Pipeline", "HTTP1", "Listener", "Upstream", "SignIn", "Telemetry", "Store", "Gateway", "Curl")},
+        **{name: name for name in ("Encoding", "Pipeline", "HTTP1", "Listener", "Upstream", "SignIn", "Telemetry", "Store", "Gateway", "Curl")},
         "Cryptography": "Crypto",
     }.items()
 }
@@ -49,7 +49,7 @@ LINEAR = re.compile(
     r"|UTF8View|UTF16View|UnicodeScalarView|Index)"
 )
 SPECIALISED = re.compile(rf"^(?:generic|function signature) .*<{TEXT}.*> of ")
-OWN = re.compile(r"^(?:Pipeline|HTTP1|Listener|Upstream|SignIn|Telemetry|Store|Gateway|Curl|Cryptography|GRDB|NIO\w*|Logging)$")
+OWN = re.compile(r"^(?:Encoding|Pipeline|HTTP1|Listener|Upstream|SignIn|Telemetry|Store|Gateway|Curl|Cryptography|GRDB|NIO\w*|Logging)$")
 # What only hands on the use: whoever refers to it is found.
 HANDS_ON = re.compile(r"^lazy protocol witness table accessor|\.init\(rawValue: Swift\.String\)")
 # What refers to that without using it.

@@ -1,5 +1,5 @@
 import Cryptography
-import Pipeline
+import Encoding
 import Testing
 
 @testable import LocalPool

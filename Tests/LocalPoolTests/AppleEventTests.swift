@@ -1,6 +1,6 @@
 import Cryptography
+import Encoding
 import Foundation
-import Pipeline
 import Testing
 
 @testable import LocalPool

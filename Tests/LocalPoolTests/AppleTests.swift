@@ -1,5 +1,5 @@
 import Cryptography
-import Pipeline
+import Encoding
 import Store
 import Testing
 
@@ -266,6 +266,11 @@ struct AppleTests {
         #expect(try await apple.post("/auth/token", [:], clientID: "com.other").body["error"] == "invalid_client")
         let twice = ["grant_type": "authorization_code&code=a", "code": "b"]
         #expect(try await apple.post("/auth/token", twice).body["error"] == "invalid_request")
+        // A sign is no digit of an escape (RFC 3986, 2.1).
+        for malformed in ["%+A", "%-0", "%", "%4", "%zz", "%ff"] {
+            let answer = try await apple.post("/auth/token", ["grant_type": "refresh_token\(malformed)"])
+            #expect(answer.body["error"] == "invalid_request", "\(malformed)")
+        }
         let json = await apple.router.answer(ControlTests.request("POST", "/auth/token", "{}"))
         #expect(try JSON.parse(json.body) == ["error": "invalid_request"])
         #expect(await apple.router.answer(RouterTests.get("/auth/authorize")).status == 404)

@@ -1,7 +1,7 @@
 import Cryptography
+import Encoding
 import Foundation
 import GRDB
-import Pipeline
 import Store
 import Testing
 

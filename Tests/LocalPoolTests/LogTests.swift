@@ -1,5 +1,5 @@
+import Encoding
 import Logging
-import Pipeline
 import Synchronization
 import Testing
 

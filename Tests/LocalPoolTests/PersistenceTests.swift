@@ -1,7 +1,7 @@
 import Cryptography
+import Encoding
 import Foundation
 import Logging
-import Pipeline
 import Testing
 
 @testable import LocalPool

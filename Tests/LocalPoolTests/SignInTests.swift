@@ -1,4 +1,4 @@
-import Pipeline
+import Encoding
 import Synchronization
 import Testing
 

@@ -1,4 +1,4 @@
-import Pipeline
+import Encoding
 import Testing
 
 @testable import LocalPool

@@ -1,8 +1,8 @@
+import Encoding
 import Logging
 import NIOCore
 import NIOHTTP1
 import NIOPosix
-import Pipeline
 import Synchronization
 import Testing
 

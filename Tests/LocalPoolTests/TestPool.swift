@@ -1,6 +1,6 @@
 import Cryptography
+import Encoding
 import Logging
-import Pipeline
 import Store
 import Synchronization
 import Testing

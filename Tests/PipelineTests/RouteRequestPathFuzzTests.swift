@@ -1,4 +1,5 @@
 import Pipeline
+import SeededRandom
 import Testing
 
 /// Random targets from the pieces attacks are made of, held against a slow and independent reading.

@@ -1,4 +1,5 @@
 import Cryptography
+import Encoding
 import Pipeline
 
 /// A pool, its keys and its tokens, as the verification tests want them.

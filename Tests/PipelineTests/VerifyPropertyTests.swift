@@ -1,5 +1,7 @@
 import Cryptography
+import Encoding
 import Pipeline
+import SeededRandom
 import Testing
 
 /// A verifier that knows a key of every kind accepts what was signed, byte for byte, and nothing made of it.

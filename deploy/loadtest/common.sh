@@ -78,8 +78,8 @@ status_of() { get -o /dev/null -w '%{http_code}' "$@" || true; }
 # User and system time of a process with all its threads, in clock ticks (proc(5): fields 14 and 15 of stat).
 cpu_ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; }
 
-# Resident memory of a process in KiB.
-resident_kib() { awk '$1 == "VmRSS:" { print $2 }' "/proc/$1/status"; }
+# Memory of a process in KiB: resident, and the anonymous part of it, which is not the code and other pages of files.
+memory_kib() { awk '$1 == "VmRSS:" { resident = $2 } $1 == "RssAnon:" { print resident, $2 }' "/proc/$1/status"; }
 
 # What the machine is, for a line under the figures.
 machine() { echo "$(date -u +%F), $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $cores cores"; }

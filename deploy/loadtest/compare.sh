@@ -152,23 +152,24 @@ load() {
     esac
 }
 
-# measure CASE PROXY ROUND: adds "case proxy round rps p50_ms p99_ms cpu_µs rss_mb" to the figures.
+# measure CASE PROXY ROUND: adds "case proxy round rps p50_ms p99_ms cpu_µs rss_mb anon_mb" to the figures.
 measure() {
     local pid before after line
     pid=$(measured "$2")
     before=$(cpu_ticks "$pid")
     line=$(load "$1" "$2" "$3" "$seconds") || line=
     after=$(cpu_ticks "$pid")
-    local requests failures duration p50 p99
+    local requests failures duration p50 p99 resident anonymous
+    read -r resident anonymous <<<"$(memory_kib "$pid")"
     read -r requests failures duration p50 p99 <<<"${line:-0 0 1 0 0}"
     if [ "$requests" = 0 ] || [ "$failures" != 0 ]; then
         problem "$1, $2, round $3: $failures of $requests requests failed; the round does not count"
         return
     fi
     awk -v name="$1 $2 $3" -v ticks=$((after - before)) -v hertz="$(getconf CLK_TCK)" -v requests="$requests" \
-        -v seconds="$duration" -v p50="$p50" -v p99="$p99" -v resident="$(resident_kib "$pid")" 'BEGIN {
-            printf "%s %.1f %.3f %.3f %.2f %.1f\n", name, requests / seconds, p50 / 1000, p99 / 1000,
-                ticks / hertz * 1e6 / requests, resident / 1024 }' >>"$work/figures"
+        -v seconds="$duration" -v p50="$p50" -v p99="$p99" -v resident="$resident" -v anonymous="$anonymous" 'BEGIN {
+            printf "%s %.1f %.3f %.3f %.2f %.1f %.1f\n", name, requests / seconds, p50 / 1000, p99 / 1000,
+                ticks / hertz * 1e6 / requests, resident / 1024, anonymous / 1024 }' >>"$work/figures"
 }
 
 for case in $cases; do

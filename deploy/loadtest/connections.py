@@ -1,19 +1,22 @@
 """Holds connections to a proxy and says what its process's memory does.
 
 connections.py idle  PID PORT TOKEN COUNT [--tls]   each connection is used for one request, then left open; prints
-                                                    KiB of resident memory a connection
+                                                    KiB a connection of resident and of anonymous memory
 connections.py burst PID PORT TOKEN COUNT SECONDS   as many connections at once, each used, then closed; prints
-                                                    resident MB before, during, and the least within SECONDS after
+                                                    resident MB before, during, and the least within SECONDS after,
+                                                    and the same of anonymous memory
 connections.py vanish PORT TOKEN SECONDS            clients that go away: within a head, an upload, a download
 """
 
 import contextlib
 import pathlib
+import re
 import socket
 import ssl
 import struct
 import sys
 import time
+from typing import NamedTuple
 
 BATCH = 128  # requests in flight at once; the connections are what is measured, not the backend's queue
 
@@ -23,11 +26,17 @@ TLS.verify_mode = ssl.CERT_NONE  # a certificate made for this run, on loopback
 TLS.set_alpn_protocols(["http/1.1"])
 
 
-def resident_kib(pid: int) -> int:
-    for line in pathlib.Path(f"/proc/{pid}/status").read_text().splitlines():
-        if line.startswith("VmRSS:"):
-            return int(line.split()[1])
-    raise SystemExit(f"no process {pid}")
+class Memory(NamedTuple):
+    """KiB (proc_pid_status(5)); anonymous is what is resident without the code and other pages of files."""
+
+    resident: int
+    anonymous: int
+
+    @classmethod
+    def of(cls, pid: int) -> "Memory":
+        status = pathlib.Path(f"/proc/{pid}/status").read_text()
+        sizes = dict(re.findall(r"^(VmRSS|RssAnon):\s+(\d+) kB$", status, re.M))
+        return cls(int(sizes["VmRSS"]), int(sizes["RssAnon"]))
 
 
 def connect(port: int, tls: bool) -> socket.socket:
@@ -76,23 +85,23 @@ def idle(pid: int, port: int, token: str, count: int, tls: bool) -> None:
     with contextlib.ExitStack() as first:
         open_and_use(first, port, token, 16, tls, 1)  # what is made once is not a connection's
         with contextlib.ExitStack() as stack:
-            before = resident_kib(pid)
+            before = Memory.of(pid)
             open_and_use(stack, port, token, count, tls, 1)
             time.sleep(1)
-            print(f"{(resident_kib(pid) - before) / count:.2f}")
+            print(*(f"{(after - earlier) / count:.2f}" for after, earlier in zip(Memory.of(pid), before)))
 
 
 def burst(pid: int, port: int, token: str, count: int, settling: float) -> None:
-    before = resident_kib(pid)
+    before = Memory.of(pid)
     with contextlib.ExitStack() as stack:
         open_and_use(stack, port, token, count, False, BATCH)
-        during = resident_kib(pid)
+        during = Memory.of(pid)
     deadline = time.monotonic() + settling
-    after = resident_kib(pid)
-    while time.monotonic() < deadline and after > before:
+    after = Memory.of(pid)
+    while time.monotonic() < deadline and after.resident > before.resident:
         time.sleep(0.25)
-        after = min(after, resident_kib(pid))
-    print(f"{before / 1024:.1f} {during / 1024:.1f} {after / 1024:.1f}")
+        after = Memory(*map(min, after, Memory.of(pid)))
+    print(*(f"{size / 1024:.1f}" for sizes in zip(before, during, after) for size in sizes))
 
 
 def vanish(port: int, token: str, seconds: float) -> None:

@@ -9,7 +9,7 @@
 #     the route whose backend is restarted; there 502, 503 and 504 may be, and broken-off answers, and nothing else;
 #   - a reload does not succeed;
 # and the whole when
-#   - resident memory or open descriptors end higher than after the first cycle by more than MAXIMUM_GROWTH_MB (30) or
+#   - anonymous memory or open descriptors end higher than after the first cycle by more than MAXIMUM_GROWTH_MB (30) or
 #     MAXIMUM_DESCRIPTORS (64);
 #   - a request stays in flight, or a connection open, after the load has gone;
 #   - the process does not end by itself, with status 0, when told to.
@@ -162,7 +162,7 @@ gone() {
 }
 
 sample() {
-    resident=$(resident_kib "$gatehouse")
+    read -r resident anonymous <<<"$(memory_kib "$gatehouse")"
     descriptors=$(find "/proc/$gatehouse/fd" -mindepth 1 | wc -l)
 }
 
@@ -176,13 +176,13 @@ while [ $cycle -lt 2 ] || [ $SECONDS -lt $end ]; do
     kill -0 "$gatehouse" 2>/dev/null || fail "gatehouse has ended: $(tail -5 "$work/gatehouse.log")"
     gone
     sample
-    [ $cycle -gt 1 ] || { first_resident=$resident first_descriptors=$descriptors; }
+    [ $cycle -gt 1 ] || { first_anonymous=$anonymous first_descriptors=$descriptors; }
     echo "cycle $cycle ($signal, $reloads reloads so far): $(awk '$1 == "mixed" { sum += $2 } END { print sum }' "$work"/mixed-*) requests in the restart," \
-        "$((resident / 1024)) MB resident, $descriptors descriptors, $in_flight in flight, $problems problems so far"
+        "$((resident / 1024)) MB resident ($((anonymous / 1024)) MB anonymous), $descriptors descriptors, $in_flight in flight, $problems problems so far"
 done
 
-growth=$(((resident - first_resident) / 1024))
-((growth <= maximum_growth)) || problem "resident memory grew by $growth MB since the first cycle (at most $maximum_growth)"
+growth=$(((anonymous - first_anonymous) / 1024))
+((growth <= maximum_growth)) || problem "anonymous memory grew by $growth MB since the first cycle (at most $maximum_growth)"
 ((descriptors - first_descriptors <= maximum_descriptors)) ||
     problem "descriptors went from $first_descriptors to $descriptors (at most $maximum_descriptors more)"
 
@@ -190,5 +190,5 @@ kill -TERM "$gatehouse"
 wait "$gatehouse" || problem "gatehouse ended with status $?"
 unset "process[gatehouse]"
 
-echo "$cycle cycles, memory $growth MB over the first, descriptors $first_descriptors → $descriptors: $problems problems"
+echo "$cycle cycles, anonymous memory $growth MB over the first, descriptors $first_descriptors → $descriptors: $problems problems"
 [ $problems = 0 ]

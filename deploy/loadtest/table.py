@@ -10,8 +10,8 @@ import statistics
 import sys
 from collections.abc import Callable
 
-Figures = list[float]  # requests/s, p50 ms, p99 ms, CPU µs, resident MB
-RPS, P50, P99, CPU, RSS = range(5)
+Figures = list[float]  # requests/s, p50 ms, p99 ms, CPU µs, resident MB, anonymous MB
+RPS, P50, P99, CPU, RSS, ANON = range(6)
 
 # What is wanted of a ratio of Gatehouse to another proxy: case, figure, other, limit, whether the limit is the least. The
 # case telemetry is Gatehouse itself with logs and traces, beside one without.
@@ -54,18 +54,19 @@ def verdict(reached: bool) -> str:
 
 
 def print_figures(rounds: Rounds, memory: list[list[str]]) -> None:
-    print("| case | proxy | requests/s | p50 ms | p99 ms | CPU µs/request | of a core | resident MB | KiB/idle connection |")
+    print("| case | proxy | requests/s | p50 ms | p99 ms | CPU µs/request | of a core | resident MB (anonymous) "
+          "| KiB/idle connection (anonymous) |")
     print("|---|---|---|---|---|---|---|---|---|")
     for case, proxy in rounds.rounds:
-        rps, p50, p99, cpu, rss = rounds.medians(case, proxy)
+        rps, p50, p99, cpu, rss, anon = rounds.medians(case, proxy)
         share = f"{rps * cpu / 1e4:.0f} %"
-        print(f"| {case} | {proxy} | {rps:.0f} | {p50:.2f} | {p99:.2f} | {cpu:.1f} | {share} | {rss:.0f} | |")
+        print(f"| {case} | {proxy} | {rps:.0f} | {p50:.2f} | {p99:.2f} | {cpu:.1f} | {share} | {rss:.0f} ({anon:.0f}) | |")
     for case, proxy, count, *figures in memory:
         if case == "burst":
-            before, during, after = figures
-            print(f"| {case} of {count} | {proxy} | | | | | | {before} → {during} → {after} | |")
+            resident, anonymous = " → ".join(figures[:3]), " → ".join(figures[3:])
+            print(f"| {case} of {count} | {proxy} | | | | | | {resident} ({anonymous}) | |")
         else:
-            print(f"| {case}, {count} | {proxy} | | | | | | | {figures[0]} |")
+            print(f"| {case}, {count} | {proxy} | | | | | | | {figures[0]} ({figures[1]}) |")
 
 
 def print_ratios(rounds: Rounds, memory: list[list[str]]) -> None:
@@ -98,11 +99,15 @@ def print_ratios(rounds: Rounds, memory: list[list[str]]) -> None:
 
 def as_json(rounds: Rounds, memory: list[list[str]], skipped: list[list[str]], problems: list[str]) -> dict[str, object]:
     def case_row(case: str, proxy: str) -> dict[str, object]:
-        rps, p50, p99, cpu, rss = rounds.medians(case, proxy)
-        return {"case": case, "proxy": proxy, "rps": rps, "p50_ms": p50, "p99_ms": p99, "cpu_us": cpu, "rss_mb": rss}
+        names = ("rps", "p50_ms", "p99_ms", "cpu_us", "rss_mb", "anon_mb")
+        return {"case": case, "proxy": proxy, **dict(zip(names, rounds.medians(case, proxy)))}
 
     def memory_row(case: str, proxy: str, count: str, *figures: str) -> dict[str, object]:
-        names = ("before_mb", "during_mb", "after_mb") if case == "burst" else ("kib_per_connection",)
+        if case == "burst":
+            moments = ("before", "during", "after")
+            names = [*(f"{each}_mb" for each in moments), *(f"{each}_anonymous_mb" for each in moments)]
+        else:
+            names = ["kib_per_connection", "anonymous_kib_per_connection"]
         values = dict(zip(names, map(float, figures)))
         return {"case": case, "proxy": proxy, "connections": int(count), **values}
 

@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// The Secure Remote Password protocol (SRP-6a, RFC 2945 and RFC 5054) as Amazon Cognito uses it: the 3072-bit group of
 /// RFC 3526, 4 with the generator 2, SHA-256, and numbers hashed in their minimal two's complement form.
 ///
@@ -100,7 +102,7 @@ package enum SRPFault: Error, Equatable {
     case zeroPublicValue
     /// `u` is zero.
     case zeroScrambler
-    /// What the other side sent is not a number.
+    /// The other side sent something that is not a number.
     case notANumber
     case calculation(CryptographyError)
 }

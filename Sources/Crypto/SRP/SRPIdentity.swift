@@ -1,4 +1,4 @@
-/// Who proves the knowledge of a password: a user in a pool, or a device in its group.
+/// The side that proves the knowledge of a password: a user in a pool, or a device in its group.
 package struct SRPIdentity: Sendable, Equatable {
     /// Both parts, one after the other, as the hashes take them.
     let bytes: [UInt8]

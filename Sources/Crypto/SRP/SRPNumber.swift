@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// A non-negative number of the SRP calculation, and the three ways in which Cognito's clients write one.
 package struct SRPNumber: Sendable, Equatable {
     /// Most significant byte first, no zero in front; empty for zero.

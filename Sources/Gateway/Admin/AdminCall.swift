@@ -1,5 +1,5 @@
+internal import Encoding
 internal import HTTPTypes
-internal import Pipeline
 
 /// What is asked of the admin listener.
 enum AdminCall: Equatable {
@@ -62,19 +62,7 @@ enum AdminCall: Equatable {
 
     /// Without its percent-encoding (RFC 3986 §2.1); as it is where that is malformed.
     static func decoded(_ segment: Substring) -> String {
-        var bytes: [UInt8] = []
-        var rest = segment.utf8[...]
-        while let byte = rest.popFirst() {
-            guard byte == UInt8(ascii: "%") else {
-                bytes.append(byte)
-                continue
-            }
-            guard let value = UInt8(String(decoding: Array(rest.prefix(2)), as: UTF8.self), radix: 16), rest.count >= 2
-            else { return String(segment) }
-            bytes.append(value)
-            rest = rest.dropFirst(2)
-        }
-        return String(decoding: bytes, as: UTF8.self)
+        PercentEncoding.decode(segment) ?? String(segment)
     }
 }
 

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 
 /// What one call of the admin listener is known by, in its refusal and in the log.
 enum AdminRequestID {

@@ -1,5 +1,5 @@
+internal import Encoding
 internal import HTTPTypes
-internal import Pipeline
 
 /// What is asked of the admin listener about users who are kept here, and about sessions.
 enum AdminUserCall: Equatable {

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 internal import HTTPTypes
 internal import Logging
 internal import Pipeline
@@ -115,7 +116,7 @@ struct AdminUsers: Sendable {
         return Self.ended(ended.count, failures: ended.providerFailures)
     }
 
-    /// Whose session it is, and how it ends.
+    /// The session's user, and the way it ends.
     private func owner(
         of id: String, _ kept: KeptUsers
     ) async throws -> (subject: String, end: () async throws -> EndedSessions?) {

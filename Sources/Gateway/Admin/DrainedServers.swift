@@ -1,5 +1,5 @@
+internal import Encoding
 internal import Locking
-internal import Pipeline
 
 /// The servers of upstreams that an operator has taken out, by their names: they stay so through reloads.
 final class DrainedServers: Sendable {

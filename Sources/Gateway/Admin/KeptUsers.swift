@@ -1,3 +1,4 @@
+internal import Encoding
 internal import Pipeline
 internal import Settings
 internal import SignIn

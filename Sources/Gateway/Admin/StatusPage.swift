@@ -1,3 +1,4 @@
+internal import Encoding
 internal import Listener
 internal import Pipeline
 internal import Settings

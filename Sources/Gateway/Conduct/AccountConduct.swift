@@ -75,7 +75,7 @@ final class AccountConduct: AccountObserver {
             return await limits.failed(through)
         case .succeeded where call.operation == .resetPassword:
             limits.ended(through)
-            // Who has the code that was sent is the user.
+            // The code was sent to the user, so its holder is the user.
             if let account = LimitedCall.account(of: call) { await limits.unlock(account: account) }
         default:
             limits.ended(through)

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 internal import Logging
 internal import Pipeline
 internal import Settings
@@ -142,7 +143,7 @@ extension ConductService {
         return limits
     }
 
-    /// Who hears that users take their consent back; nil where the gateway does not speak to Apple.
+    /// Hears that users take their consent back; nil where the gateway does not speak to Apple.
     private static func apple(
         _ settings: GatewaySettings, _ surroundings: Surroundings
     ) async throws -> (any OutboxReceiver)? {

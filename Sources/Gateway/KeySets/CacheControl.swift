@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// The part of `Cache-Control` that a key set's refresh follows.
 enum CacheControl {

@@ -1,3 +1,4 @@
+internal import Encoding
 internal import FoundationEssentials
 package import Pipeline
 internal import Synchronization

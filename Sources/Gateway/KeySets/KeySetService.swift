@@ -1,3 +1,4 @@
+internal import Encoding
 internal import Locking
 package import Logging
 package import Pipeline

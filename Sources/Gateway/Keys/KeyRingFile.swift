@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 
 /// The keys of one purpose in the state directory: `assertion-keys.json` and so on.
 package struct KeyRingFile: Sendable {

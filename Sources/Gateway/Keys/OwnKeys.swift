@@ -1,5 +1,4 @@
-internal import FoundationEssentials
-internal import Pipeline
+internal import Encoding
 package import Settings
 
 /// The gateway's own keys as an operator sees and changes them. A running gateway follows at SIGHUP; the keys that it
@@ -29,7 +28,7 @@ package struct OwnKeys: Sendable {
         guard configured.isEmpty || usesSealingFile, let ring = try file(purpose).read() else { return configured }
         return configured
             + ring.keys.map { key in
-                let since = key.since == 0 ? "unknown" : Self.text(key.since)
+                let since = key.since == 0 ? "unknown" : Timestamp.text(key.since)
                 return Listed(purpose: purpose, state: key.state.rawValue, since: since, id: key.id)
             }
     }
@@ -71,7 +70,7 @@ package struct OwnKeys: Sendable {
             if let ready = rotated.nextIsReady(schedule(purpose)), ready > now, !atOnce, !isCompromised {
                 throw KeyFileFault(
                     file.path,
-                    "some verifiers may not know the next key before \(Self.text(ready)), because it was published so "
+                    "some verifiers may not know the next key before \(Timestamp.text(ready)), because it was published so "
                         + "lately; --now rotates all the same")
             }
             let make = { try NewKey.make(for: purpose) }
@@ -129,9 +128,5 @@ package struct OwnKeys: Sendable {
             let lifetime = lifetimes.max() ?? .seconds(30 * 86_400)
             return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: lifetime.components.seconds)
         }
-    }
-
-    private static func text(_ seconds: Int64) -> String {
-        Date(timeIntervalSince1970: Double(seconds)).formatted(.iso8601)
     }
 }

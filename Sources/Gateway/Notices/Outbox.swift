@@ -3,7 +3,7 @@ internal import Logging
 internal import Store
 internal import Telemetry
 
-/// Who gets messages of the outbox.
+/// A receiver of the outbox's messages.
 protocol OutboxReceiver: Sendable {
     /// By which messages name it.
     var name: String { get }

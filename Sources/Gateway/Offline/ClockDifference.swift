@@ -1,4 +1,4 @@
-internal import Glibc
+internal import Encoding
 internal import Upstream
 
 /// How far this machine's clock is from that of somebody who has answered: `Date`, and `Age` where a cache has kept the
@@ -36,10 +36,9 @@ struct ClockDifference: CustomStringConvertible {
         guard time.count == 3, let hour = number(time[0], 0...23), let minute = number(time[1], 0...59),
             let second = number(time[2], 0...60)
         else { return nil }
-        var civil = unsafe tm()
-        unsafe (civil.tm_year, civil.tm_mon, civil.tm_mday) = (Int32(year - 1900), Int32(month), Int32(day))
-        unsafe (civil.tm_hour, civil.tm_min, civil.tm_sec) = (Int32(hour), Int32(minute), Int32(second))
-        return unsafe Int64(timegm(&civil))
+        return CivilTime(
+            year: year, month: Int64(month) + 1, day: day, hour: hour, minute: minute, second: second
+        ).secondsSince1970
     }
 
     private static func number(_ text: Substring, _ range: ClosedRange<Int64>) -> Int64? {

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 internal import Pipeline
 package import Settings
 internal import SignIn

@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// What whoever looks after the process is told of a reload.
 package enum ReloadStep: Sendable {

@@ -1,7 +1,7 @@
 internal import Locking
 
-/// Who asks for a reload, and who does it: one after the other, and what is asked for while one is under way is one
-/// more, however often it is asked for.
+/// The reloads that are asked for, and the one that is done: one after the other, and what is asked for while one is
+/// under way is one more, however often it is asked for.
 final class ReloadRequests: Sendable {
     private struct Waiting {
         var askers: [CheckedContinuation<ReloadOutcome, Never>] = []

@@ -5,7 +5,7 @@ internal import SignIn
 
 /// A request to one of the gateway's own endpoints while its body is collected.
 final class EndpointCall {
-    /// Who answers it.
+    /// The service that answers it.
     enum Target {
         case account(AccountOperation, CognitoAccounts)
         case session(SessionOperation, SessionEndpoints)

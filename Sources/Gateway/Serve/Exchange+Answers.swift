@@ -10,7 +10,7 @@ extension Exchange {
         var refusal = refusal
         refusal.deniesSuccess = rule?.deniesSuccess ?? isSessionCall
         var (head, body) = refusal.answer(requestID: log.requestID)
-        // Who sends what can be read two ways may have more of it: nothing further is read (RFC 9112 §11.2).
+        // A client whose message can be read two ways may send more of them: nothing further is read (RFC 9112 §11.2).
         if refusal.error == .badRequest { head.headerFields[.connection] = "close" }
         answer(head, body)
     }

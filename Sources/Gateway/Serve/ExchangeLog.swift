@@ -7,7 +7,7 @@ internal import Upstream
 /// What becomes of one request, gathered for its log line and the metrics.
 struct ExchangeLog {
     let requestID: String
-    /// Whose request it is: the connection's peer, or whom a trusted proxy says.
+    /// The client's address: the connection's peer, or the one that a trusted proxy says.
     let clientAddress: String
     /// Milliseconds since 1970.
     let startedAt: Int64

@@ -34,7 +34,7 @@ extension Wiring {
     static func adminListener(_ settings: GatewaySettings) -> ListenerSettings {
         let plain = ListenSettings(address: settings.adminAddress, http2: false, tls: nil)
         var made = listener(plain, nil, settings)
-        // Who may come here is the operator's business, and may well be one proxy.
+        // The operator decides on the clients of this listener, which may well be one proxy.
         made.connectionsPerAddress = .max
         return made
     }

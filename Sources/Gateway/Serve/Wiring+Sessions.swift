@@ -56,7 +56,7 @@ extension Wiring {
         return RotationSchedule(
             rotateEvery: (session?.rotateEvery ?? .seconds(30 * day)).components.seconds,
             publishAhead: (session?.publishAhead ?? .seconds(3600)).components.seconds,
-            // Who comes at the last moment to have a token exchanged must find its key.
+            // A token that is exchanged at the last moment must find its key.
             keepPrevious: lifetime + refreshWithin + day)
     }
 

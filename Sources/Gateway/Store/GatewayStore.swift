@@ -30,7 +30,7 @@ enum GatewayStore {
         }
     }
 
-    /// Opens it to serve, with what earlier versions have kept in files of their own.
+    /// Opens it to serve.
     ///
     /// - Parameter now: seconds since 1970.
     /// - Throws: ``WiringFault``
@@ -38,7 +38,6 @@ enum GatewayStore {
         in stateDirectory: String, now: Int64 = WallClock.seconds()
     ) async throws(WiringFault) -> Store {
         let store = try open(in: stateDirectory)
-        try await EarlierStores(stateDirectory).takeOver(into: store)
         do {
             try await LostAnswers.begin(store, now: now)
         } catch {

@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import Glibc
 
-/// Who may change a state directory, and what of the gateway's is in it.
+/// The owner and modes of a state directory and of the gateway's files in it.
 ///
 /// Whoever can write there can put a key set, a key or a database of their own in place, and so sign in as anybody. The
 /// directories above it count only so far as what is put in its place is judged the same: it must belong to the user that
@@ -104,13 +104,11 @@ struct StateDirectory {
     /// Begins the names of key sets that were fetched: public, so others may read them, and earlier versions let them.
     static let keySetPrefix = "key-set-"
 
-    private static let databases = ["gatehouse.sqlite", "sessions.sqlite", "conduct.sqlite"]
-
     /// Whether the gateway reads or writes a file of this name, or has put one away under it. An operator's own notes are
     /// nobody's matter.
     private static func isOwn(_ name: String) -> Bool {
         name.hasPrefix(keySetPrefix) || name.hasPrefix("sealing.key")
-            || databases.contains { name.hasPrefix($0) }
+            || name.hasPrefix("gatehouse.sqlite")
             || KeyPurpose.allCases.contains { name.hasPrefix("\($0.rawValue)-keys.json") }
     }
 }

@@ -1,5 +1,5 @@
+internal import Encoding
 internal import FoundationEssentials
-internal import GRDB
 package import Settings
 package import Store
 
@@ -16,9 +16,6 @@ package struct StoreCopies: Sendable {
     }
 
     private var path: String { GatewayStore.path(in: stateDirectory) }
-
-    /// Where a backup has the key files: a table of its own, which no running database has.
-    static let keyTable = "backed_up_keys"
 
     // MARK: Backup
 
@@ -43,16 +40,7 @@ package struct StoreCopies: Sendable {
         let partial = copy + Self.partialEnd
         try? FileManager.default.removeItem(atPath: partial)
         do {
-            try Store(reading: path).copy(to: partial) { database in
-                guard withKeys else { return }
-                try database.execute(
-                    sql: "CREATE TABLE \(Self.keyTable) (name TEXT NOT NULL PRIMARY KEY, contents BLOB NOT NULL) STRICT"
-                )
-                for (name, contents) in keys {
-                    try database.execute(
-                        sql: "INSERT INTO \(Self.keyTable) VALUES (?, ?)", arguments: [name, Data(contents)])
-                }
-            }
+            try Store(reading: path).copy(to: partial, carrying: withKeys ? keys : nil)
             try FileManager.default.moveItem(atPath: partial, toPath: copy)
         } catch {
             try? FileManager.default.removeItem(atPath: partial)
@@ -99,7 +87,7 @@ package struct StoreCopies: Sendable {
             guard report.faults.isEmpty else { throw StoreError.damaged(report.faults) }
             keys = try await Self.keys(in: source)
             guard !withKeys || !keys.isEmpty else { throw WiringFault(description: "it holds no keys") }
-            try source.copy(to: new) { try $0.execute(sql: "DROP TABLE IF EXISTS \(Self.keyTable)") }
+            try source.copy(to: new, carrying: nil)
         } catch {
             try? FileManager.default.removeItem(atPath: new)
             throw WiringFault(description: "\(copy): cannot be restored: \(StoreError.words(error))")
@@ -119,14 +107,8 @@ package struct StoreCopies: Sendable {
     }
 
     private static func keys(in source: Store) async throws -> [(name: String, contents: [UInt8])] {
-        try await source.read { database in
-            guard try database.tableExists(keyTable) else { return [] }
-            return try Row.fetchAll(database, sql: "SELECT name, contents FROM \(keyTable)").compactMap { row in
-                let (name, contents): (String, Data) = (row["name"], row["contents"])
-                // A copy names files; it is not to name any others.
-                return isKeyFile(name) ? (name, [UInt8](contents)) : nil
-            }
-        }
+        // A copy names files; it is not to name any others.
+        try await source.carriedFiles().filter { isKeyFile($0.name) }
     }
 
     /// The log of writes goes with the database that it belongs to: beside another one it would be taken for its own.

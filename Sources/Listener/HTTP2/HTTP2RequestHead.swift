@@ -1,7 +1,7 @@
+internal import Encoding
 internal import HTTP1
 internal import HTTPTypes
 internal import NIOHPACK
-internal import Pipeline
 
 /// The head of an HTTP/2 request, fit to become HTTP/1.1 towards a backend.
 struct HTTP2RequestHead {

@@ -1,6 +1,6 @@
 internal import Cryptography
+internal import Encoding
 internal import NIOSSL
-internal import Pipeline
 
 /// What a listener shows its clients, for those who watch over it.
 package struct ServedCertificate: Sendable, Equatable {

@@ -1,6 +1,6 @@
+internal import Encoding
 internal import GRDB
 internal import Logging
-internal import Pipeline
 internal import Store
 
 extension LocalApple {

@@ -1,5 +1,5 @@
+internal import Encoding
 internal import GRDB
-internal import Pipeline
 internal import Store
 
 extension LocalApple {
@@ -53,7 +53,7 @@ extension LocalApple {
         return try answer(accessText, access, for: refresh)
     }
 
-    /// Whose token it is, and how the user wants to be known to the client.
+    /// The user of a token, and how the user wants to be known to the client.
     private struct Access {
         var account: AppleAccount
         var hidesEmail: Bool

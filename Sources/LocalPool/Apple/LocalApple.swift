@@ -1,7 +1,7 @@
 internal import Cryptography
+internal import Encoding
 internal import GRDB
 internal import Logging
-internal import Pipeline
 internal import Store
 
 /// Sign in with Apple as its clients see it: the key set, tokens for apps and servers, revocation and notifications.

@@ -12,7 +12,7 @@ package struct LocalPoolConfiguration: Sendable {
     package var poolID: String
     /// One at least.
     package var clients: [Client]
-    /// Who may call the `Admin*` operations; no one when nil.
+    /// The administrator, who may call the `Admin*` operations; no one when nil.
     package var administrator: SignatureVersion4.Credentials?
     /// A path, or `:memory:`.
     package var databasePath: String

@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// The members of a request, read as Cognito's model types them.
 struct RequestFields {

@@ -1,9 +1,10 @@
+package import Encoding
 internal import Logging
-package import Pipeline
+internal import Pipeline
 internal import Store
 
 extension UserPool {
-    /// Who asks: anyone, or someone who has signed with the administrator's key.
+    /// The caller: anyone, or someone who has signed with the administrator's key.
     package enum Caller: Sendable {
         case anyone, administrator
     }

@@ -1,4 +1,4 @@
-package import Pipeline
+package import Encoding
 
 extension UserPool {
     /// Signs with new keys, with new ids, from now on.

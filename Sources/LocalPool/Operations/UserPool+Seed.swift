@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 internal import Store
 
 extension UserPool {
@@ -26,7 +26,7 @@ extension UserPool {
         }
         let sub = stored?.sub ?? seeded.sub ?? uuid()
         let attributes = seeded.attributes.sorted { $0.key < $1.key }
-        // Who has confirmed stays confirmed.
+        // Confirmed users stay confirmed.
         let isConfirmed = seeded.isConfirmed || stored?.isConfirmed == true
         return UserRecord(
             sub: sub, email: seeded.email, credentials: try credentials(seeded, sub, stored?.credentials),

@@ -1,8 +1,8 @@
 internal import Cryptography
+package import Encoding
 internal import FoundationEssentials
 package import Logging
 internal import NIOPosix
-package import Pipeline
 internal import Store
 
 /// A Cognito user pool with its app clients: requests in, answers out, state in a ``Store``.

@@ -1,6 +1,6 @@
 internal import Cryptography
+internal import Encoding
 internal import GRDB
-internal import Pipeline
 
 /// A step of a sign-in that waits for its answer. It is found by what the client was given, of which only the hash is
 /// kept: the `Session`, or for SRP the `SECRET_BLOCK`.

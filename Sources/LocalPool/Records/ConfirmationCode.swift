@@ -1,6 +1,5 @@
 internal import Cryptography
 internal import GRDB
-internal import Pipeline
 
 /// The codes a pool sends to prove an address.
 enum ConfirmationCode {

@@ -1,5 +1,5 @@
+internal import Encoding
 internal import GRDB
-internal import Pipeline
 
 /// What the pool "sends": it is kept in an inbox instead.
 struct Message: Sendable {

@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 extension Rehearsal.Fault {
     /// Reads one fault of `POST /_local/faults`.

@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// What tests do with a pool: move its clock, rotate its keys, order trouble, look at what was asked. Only for clients
 /// on this machine, and with a content type that a page in a browser can't send unasked.

@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// A whole request to the local pool.
 struct LocalPoolRequest: Sendable {
     var method: String

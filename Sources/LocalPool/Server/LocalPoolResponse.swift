@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// A whole answer of the local pool.
 struct LocalPoolResponse: Sendable, Equatable {

@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// From a whole request to a whole answer: Cognito's JSON protocol at `POST /`, the key set, Apple's endpoints, and the
 /// local extras.

@@ -1,5 +1,5 @@
+internal import Encoding
 internal import Locking
-internal import Pipeline
 
 /// Trouble on order and a record of what was asked, for tests of the pool's clients.
 final class Rehearsal: Sendable {

@@ -1,6 +1,5 @@
 internal import Cryptography
-internal import FoundationEssentials
-internal import Pipeline
+internal import Encoding
 
 /// Checks the signature of an administrator's request (AWS Signature Version 4, in the `Authorization` header).
 struct RequestSignature {
@@ -27,7 +26,7 @@ struct RequestSignature {
         guard parts.scope == scope.text else {
             throw Self.invalid("Credential should be scoped to a valid region, service and date.")
         }
-        guard let signedAt = Self.seconds(time), abs(signedAt - now) <= Self.allowedSkew else {
+        guard let signedAt = Timestamp.basicSeconds(time), abs(signedAt - now) <= Self.allowedSkew else {
             throw Self.invalid("Signature expired or not yet current: \(time)")
         }
         let expected = try signature(of: request, parts, scope, credentials.secretAccessKey)
@@ -84,12 +83,6 @@ struct RequestSignature {
         return Parts(
             accessKeyID: String(credential[..<slash]), scope: String(credential[credential.index(after: slash)...]),
             signedHeaders: signedHeaders, signature: signature)
-    }
-
-    /// `yyyyMMddTHHmmssZ` as seconds since 1970.
-    private static func seconds(_ text: String) -> Int64? {
-        let style = Date.ISO8601FormatStyle(dateSeparator: .omitted, timeSeparator: .omitted)
-        return (try? Date(text, strategy: style)).map { Int64($0.timeIntervalSince1970) }
     }
 
     private static func invalid(_ message: String) -> PoolError {

@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 
 /// Checks the pool's own access tokens, for the operations that take one.
 struct AccessTokenReader {

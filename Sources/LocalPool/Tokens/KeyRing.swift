@@ -1,5 +1,5 @@
+internal import Encoding
 internal import Locking
-internal import Pipeline
 internal import Store
 
 /// The pool's keys, which a rotation replaces while the pool serves.

@@ -1,6 +1,6 @@
 internal import Cryptography
+internal import Encoding
 internal import GRDB
-internal import Pipeline
 internal import Store
 
 /// The pool's signing keys. Cognito signs access tokens and ID tokens with different ones.

@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 
 /// One key with its `kid`, and what never changes about tokens it signs.
 struct SigningKey: Sendable {

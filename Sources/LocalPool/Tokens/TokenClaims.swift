@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// What the tokens of one sign-in or refresh say.
 struct TokenClaims {

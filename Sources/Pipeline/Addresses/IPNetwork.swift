@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// Why a text is no network.
 package enum IPNetworkFault: Error, Equatable, Sendable {
     case malformed

@@ -1,3 +1,4 @@
+internal import Encoding
 package import HTTPTypes
 
 /// The proxies in front whose word for a client's address is believed.

@@ -1,3 +1,5 @@
+internal import Encoding
+
 extension Assertion {
     /// All audiences of some routes' upstreams, each once.
     func audiences(of routes: [Route]) -> [String] {

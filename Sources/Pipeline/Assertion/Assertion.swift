@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// What the gateway asserts to a backend of a caller, in a JWT of its own that only it can sign: so that a backend can
 /// refuse what did not come through.
 package struct Assertion: Sendable, Equatable {

@@ -1,4 +1,5 @@
 package import Cryptography
+package import Encoding
 
 /// A key that signs assertions, called by its thumbprint. A class, so that what was signed with it can tell.
 package final class AssertionKey: Sendable {

@@ -1,4 +1,5 @@
 package import Cryptography
+internal import Encoding
 
 /// What the gateway signs of a message that it sends on its own account, in a JWT of 60 seconds: that it comes from this
 /// gateway, for this receiver, with this body.

@@ -1,4 +1,5 @@
 package import Cryptography
+package import Encoding
 
 extension P256SigningKey {
     /// The members that make the public key what it is (RFC 7518, 6.2.1).

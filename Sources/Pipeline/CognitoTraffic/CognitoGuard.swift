@@ -1,3 +1,4 @@
+internal import Encoding
 package import HTTPTypes
 
 /// Finds requests that are meant for Cognito itself instead of the gateway's own sign-in or the backend.

@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// Recognises an authority (`host`, `host:port`) that belongs to Amazon Cognito.
 ///
 /// Case, a port and trailing dots make no difference, nor does userinfo before an `@`.

@@ -1,3 +1,4 @@
+internal import Encoding
 package import HTTPTypes
 
 /// The refusal of a direct Cognito call in Cognito's own shape, so that its SDKs show the message.

@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// A request that is meant for Cognito and not for the backend: what is counted of it.
 package struct DirectCognitoCall: Sendable, Equatable {
     /// The operation's name, or `other` for one that is not known: a bounded set. Nil where only the address, or the

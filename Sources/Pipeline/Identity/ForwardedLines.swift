@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// Writes the lines that tell the backend where a request came from, straight into the buffer of its head.
 ///
 /// Nothing of what a client sent under these names is kept (``InboundFields`` removes it). The client is the peer of the

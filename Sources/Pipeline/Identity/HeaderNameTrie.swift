@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// Finds header names by walking them byte by byte. Most are known to be in no list by their first three.
 ///
 /// Names are normalised on the way: case aside, every byte but letters and digits is the same. Nothing is allocated and

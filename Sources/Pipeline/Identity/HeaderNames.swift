@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// The request header names that the gateway knows.
 enum HeaderNames {
     /// How the gateway treats a client's header for its name alone.

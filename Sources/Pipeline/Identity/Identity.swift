@@ -1,4 +1,4 @@
-/// Who makes a request, as a verified token says: what ``IdentityLines`` tells the backend.
+/// The caller of a request, as a verified token says, and as ``IdentityLines`` tells the backend.
 package struct Identity: Sendable, Equatable {
     package var subject: String
     package var email: String?

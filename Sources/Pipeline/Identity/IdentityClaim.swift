@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// A claim that the backend is told in a header of its own.
 package struct IdentityClaim: Sendable, Hashable {
     /// The header's whole name.

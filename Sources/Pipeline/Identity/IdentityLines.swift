@@ -1,3 +1,5 @@
+package import Encoding
+
 /// Writes a verified identity as complete header lines, each header at most once. Made once for a token and kept.
 ///
 /// The encoding of values is percent-encoded UTF-8 and can be undone by any URL decoder: every byte that is not
@@ -108,9 +110,7 @@ package struct IdentityLines: Sendable {
             if isPlain(bytes, index), byte != separator {
                 lines.append(byte)
             } else {
-                lines.append(UInt8(ascii: "%"))
-                lines.append(upperHexDigit(byte >> 4))
-                lines.append(upperHexDigit(byte & 15))
+                lines.append(percentEncoded: byte)
             }
         }
     }
@@ -120,9 +120,5 @@ package struct IdentityLines: Sendable {
         let (byte, space) = (bytes[index], UInt8(ascii: " "))
         if byte == space { return index > 0 && index < bytes.count - 1 }
         return byte > space && byte < 0x7F && byte != UInt8(ascii: "%")
-    }
-
-    private static func upperHexDigit(_ value: UInt8) -> UInt8 {
-        value < 10 ? UInt8(ascii: "0") + value : UInt8(ascii: "A") + value - 10
     }
 }

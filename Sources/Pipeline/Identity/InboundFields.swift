@@ -1,3 +1,4 @@
+internal import Encoding
 package import HTTPTypes
 
 /// Decides for each field of a client's request whether it may reach the backend: on every route, also in trailers.

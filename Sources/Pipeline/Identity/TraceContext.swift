@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// A W3C trace context: what the `traceparent` header says (Trace Context, §3.2).
 ///
 /// A valid one from the client is passed on, else a new trace begins.

@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// The attributes of a Cognito user that the user may set through the gateway.
 ///
 /// What decides about access must not be among them: a user could give it to themselves.

@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// What one claim must be.
 package struct ClaimCondition: Sendable, Hashable {
     package enum Test: Sendable, Hashable {

@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// Where a claim is: the name of a member of the payload, and of members of members below it.
 ///
 /// A list of names and not one text with separators, because names of claims hold dots, colons and slashes.

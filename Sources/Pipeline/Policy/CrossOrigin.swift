@@ -1,3 +1,4 @@
+internal import Encoding
 package import HTTPTypes
 
 /// Which web pages may call a route from a browser: CORS (Fetch standard, 3.2), answered by the gateway alone.

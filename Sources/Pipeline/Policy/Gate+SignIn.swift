@@ -18,9 +18,9 @@ extension Gate {
         } catch {
             throw .path(error)
         }
-        return Permit(
-            request: request, target: path.target, routeIndex: routeIndex, rule: rule, lines: lines,
-            subject: token?.subject, dropsAuthorization: token != nil)
+        return self.permit(
+            request, target: path.target, routeIndex: routeIndex, lines: lines, subject: token?.subject,
+            dropsAuthorization: token != nil)
     }
 
     private func identityLines(

@@ -205,7 +205,7 @@ package struct Gate: Sendable {
             else { return .refuse(Self.refusal(.badSignature)) }
             return .entry(entry)
         } catch {
-            // Who cannot be named to the backend in full is not named at all.
+            // A user that cannot be named to the backend in full is not named at all.
             return .refuse(.tokenInvalid(reason: "identity-too-large"))
         }
     }
@@ -256,8 +256,8 @@ package struct Gate: Sendable {
                 lines.append(contentsOf: replacement.lines)
             }
             return .forward(
-                Permit(
-                    request: request, target: target, routeIndex: index, rule: rule, lines: lines,
+                permit(
+                    request, target: target, routeIndex: index, lines: lines,
                     subject: entry?.subject, dropsAuthorization: entry != nil && !rule.forwardToken,
                     replaced: replaced, webSocket: webSocket))
         }

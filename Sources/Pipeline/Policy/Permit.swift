@@ -12,7 +12,7 @@ package struct Permit: ~Copyable {
     package let routeIndex: Int
     /// Complete header lines that the gateway adds: forwarding, tracing, identity.
     package let lines: [UInt8]
-    /// Who asks, when a token was verified.
+    /// The caller's `sub`; nil if no token was verified.
     package let subject: String?
     /// Whether the backend may turn the request into a WebSocket.
     package let webSocket: WebSocketGrant?
@@ -22,9 +22,9 @@ package struct Permit: ~Copyable {
     /// Fields whose place is taken by ``lines``, or by nothing.
     private let replaced: [HTTPField.Name]
 
-    init(
+    fileprivate init(
         request: HTTPRequest, target: String, routeIndex: Int, rule: RouteRule, lines: [UInt8], subject: String?,
-        dropsAuthorization: Bool, replaced: [HTTPField.Name] = [], webSocket: WebSocketGrant? = nil
+        dropsAuthorization: Bool, replaced: [HTTPField.Name], webSocket: WebSocketGrant?
     ) {
         self.request = request
         self.target = target
@@ -46,5 +46,17 @@ package struct Permit: ~Copyable {
         if dropsAuthorization, field.name == .authorization { return false }
         if !replaced.isEmpty, replaced.contains(field.name) { return false }
         return rule.inbound.passes(field, connectionOptions: connectionOptions)
+    }
+}
+
+extension Gate {
+    /// The one place that makes permits: for a route of the gate's own, under that route's rule.
+    func permit(
+        _ request: HTTPRequest, target: String, routeIndex: Int, lines: [UInt8], subject: String?,
+        dropsAuthorization: Bool, replaced: [HTTPField.Name] = [], webSocket: WebSocketGrant? = nil
+    ) -> Permit {
+        Permit(
+            request: request, target: target, routeIndex: routeIndex, rule: rules[routeIndex], lines: lines,
+            subject: subject, dropsAuthorization: dropsAuthorization, replaced: replaced, webSocket: webSocket)
     }
 }

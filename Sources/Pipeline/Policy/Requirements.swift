@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// What a route requires of a verified token, as it is configured. All of it must hold.
 package struct Requirements: Sendable, Hashable {
     /// All of these scopes, and one of those where there are any.

@@ -1,3 +1,4 @@
+internal import Encoding
 internal import HTTPTypes
 
 /// Whether a request that a browser adds its cookies to was made by a page that may make it, and not by another one in

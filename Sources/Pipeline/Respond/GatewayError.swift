@@ -1,3 +1,4 @@
+internal import Encoding
 package import HTTPTypes
 
 /// Every refusal a client can get, with its status and stable name: the one map from error to response.

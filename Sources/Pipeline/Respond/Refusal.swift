@@ -1,3 +1,4 @@
+package import Encoding
 package import HTTPTypes
 
 /// A request the gateway answers itself with an error: the one form of every refusal.

@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// All revocations at one moment. A change makes another list; a list never changes, so that every event loop reads its
 /// own without a lock.
 package final class RevocationList: Sendable {

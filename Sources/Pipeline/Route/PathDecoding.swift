@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// The percent-decoding of a path that holds escapes, with everything refused that decoding brings to light.
 enum PathDecoding {
     /// Decodes the first `end` bytes, whose raw bytes ``PathScan`` has checked.
@@ -50,10 +52,7 @@ enum PathDecoding {
                 index += 1
                 continue
             }
-            guard index + 2 < end,
-                let high = PathBytes.hexValue(bytes[index + 1]), let low = PathBytes.hexValue(bytes[index + 2])
-            else { throw .malformedEscape }
-            let byte = high << 4 | low
+            guard index + 2 < end, let byte = bytes.percentEncodedByte(at: index) else { throw .malformedEscape }
             if byte == UInt8(ascii: "/") || byte == UInt8(ascii: "\\") { throw .encodedSeparator }
             // No text holds NUL, and where C strings are used it ends one. Other controls: otherReadings().
             if byte == 0 { throw .encodedControl }
@@ -67,11 +66,7 @@ enum PathDecoding {
     private static func checkSecondDecoding(_ decoded: borrowing Span<UInt8>) throws(PathFault) {
         var index = 0
         while index + 2 < decoded.count {
-            if decoded[index] == UInt8(ascii: "%"), PathBytes.hexValue(decoded[index + 1]) != nil,
-                PathBytes.hexValue(decoded[index + 2]) != nil
-            {
-                throw .doubleEncoding
-            }
+            if decoded.percentEncodedByte(at: index) != nil { throw .doubleEncoding }
             index += 1
         }
     }

@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// How software that ignores case reads letters.
 ///
 /// There are two kinds, which differ for letters beyond ASCII: `K` (the Kelvin sign) is `k` to one and stays itself to

@@ -1,3 +1,5 @@
+internal import Encoding
+
 extension RequestPath {
     /// Whether the decoded segment at this position is these bytes, the first one being 0.
     ///

@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// The path pattern of a route: `/a/b` exactly, `*` for exactly one segment (`/users/*/photo`), and a last `/**` for
 /// the path before it and everything below (`/api/**` matches `/api`, `/api/x` and `/api/x/y`; `/**` matches all).
 /// `{sub}` matches as `*` does, and says that the segment must be the subject of the request's token.
@@ -103,9 +105,6 @@ package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
 
     private static func hasEscape(_ part: Substring) -> Bool {
         let bytes = Array(part.utf8)
-        return bytes.indices.dropLast(2).contains { index in
-            bytes[index] == UInt8(ascii: "%") && PathBytes.hexValue(bytes[index + 1]) != nil
-                && PathBytes.hexValue(bytes[index + 2]) != nil
-        }
+        return bytes.indices.contains { bytes.span.percentEncodedByte(at: $0) != nil }
     }
 }

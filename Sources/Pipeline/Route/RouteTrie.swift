@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// Patterns compiled to a trie over path segments, in flat arrays, searched by comparing bytes.
 ///
 /// The most specific pattern that matches the whole path wins, decided segment by segment from the left: a literal

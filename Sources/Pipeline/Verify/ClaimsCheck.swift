@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// The claims of a token whose signature is right, against what its issuer's profile demands (RFC 7519, 4.1).
 struct ClaimsCheck {
     let issuer: Issuer

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 
 /// A JWS in compact serialization (RFC 7515, 3.1), taken apart and decoded; nothing in it is verified yet.
 struct CompactToken {

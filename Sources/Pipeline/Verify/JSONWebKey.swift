@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 
 /// One element of a key set (RFC 7517, 4), made into the keys it stands for: one for each algorithm it may be used with.
 struct JSONWebKey {

@@ -1,4 +1,5 @@
 package import Cryptography
+internal import Encoding
 
 /// Why a document is not a key set.
 package enum KeySetError: String, Error, Sendable {

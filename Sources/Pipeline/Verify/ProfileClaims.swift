@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// What each profile's tokens call the same things.
 extension ClaimsCheck {
     func username(_ claims: JSONObject, _ use: TokenUse) -> String? {

@@ -14,7 +14,7 @@ package enum RejectReason: String, Error, Sendable, CaseIterable {
     case keyInHeader = "key-in-header"
     case typeNotAllowed = "type-not-allowed"
 
-    // Who made it.
+    // Its maker.
     case issuerInvalid = "issuer-invalid"
     case unknownIssuer = "unknown-issuer"
     case issuerNotAccepted = "issuer-not-accepted"

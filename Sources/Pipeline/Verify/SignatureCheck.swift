@@ -1,4 +1,5 @@
 package import Cryptography
+package import Encoding
 
 /// The signature of a JWS and nothing else: its payload may be any bytes (RFC 7515, 5.2).
 package struct SignatureCheck: Sendable {

@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// The headers of tokens that were verified lately on one event loop. Whatever a key signs has the same header, byte for
 /// byte, and is spared to be read again.
 ///

@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// What a token is for and whom it was made for, as each profile's tokens tell it.
 extension ClaimsCheck {
     typealias Kind = (use: TokenUse, clientID: String)

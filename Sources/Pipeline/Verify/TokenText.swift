@@ -1,3 +1,4 @@
+internal import Encoding
 internal import Glibc
 
 /// A token as a key: the same byte for byte, hashed by its last bytes alone.

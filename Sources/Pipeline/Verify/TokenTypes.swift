@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// Which `typ` headers an issuer's tokens may have. Other kinds of JWT, such as proofs of possession and logout tokens,
 /// must not pass for one that gives access (RFC 8725, 3.11).
 package struct TokenTypes: Sendable, Equatable {

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 
 /// What became of a token.
 package enum Verdict: Sendable {

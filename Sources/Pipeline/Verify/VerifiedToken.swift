@@ -1,4 +1,5 @@
 package import Cryptography
+package import Encoding
 
 /// A token whose signature and claims were all found right.
 package struct VerifiedToken: Sendable {

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 
 /// What both sides of a WebSocket's opening handshake show each other (RFC 6455 §4).
 package enum WebSocketHandshake {

@@ -1,3 +1,4 @@
+internal import Encoding
 internal import HTTPTypes
 
 /// What a route allows of WebSockets.

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 internal import Yams
 
 /// One reading of a settings file: its text as a tree, then the tree as settings.

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 
 /// The files of certificates and keys that TLS takes, looked at while the settings are read: what is wrong with them is
 /// told together with all else.

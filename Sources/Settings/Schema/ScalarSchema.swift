@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// What a schema says of single values.
 struct ScalarSchema: Hashable, Sendable {

@@ -1,4 +1,5 @@
-package import Pipeline
+package import Encoding
+internal import Pipeline
 internal import Yams
 
 /// The settings file's schema for editors (JSON Schema draft-07, which they know), made by the very readers that read

@@ -1,4 +1,4 @@
-/// Who keeps users and sessions.
+/// The side that keeps users and sessions.
 package enum AppleSignInMode: String, Sendable, CaseIterable {
     /// The gateway: a sign-in gives a session of its own.
     case terminate
@@ -66,7 +66,7 @@ extension AppleSignInSettings {
         let notifications = keys.value("notifications", .boolean, default: mode == .terminate)
         let crossOrigin = keys.optional("cors")?.section(CrossOriginSettings.init(reading:)) ?? nil
         if mode == .forward {
-            // Who keeps the users exchanges their codes and hears of them.
+            // The side that keeps the users exchanges their codes and hears of them.
             if server != nil { keys.fault("server", "has no effect with mode: forward") }
             if notifications { keys.fault("notifications", "has no effect with mode: forward") }
         }

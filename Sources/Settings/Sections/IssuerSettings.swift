@@ -20,7 +20,7 @@ package enum TokenUseSetting: String, Sendable, CaseIterable {
     case session
 }
 
-/// Whose tokens are accepted.
+/// An issuer whose tokens are accepted.
 package struct IssuerSettings: Sendable {
     /// What a profile's tokens must say.
     package enum Rules: Sendable {

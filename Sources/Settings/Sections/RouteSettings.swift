@@ -1,6 +1,6 @@
 package import Pipeline
 
-/// Who may take a route.
+/// The callers that may take a route.
 package enum AccessSetting: String, Sendable, CaseIterable {
     /// Anyone; tokens are not looked at.
     case `public`

@@ -1,5 +1,5 @@
 package import Cryptography
-internal import FoundationEssentials
+internal import Encoding
 package import Pipeline
 
 /// The account endpoints that the gateway answers itself.
@@ -233,9 +233,9 @@ extension SealingKeySettings {
         let parts = secret.exposeText().split(separator: ":", maxSplits: 1, omittingEmptySubsequences: false)
         guard parts.count == 2, (1...32).contains(parts[0].utf8.count),
             parts[0].allSatisfy({ $0.isASCII && ($0.isLetter || $0.isNumber || $0 == "-" || $0 == "_") }),
-            let key = Data(base64Encoded: String(parts[1])), key.count == 32
+            let key = Base64.decode(parts[1].utf8), key.count == 32
         else { return nil }
-        self.init(id: String(parts[0]), key: Secret([UInt8](key)))
+        self.init(id: String(parts[0]), key: Secret(key))
     }
 }
 

@@ -1,5 +1,6 @@
 internal import Cryptography
-package import Pipeline
+package import Encoding
+internal import Pipeline
 
 /// The body of `POST login`.
 struct LoginBody: Sendable {

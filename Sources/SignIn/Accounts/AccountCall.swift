@@ -1,3 +1,4 @@
+package import Encoding
 package import Pipeline
 internal import Synchronization
 

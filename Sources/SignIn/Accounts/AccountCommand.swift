@@ -1,3 +1,4 @@
+internal import Encoding
 internal import Pipeline
 
 /// An account request whose body was read and found well-formed.
@@ -27,7 +28,7 @@ enum AccountCommand: Sendable {
         case .login: self = .login(try LoginBody(request.jsonObject()))
         case .challenge: self = .challenge(try ChallengeBody(request.jsonObject(), writable: writable))
         case .refresh: self = .refresh(try RefreshBody(request.jsonObject()))
-        // Whose bearer says it all may send no body.
+        // A caller whose bearer says it all may send no body.
         case .logout: self = .logout(try LogoutBody(request.body.isEmpty ? [:] : request.jsonObject()))
         case .register: self = .register(try RegisterBody(request.jsonObject(), writable: writable))
         case .confirm: self = .confirm(try ConfirmBody(request.jsonObject()))

@@ -1,3 +1,4 @@
+internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 
@@ -48,7 +49,7 @@ enum AccountRefusals {
     static func concealing(_ error: CognitoError, at stage: CallStage) -> Refusal? {
         let reason = error.kind.rawValue
         switch (stage, error.kind) {
-        // Who has just registered the address knows its password, or the one of a registration that was none.
+        // The caller who has just registered the address knows its password, or that of a registration that was none.
         case (.signIn, .userNotConfirmed), (.signIn, .lockedOut):
             return .tokenInvalid(.notAuthorized, message: badCredentials, reason: reason)
         case (.code, .codeExpired): return Refusal(.codeMismatch, reason: reason)

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 internal import Pipeline
 
 /// An account call with everything in it opened and identified: what is left is Cognito's part.
@@ -22,7 +23,7 @@ enum AccountTask: Sendable {
     case removeTOTP(Caller)
 }
 
-/// Who calls with an access token of the pool's.
+/// A caller with an access token of the pool's.
 struct Caller: Sendable {
     var token: Secret
     var identity: VerifiedToken

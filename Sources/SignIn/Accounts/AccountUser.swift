@@ -1,4 +1,4 @@
-package import Pipeline
+package import Encoding
 
 /// A user as the API shows it: the `user` object of `POST login`, the whole answer of `GET me`.
 package struct AccountUser: Sendable {

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 
@@ -77,7 +78,7 @@ extension CognitoAccounts {
     func respond(
         _ body: ChallengeBody, to asked: SealedChallenge, _ request: AccountRequest, _ call: AccountCall
     ) async throws(Refusal) -> AccountAnswer {
-        // Who is asked has proven the password already, and may hear it.
+        // The user who is asked has proven the password already, and may hear it.
         if let seconds = await closedFor(call, as: asked.username) {
             throw .retryLater(.tooManyRequests, after: seconds, reason: LimitReached.Cause.lockout.rawValue)
         }

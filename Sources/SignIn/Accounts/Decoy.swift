@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 
 /// What Cognito is asked with where the answer is already known to be no: so that it takes as long, and says the same, as
 /// where it is not.

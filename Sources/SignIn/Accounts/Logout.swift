@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 internal import Store
@@ -8,7 +9,7 @@ extension CognitoAccounts {
         _ body: LogoutBody, _ request: AccountRequest, _ call: inout AccountCall
     ) throws(Refusal) -> AccountTask {
         let caller = request.bearer == nil ? nil : try caller(request)
-        // Who shows a token that has expired or does not open has nothing left to be signed out of.
+        // A token that has expired or does not open leaves nothing to sign out of.
         let sealed = body.refreshToken.flatMap { text in
             try? SealedRefreshToken(opening: text, with: settings.sealingKeys, poolID: settings.poolID)
         }

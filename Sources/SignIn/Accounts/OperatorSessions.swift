@@ -1,4 +1,5 @@
 internal import Cryptography
+package import Encoding
 internal import Logging
 package import Pipeline
 internal import Store

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 
@@ -24,7 +25,7 @@ extension CognitoAccounts {
         guard let id = output["UserSub"]?.stringValue else { throw unusable("UnexpectedAnswer", request) }
         let isConfirmed = output["UserConfirmed"]?.boolValue ?? false
         if settings.concealsExistingUsers, !isConfirmed { return concealedRegistration(body, subject: id) }
-        // Who is confirmed by the pool itself gets no code.
+        // A user whom the pool itself confirms gets no code.
         let hasDelivery = output["CodeDeliveryDetails"] != nil || !isConfirmed
         return AccountAnswer(
             .created,

@@ -1,3 +1,4 @@
+internal import Encoding
 internal import Pipeline
 
 /// Reads the fields of a JSON request and collects every fault, so that one answer names them all.

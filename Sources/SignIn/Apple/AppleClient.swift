@@ -1,4 +1,5 @@
 package import Cryptography
+internal import Encoding
 internal import Pipeline
 package import Upstream
 
@@ -89,32 +90,5 @@ package struct AppleClient: Sendable {
             throw AppleClientError(.unavailable, "unreadable-answer")
         }
         return output
-    }
-}
-
-/// `application/x-www-form-urlencoded` (WHATWG URL, 5.2).
-enum FormEncoding {
-    private static let digits = Array("0123456789ABCDEF".utf8)
-
-    static func encode(_ fields: [(String, String)]) -> [UInt8] {
-        var bytes: [UInt8] = []
-        for (name, value) in fields {
-            if !bytes.isEmpty { bytes.append(UInt8(ascii: "&")) }
-            append(name, to: &bytes)
-            bytes.append(UInt8(ascii: "="))
-            append(value, to: &bytes)
-        }
-        return bytes
-    }
-
-    private static func append(_ text: String, to bytes: inout [UInt8]) {
-        for byte in text.utf8 {
-            switch byte {
-            case UInt8(ascii: " "): bytes.append(UInt8(ascii: "+"))
-            case UInt8(ascii: "*"), UInt8(ascii: "-"), UInt8(ascii: "."), UInt8(ascii: "_"): bytes.append(byte)
-            case _ where byte.isASCIILetterOrDigit: bytes.append(byte)
-            default: bytes += [UInt8(ascii: "%"), digits[Int(byte >> 4)], digits[Int(byte & 15)]]
-            }
-        }
     }
 }

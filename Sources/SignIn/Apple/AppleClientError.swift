@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 package import Upstream
 
 /// Why a call of Apple's token endpoint came to nothing. Holds nothing of what was sent.

@@ -1,5 +1,5 @@
 package import Cryptography
-internal import Pipeline
+internal import Encoding
 
 /// What the gateway proves itself with to Apple's token endpoint: a JWT that it signs anew for every call (RFC 7523,
 /// 2.2, with Apple's names for the parts).

@@ -1,6 +1,7 @@
 internal import Cryptography
+package import Encoding
 package import Logging
-package import Pipeline
+internal import Pipeline
 package import Store
 
 /// The users' consent as Apple has given it to the gateway: refresh tokens of Apple's, sealed, one for each user and app.

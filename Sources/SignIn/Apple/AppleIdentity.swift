@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// Whom Apple says that a user is, as far as it may be believed.
 package struct AppleIdentity: Sendable, Equatable {

@@ -1,4 +1,5 @@
 package import Cryptography
+internal import Encoding
 package import Pipeline
 
 /// What an identity token of Apple's must say besides what every token must: that it was made for this sign-in, a

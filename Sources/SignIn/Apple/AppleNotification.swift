@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// What Apple's server tells of a user (Apple, "Processing changes for Sign in with Apple accounts").
 package struct AppleNotification: Sendable, Equatable {

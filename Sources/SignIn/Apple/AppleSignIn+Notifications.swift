@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 internal import HTTPTypes
 internal import Logging
 internal import Pipeline
@@ -55,7 +56,7 @@ extension AppleSignIn {
             metadata: ["request_id": "\(request.requestID)", "event": "\(notification.event)"])
         switch notification.event {
         case .consentRevoked:
-            // Who consents again is the same user.
+            // A user who consents again is the same one.
             call.operation = .logout
             try await endConsent(of: user, upTo: notification.occurredAt, sessions, request)
         case .accountDeleted:

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 internal import HTTPTypes
 package import Logging
 internal import Pipeline
@@ -38,7 +39,7 @@ package struct AppleSignIn: Sendable {
     }
 
     /// A call whose body was read and found well-formed.
-    enum Task: Sendable {
+    enum PreparedCall: Sendable {
         case nonce
         case signIn(AppleSignInBody)
         /// One that names a user and proves nothing, where a backend takes such.
@@ -47,7 +48,7 @@ package struct AppleSignIn: Sendable {
     }
 
     /// Reads a body, and notes whom the call is about.
-    func prepare(_ request: SessionRequest, _ call: inout AccountCall) throws(Refusal) -> Task {
+    func prepare(_ request: SessionRequest, _ call: inout AccountCall) throws(Refusal) -> PreparedCall {
         switch request.operation {
         case .nonce: return .nonce
         case .notifications: return .notification(try AppleNotificationBody(request.jsonObject()))
@@ -65,7 +66,7 @@ package struct AppleSignIn: Sendable {
     }
 
     func perform(
-        _ task: Task, _ endpoints: SessionEndpoints, _ request: SessionRequest, _ call: inout AccountCall
+        _ task: PreparedCall, _ endpoints: SessionEndpoints, _ request: SessionRequest, _ call: inout AccountCall
     ) async throws(Refusal) -> AccountAnswer {
         switch task {
         case .nonce: return try giveNonce(request)

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 package import Pipeline
 
 /// The keys of the issuer of identity tokens, as the pipeline keeps them.

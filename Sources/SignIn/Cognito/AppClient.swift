@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 
 /// An app client of a pool, and how it proves to Cognito that it is one.
 struct AppClient: Sendable {

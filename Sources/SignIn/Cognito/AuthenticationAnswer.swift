@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 
 /// What Cognito answers to a sign-in or refresh: tokens, or a question first.
 enum AuthenticationAnswer: Sendable {

@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 
 // The proof of a password, or of a device's secret, without sending it (RFC 5054 as Cognito has it).
 extension Authenticator {

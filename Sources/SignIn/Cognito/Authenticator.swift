@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 
 /// Signs users in by one of Cognito's flows, up to a question that only the user can answer.
 struct Authenticator: Sendable {

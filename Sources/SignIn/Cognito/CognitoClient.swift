@@ -1,4 +1,5 @@
-package import Pipeline
+package import Encoding
+internal import Pipeline
 package import Upstream
 
 /// Speaks Cognito's wire protocol: AWS JSON 1.1, one POST per operation, signed where the operation wants it.

@@ -1,4 +1,4 @@
-package import Pipeline
+package import Encoding
 package import Upstream
 
 /// A failure that Cognito reported, by its own name.

@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 
 /// Makes a device known to a pool that tracks them: the pool gets a verifier, the device keeps the secret.
 struct DeviceRegistration: Sendable {

@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import FoundationEssentials
+internal import Encoding
 internal import Upstream
 
 /// Signs calls to Cognito with AWS Signature Version 4.
@@ -26,7 +26,7 @@ package struct RequestSigner: Sendable {
             throw CognitoError(credentialsMissing: error)
         }
         var signed = request
-        let time = Self.timestamp(now())
+        let time = Timestamp.basicText(now())
         signed.headers.append((name: "X-Amz-Date", value: time))
         if let token = credentials.sessionToken {
             signed.headers.append((name: "X-Amz-Security-Token", value: token.exposeText()))
@@ -43,12 +43,6 @@ package struct RequestSigner: Sendable {
                 accessKeyID: credentials.accessKeyID, secretAccessKey: credentials.secretAccessKey))
         signed.headers.append((name: "Authorization", value: authorization))
         return signed
-    }
-
-    /// `yyyyMMddTHHmmssZ`.
-    static func timestamp(_ seconds: Int64) -> String {
-        Date(timeIntervalSince1970: Double(seconds))
-            .formatted(Date.ISO8601FormatStyle(dateSeparator: .omitted, timeSeparator: .omitted))
     }
 
     /// The `Host` that is sent, so without the scheme's own port, and the path.

@@ -1,5 +1,5 @@
 package import Cryptography
-internal import Pipeline
+internal import Encoding
 
 /// `SECRET_HASH`: base64(HMAC-SHA256(key: client secret, message: user name ‖ client id)), which proves to Cognito
 /// that a call comes from the app client's owner.

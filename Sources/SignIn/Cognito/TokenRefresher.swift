@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 internal import Synchronization
 
 /// Exchanges a provider refresh token for new tokens, by the operation that the pool has.

@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// An operation of Cognito's API that apps call for their own user, and how it wants to see the app client's secret.
 ///

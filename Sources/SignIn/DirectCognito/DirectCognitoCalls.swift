@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 package import HTTPTypes
 internal import Locking
 package import Logging

@@ -1,4 +1,5 @@
 package import Cryptography
+internal import Encoding
 package import Pipeline
 package import Upstream
 

@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// Writes the compact binary form of sealed values: big-endian integers, fields preceded by their length.
 struct ByteWriter {
     private(set) var bytes: [UInt8] = []

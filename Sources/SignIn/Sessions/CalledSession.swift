@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 internal import Pipeline
 
 /// The session that a call is of, as its token tells.

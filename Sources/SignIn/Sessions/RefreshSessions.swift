@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 internal import Store
 
 /// What the records say of a refresh token that is whole and has not expired.

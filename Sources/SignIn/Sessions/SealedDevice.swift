@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 
 /// What a device that a pool tracks proves itself with: Cognito's keys for it, and the secret whose verifier Cognito has.
 struct DeviceCredentials: Sendable, Equatable {

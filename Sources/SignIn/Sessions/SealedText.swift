@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 
 /// A text that does not open as what it was sealed as, for whatever reason.
 ///

@@ -1,5 +1,5 @@
 package import Cryptography
-internal import Pipeline
+internal import Encoding
 
 /// Why a sealing key can't be used.
 package enum SealingKeyFault: Error, Equatable, Sendable {
@@ -30,7 +30,7 @@ package struct SealingKey: Sendable {
 
     private static func derivedID(_ secret: Secret) -> String {
         let code = HMACSHA256.authenticationCode(for: Array("gatehouse sealing key id".utf8), key: secret.expose())
-        return code.prefix(8).map(hexadecimal).joined()
+        return Hexadecimal.encode(Array(code.prefix(8)))
     }
 
     /// Above all no dot, which ends the id in the text form.
@@ -56,9 +56,4 @@ package struct SealingKeyRing: Sendable {
     func key(named id: String) -> SealingKey? {
         first.id.hasSameBytes(as: id) ? first : others.first { $0.id.hasSameBytes(as: id) }
     }
-}
-
-private func hexadecimal(_ byte: UInt8) -> String {
-    let digits = String(byte, radix: 16)
-    return digits.utf8.count == 1 ? "0" + digits : digits
 }

@@ -1,6 +1,6 @@
+internal import Encoding
 internal import Locking
 internal import Logging
-internal import Pipeline
 internal import Store
 
 // An account can be called by several names. Failures count for the name and for the account itself, once it is known: so
@@ -58,7 +58,7 @@ extension AccountLimits {
         return state.withLock { $0.tryAccount(key, calledBy: typed, known: known, at: now) }
     }
 
-    /// Who signed in was right: failures are forgotten, and the device is known.
+    /// Notes a sign-in that was right: failures are forgotten, and the device is known.
     ///
     /// - Parameters:
     ///   - call: with what has been learnt of it meanwhile.

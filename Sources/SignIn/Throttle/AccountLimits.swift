@@ -7,7 +7,7 @@ package import Store
 /// An account call as limits see it.
 package struct LimitedCall: Sendable {
     package var budget: AccountBudget
-    /// Whose account it is said or known to be; nil where nothing in the call says.
+    /// The account that the call is said or known to be about; nil where nothing in it says.
     package var account: String?
     /// What the app calls its device.
     package var device: String?
@@ -138,7 +138,7 @@ package final class AccountLimits: Sendable {
         for key in call.failureKeys + call.accountKeys { state.withLock { $0.settle(key, at: now) } }
     }
 
-    /// Who signed in was wrong. When this returns, that outlasts the process.
+    /// Counts a sign-in that was wrong. When this returns, the count outlasts the process.
     ///
     /// - Returns: whether the account, or the known device, is locked by it.
     package func failed(_ call: AdmittedCall) async -> Bool {

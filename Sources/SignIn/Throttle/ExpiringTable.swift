@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// Values by key, a bounded number of them, each until its time is over.
 ///

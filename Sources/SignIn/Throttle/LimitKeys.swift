@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 internal import Pipeline
 
 /// What limits are counted by: codes that say nothing of the account, device or address they stand for to whoever has

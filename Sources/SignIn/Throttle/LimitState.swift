@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 internal import Store
 
 /// One limit that a call comes under, and by what it is counted.

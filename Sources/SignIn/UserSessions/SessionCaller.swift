@@ -1,7 +1,8 @@
 internal import Cryptography
+internal import Encoding
 internal import Pipeline
 
-/// Who calls with a session of the gateway's.
+/// A caller with a session of the gateway's.
 struct SessionCaller: Sendable {
     var userID: String
     /// The `sid`.

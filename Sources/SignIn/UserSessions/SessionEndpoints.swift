@@ -1,3 +1,4 @@
+package import Encoding
 internal import HTTPTypes
 package import Pipeline
 package import Store
@@ -59,7 +60,7 @@ package struct SessionEndpoints: Sendable {
         var call = AccountCall(request, issuer: name)
         let answer: AccountAnswer
         do throws(Refusal) {
-            let task: Task
+            let task: PreparedCall
             do throws(Refusal) {
                 task = try prepare(request, &call)
             } catch {
@@ -84,8 +85,8 @@ package struct SessionEndpoints: Sendable {
     }
 
     /// A call whose body was read and whose session was judged.
-    private enum Task {
-        case apple(AppleSignIn.Task)
+    private enum PreparedCall {
+        case apple(AppleSignIn.PreparedCall)
         case validate(VerifiedToken)
         case refresh(SessionCaller)
         case logout(SessionCaller?, everywhere: Bool)
@@ -93,7 +94,7 @@ package struct SessionEndpoints: Sendable {
         case export(SessionCaller)
     }
 
-    private func prepare(_ request: SessionRequest, _ call: inout AccountCall) throws(Refusal) -> Task {
+    private func prepare(_ request: SessionRequest, _ call: inout AccountCall) throws(Refusal) -> PreparedCall {
         switch request.operation {
         case .nonce, .apple, .notifications:
             return .apple(try apple.prepare(request, &call))
@@ -118,7 +119,7 @@ package struct SessionEndpoints: Sendable {
     }
 
     private func perform(
-        _ task: Task, _ request: SessionRequest, _ call: inout AccountCall
+        _ task: PreparedCall, _ request: SessionRequest, _ call: inout AccountCall
     ) async throws(Refusal) -> AccountAnswer {
         switch task {
         case .apple(let task): return try await apple.perform(task, self, request, &call)

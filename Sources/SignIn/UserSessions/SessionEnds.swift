@@ -1,4 +1,5 @@
 internal import Cryptography
+package import Encoding
 internal import HTTPTypes
 internal import Logging
 package import Pipeline

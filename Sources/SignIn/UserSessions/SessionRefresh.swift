@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 internal import HTTPTypes
 internal import Logging
 internal import Pipeline
@@ -29,7 +30,7 @@ extension UserSessions {
     private func exchange(_ caller: SessionCaller, _ requestID: String) async throws(Refusal) -> Secret {
         guard let key = keys.signing else { throw unavailable("session-keys-unavailable", requestID) }
         let known = try await kept(requestID) { try await records.session(caller.sessionID) }
-        // Who was deleted has no sessions either.
+        // A deleted user has no sessions either.
         guard let (session, user) = known, user.id.hasSameBytes(as: caller.userID) else { throw Self.ended }
         guard user.disabledAt == nil else { throw Refusal(.userDisabled, reason: "user-disabled") }
         if let token = try await judge(session, caller, requestID) { return token }

@@ -1,4 +1,4 @@
-package import Pipeline
+package import Encoding
 internal import Store
 
 /// What an operator may know of users and do about them.

@@ -1,4 +1,5 @@
 package import Cryptography
+internal import Encoding
 package import Logging
 package import Pipeline
 package import Store
@@ -66,7 +67,7 @@ package struct BegunSession: Sendable {
 }
 
 extension UserSessions {
-    /// Who signs in, when the identity provider's word for it was verified.
+    /// A user who signs in, once the identity provider's word for it was verified.
     package struct Arrival: Sendable {
         /// What is used up; nil where nothing is.
         package var proof: UserArrival.Proof?

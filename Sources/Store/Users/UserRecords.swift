@@ -2,8 +2,8 @@
 package struct UserRecord: Sendable, Equatable {
     /// The gateway's own id, which says nothing of Apple's: the `sub` of its sessions.
     package var id: String
-    /// Who vouches for the user, and as whom: the `iss` and `sub` of the identity tokens. Nothing else finds a user: no
-    /// e-mail address ever does.
+    /// The provider that vouches for the user, and its name for the user: the `iss` and `sub` of the identity tokens.
+    /// Nothing else finds a user: no e-mail address ever does.
     package var issuer: String
     package var subject: String
     package var name: String?

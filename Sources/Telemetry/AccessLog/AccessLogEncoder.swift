@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// Writes access records as JSON, one object a line.
 ///

@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// Which of the requests that succeed are logged where many of them say nothing, such as health checks: the first of
 /// each so many. Those that fail all are.

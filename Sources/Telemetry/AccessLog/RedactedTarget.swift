@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// A request's target as it may be logged: the path, and the names of the query's parameters without their values.
 /// `/a?b=1&c=2` becomes `/a?b=&c=`.
 ///

@@ -1,3 +1,4 @@
+internal import Encoding
 internal import Glibc
 
 /// A last line on standard error when a signal ends the process: the signal, and the work that was under way.
@@ -97,14 +98,13 @@ private struct CrashLine {
 
     /// As ``TimestampEncoder`` writes it, without memory of its own.
     mutating func append(_ time: timespec) {
-        let seconds = Int64(time.tv_sec)
-        let date = CivilDate(daysSince1970: seconds / 86_400)
+        let date = CivilTime(secondsSince1970: Int64(time.tv_sec))
         unsafe append(date.year, width: 4, then: "-")
         unsafe append(date.month, width: 2, then: "-")
         unsafe append(date.day, width: 2, then: "T")
-        unsafe append(seconds / 3600 % 24, width: 2, then: ":")
-        unsafe append(seconds / 60 % 60, width: 2, then: ":")
-        unsafe append(seconds % 60, width: 2, then: ".")
+        unsafe append(date.hour, width: 2, then: ":")
+        unsafe append(date.minute, width: 2, then: ":")
+        unsafe append(date.second, width: 2, then: ".")
         unsafe append(Int64(time.tv_nsec) / 1_000_000, width: 3, then: "Z")
     }
 

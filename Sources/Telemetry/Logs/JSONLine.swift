@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// Writing of JSON straight into bytes. What is written is safe for a terminal as well: control characters, also those
 /// of the C1 set, and characters that turn the direction of text are escaped.
@@ -64,10 +64,8 @@ extension [UInt8] {
         case "\t": append(contentsOf: #"\t"#.utf8)
         case "\0"..." ", "\u{7F}"..."\u{9F}", "\u{200E}", "\u{200F}", "\u{2028}"..."\u{202E}", "\u{2066}"..."\u{2069}":
             guard scalar != " " else { return append(UInt8(ascii: " ")) }
-            let digits = String(scalar.value, radix: 16)
             append(contentsOf: #"\u"#.utf8)
-            append(contentsOf: repeatElement(UInt8(ascii: "0"), count: 4 - digits.utf8.count))
-            append(contentsOf: digits.utf8)
+            append(contentsOf: Hexadecimal.encode(UInt16(truncatingIfNeeded: scalar.value)).utf8)
         default: append(contentsOf: String(scalar).utf8)
         }
     }

@@ -1,5 +1,5 @@
 package import Cryptography
-internal import Pipeline
+internal import Encoding
 
 /// What stands in the logs for a user: in all of them the same for the same user, and nothing to whoever has not the key.
 ///

@@ -1,3 +1,4 @@
+internal import Encoding
 internal import Locking
 
 /// All event loops' counters, summed when they are asked for.

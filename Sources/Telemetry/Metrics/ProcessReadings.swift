@@ -5,7 +5,10 @@ internal import Glibc
 package struct ProcessReadings: Sendable {
     /// Microseconds, of user and system time together.
     var cpuTime: Int64
+    /// `VmRSS` of proc_pid_status(5): also code and other pages of files, which the kernel can drop and read again.
     var residentBytes: Int64
+    /// `RssAnon`: the resident memory that only the process has.
+    var anonymousBytes: Int64
     var virtualBytes: Int64
     var openDescriptors: Int64
     var maximumDescriptors: Int64
@@ -25,7 +28,8 @@ package struct ProcessReadings: Sendable {
         let pageSize = Int64(sysconf(CInt(_SC_PAGESIZE)))
         return Self(
             cpuTime: microseconds(usage.ru_utime) + microseconds(usage.ru_stime),
-            residentBytes: pages.resident * pageSize, virtualBytes: pages.virtual * pageSize, openDescriptors: open,
+            residentBytes: pages.resident * pageSize, anonymousBytes: (pages.resident - pages.shared) * pageSize,
+            virtualBytes: pages.virtual * pageSize, openDescriptors: open,
             maximumDescriptors: Int64(clamping: limit.rlim_cur), startedAt: startedAt)
     }
 
@@ -33,11 +37,11 @@ package struct ProcessReadings: Sendable {
         Int64(time.tv_sec) * 1_000_000 + Int64(time.tv_usec)
     }
 
-    /// proc_pid_statm(5): the first two numbers.
-    private static func memoryPages() -> (virtual: Int64, resident: Int64)? {
+    /// proc_pid_statm(5): the first three numbers. Shared pages are those of files and of shared memory.
+    private static func memoryPages() -> (virtual: Int64, resident: Int64, shared: Int64)? {
         guard let text = try? String(contentsOfFile: "/proc/self/statm", encoding: .utf8) else { return nil }
-        let numbers = text.split(separator: " ").prefix(2).compactMap { Int64($0) }
-        return numbers.count == 2 ? (numbers[0], numbers[1]) : nil
+        let numbers = text.split(separator: " ").prefix(3).compactMap { Int64($0) }
+        return numbers.count == 3 ? (numbers[0], numbers[1], numbers[2]) : nil
     }
 
     /// proc_pid_fd(5): since Linux 6.2 the directory's size is how many there are.
@@ -56,6 +60,8 @@ extension PrometheusText {
         metric("process_cpu_seconds_total", .counter, "User and system time of the process.")
         sample("process_cpu_seconds_total", [], Self.seconds(microseconds: process.cpuTime))
         single("process_resident_memory_bytes", .gauge, "Memory of the process in RAM.", process.residentBytes)
+        single(
+            "process_anonymous_memory_bytes", .gauge, "Memory in RAM that belongs to no file.", process.anonymousBytes)
         single("process_virtual_memory_bytes", .gauge, "Addresses that the process has mapped.", process.virtualBytes)
         single("process_open_fds", .gauge, "Descriptors that the process has open.", process.openDescriptors)
         single("process_max_fds", .gauge, "Descriptors that it may have open.", process.maximumDescriptors)

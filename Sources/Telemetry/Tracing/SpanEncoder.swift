@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// Writes spans as OTLP has them (opentelemetry-proto 1, `ExportTraceServiceRequest`).
 package struct SpanEncoder: Sendable {
     /// `Resource` as a field of `ResourceSpans`, the same in all deliveries.

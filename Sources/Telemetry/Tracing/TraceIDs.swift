@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// Which trace a line or span belongs to, and which span of it it is.
 package struct TraceIDs: Sendable, Equatable {
@@ -11,16 +11,9 @@ package struct TraceIDs: Sendable, Equatable {
     }
 
     /// 32 hexadecimal digits (Trace Context, §3.2.2.3).
-    package var traceText: String {
-        Self.text(UInt64(truncatingIfNeeded: traceID >> 64)) + Self.text(UInt64(truncatingIfNeeded: traceID))
-    }
+    package var traceText: String { Hexadecimal.encode(traceID) }
     /// 16 hexadecimal digits.
-    package var spanText: String { Self.text(spanID) }
-
-    private static func text(_ number: UInt64) -> String {
-        let digits = String(number, radix: 16)
-        return String(repeating: "0", count: 16 - digits.utf8.count) + digits
-    }
+    package var spanText: String { Hexadecimal.encode(spanID) }
 }
 
 extension [UInt8] {

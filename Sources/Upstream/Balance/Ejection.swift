@@ -63,7 +63,7 @@ struct ServerState: Sendable {
         guard policy.after > 0, ejectedUntil == nil else { return false }
         failures += 1
         guard failures >= policy.after || isOnProbation else { return false }
-        // Who has served well for the longest time begins anew.
+        // A server that has served well for the longest time begins anew.
         if let returnedAt, now - returnedAt > policy.longest { ejections = 0 }
         ejections += 1
         let doubled = policy.first.nanoseconds.multipliedReportingOverflow(by: 1 << Int64(min(ejections - 1, 30)))

@@ -1,6 +1,6 @@
 internal import Cryptography
+internal import Encoding
 internal import HTTPTypes
-internal import Pipeline
 
 /// `/`: a page for people that shows what `/status` and `/metrics` say.
 ///

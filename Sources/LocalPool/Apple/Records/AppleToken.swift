@@ -1,6 +1,6 @@
 internal import Cryptography
+internal import Encoding
 internal import GRDB
-internal import Pipeline
 
 /// An authorization code, a refresh token or an access token as stored: its hash only.
 struct AppleToken: Sendable {

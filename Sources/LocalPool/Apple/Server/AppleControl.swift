@@ -1,5 +1,5 @@
+internal import Encoding
 internal import Logging
-internal import Pipeline
 
 /// What tests and apps do with the local Apple: sign users in, act for them, rotate keys. Requests have passed
 /// ``LocalPoolControl``'s checks.

@@ -1,5 +1,5 @@
+internal import Encoding
 internal import Logging
-internal import Pipeline
 
 /// Apple's endpoints, below `/auth/`.
 struct AppleRouter: Sendable {

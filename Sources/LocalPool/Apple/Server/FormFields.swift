@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// The fields of a form in a request's body (WHATWG URL, 5.1).
 struct FormFields: Sendable {
     private let text: String

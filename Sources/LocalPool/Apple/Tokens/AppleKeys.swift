@@ -1,7 +1,7 @@
 internal import Cryptography
+internal import Encoding
 internal import GRDB
 internal import Locking
-internal import Pipeline
 internal import Store
 
 /// The local Apple's signing keys: three in the key set, of which two sign. Who takes the first one of the set, or the

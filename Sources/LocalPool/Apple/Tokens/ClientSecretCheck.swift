@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 
 /// Checks the client secret that an app's server sends: a JWT it signs itself with the team's key.
 struct ClientSecretCheck {

@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 
 /// What an identity token says.
 struct IdentityTokenClaims {

@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 
 extension LocalPoolConfiguration.Apple.RegisteredKey {
     /// The key in a PEM text: the private one, as Apple hands it out (`AuthKey_….p8`), of which the public half is kept,

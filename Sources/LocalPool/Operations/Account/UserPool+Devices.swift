@@ -1,5 +1,5 @@
 internal import Cryptography
-package import Pipeline
+package import Encoding
 internal import Store
 
 extension UserPool {

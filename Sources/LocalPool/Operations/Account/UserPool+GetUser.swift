@@ -1,4 +1,4 @@
-package import Pipeline
+package import Encoding
 
 extension UserPool {
     /// GetUser: the attributes of the access token's user. Takes no client and no secret.

@@ -1,4 +1,4 @@
-package import Pipeline
+package import Encoding
 internal import Store
 
 extension UserPool {

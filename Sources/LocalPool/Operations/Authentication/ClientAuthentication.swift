@@ -1,5 +1,5 @@
 internal import Cryptography
-internal import Pipeline
+internal import Encoding
 
 /// How an app client proves itself: its id, and its secret either in a hash or as it is. A client without a secret is
 /// public and proves nothing.

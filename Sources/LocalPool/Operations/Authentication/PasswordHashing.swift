@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 internal import NIOPosix
 
 /// How passwords are hashed: a parameter, so that tests of other things need not pay for it.

@@ -1,4 +1,4 @@
-internal import Pipeline
+internal import Encoding
 
 /// A sign-in on its way: what the steps after the first one need to know.
 struct SignInAttempt: Sendable {

@@ -1,6 +1,6 @@
 internal import Cryptography
+package import Encoding
 internal import GRDB
-package import Pipeline
 internal import Store
 
 extension UserPool {

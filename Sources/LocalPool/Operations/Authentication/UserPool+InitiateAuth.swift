@@ -1,4 +1,4 @@
-package import Pipeline
+package import Encoding
 
 extension UserPool {
     private static let flows = [

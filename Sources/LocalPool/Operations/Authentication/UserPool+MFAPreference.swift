@@ -1,4 +1,4 @@
-package import Pipeline
+package import Encoding
 
 extension UserPool {
     /// SetUserMFAPreference: which second factors are on, and which one is asked for.

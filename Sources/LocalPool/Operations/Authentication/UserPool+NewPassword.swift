@@ -1,5 +1,5 @@
+internal import Encoding
 internal import GRDB
-internal import Pipeline
 internal import Store
 
 extension UserPool {

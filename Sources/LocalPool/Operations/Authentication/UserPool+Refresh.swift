@@ -1,5 +1,5 @@
+package import Encoding
 internal import GRDB
-package import Pipeline
 internal import Store
 
 extension UserPool {

@@ -1,6 +1,6 @@
 internal import Cryptography
+internal import Encoding
 internal import GRDB
-internal import Pipeline
 internal import Store
 
 extension UserPool {

@@ -90,7 +90,7 @@ extension AWSCredentialChain.Surroundings {
         let profile = value("AWS_PROFILE")
         let entries = AWSCredentialsFile.entries(of: profile ?? "default", in: bytes)
         guard let id = entries["aws_access_key_id"], let secret = entries["aws_secret_access_key"] else {
-            // Who names a profile does not want another's rights.
+            // An operator who names a profile does not want another's rights.
             if profile != nil { throw .unusable }
             return nil
         }

@@ -1,6 +1,5 @@
 internal import Cryptography
-internal import FoundationEssentials
-internal import Pipeline
+internal import Encoding
 internal import Upstream
 
 // Where containers and instances get the credentials of their role.
@@ -89,10 +88,9 @@ extension AWSCredentialChain.Surroundings {
         guard let json = try? JSON.parse(bytes), let id = json["AccessKeyId"]?.stringValue,
             let secret = json["SecretAccessKey"]?.stringValue
         else { return nil }
-        let end = json["Expiration"]?.stringValue.flatMap { try? Date($0, strategy: .iso8601) }
         return AWSCredentials(
             accessKeyID: id, secretAccessKey: Secret(secret),
             sessionToken: json["Token"]?.stringValue.map { Secret($0) },
-            expiresAt: end.map { Int64($0.timeIntervalSince1970) })
+            expiresAt: json["Expiration"]?.stringValue.flatMap { Timestamp.seconds($0) })
     }
 }

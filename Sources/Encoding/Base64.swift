@@ -8,13 +8,14 @@ package enum Base64URL {
 
     /// The bytes of `text`, or nil if it holds anything but the alphabet (padding and white space too), has a length no
     /// encoder makes, or ends in bits that aren't zero: each byte string has exactly one spelling.
+    @inlinable
     package static func decode(_ text: some Collection<UInt8>) -> [UInt8]? {
         let text = Array(text)
-        return coding.decode(text.span)
+        return decode(text.span)
     }
 
     /// The same of bytes that are somewhere already.
-    static func decode(_ text: borrowing Span<UInt8>) -> [UInt8]? {
+    package static func decode(_ text: borrowing Span<UInt8>) -> [UInt8]? {
         coding.decode(text)
     }
 }

@@ -34,9 +34,8 @@ extension JSON {
             case 0x0c: output.append(contentsOf: "\\f".utf8)
             case 0x0d: output.append(contentsOf: "\\r".utf8)
             case 0..<0x20, 0x7f:
-                let digits = Array("0123456789abcdef".utf8)
                 output.append(contentsOf: "\\u00".utf8)
-                output.append(contentsOf: [digits[Int(byte >> 4)], digits[Int(byte & 15)]])
+                output.append(contentsOf: Hexadecimal.encode(byte).utf8)
             default: output.append(byte)
             }
         }

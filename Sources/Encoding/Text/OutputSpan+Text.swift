@@ -1,36 +1,40 @@
 extension OutputSpan<UInt8> {
     /// Appends `text`, for which there must be room.
+    @inlinable
     package mutating func append(_ text: StaticString) {
         unsafe append(UnsafeRawBufferPointer(start: text.utf8Start, count: text.utf8CodeUnitCount))
     }
 
     /// Appends `bytes`, for which there must be room.
+    @inlinable
     package mutating func append(_ bytes: borrowing Span<UInt8>) {
         unsafe bytes.withUnsafeBytes { unsafe append($0) }
     }
 
     /// Appends the eight bytes of `number`, the highest first.
-    mutating func append(bigEndian number: UInt64) {
+    @inlinable
+    package mutating func append(bigEndian number: UInt64) {
         unsafe withUnsafeBytes(of: number.bigEndian) { unsafe append($0) }
     }
 
     /// Appends `number` as 16 lower-case hexadecimal digits, eight at a time: every request has 55.
-    @inline(__always)
+    @inlinable @inline(__always)
     package mutating func append(hexadecimal number: UInt64) {
         append(bigEndian: Self.digits(UInt32(truncatingIfNeeded: number >> 32)))
         append(bigEndian: Self.digits(UInt32(truncatingIfNeeded: number)))
     }
 
     /// Appends `number` as two lower-case hexadecimal digits.
-    mutating func append(hexadecimal number: UInt8) {
+    @inlinable
+    package mutating func append(hexadecimal number: UInt8) {
         let digits = Self.digits(UInt32(number))
         append(UInt8(truncatingIfNeeded: digits >> 8))
         append(UInt8(truncatingIfNeeded: digits))
     }
 
     /// Eight digits as ASCII, the last in the lowest byte.
-    @inline(__always)
-    private static func digits(_ number: UInt32) -> UInt64 {
+    @inlinable @inline(__always)
+    static func digits(_ number: UInt32) -> UInt64 {
         // One nibble to each byte.
         var value = UInt64(number)
         value = (value | value << 16) & 0x0000_FFFF_0000_FFFF
@@ -41,7 +45,8 @@ extension OutputSpan<UInt8> {
         return value + 0x3030_3030_3030_3030 + letters * 39
     }
 
-    private mutating func append(_ bytes: UnsafeRawBufferPointer) {
+    @inlinable
+    mutating func append(_ bytes: UnsafeRawBufferPointer) {
         guard let source = bytes.baseAddress else { return }
         unsafe withUnsafeMutableBufferPointer { buffer, count in
             precondition(bytes.count <= buffer.count - count, "room for what is appended")

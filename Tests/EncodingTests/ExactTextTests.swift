@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Pipeline
+@testable import Encoding
 
 @Suite("Text by its bytes")
 struct ExactTextTests {

@@ -1,8 +1,8 @@
-import Pipeline
+import Encoding
 import Testing
 
 @Suite("Base64")
-struct JSONBase64Tests {
+struct Base64Tests {
     /// RFC 4648, 10.
     static let vectors: [(plain: String, encoded: String)] = [
         ("", ""), ("f", "Zg=="), ("fo", "Zm8="), ("foo", "Zm9v"), ("foob", "Zm9vYg=="), ("fooba", "Zm9vYmE="),

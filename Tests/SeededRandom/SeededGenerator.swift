@@ -1,10 +1,10 @@
 /// SplitMix64 (Steele, Lea, Flood 2014): the same numbers in every run of one seed.
-struct SeededGenerator: RandomNumberGenerator {
-    var state: UInt64
+package struct SeededGenerator: RandomNumberGenerator {
+    private var state: UInt64
 
-    init(seed: UInt64) { state = seed }
+    package init(seed: UInt64) { state = seed }
 
-    mutating func next() -> UInt64 {
+    package mutating func next() -> UInt64 {
         state &+= 0x9E37_79B9_7F4A_7C15
         var value = state
         value = (value ^ (value >> 30)) &* 0xBF58_476D_1CE4_E5B9
@@ -13,5 +13,5 @@ struct SeededGenerator: RandomNumberGenerator {
     }
 
     /// An index of a collection of this count, which is not empty.
-    mutating func index(below count: Int) -> Int { Int.random(in: 0..<count, using: &self) }
+    package mutating func index(below count: Int) -> Int { Int.random(in: 0..<count, using: &self) }
 }

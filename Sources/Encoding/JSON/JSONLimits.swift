@@ -1,4 +1,4 @@
-/// What a JSON text may cost.
+/// The most that a JSON text may cost.
 package struct JSONLimits: Sendable {
     /// The largest text in bytes.
     package var maximumBytes: Int

@@ -1,6 +1,6 @@
 import Testing
 
-@testable import Pipeline
+@testable import Encoding
 
 @Suite("JSON")
 struct JSONTests {

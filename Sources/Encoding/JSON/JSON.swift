@@ -7,6 +7,7 @@ package enum JSON: Sendable {
     case array([JSON])
     case object(JSONObject)
 
+    @inlinable
     package var boolValue: Bool? {
         if case .bool(let value) = self { value } else { nil }
     }
@@ -20,18 +21,22 @@ package enum JSON: Sendable {
         }
     }
 
+    @inlinable
     package var stringValue: String? {
         if case .string(let value) = self { value } else { nil }
     }
 
+    @inlinable
     package var arrayValue: [JSON]? {
         if case .array(let value) = self { value } else { nil }
     }
 
+    @inlinable
     package var objectValue: JSONObject? {
         if case .object(let value) = self { value } else { nil }
     }
 
+    @inlinable
     package var numberValue: JSONNumber? {
         if case .number(let value) = self { value } else { nil }
     }

@@ -1,7 +1,7 @@
 extension Span where Element == UInt8 {
     /// Whether the bytes from `start` on begin with `other`.
-    @inline(__always)
-    func matches(_ other: borrowing Span<UInt8>, at start: Int = 0) -> Bool {
+    @inlinable @inline(__always)
+    package func matches(_ other: borrowing Span<UInt8>, at start: Int = 0) -> Bool {
         guard start >= 0, count - start >= other.count else { return false }
         var index = 0
         while index < other.count {
@@ -12,7 +12,8 @@ extension Span where Element == UInt8 {
     }
 
     /// Whether both are the same, eight bytes at a time.
-    func hasSameBytes(as other: borrowing Span<UInt8>) -> Bool {
+    @inlinable
+    package func hasSameBytes(as other: borrowing Span<UInt8>) -> Bool {
         guard count == other.count else { return false }
         var index = 0
         while count - index >= 8 {
@@ -27,7 +28,8 @@ extension Span where Element == UInt8 {
     }
 
     /// Where the byte is first, from `start` on; eight bytes at a time.
-    func firstIndex(of byte: UInt8, from start: Int = 0) -> Int? {
+    @inlinable
+    package func firstIndex(of byte: UInt8, from start: Int = 0) -> Int? {
         var index = start
         while count - index >= 8 {
             let places = word(at: index).bytes(equalTo: byte)
@@ -39,20 +41,22 @@ extension Span where Element == UInt8 {
     }
 
     /// The eight bytes from `index` on, the first of them lowest.
-    @inline(__always)
-    func word(at index: Int) -> UInt64 {
+    @inlinable @inline(__always)
+    package func word(at index: Int) -> UInt64 {
         UInt64(littleEndian: unsafe bytes.unsafeLoadUnaligned(fromByteOffset: index, as: UInt64.self))
     }
 
     /// How many spaces and tabs the bytes begin with.
-    var leadingSpaces: Int {
+    @inlinable
+    package var leadingSpaces: Int {
         var index = 0
         while index < count, self[index] == UInt8(ascii: " ") || self[index] == UInt8(ascii: "\t") { index += 1 }
         return index
     }
 
     /// Whether the bytes from `start` on begin with `other`, which is in lower case, when ASCII case is ignored.
-    func matchesIgnoringCase(_ other: borrowing Span<UInt8>, at start: Int = 0) -> Bool {
+    @inlinable
+    package func matchesIgnoringCase(_ other: borrowing Span<UInt8>, at start: Int = 0) -> Bool {
         guard start >= 0, count - start >= other.count else { return false }
         var index = 0
         while index < other.count {
@@ -66,29 +70,29 @@ extension Span where Element == UInt8 {
 extension UInt64 {
     /// Has the highest bit set of each byte of this value, and perhaps of some above the first such byte: subtracting
     /// borrows only from the byte above one that is zero (Warren, Hacker's Delight, 6-1).
-    @inline(__always)
-    func bytes(equalTo byte: UInt8) -> UInt64 {
+    @inlinable @inline(__always)
+    package func bytes(equalTo byte: UInt8) -> UInt64 {
         let difference = self ^ 0x0101_0101_0101_0101 &* UInt64(byte)
         return (difference &- 0x0101_0101_0101_0101) & ~difference & 0x8080_8080_8080_8080
     }
 
     /// The same for bytes that are less than this one, which is at most 0x80.
-    @inline(__always)
-    func bytes(below byte: UInt8) -> UInt64 {
+    @inlinable @inline(__always)
+    package func bytes(below byte: UInt8) -> UInt64 {
         (self &- 0x0101_0101_0101_0101 &* UInt64(byte)) & ~self & 0x8080_8080_8080_8080
     }
 }
 
 /// The byte with `A`–`Z` made lower case.
-@inline(__always)
-func asciiLowercased(_ byte: UInt8) -> UInt8 {
+@inlinable @inline(__always)
+package func asciiLowercased(_ byte: UInt8) -> UInt8 {
     byte &- UInt8(ascii: "A") < 26 ? byte | 0x20 : byte
 }
 
 extension [UInt8] {
     /// Appends the text's UTF-8, copied as a whole.
-    @inline(__always)
-    mutating func append(_ text: String) {
+    @inlinable @inline(__always)
+    package mutating func append(_ text: String) {
         let bytes = text.utf8.span
         unsafe bytes.withUnsafeBufferPointer { unsafe append(contentsOf: $0) }
     }

@@ -1,20 +1,24 @@
 extension String {
     /// Whether both are the same UTF-8 bytes; `==` on strings is Unicode's canonical equivalence.
+    @inlinable
     package func hasSameBytes(as other: String) -> Bool {
         utf8.span.hasSameBytes(as: other.utf8.span)
     }
 
     /// Whether the text is one of these, byte for byte.
+    @inlinable
     package func isOne(of texts: some Sequence<String>) -> Bool {
         texts.contains { $0.hasSameBytes(as: self) }
     }
 
     /// Whether the text's bytes begin with those of `prefix`.
+    @inlinable
     package func begins(with prefix: String) -> Bool {
         utf8.span.matches(prefix.utf8.span)
     }
 
     /// Whether the text's bytes end with those of `suffix`.
+    @inlinable
     package func ends(with suffix: String) -> Bool {
         utf8.span.matches(suffix.utf8.span, at: utf8.count - suffix.utf8.count)
     }
@@ -32,9 +36,10 @@ extension String {
     }
 
     /// The text with `A`–`Z` made lower case, and nothing else.
+    @inlinable
     package var asciiLowercased: String {
         guard utf8.contains(where: { $0 &- UInt8(ascii: "A") < 26 }) else { return self }
-        return String(decoding: utf8.map(Pipeline.asciiLowercased), as: UTF8.self)
+        return String(decoding: utf8.map(Encoding.asciiLowercased), as: UTF8.self)
     }
 
     /// The text in lower case, for names that are the same in any case.
@@ -61,6 +66,7 @@ extension String? {
 extension RawRepresentable<String> where Self: CaseIterable {
     /// The case that has exactly these bytes for its raw value; nil if there is none. `init(rawValue:)` compares by
     /// canonical equivalence.
+    @inlinable
     package init?(exactly text: String) {
         guard let found = Self.allCases.first(where: { $0.rawValue.hasSameBytes(as: text) }) else { return nil }
         self = found

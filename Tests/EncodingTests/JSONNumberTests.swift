@@ -1,4 +1,4 @@
-import Pipeline
+import Encoding
 import Testing
 
 @Suite("JSON numbers")

@@ -1,4 +1,5 @@
-import Pipeline
+import Encoding
+import SeededRandom
 import Testing
 
 @Suite("JSON and Base64 of random values")

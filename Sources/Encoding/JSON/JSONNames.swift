@@ -1,4 +1,4 @@
-/// What is known of the names of an object that is being read.
+/// The names so far of an object that is being read.
 struct JSONNames {
     /// How many names are compared one by one. Beyond that they are hashed, so that a hostile object of thousands of
     /// names stays linear.
@@ -6,7 +6,7 @@ struct JSONNames {
 
     let object: Int
     var count = 0
-    /// What the names look like, a bit for each: most names are seen to be new without a comparison.
+    /// The looks of the names, a bit for each: most names are seen to be new without a comparison.
     var looks: UInt64 = 0
     var seen: Set<[UInt8]> = []
 

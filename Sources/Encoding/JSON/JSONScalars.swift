@@ -103,13 +103,8 @@ extension JSONParser {
     private mutating func fourHexDigits() throws(JSONError) -> UInt32 {
         var value: UInt32 = 0
         for _ in 0..<4 {
-            let byte = try peek()
-            switch byte {
-            case Self.digits: value = value << 4 | UInt32(byte - UInt8(ascii: "0"))
-            case UInt8(ascii: "a")...UInt8(ascii: "f"): value = value << 4 | UInt32(byte - UInt8(ascii: "a") + 10)
-            case UInt8(ascii: "A")...UInt8(ascii: "F"): value = value << 4 | UInt32(byte - UInt8(ascii: "A") + 10)
-            default: throw error(.invalidEscape)
-            }
+            guard let digit = Hexadecimal.value(ofDigit: try peek()) else { throw error(.invalidEscape) }
+            value = value << 4 | UInt32(digit)
             position += 1
         }
         return value

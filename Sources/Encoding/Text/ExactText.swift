@@ -10,12 +10,14 @@ package struct ExactText: Hashable, Comparable, Sendable {
     @inlinable
     package init(_ text: String) { self.text = text }
 
+    @inlinable
     package static func == (one: ExactText, other: ExactText) -> Bool { one.text.hasSameBytes(as: other.text) }
 
     package static func < (one: ExactText, other: ExactText) -> Bool {
         one.text.utf8.lexicographicallyPrecedes(other.text.utf8)
     }
 
+    @inlinable
     package func hash(into hasher: inout Hasher) {
         let bytes = text.utf8.span
         unsafe bytes.withUnsafeBytes { unsafe hasher.combine(bytes: $0) }
