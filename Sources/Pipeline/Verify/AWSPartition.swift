@@ -1,3 +1,5 @@
+internal import Encoding
+
 /// A group of AWS regions with domains of its own, as AWS's SDKs list them (`partitions.json` of their endpoint rules).
 package struct AWSPartition: Sendable {
     /// What its regions' names begin with; empty for the commercial one.

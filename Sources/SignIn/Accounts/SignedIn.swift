@@ -49,7 +49,7 @@ extension CognitoAccounts {
         if let device {
             let known = SealedDevice(
                 credentials: device, username: user.username, account: context.account,
-                expiresAt: issuedAt + settings.deviceTokenLifetime)
+                expiresAt: sealed.issuedAt + settings.deviceTokenLifetime)
             let token = try sealing(request) { () throws(SealingFailure) in
                 try known.sealed(with: settings.sealingKeys, poolID: settings.poolID)
             }

@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 internal import Locking
 internal import Pipeline
 
