@@ -160,7 +160,7 @@ def test_each_upstream_trusts_its_own_authorities_alone(serve, authority, other,
 def test_health_checks_trust_what_their_upstream_trusts(serve, authority, other):
     """Checks of the same server by two upstreams share no connection."""
     with Closing(authority.issue("127.0.0.1"), keeps=True) as server:
-        health = {"path": "/", "interval": "100ms", "timeout": "1s", "healthy_after": 1, "unhealthy_after": 1}
+        health = {"path": "/", "interval": "100ms", "timeout": "5s", "healthy_after": 1, "unhealthy_after": 3}
         gateway = serve(
             {**of_bundle(server.url, authority.pem), "health": health},
             {**of_bundle(server.url, other.pem), "health": health},
