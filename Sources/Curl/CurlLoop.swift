@@ -316,6 +316,8 @@ package final class CurlLoop {
             if isClosed { return 0 }
         }
         finishTransfers()
+        // A socket's action begins what has been added as well, and then no timer comes for it.
+        preparations.beginNext()
         hasWorked(since: began)
         return count
     }

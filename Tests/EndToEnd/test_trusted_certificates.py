@@ -2,7 +2,9 @@
 still verified against those it is meant to trust, and no others.
 """
 
+import json
 import ssl
+import subprocess
 import time
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,7 +13,8 @@ import pytest
 from harness import raw
 from harness.authority import TLSServer
 from harness.certificates import Authority
-from harness.names import mounted
+from harness.gateway import binary, gateway_config
+from harness.names import NameServer, mounted
 from harness.process import wait_until
 from harness.sanitizer import PATIENCE, SANITIZER
 
@@ -157,7 +160,7 @@ def test_each_upstream_trusts_its_own_authorities_alone(serve, authority, other,
 def test_health_checks_trust_what_their_upstream_trusts(serve, authority, other):
     """Checks of the same server by two upstreams share no connection."""
     with Closing(authority.issue("127.0.0.1"), keeps=True) as server:
-        health = {"path": "/", "interval": "100ms", "timeout": "1s", "healthy_after": 1, "unhealthy_after": 1}
+        health = {"path": "/", "interval": "100ms", "timeout": "5s", "healthy_after": 1, "unhealthy_after": 3}
         gateway = serve(
             {**of_bundle(server.url, authority.pem), "health": health},
             {**of_bundle(server.url, other.pem), "health": health},
@@ -211,6 +214,27 @@ def test_a_system_without_certificates_trusts_nobody(serve, authority, tmp_path)
         gateway = serve(of_bundle(server.url, None), of_bundle(server.url, authority.pem), system=empty)
         assert ask(gateway) == 502
         assert ask(gateway, "/other/x") == 200
+
+
+def test_a_command_may_end_while_certificates_are_read(run_directory, own_recorder, issuer, tmp_path):
+    """OpenSSL frees its own when the process ends. A bundle of many times the usual size takes so long that it would be
+    in use then."""
+    names = NameServer()
+    many = tmp_path / "many.pem"
+    many.write_bytes(SYSTEM.read_bytes() * 20)
+    directory = run_directory / "ends-while-reading"
+    directory.mkdir()
+    nowhere = {"upstreams": {"recorder": {"url": "https://nowhere.test"}}}
+    path = directory / "gateway.yaml"
+    path.write_text(json.dumps(gateway_config(directory, own_recorder.url, issuer.server.url, changes=nowhere)))
+    within = [*names.within(directory), *mounted({str(SYSTEM): many})]
+    try:
+        command = [*within, str(binary()), "check", "--online", "--config", str(path)]
+        checked = subprocess.run(command, capture_output=True, text=True, timeout=30 * PATIENCE)
+    finally:
+        names.stop()
+    assert "https://nowhere.test: Couldn't resolve host name" in checked.stdout
+    assert checked.returncode == 69
 
 
 @pytest.mark.long

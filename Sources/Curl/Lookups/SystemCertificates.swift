@@ -26,18 +26,34 @@ enum SystemCertificates {
         var nanoseconds: Int
     }
 
-    private static let last = Locked<(version: Version, certificates: TrustedCertificates)?>(nil)
+    private struct State {
+        var last: (version: Version, certificates: TrustedCertificates)?
+        var processEnds = false
+    }
+
+    /// Locked while the files are read, so that the process does not end meanwhile.
+    private static let state = Locked(State())
+
+    /// At its end OpenSSL frees what a thread that still reads is using. Its own handler was registered when libcurl
+    /// started, and is called after this one (atexit(3)).
+    private static let isGuarded: Bool = {
+        CurlGlobal.start()
+        return atexit { state.withLock { $0.processEnds = true } } == 0
+    }()
 
     private static func read() -> LookupResult<TrustedCertificates> {
         let failure = CurlFailure(CURLE_SSL_CACERT_BADFILE)
         let places = CurlGlobal.certificatePlaces
-        let version = places.file.flatMap(version)
-        if let version, let last = last.withLock({ $0 }), last.version == version { return .found(last.certificates) }
-        guard let certificates = try? TrustedCertificates(file: places.file, folder: places.folder) else {
-            return .failed(failure)
+        return state.withLock { state in
+            guard isGuarded, !state.processEnds else { return .failed(failure) }
+            let version = places.file.flatMap(version)
+            if let version, let last = state.last, last.version == version { return .found(last.certificates) }
+            guard let certificates = try? TrustedCertificates(file: places.file, folder: places.folder) else {
+                return .failed(failure)
+            }
+            if let version { state.last = (version, certificates) }
+            return .found(certificates)
         }
-        if let version { last.withLock { $0 = (version, certificates) } }
-        return .found(certificates)
     }
 
     private static func version(of file: String) -> Version? {

@@ -4,10 +4,12 @@ internal import Telemetry
 /// Counts the stalls of one event loop: times when it did nothing for anyone else because something blocked it, or
 /// computed for long.
 ///
-/// The loop looks at the clock every 20 ms. Time that it was ready to run, and the processors were busy with others, is
+/// The loop looks at the clock every 20 ms while it has clients. Time that it was ready to run, and the processors were busy with others, is
 /// not its own and is left out.
 final class LoopWatch {
     private static let interval = TimeAmount.milliseconds(20)
+    /// Without clients, so that an idle gateway sleeps.
+    private static let idleInterval = TimeAmount.milliseconds(100)
     /// A stall is counted from this length on. The interval hides up to its own length of each.
     private static let limit = TimeAmount.milliseconds(50)
 
@@ -31,7 +33,7 @@ final class LoopWatch {
         let own = now - due - .nanoseconds(delayed - self.delayed)
         self.delayed = delayed
         if own > Self.limit { metrics.stalled(microseconds: own.nanoseconds / 1000) }
-        let due = now + Self.interval
+        let due = now + (metrics.hasClients ? Self.interval : Self.idleInterval)
         let bound = NIOLoopBound(self, eventLoop: eventLoop)
         next = eventLoop.scheduleTask(deadline: due) { bound.value.look(due: due) }
     }

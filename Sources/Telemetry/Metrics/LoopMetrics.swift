@@ -171,6 +171,9 @@ package final class LoopMetrics: Sendable {
 
     package func webSocketClosed() { webSocketsOpen.add(-1) }
 
+    /// Whether connections of clients are open on this loop.
+    package var hasClients: Bool { connectionsOpen.value > 0 }
+
     /// The loop was kept from all its connections for so long.
     package func stalled(microseconds: Int64) {
         stalls.add()
