@@ -78,7 +78,9 @@ package struct OwnKeys: Sendable {
             _ = try rotated.advance(now: now, schedule(purpose), for: purpose, make: make)
             ring = rotated
         }
-        let done = "\(file.path): rotated, key \(ring.current?.id ?? ""); a running gateway follows at SIGHUP"
+        // What was counted with the other key would be lost at once.
+        let follows = purpose == .limits ? "a gateway follows at its next start" : "a running gateway follows at SIGHUP"
+        let done = "\(file.path): rotated, key \(ring.current?.id ?? ""); \(follows)"
         guard purpose == .sealing, !configuredSealingKeys.isEmpty else { return done }
         return done + "; keys under sealing_keys stay: put a new one in front there (\"id:base64\")"
     }
