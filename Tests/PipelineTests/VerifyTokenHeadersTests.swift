@@ -1,4 +1,5 @@
 import Cryptography
+import Encoding
 import Testing
 
 @testable import Pipeline

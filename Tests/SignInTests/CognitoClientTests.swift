@@ -1,4 +1,5 @@
 import Cryptography
+import Encoding
 import Pipeline
 import Testing
 import Upstream

@@ -133,7 +133,7 @@ struct CredentialTests {
             for _ in 0..<20 { group.addTask { try await chain.credentials().accessKeyID } }
             while await fetcher.calls < 1 { await Task.yield() }
             await fetcher.open()
-            return try await group.reduce(into: []) { $0.append($1) }
+            return try await group.reduce(into: [String]()) { $0.append($1) }
         }
         #expect(found == Array(repeating: "x", count: 20))
         #expect(await fetcher.calls == 1)
