@@ -40,8 +40,12 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     /// What the client sends next may be no request.
     var closesConnection = false
 
-    init(_ request: InboundRequest, _ writer: consuming ResponseWriter, service: LoopService) {
+    init(_ inbound: InboundRequest, _ writer: consuming ResponseWriter, service: LoopService) {
         self.service = service
+        var request = inbound
+        if let scheme = service.plan.trustedProxies?.scheme(peer: request.peer, request.head.headerFields) {
+            request.head.scheme = scheme
+        }
         self.request = request
         let now = WallClock.milliseconds()
         let client = service.plan.trustedProxies?.client(peer: request.peer, request.head.headerFields)
@@ -101,13 +105,13 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         refuse(.retryLater(.tooManyRequests, after: 1, reason: "overloaded-address"))
     }
 
-    /// Where the client is counted: the connection's peer, or who a trusted proxy says that it is. Nil for a proxy that does
-    /// not say, and for who is not known.
+    /// Where the client is counted: the connection's peer, or who a trusted proxy says that it is. Nil for who is not known,
+    /// and for a proxy that does not say, be it the peer or one behind it: many clients may come by that.
     var slotsOfClient: AddressSlots? {
-        guard service.plan.trustedProxies != nil, !log.clientAddress.utf8.elementsEqual(request.peer.utf8) else {
+        guard let proxies = service.plan.trustedProxies, !log.clientAddress.utf8.elementsEqual(request.peer.utf8) else {
             return request.peerSlots
         }
-        return IPAddress(log.clientAddress).map(AddressSlots.init)
+        return IPAddress(log.clientAddress).flatMap { proxies.isTrusted($0) ? nil : AddressSlots(of: $0) }
     }
 
     private func lookUpKeys(_ issuerIndex: Int, _ keyID: String) {
