@@ -3,20 +3,22 @@ internal import NIOCore
 
 /// What a connection does when its time is over, and how it is made to end.
 extension HTTP1ServerCodec {
-    /// How long is read on after the last response.
-    static let lingering = TimeAmount.seconds(2)
+    /// How long a client may take to say goodbye on a connection that has nothing more for it.
+    static let farewell = TimeAmount.seconds(2)
 
     /// How long a connection on which nothing happens remembers what its requests had in common.
     var briefWait: TimeAmount { min(.seconds(2), settings.keepAliveTimeout) }
 
     func deadlinePassed() {
         guard let context else { return }
-        if slowReader.deadline <= connections.now {
-            if !slowReader.hasTakenSome(of: context.channel, at: connections.now) { context.close(promise: nil) }
-            return
-        }
-        guard rate.deadline > connections.now else { return fail(.requestTooSlow, context) }
+        let now = connections.now
+        if slowReader.deadline <= now { return lookAtReader(context) }
+        guard rate.deadline > now else { return fail(.requestTooSlow, context) }
+        guard lingering.deadline > now else { return context.close(promise: nil) }
         switch reading {
+        case _ where slowReader.hasUnsentResponse && outstanding == nil && isBetweenRequests:
+            // The time is the slow reader's.
+            deadline = .distantFuture
         case .discarding:
             context.close(promise: nil)
         case .head where outstanding != nil, .tunnel:
@@ -36,6 +38,26 @@ extension HTTP1ServerCodec {
         }
     }
 
+    private func lookAtReader(_ context: ChannelHandlerContext) {
+        switch slowReader.look(at: context.channel, at: connections.now) {
+        case .stuck: context.close(promise: nil)
+        case .waiting: break
+        case .sent:
+            exchanges?.responseHasLeft()
+            // From now on the client may think about its next request, or has the end of ours to see.
+            if isBetweenRequests, outstanding == nil, lingering.deadline == .distantFuture { keepAlive() }
+        }
+    }
+
+    /// Whether nothing of a request has come behind the last one.
+    private var isBetweenRequests: Bool {
+        switch reading {
+        case .head: !parser.isInHead && input.readableBytes == 0
+        case .discarding: true
+        case .body, .tunnel: false
+        }
+    }
+
     /// Between two requests, or before the first, when the last response has left.
     var idleSince: NIODeadline? {
         guard case .head = reading, outstanding == nil, !parser.isInHead, input.readableBytes == 0, !isDraining,
@@ -52,7 +74,7 @@ extension HTTP1ServerCodec {
     /// taken, which nobody could be answered, and the connection is no longer idle.
     private func endIdle(_ context: ChannelHandlerContext) {
         reading = .discarding
-        deadline = connections.now + Self.lingering
+        deadline = connections.now + Self.farewell
         context.close(promise: nil)
     }
 

@@ -39,6 +39,8 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     private var bodyHasEnded: Bool
     /// What the client sends next may be no request.
     var closesConnection = false
+    /// There was no room for it, so that it takes none.
+    private var wasTurnedAway = false
 
     init(_ inbound: InboundRequest, _ writer: consuming ResponseWriter, service: LoopService) {
         self.service = service
@@ -97,11 +99,13 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     /// The gateway has as many requests as it takes at once. Whatever is asked for is not looked at.
     func turnAway() {
+        wasTurnedAway = true
         refuse(.retryLater(.serviceUnavailable, after: 1, reason: "overloaded"))
     }
 
     /// The client's address has as many requests in flight as it may.
     func turnAddressAway() {
+        wasTurnedAway = true
         refuse(.retryLater(.tooManyRequests, after: 1, reason: "overloaded-address"))
     }
 
@@ -341,6 +345,11 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         if case .tunnel(let tunnel) = state { tunnel.clientDisconnected() }
         log.upstreamEnded()
         refuse(Refusal(fault))
+    }
+
+    func responseWaits() -> (() -> Void)? {
+        guard !wasTurnedAway else { return nil }
+        return service.holdPlace(of: log.addressSlots)
     }
 
     func clientDisconnected() {
