@@ -109,6 +109,19 @@ def test_http_2_streams_that_are_answered_early_end_without_an_error(gateway, re
         assert connection.goaways == []
 
 
+def test_what_is_on_its_way_of_many_refused_uploads_does_not_end_their_connection(gateway):
+    with H2Connection(gateway.port) as connection:
+        streams = [connection.open(request("POST", "/recorded/required/x"), end=False) for _ in range(80)]
+        for stream in streams:
+            assert connection.response(stream).status == 401
+            while connection.streams[stream].reset is None:
+                assert connection.read()
+        for stream in streams:
+            connection.data(stream, bytes(100))
+        assert connection.response(connection.open(request("GET", "/recorded/public/x"))).status == 200
+        assert connection.goaways == []
+
+
 @pytest.fixture
 def conversation(recorder):
     """A backend that answers each piece of a chunked upload as it comes."""

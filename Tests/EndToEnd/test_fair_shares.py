@@ -226,11 +226,12 @@ def upload_side_by_side(connection: H2Connection, count: int, size: int, step: i
         for stream, rest in left.items():
             if rest > 0 and not connection.streams.setdefault(stream, h2raw.Stream()).status:
                 left[stream] = rest - step
-                connection.data(stream, bytes(min(step, rest)), end=rest <= step)
+                with contextlib.suppress(OSError):
+                    connection.data(stream, bytes(min(step, rest)), end=rest <= step)
         with contextlib.suppress(TimeoutError):
             while not connection.closed:
                 connection.read()
-        return all(connection.streams.setdefault(stream, h2raw.Stream()).ended for stream in streams)
+        return connection.closed or all(connection.streams.setdefault(stream, h2raw.Stream()).ended for stream in streams)
 
     wait_until(takes_a_step, "all responses", seconds=seconds, interval=0.05)
     return {connection.streams[stream].status for stream in streams}

@@ -41,6 +41,26 @@ struct LeastRateTests {
         #expect(rate.deadline == Self.start + .seconds(6))
     }
 
+    @Test("Bytes that come when the credit is used up pay for the time since, of up to the grace")
+    func debt() {
+        var rate = LeastRate(100, grace: .seconds(5))
+        rate.begin()
+        rate.wait(at: Self.start)
+        // A second's worth, two seconds too late, and then two more.
+        rate.received(100, at: Self.start + .seconds(7))
+        rate.wait(at: Self.start + .seconds(7))
+        #expect(rate.deadline == Self.start + .seconds(6))
+        rate.received(200, at: Self.start + .seconds(7))
+        rate.wait(at: Self.start + .seconds(7))
+        #expect(rate.deadline == Self.start + .seconds(8))
+        rate.received(600, at: Self.start + .seconds(60))
+        rate.wait(at: Self.start + .seconds(60))
+        #expect(rate.deadline == Self.start + .seconds(65))
+        rate.received(400, at: Self.start + .seconds(600))
+        rate.wait(at: Self.start + .seconds(600))
+        #expect(rate.deadline == Self.start + .seconds(599))
+    }
+
     @Test("Time in which the gateway does not read costs nothing")
     func pauses() {
         var rate = LeastRate(100, grace: .seconds(5))

@@ -46,7 +46,8 @@ struct LeastRate {
     /// - Parameter shares: how many times the rate they must come with.
     mutating func received(_ count: Int, at now: NIODeadline, shares: Int = 1) {
         guard let credit else { return }
-        let left = deadline == .distantFuture ? credit : max(.zero, deadline - now)
+        // Nobody may have looked since the credit was used up: what came meanwhile pays for that time first.
+        let left = deadline == .distantFuture ? credit : max(.nanoseconds(-grace.nanoseconds), deadline - now)
         let (product, isTooMuch) = Int64(count).multipliedReportingOverflow(by: nanosecondsForByte)
         let earned = isTooMuch ? Int64.max : product / Int64(shares)
         deadline = .distantFuture
