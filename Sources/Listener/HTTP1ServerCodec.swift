@@ -41,9 +41,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     var context: ChannelHandlerContext?
     var exchanges: ExchangeHandler?
     /// About how much was written since the channel was last asked what waits in it.
-    private var bytesSinceLook = 0
-    private static let bytesWorthLooking = 4096
-    private static let headSize = 256
+    var bytesSinceLook = 0
     /// A tunnel has been told to close.
     var hasToldTunnel = false
     /// The client has ended its half of a tunnel.
@@ -237,11 +235,6 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         nextRequest(context)
     }
 
-    /// The connection waits for the next request.
-    func keepAlive() {
-        deadline = connections.now + (parser.remembers ? briefWait : settings.keepAliveTimeout)
-    }
-
     // MARK: Responses
 
     func write(_ part: HTTPResponsePart) {
@@ -299,16 +292,6 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
             keepAlive()
             nextRequest(context)
         }
-    }
-
-    func responseWaits() -> Bool {
-        bytesSinceLook += Self.headSize
-        // To ask costs more than to send a small response. What waits now may be of the next one.
-        guard bytesSinceLook >= Self.bytesWorthLooking, let context, outstanding?.responseHasBegun != true else {
-            return false
-        }
-        bytesSinceLook = 0
-        return slowReader.responseHasEnded(context.channel, at: connections.now)
     }
 
     private func nextRequest(_ context: ChannelHandlerContext) {
