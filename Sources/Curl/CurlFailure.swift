@@ -52,7 +52,7 @@ package struct CurlFailure: Error, Equatable, Sendable, CustomStringConvertible 
         self.kind = .resource
     }
 
-    init(kind: Kind, code: Int = -1, description: String) {
+    package init(kind: Kind, code: Int = -1, description: String) {
         self.kind = kind
         self.code = code
         self.description = description

@@ -33,6 +33,10 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private var isWritable = true
     private var bodyIsPaused = false
     private var readIsPending = false
+    /// Whose response has ended and is to be flushed.
+    private var ended: (any ExchangeSink)?
+    /// To be called when the client has taken what waits for it of responses that have ended; nil where nothing does.
+    private var onSent: (() -> Void)?
 
     /// - Parameters:
     ///   - codec: the handler below this one.
@@ -102,6 +106,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
         if let serverNames, let authority = head.authority { request.isMisdirected = !serverNames.contains(authority) }
         let sink = service.begin(request, ResponseWriter(self, exchange: exchange))
         // The answer may have been given already.
+        if !responseIsOpen { ended = sink }
         if case .head = state { state = responseIsOpen ? .running(sink) : .answered }
     }
 
@@ -160,6 +165,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     func end(_ exchange: UInt64, trailers: HTTPFields? = nil) {
         guard exchange == self.exchange, responseIsOpen, context != nil else { return }
         responseIsOpen = false
+        if case .running(let sink) = state { ended = sink }
         state = .answered
         bodyIsPaused = false
         codec.write(.end(trailers))
@@ -168,7 +174,15 @@ final class ExchangeHandler: ChannelDuplexHandler {
     }
 
     /// Sends what was left for the end of the tick.
-    func flushChannel() { context?.flush() }
+    func flushChannel() {
+        context?.flush()
+        let sink = ended.take()
+        guard context != nil, codec.responseWaits(), onSent == nil else { return }
+        onSent = sink?.responseWaits()
+    }
+
+    /// The client has taken all that was written.
+    func responseHasLeft() { onSent.take()?() }
 
     func breakOff(_ exchange: UInt64) {
         guard exchange == self.exchange, responseIsOpen else { return }
@@ -193,6 +207,8 @@ final class ExchangeHandler: ChannelDuplexHandler {
         let sink: (any ExchangeSink)? = if case .running(let sink) = state { sink } else { nil }
         state = .answered
         responseIsOpen = false
+        ended = nil
+        responseHasLeft()
         sink?.clientDisconnected()
     }
 
@@ -212,6 +228,6 @@ final class ExchangeHandler: ChannelDuplexHandler {
         codec.write(.head(head))
         codec.write(.body(body))
         codec.write(.end(nil))
-        context.flush()
+        flushChannel()
     }
 }

@@ -3,20 +3,42 @@ internal import NIOCore
 
 /// What a connection does when its time is over, and how it is made to end.
 extension HTTP1ServerCodec {
-    /// How long is read on after the last response.
-    static let lingering = TimeAmount.seconds(2)
+    /// How long a client may take to say goodbye on a connection that has nothing more for it.
+    static let farewell = TimeAmount.seconds(2)
+
+    /// About how long a response's head is, and how much must have been written to look what of it waits.
+    private static let headSize = 256
+    private static let bytesWorthLooking = 4096
 
     /// How long a connection on which nothing happens remembers what its requests had in common.
     var briefWait: TimeAmount { min(.seconds(2), settings.keepAliveTimeout) }
 
+    /// The connection waits for the next request.
+    func keepAlive() {
+        deadline = connections.now + (parser.remembers ? briefWait : settings.keepAliveTimeout)
+    }
+
+    func responseWaits() -> Bool {
+        bytesSinceLook += Self.headSize
+        // To ask the channel costs more than to send a small response. What waits may be of the next one.
+        guard bytesSinceLook >= Self.bytesWorthLooking, let context, outstanding?.responseHasBegun != true else {
+            return false
+        }
+        bytesSinceLook = 0
+        return slowReader.responseHasEnded(context.channel, at: connections.now)
+    }
+
     func deadlinePassed() {
         guard let context else { return }
-        if slowReader.deadline <= connections.now {
-            if !slowReader.hasTakenSome(of: context.channel, at: connections.now) { context.close(promise: nil) }
-            return
-        }
-        guard rate.deadline > connections.now else { return fail(.requestTooSlow, context) }
+        let now = connections.now
+        if slowReader.deadline <= now, !lookAtReader(context) { return context.close(promise: nil) }
+        guard rate.deadline > now else { return fail(.requestTooSlow, context) }
+        guard lingering.deadline > now else { return context.close(promise: nil) }
+        guard deadline <= now else { return }
         switch reading {
+        case _ where slowReader.hasUnsentResponse && outstanding == nil && isBetweenRequests:
+            // The time is the slow reader's.
+            deadline = .distantFuture
         case .discarding:
             context.close(promise: nil)
         case .head where outstanding != nil, .tunnel:
@@ -25,6 +47,9 @@ extension HTTP1ServerCodec {
             if parser.remembers, briefWait < settings.keepAliveTimeout {
                 parser.forget()
                 deadline = deadline + (settings.keepAliveTimeout - briefWait)
+            } else if slowReader.responseHasEnded(context.channel, at: now) {
+                // So little of it that nobody looked.
+                deadline = .distantFuture
             } else {
                 endIdle(context)
             }
@@ -33,6 +58,28 @@ extension HTTP1ServerCodec {
             deadline = connections.now + settings.bodyIdleTimeout
         case .head, .body:
             fail(.requestTimeout, context)
+        }
+    }
+
+    /// - Returns: whether the client takes enough.
+    private func lookAtReader(_ context: ChannelHandlerContext) -> Bool {
+        switch slowReader.look(at: context.channel, at: connections.now) {
+        case .stuck: return false
+        case .waiting: return true
+        case .sent:
+            exchanges?.responseHasLeft()
+            // From now on the client may think about its next request, or has the end of ours to see.
+            if isBetweenRequests, outstanding == nil, lingering.deadline == .distantFuture { keepAlive() }
+            return true
+        }
+    }
+
+    /// Whether nothing of a request has come behind the last one.
+    private var isBetweenRequests: Bool {
+        switch reading {
+        case .head: !parser.isInHead && input.readableBytes == 0
+        case .discarding: true
+        case .body, .tunnel: false
         }
     }
 
@@ -52,7 +99,7 @@ extension HTTP1ServerCodec {
     /// taken, which nobody could be answered, and the connection is no longer idle.
     private func endIdle(_ context: ChannelHandlerContext) {
         reading = .discarding
-        deadline = connections.now + Self.lingering
+        deadline = connections.now + Self.farewell
         context.close(promise: nil)
     }
 

@@ -40,24 +40,28 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     private var isBlocked = false
     var context: ChannelHandlerContext?
     var exchanges: ExchangeHandler?
+    /// About how much was written since the channel was last asked what waits in it.
+    var bytesSinceLook = 0
     /// A tunnel has been told to close.
     var hasToldTunnel = false
     /// The client has ended its half of a tunnel.
     var hasInputEnded = false
 
     var setIndex = -1
-    var nextDeadline: NIODeadline { min(deadline, slowReader.deadline, rate.deadline) }
+    var nextDeadline: NIODeadline { min(deadline, slowReader.deadline, rate.deadline, lingering.deadline) }
     /// For what is to come from the client.
     var deadline = NIODeadline.distantFuture
     var slowReader: SlowReader
     /// Of the head or the body that is coming.
     var rate: LeastRate
+    /// What is read is thrown away, and our side has ended.
+    var lingering = Lingering()
 
     init(_ settings: ListenerSettings, scheme: String, connections: ConnectionSet) {
         self.settings = settings
         self.connections = connections
         self.parser = RequestHeadParser(limits: settings.head, scheme: scheme)
-        self.slowReader = SlowReader(patience: settings.bodyIdleTimeout)
+        self.slowReader = SlowReader(settings)
         self.rate = LeastRate(settings.leastRate, grace: settings.leastRateGrace)
     }
 
@@ -79,7 +83,10 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         isReading = false
         var bytes = unwrapInboundIn(data)
         if rate.isMeasuring { rate.received(bytes.readableBytes, at: connections.now) }
-        if case .discarding = reading { return }
+        if case .discarding = reading {
+            if !lingering.received(bytes.readableBytes, at: connections.now) { context.close(promise: nil) }
+            return
+        }
         if input.readableBytes == 0 {
             input = bytes
         } else {
@@ -188,7 +195,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         input = ByteBuffer()
         reading = .discarding
         rate.end()
-        deadline = connections.now + Self.lingering
+        deadline = connections.now + Self.farewell
         if outstanding?.responseHasBegun == true {
             context.fireErrorCaught(ChannelError.inputClosed)
             return
@@ -223,7 +230,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         isBlocked = !context.channel.isWritable
         context.fireChannelWritabilityChanged()
         guard !isBlocked, outstanding == nil, case .head = reading else { return }
-        deadline = connections.now + (parser.remembers ? briefWait : settings.keepAliveTimeout)
+        keepAlive()
         headDeadlineIsSet = false
         nextRequest(context)
     }
@@ -236,7 +243,9 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         case .head(let head):
             writeHead(head)
             if head.status == .switchingProtocols { beginTunnel(context) }
-        case .body(let body): output.writeBody(body, context)
+        case .body(let body):
+            bytesSinceLook += body.readableBytes
+            output.writeBody(body, context)
         case .end(let trailers): writeEnd(trailers, context)
         }
     }
@@ -280,7 +289,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         if output.mustClose || !current.keepAlive || !current.requestIsComplete {
             closeAfterResponse(context)
         } else {
-            deadline = connections.now + (parser.remembers ? briefWait : settings.keepAliveTimeout)
+            keepAlive()
             nextRequest(context)
         }
     }
@@ -319,7 +328,9 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         let sent = context.eventLoop.makePromise(of: Void.self)
         sent.futureResult.assumeIsolated().whenComplete { _ in
             guard let context = self.context else { return }
-            if wasReading { self.deadline = self.connections.now + Self.lingering } else { context.close(promise: nil) }
+            guard wasReading else { return context.close(promise: nil) }
+            self.deadline = .distantFuture
+            self.lingering.begin(at: self.connections.now)
         }
         if hasInputEnded {
             // Closing the other half as well would close the whole at once, with what is still unsent.

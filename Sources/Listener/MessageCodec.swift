@@ -13,6 +13,12 @@ protocol MessageCodec: AnyObject {
     /// Takes a part of the response; the channel's next flush sends it.
     func write(_ part: HTTPResponsePart)
 
+    /// A response has ended and was flushed.
+    ///
+    /// - Returns: whether the client has not taken all of it. ``ExchangeHandler/responseHasLeft()`` is called when it has;
+    ///   it may also go with the channel.
+    func responseWaits() -> Bool
+
     /// Whether a response's head goes out as lines, so that these are the cheapest form to have it in.
     var sendsLines: Bool { get }
 

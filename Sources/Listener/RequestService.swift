@@ -78,10 +78,15 @@ package protocol ExchangeSink: AnyObject {
     func clientDisconnected()
     /// The time in which the connection could end by itself is over: a WebSocket is to be closed now.
     func mustClose()
+    /// The response is complete, and its client has not taken all of it.
+    ///
+    /// - Returns: what ends that, to be called once; nil where it is of no interest.
+    func responseWaits() -> (() -> Void)?
 }
 
 extension ExchangeSink {
     package func mustClose() {}
+    package func responseWaits() -> (() -> Void)? { nil }
 }
 
 /// The one response to a request. It is used up by answering, so that nothing is answered twice.

@@ -1,34 +1,99 @@
 internal import NIOCore
 
-/// How long a client may take nothing of its response, which must not keep a backend's connection for ever.
+/// How long an HTTP/1.1 client may take nothing of its responses, and how slowly it may take the last of them.
+///
+/// While a response goes on, its client takes some of what waits within ``ListenerSettings/bodyIdleTimeout``: else it would
+/// keep the backend's connection for ever. Once the gateway has all of it, the client takes the rest at the least rate as
+/// well, since it keeps memory and a place among the requests.
 struct SlowReader {
     private let patience: TimeAmount
-    /// When it must have taken some; far away while it keeps up.
-    private(set) var deadline = NIODeadline.distantFuture
-    /// What waited for it when the deadline was set.
+    /// When the client must have taken some.
+    private var latest = NIODeadline.distantFuture
+    /// Of what is left of a finished response.
+    private var rate: LeastRate
+    private var nextLook = NIODeadline.distantFuture
+    /// What waited for the client, and what it had acknowledged, when it was last looked.
     private var unsentBytes = 0
+    private var acknowledgedBytes: UInt64 = 0
 
-    init(patience: TimeAmount) {
-        self.patience = patience
+    /// SwiftNIO says when little is left, and not when nothing is.
+    private static let interval = TimeAmount.milliseconds(250)
+
+    init(_ settings: ListenerSettings) {
+        patience = settings.bodyIdleTimeout
+        rate = LeastRate(settings.leastRate, grace: settings.leastRateGrace)
     }
 
-    /// It is waited for no longer.
+    /// When it is to be looked; far away while the client keeps up.
+    var deadline: NIODeadline { min(latest, nextLook) }
+
+    /// Whether a finished response has not been taken yet.
+    var hasUnsentResponse: Bool { nextLook != .distantFuture }
+
+    /// The client is waited for no longer.
     mutating func stopWaiting() {
-        deadline = .distantFuture
+        (latest, nextLook) = (.distantFuture, .distantFuture)
+        rate.end()
     }
 
     mutating func writabilityChanged(of channel: any Channel, at now: NIODeadline) {
-        deadline = channel.isWritable ? .distantFuture : now + patience
-        unsentBytes = Self.unsentBytes(of: channel)
+        if !channel.isWritable {
+            wait(for: channel, Self.unsentBytes(of: channel), at: now)
+        } else if !hasUnsentResponse {
+            latest = .distantFuture
+        }
     }
 
-    /// The deadline has passed: whether the client took some of what waited, so that it gets as long again.
-    mutating func hasTakenSome(of channel: any Channel, at now: NIODeadline) -> Bool {
-        let unsent = Self.unsentBytes(of: channel)
-        guard unsent < unsentBytes else { return false }
+    private mutating func wait(for channel: any Channel, _ unsent: Int, at now: NIODeadline) {
+        latest = now + patience
         unsentBytes = unsent
-        deadline = now + patience
+        acknowledgedBytes = AcknowledgedBytes.of(channel) ?? 0
+    }
+
+    /// A response has ended and was flushed.
+    ///
+    /// - Returns: whether some of it is still here.
+    mutating func responseHasEnded(_ channel: any Channel, at now: NIODeadline) -> Bool {
+        let unsent = Self.unsentBytes(of: channel)
+        guard unsent > 0 else { return false }
+        nextLook = now + Self.interval
+        rate.begin()
+        rate.wait(at: now)
+        wait(for: channel, unsent, at: now)
         return true
+    }
+
+    enum Finding {
+        /// All that was written has left.
+        case sent
+        case waiting
+        /// The client takes nothing, or too little.
+        case stuck
+    }
+
+    /// The deadline has passed.
+    mutating func look(at channel: any Channel, at now: NIODeadline) -> Finding {
+        let unsent = Self.unsentBytes(of: channel)
+        let acknowledged = AcknowledgedBytes.of(channel) ?? 0
+        let taken = max(unsentBytes - unsent, Int(clamping: acknowledged) - Int(clamping: acknowledgedBytes))
+        if unsent > unsentBytes, hasUnsentResponse {
+            // The next response has begun, of which nothing can be owed yet.
+            rate.begin()
+            rate.wait(at: now)
+        } else if taken > 0 {
+            rate.received(taken, at: now)
+            rate.wait(at: now)
+        }
+        if taken > 0 { latest = now + patience }
+        (unsentBytes, acknowledgedBytes) = (unsent, acknowledged)
+        if hasUnsentResponse {
+            if unsent == 0 {
+                stopWaiting()
+                return .sent
+            }
+            nextLook = now + Self.interval
+        }
+        return min(latest, rate.deadline) > now ? .waiting : .stuck
     }
 
     /// Bytes that were written and have not left yet.

@@ -41,17 +41,30 @@ package final class CurlFetcher: Fetcher {
         }
     }
 
-    /// A task that is cancelled ends its transfer.
+    private enum Run {
+        case waiting
+        case running(CurlFetch)
+        case ended
+        /// Before it began.
+        case cancelled
+    }
+
+    /// A task that is cancelled ends its transfer, and one that was cancelled already begins none.
     private func run(_ transfer: CurlFetchRequest) async -> Result<CurlFetchResponse, CurlFailure> {
-        let running = NIOLoopBoundBox.makeEmptyBox(valueType: CurlFetch.self, eventLoop: eventLoop)
+        let run = NIOLoopBoundBox.makeBoxSendingValue(Run.waiting, eventLoop: eventLoop)
         return await withTaskCancellationHandler {
             await withCheckedContinuation { continuation in
                 eventLoop.execute { [loop] in
+                    if case .cancelled = run.value {
+                        return continuation.resume(
+                            returning: .failure(CurlFailure(kind: .cancelled, description: "cancelled")))
+                    }
                     do {
-                        running.value = try CurlFetch(transfer, on: loop.value) { result in
-                            running.value = nil
-                            continuation.resume(returning: result)
-                        }
+                        run.value = .running(
+                            try CurlFetch(transfer, on: loop.value) { result in
+                                run.value = .ended
+                                continuation.resume(returning: result)
+                            })
                     } catch let failure as CurlFailure {
                         continuation.resume(returning: .failure(failure))
                     } catch {
@@ -60,7 +73,13 @@ package final class CurlFetcher: Fetcher {
                 }
             }
         } onCancel: {
-            eventLoop.execute { running.value?.cancel() }
+            eventLoop.execute {
+                switch run.value {
+                case .waiting: run.value = .cancelled
+                case .running(let fetch): fetch.cancel()
+                case .ended, .cancelled: break
+                }
+            }
         }
     }
 }

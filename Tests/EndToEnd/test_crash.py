@@ -1,16 +1,20 @@
 """A signal that ends the gateway leaves a line that says what was under way, and the next start copes with whatever waits."""
 
+import contextlib
 import json
+import os
 import signal
+import socket
 import sqlite3
+import subprocess
 from contextlib import closing
 from pathlib import Path
 
 import pytest
 from harness import raw
 from harness.backend import RecordingBackend, answer, silence
-from harness.gateway import ADA, Gateway
-from harness.process import wait_until
+from harness.gateway import ADA, Gateway, binary
+from harness.process import accepts_connections, wait_until
 
 WRONG = "Wrong-Horse-1"
 STARTS = 3
@@ -48,6 +52,40 @@ def test_a_crash_says_what_was_under_way(start_gateway, pool, receiver, ledger, 
     assert any(each.startswith("outbox delivery audit_webhook ") for each in line["under_way"])
     assert f"request POST 127.0.0.1:{receiver.port}" in line["under_way"]
     assert ADA[0] not in json.dumps(line)
+
+
+@pytest.mark.parametrize("kind", ["pipe", "socket"])
+def test_a_crash_ends_the_process_though_nobody_reads_its_standard_error(start_gateway, kind):
+    gateway = start_gateway({"logging": {"file": "stdout"}}, environment=NO_BACKTRACE)
+    gateway.stop()
+    if kind == "pipe":
+        reading, writing = os.pipe()
+    else:
+        reading, writing = (each.detach() for each in socket.socketpair())
+    os.set_blocking(writing, False)
+    with contextlib.suppress(BlockingIOError):
+        while os.write(writing, bytes(4096)):
+            pass
+    os.set_blocking(writing, True)
+    stuck = subprocess.Popen(
+        [binary(), "serve", "--config", gateway.config_path],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.DEVNULL,
+        stderr=writing,
+        env={**os.environ, **NO_BACKTRACE},
+    )
+    try:
+        wait_until(lambda: accepts_connections(gateway.port), "the gateway")
+        stuck.send_signal(signal.SIGSEGV)
+        assert stuck.wait(10) == -signal.SIGSEGV
+        # The descriptor is as it was.
+        assert os.get_blocking(writing)
+    finally:
+        if stuck.poll() is None:
+            stuck.kill()
+            stuck.wait(10)
+        os.close(reading)
+        os.close(writing)
 
 
 def test_a_crash_with_nothing_under_way(start_gateway):

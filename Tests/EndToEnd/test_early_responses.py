@@ -56,6 +56,24 @@ def test_an_http_1_1_client_that_still_sends_gets_the_whole_response(gateway, re
     assert script is refuse_and_close or recorder.connection_of(request).closed_by_peer.wait(5)
 
 
+def test_a_slow_upload_that_is_refused_at_its_head_gets_its_answer_when_it_looks(gateway):
+    """A phone that sends on for eight seconds before it reads, which is no reset for it."""
+    with raw.RawConnection(gateway.port) as connection:
+        connection.send(raw.request_bytes("POST", "/recorded/required/x", {"Content-Length": "1000000"}))
+        pieces = iter(range(16))
+
+        def sends_on() -> bool:
+            connection.send(bytes(1000))
+            return next(pieces) == 15
+
+        wait_until(sends_on, "the last of what it sends", interval=0.5)
+        response = connection.response()
+        assert (response.status, response.header("connection")) == (401, "close")
+        # Silent at last, it is let go.
+        assert connection.is_closed_by_peer()
+    wait_until(lambda: gateway.metric("gatehouse_requests_in_flight") == 0, "nothing in flight")
+
+
 def test_what_a_backend_said_before_it_closed_a_pooled_connection_is_passed_on(start_gateway, own_recorder):
     gateway = start_gateway({"threads": 1})
     own_recorder.on(TARGET, refuse_and_close)
@@ -88,6 +106,19 @@ def test_http_2_streams_that_are_answered_early_end_without_an_error(gateway, re
         connection.data(stream, b"", end=True)
         assert connection.response(stream).status == 200
         assert recorder.last("/recorded/public/whole").body == bytes(3 * 16384)
+        assert connection.goaways == []
+
+
+def test_what_is_on_its_way_of_many_refused_uploads_does_not_end_their_connection(gateway):
+    with H2Connection(gateway.port) as connection:
+        streams = [connection.open(request("POST", "/recorded/required/x"), end=False) for _ in range(80)]
+        for stream in streams:
+            assert connection.response(stream).status == 401
+            while connection.streams[stream].reset is None:
+                assert connection.read()
+        for stream in streams:
+            connection.data(stream, bytes(100))
+        assert connection.response(connection.open(request("GET", "/recorded/public/x"))).status == 200
         assert connection.goaways == []
 
 

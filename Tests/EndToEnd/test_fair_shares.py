@@ -9,9 +9,11 @@ import time
 import pytest
 from harness import h2raw, raw
 from harness.account import assert_refusal
+from harness.backend import Holding
 from harness.gateway import ADA
 from harness.h2raw import H2Connection, frame, request
 from harness.process import free_port, wait_until
+from harness.raw import From
 
 TARGET = "/recorded/public/fair"
 LOGIN = "/api/v1/auth/login"
@@ -19,41 +21,24 @@ LOGIN = "/api/v1/auth/login"
 PATIENT = {"upstreams": {"recorder": {"first_byte_timeout": "60s", "idle_timeout": "60s"}}}
 
 
-class From(raw.RawConnection):
-    """A connection from an address of this machine's."""
-
-    def __init__(self, address: str, port: int):
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=10, source_address=(address, 0))
-        self._buffer = b""
-
-
-def refused(gateway, reason: str) -> int:
-    return int(gateway.samples()[f'gatehouse_client_connections_refused_total{{reason="{reason}"}}'])
-
-
-def wait_for_nobody(gateway) -> None:
-    """Whoever looked whether the gateway is up has gone."""
-    wait_until(lambda: gateway.metric("gatehouse_client_connections_open") == 0, "no connection")
-
-
 # ---- Connections of one address
 
 
 def test_forty_trickling_logins_do_not_keep_another_address_out(start_gateway, pool):
     gateway = start_gateway({"limits": {"connections": 40}}, pool=pool)
-    wait_for_nobody(gateway)
+    gateway.wait_for_nobody()
     body = json.dumps({"email": ADA[0], "password": ADA[1]}).encode()
     with contextlib.ExitStack() as stack:
         trickling = [stack.enter_context(From("127.0.0.1", gateway.port)) for _ in range(40)]
         for connection in trickling:
             with contextlib.suppress(OSError):
                 connection.send(raw.request_bytes("POST", LOGIN, {"Content-Length": "1000"}) + b"{")
-        wait_until(lambda: refused(gateway, "address-limit") == 30, "a quarter of all to be let in")
+        wait_until(lambda: gateway.refused("address-limit") == 30, "a quarter of all to be let in")
         for address in ("127.0.0.2", "127.0.0.3"):
             with From(address, gateway.port) as other:
                 assert other.request("POST", LOGIN, {"Content-Type": "application/json"}, body).status == 200
     # All places are free again.
-    wait_for_nobody(gateway)
+    gateway.wait_for_nobody()
     with contextlib.ExitStack() as stack:
         for _ in range(10):
             assert stack.enter_context(From("127.0.0.1", gateway.port)).request("GET", TARGET).status == 200
@@ -70,14 +55,14 @@ def test_connections_of_one_address_are_told_503_beyond_their_share(start_gatewa
 
     # Whoever looked whether the gateway is up has gone.
     wait_until(serves_two, "room for two")
-    wait_for_nobody(gateway)
-    before = refused(gateway, "address-limit")
+    gateway.wait_for_nobody()
+    before = gateway.refused("address-limit")
     with From("127.0.0.1", gateway.port) as first, From("127.0.0.1", gateway.port) as second:
         assert [each.request("GET", TARGET).status for each in (first, second)] == [200, 200]
         with From("127.0.0.1", gateway.port) as third:
             answer = third.response()
             assert (answer.status, answer.header("retry-after")) == (503, "5") and third.is_closed_by_peer()
-        assert refused(gateway, "address-limit") == before + 1
+        assert gateway.refused("address-limit") == before + 1
         with From("127.0.0.2", gateway.port) as other:
             assert other.request("GET", TARGET).status == 200
         # A reload changes it, for connections from then on.
@@ -105,18 +90,12 @@ def test_clients_behind_a_proxy_header_are_counted_by_their_own_address(start_ga
     with contextlib.ExitStack() as stack:
         clients = ["2001:db8::1", "2001:db8::2", "2001:db8::3", "2001:db8:0:1::1", "192.0.2.1", "192.0.2.1", "192.0.2.1"]
         assert [status(stack, client) for client in clients] == [200, 200, None, 200, 200, 200, None]
-        assert refused(gateway, "address-limit") == 2
+        assert gateway.refused("address-limit") == 2
 
 
 def test_trusted_proxies_have_no_share_and_their_clients_have(start_gateway, own_recorder):
-    release = threading.Event()
-
-    def hold(exchange):
-        exchange.read_body()
-        assert release.wait(20)
-        exchange.respond(200, b"held")
-
-    own_recorder.on(TARGET + "/held", hold)
+    held_back = Holding()
+    own_recorder.on(TARGET + "/held", held_back)
     gateway = start_gateway(
         {"trusted_proxies": ["127.0.0.1"], "limits": {"connections_per_address": 1, "requests_per_address": 2}, **PATIENT}
     )
@@ -134,29 +113,37 @@ def test_trusted_proxies_have_no_share_and_their_clients_have(start_gateway, own
             assert raw.exchange(gateway.port, "GET", TARGET, {"X-Forwarded-For": client}).status == 200
         # What the proxy asks on its own behalf is nobody's.
         assert raw.exchange(gateway.port, "GET", TARGET).status == 200
-        release.set()
+        held_back.released.set()
         assert [connection.response().status for connection in held] == [200] * 4
     for _ in range(3):
         assert raw.exchange(gateway.port, "GET", TARGET, {"X-Forwarded-For": "192.0.2.1"}).status == 200
     assert 'gatehouse_denials_total{reason="overloaded-address"} 4\n' in gateway.admin("/metrics")[1]
 
 
+def test_a_trusted_proxy_behind_the_trusted_one_is_many_clients_as_well(start_gateway, own_recorder):
+    held_back = Holding()
+    own_recorder.on(TARGET + "/held", held_back)
+    networks = ["127.0.0.1", "10.0.0.0/8"]
+    gateway = start_gateway({"trusted_proxies": networks, "limits": {"requests_per_address": 1}, **PATIENT})
+    with contextlib.ExitStack() as stack:
+        held = [stack.enter_context(raw.RawConnection(gateway.port)) for _ in range(3)]
+        for connection in held:
+            connection.send(raw.request_bytes("GET", TARGET + "/held", {"X-Forwarded-For": "10.0.0.7"}))
+        wait_until(lambda: len(own_recorder.requests) == 3, "three requests at the backend")
+        held_back.released.set()
+        assert [connection.response().status for connection in held] == [200] * 3
+
+
 def test_streams_of_one_connection_count_for_its_address(start_gateway, own_recorder):
-    release = threading.Event()
-
-    def hold(exchange):
-        exchange.read_body()
-        assert release.wait(20)
-        exchange.respond(200, b"held")
-
-    own_recorder.on(TARGET + "/held", hold)
+    held_back = Holding()
+    own_recorder.on(TARGET + "/held", held_back)
     gateway = start_gateway({"limits": {"requests": 8}, **PATIENT})
     with H2Connection(gateway.port) as busy, From("127.0.0.2", gateway.port) as other:
         streams = [busy.open(request(path=TARGET + "/held")) for _ in range(2)]
         wait_until(lambda: len(own_recorder.requests) == 2, "two requests at the backend")
         assert busy.response(busy.open(request(path=TARGET))).status == 429
         assert other.request("GET", TARGET).status == 200
-        release.set()
+        held_back.released.set()
         assert [busy.response(stream).status for stream in streams] == [200, 200]
 
 
@@ -229,6 +216,41 @@ def test_what_trickles_over_http2_is_408_and_other_streams_go_on(strict):
     assert strict.samples()['gatehouse_denials_total{reason="request-too-slow"}'] == 1
 
 
+def upload_side_by_side(connection: H2Connection, count: int, size: int, step: int, seconds: float) -> set[int | None]:
+    """Sends each of `count` bodies in steps of so many bytes, a step of each every 0.1 s; the statuses."""
+    connection.socket.settimeout(0.05)
+    streams = [connection.open(request("POST", TARGET), end=False) for _ in range(count)]
+    left = dict.fromkeys(streams, size)
+
+    def takes_a_step() -> bool:
+        for stream, rest in left.items():
+            if rest > 0 and not connection.streams.setdefault(stream, h2raw.Stream()).status:
+                left[stream] = rest - step
+                with contextlib.suppress(OSError):
+                    connection.data(stream, bytes(min(step, rest)), end=rest <= step)
+        with contextlib.suppress(TimeoutError):
+            while not connection.closed:
+                connection.read()
+        return connection.closed or all(connection.streams.setdefault(stream, h2raw.Stream()).ended for stream in streams)
+
+    wait_until(takes_a_step, "all responses", seconds=seconds, interval=0.05)
+    return {connection.streams[stream].status for stream in streams}
+
+
+def test_six_uploads_of_a_slow_phone_share_its_line(strict):
+    """Each at about 40 bytes a second, which is too slow for one alone, for longer than the grace."""
+    with H2Connection(strict.port) as connection:
+        assert upload_side_by_side(connection, 6, 250, 4, 30) == {200}
+    with H2Connection(strict.port) as connection:
+        assert upload_side_by_side(connection, 1, 250, 4, 30) == {408}
+
+
+def test_many_slow_streams_of_one_connection_are_not_one_slow_phone(strict):
+    """Fifty with ten bytes a second each: five times the rate of one, where seven times is asked for of so many."""
+    with H2Connection(strict.port) as connection:
+        assert upload_side_by_side(connection, 50, 250, 1, 30) == {408}
+
+
 @pytest.mark.parametrize("kind", ["block", "frame"])
 def test_a_head_of_http2_that_does_not_end_ends_the_connection(strict, kind):
     with H2Connection(strict.port) as connection:
@@ -243,14 +265,8 @@ def test_a_head_of_http2_that_does_not_end_ends_the_connection(strict, kind):
 
 
 def test_an_upload_at_the_rate_and_one_that_the_backend_holds_back_go_through(strict, own_recorder):
-    release = threading.Event()
-
-    def hold(exchange):
-        assert release.wait(30)
-        exchange.read_body()
-        exchange.respond(200, b"held")
-
-    own_recorder.on(TARGET + "/held", hold)
+    held_back = Holding(reads=False)
+    own_recorder.on(TARGET + "/held", held_back)
     size = 32 << 20
     with raw.RawConnection(strict.port, timeout=30) as large, raw.RawConnection(strict.port) as steady:
         large.send(raw.request_bytes("POST", TARGET + "/held", {"Content-Length": str(size)}))
@@ -262,7 +278,7 @@ def test_an_upload_at_the_rate_and_one_that_the_backend_holds_back_go_through(st
         took = trickle(lambda: steady.send(b"x" * 20), lambda: next(sent) == 39)
         assert steady.response().status == 200 and took > 3
         assert sender.is_alive(), "the backend takes nothing, so the client waits"
-        release.set()
+        held_back.released.set()
         sender.join()
         assert large.response().status == 200
 
@@ -273,7 +289,7 @@ def test_an_upload_at_the_rate_and_one_that_the_backend_holds_back_go_through(st
 @pytest.mark.parametrize("protocol", ["http1", "http2"])
 def test_the_connection_that_is_idle_the_longest_makes_room(start_gateway, protocol):
     gateway = start_gateway({"limits": {"connections": 3, "connections_per_address": 3}})
-    wait_for_nobody(gateway)
+    gateway.wait_for_nobody()
 
     def opened():
         if protocol == "http1":
@@ -305,16 +321,10 @@ def test_the_connection_that_is_idle_the_longest_makes_room(start_gateway, proto
 
 
 def test_connections_at_work_never_make_room(start_gateway, own_recorder):
-    release = threading.Event()
-
-    def hold(exchange):
-        exchange.read_body()
-        assert release.wait(20)
-        exchange.respond(200, b"held")
-
-    own_recorder.on(TARGET + "/held", hold)
+    held_back = Holding()
+    own_recorder.on(TARGET + "/held", held_back)
     gateway = start_gateway({"limits": {"connections": 2, "connections_per_address": 2}, **PATIENT})
-    wait_for_nobody(gateway)
+    gateway.wait_for_nobody()
     with raw.RawConnection(gateway.port) as waiting, raw.RawConnection(gateway.port) as sending:
         waiting.send(raw.request_bytes("GET", TARGET + "/held"))
         sending.send(raw.request_bytes("POST", TARGET, {"Content-Length": "200"}))
@@ -330,5 +340,5 @@ def test_connections_at_work_never_make_room(start_gateway, own_recorder):
         wait_until(turned_away, "twenty attempts", interval=0.1)
         assert gateway.metric("gatehouse_client_connections_evicted_total") == 0
         sending.send(b"x" * 200)
-        release.set()
+        held_back.released.set()
         assert [each.response().status for each in (waiting, sending)] == [200, 200]

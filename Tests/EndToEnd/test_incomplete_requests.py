@@ -4,6 +4,7 @@ import socket
 import ssl
 import struct
 import threading
+from pathlib import Path
 
 import pytest
 from harness import h2raw, raw
@@ -21,10 +22,15 @@ PART = b"0123456789"
 class LaxBackend:
     """Takes whatever comes until the connection ends, as a backend that does not look at framing, and notes how it ended."""
 
-    def __init__(self, context: ssl.SSLContext | None = None, answers: bytes = b""):
+    def __init__(self, context: ssl.SSLContext | None = None, answers: bytes = b"", path: Path | None = None):
         self._context, self._answers = context, answers
-        self._listener = socket.create_server(("127.0.0.1", 0))
-        self.port = self._listener.getsockname()[1]
+        if path:
+            self._listener = socket.socket(socket.AF_UNIX)
+            self._listener.bind(str(path))
+            self._listener.listen()
+        else:
+            self._listener = socket.create_server(("127.0.0.1", 0))
+            self.port = self._listener.getsockname()[1]
         self.received = b""
         self.end: str | None = None
         self.ended = PatientEvent()
@@ -105,6 +111,13 @@ def behind(start_gateway, run_directory):
         backend.stop()
 
 
+@pytest.fixture
+def behind_unix_socket(start_gateway, tmp_path):
+    backend = LaxBackend(path=tmp_path / "lax.sock")
+    yield start_gateway({"upstreams": {"recorder": {"url": f"unix:{tmp_path / 'lax.sock'}"}}}), backend
+    backend.stop()
+
+
 def begin(gateway, backend, framing: dict[str, str]) -> raw.RawConnection:
     """A request whose first ten bytes of body have reached the backend."""
     client = raw.RawConnection(gateway.port)
@@ -134,6 +147,16 @@ def test_a_bad_chunk_resets_the_backends_connection(behind, ending, tls):
     assert backend.ended.wait(5)
     assert backend.end == "reset"
     assert not backend.received.endswith(b"\r\n0\r\n\r\n")
+
+
+@FRAMINGS
+def test_a_backend_at_a_unix_socket_sees_an_end_within_the_body(behind_unix_socket, framing):
+    """These sockets know no reset: framing must tell it that the request is not whole."""
+    gateway, backend = behind_unix_socket
+    begin(gateway, backend, framing).close()
+    assert backend.ended.wait(5)
+    assert backend.end == "orderly"
+    assert not backend.received.endswith(b"0\r\n\r\n") and backend.received.count(PART) == 1
 
 
 @FRAMINGS

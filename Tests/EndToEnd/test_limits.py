@@ -3,11 +3,11 @@
 import socket
 import ssl
 import struct
-import threading
 
 import pytest
 from harness import h2raw, raw
 from harness.account import assert_refusal
+from harness.backend import Holding
 from harness.certificates import Authority
 from harness.h2raw import H2Connection, frame, request
 from harness.process import free_port, wait_until
@@ -15,20 +15,9 @@ from harness.process import free_port, wait_until
 TARGET = "/recorded/public/limits"
 
 
-def wait_for_nobody(gateway) -> None:
-    """Whoever looked whether the gateway is up has gone."""
-    wait_until(lambda: gateway.metric("gatehouse_client_connections_open") == 0, "no connection")
-
-
-def refused(gateway, reason: str) -> int:
-    text = gateway.admin("/metrics")[1]
-    name = f'gatehouse_client_connections_refused_total{{reason="{reason}"}} '
-    return next(int(line.removeprefix(name)) for line in text.splitlines() if line.startswith(name))
-
-
 def test_connections_over_the_limit_are_told_503_and_room_is_used_again(start_gateway):
     gateway = start_gateway({"limits": {"connections": 2, "connections_per_address": 10}})
-    wait_for_nobody(gateway)
+    gateway.wait_for_nobody()
     first, second = raw.RawConnection(gateway.port), raw.RawConnection(gateway.port)
     assert [each.request("GET", TARGET).status for each in (first, second)] == [200, 200]
     with raw.RawConnection(gateway.port) as third:
@@ -36,7 +25,7 @@ def test_connections_over_the_limit_are_told_503_and_room_is_used_again(start_ga
         assert answer.status == 503
         assert answer.header("retry-after") == "5"
         assert third.is_closed_by_peer()
-    assert refused(gateway, "connection-limit") == 1
+    assert gateway.refused("connection-limit") == 1
     # Those that were let in are not disturbed, and when one goes there is room again.
     assert first.request("GET", TARGET).status == 200
     second.close()
@@ -60,10 +49,10 @@ def test_connections_over_the_limit_of_a_tls_listener_are_closed(start_gateway, 
             return None
 
     first = wait_until(connect, "room for one")
-    before = refused(gateway, "connection-limit")
+    before = gateway.refused("connection-limit")
     # A handshake costs far more than to turn a connection away: there is none.
     assert connect() is None
-    assert refused(gateway, "connection-limit") == before + 1
+    assert gateway.refused("connection-limit") == before + 1
     first.sendall(raw.request_bytes("GET", TARGET))
     assert first.recv(65536).startswith(b"HTTP/1.1 200 ")
     first.close()
@@ -73,16 +62,10 @@ def test_connections_over_the_limit_of_a_tls_listener_are_closed(start_gateway, 
 @pytest.fixture
 def held(own_recorder):
     """Requests for `TARGET/held` are answered when this is set."""
-    event = threading.Event()
-
-    def hold(exchange):
-        exchange.read_body()
-        assert event.wait(20)
-        exchange.respond(200, b"held")
-
-    own_recorder.on(TARGET + "/held", hold)
-    yield event
-    event.set()
+    holding = Holding()
+    own_recorder.on(TARGET + "/held", holding)
+    yield holding.released
+    holding.released.set()
 
 
 def test_requests_over_the_limit_are_told_503_at_once(start_gateway, own_recorder, held):

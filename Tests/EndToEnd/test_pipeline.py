@@ -1,11 +1,14 @@
 """Issue item "Pipeline": routes, tokens, identity headers, forwarding headers."""
 
 import json
+import socket
+import ssl
 import time
 
 import pytest
 from harness import raw
 from harness.account import assert_refusal, bearer
+from harness.certificates import Authority
 from harness.keys import CLIENT_ID, ISSUER, Issuer, SigningKey, flip_signature
 from harness.process import free_port, wait_until
 
@@ -440,6 +443,51 @@ def test_forwarding_headers_of_an_untrusted_client_are_replaced(gateway, recorde
     assert request.header("x-forwarded-proto") == "http"
     assert request.header("x-forwarded-host") == "gateway.test"
     assert b"6.6.6.6" not in request.raw_head and b"evil.example" not in request.raw_head
+
+
+SCHEMES = [
+    (["https"], "https"),
+    (["http"], "http"),
+    (["http, https"], "https"),
+    (["https,\thttp "], "http"),
+    (["http", "https"], "https"),
+    (["https", "http"], "http"),
+    (["HTTPS"], "http"),
+    (["https,"], "http"),
+    (["https;q=1"], "http"),
+    (["wss"], "http"),
+    ([""], "http"),
+    ([], "http"),
+]
+
+
+def test_a_trusted_proxy_says_by_which_scheme_its_client_came(start_gateway, own_recorder):
+    gateway = start_gateway({"trusted_proxies": ["127.0.0.1"]})
+    for given, scheme in SCHEMES:
+        own_recorder.forget()
+        lines = ["GET /recorded/public/fwd HTTP/1.1", "Host: a", *(f"X-Forwarded-Proto: {each}" for each in given)]
+        with raw.RawConnection(gateway.port) as connection:
+            connection.send("\r\n".join([*lines, "X_Forwarded_Proto: https", "Forwarded: proto=https", "", ""]).encode())
+            assert connection.response().status == 200
+        request = own_recorder.last("/recorded/public/fwd")
+        assert request.all("x-forwarded-proto") == [scheme], given
+        assert not {"forwarded", "x_forwarded_proto"} & request.names
+
+
+def test_what_a_trusted_proxy_passes_on_over_tls_came_as_it_says(start_gateway, own_recorder, run_directory):
+    authority = Authority(run_directory / "scheme-certificates")
+    listener = {"address": f"127.0.0.1:{free_port()}", "tls": {"certificates": [authority.issue("api.test").settings()]}}
+    gateway = start_gateway({"trusted_proxies": ["127.0.0.1"], "listeners": [listener]})
+    context = ssl.create_default_context(cafile=str(authority.pem))
+    seen = []
+    for given in ({}, {"X-Forwarded-Proto": "https"}, {"X-Forwarded-Proto": "http"}, {"X-Forwarded-Proto": "gopher"}):
+        connected = socket.create_connection(("127.0.0.1", gateway.port), timeout=10)
+        with context.wrap_socket(connected, server_hostname="api.test") as connection:
+            connection.sendall(raw.request_bytes("GET", "/recorded/public/fwd", {"Connection": "close", **given}))
+            assert connection.recv(65536).startswith(b"HTTP/1.1 200 ")
+        seen.append(own_recorder.last("/recorded/public/fwd").header("x-forwarded-proto"))
+        own_recorder.forget()
+    assert seen == ["https", "https", "http", "http"]
 
 
 @pytest.mark.parametrize("given", ["abc-123", "A.b_c-9", "x" * 128])

@@ -91,6 +91,43 @@ def test_a_cookie_changes_nothing_for_another_site(gateway, issuer, own_recorder
     assert gateway.samples()['gatehouse_denials_total{reason="cross-site-request"}'] == 5
 
 
+BALANCED = {"Origin": "https://gateway.test", "X-Forwarded-For": "203.0.113.9"}
+
+
+def test_a_page_behind_a_balancer_that_ends_tls_may_use_its_cookie(start_gateway, issuer, own_recorder):
+    gateway = start_gateway({"routes": ROUTES, "trusted_proxies": ["127.0.0.1"]})
+    cookie = f"session={issuer.access()}"
+    assert call(gateway, "POST", "/cookie", cookie, **BALANCED, X_Forwarded_Proto="https").status == 200
+    assert own_recorder.last("/cookie").header("x-forwarded-proto") == "https"
+    # The page of the same host without TLS is another one, and so is one of another host.
+    for fields in (
+        {"X_Forwarded_Proto": "http"},
+        {"X_Forwarded_Proto": "https, http"},
+        {"X_Forwarded_Proto": "https", "Origin": "http://gateway.test"},
+        {"X_Forwarded_Proto": "https", "Origin": "https://evil.example"},
+        {},
+    ):
+        assert call(gateway, "POST", "/cookie", cookie, **{**BALANCED, **fields}).status == 403
+    assert len(own_recorder.requests) == 1
+
+
+def test_a_websocket_of_such_a_page_opens(start_gateway, issuer, own_recorder):
+    own_recorder.on("/cookie", Held())
+    gateway = start_gateway({"routes": ROUTES, "trusted_proxies": ["127.0.0.1"]})
+    cookie = f"session={issuer.access()}"
+    with Client(gateway.port) as client:
+        client.open("/cookie", {"Cookie": cookie, **BALANCED, "X-Forwarded-Proto": "https"})
+    with Client(gateway.port) as client:
+        client.ask("/cookie", {"Cookie": cookie, **BALANCED, "X-Forwarded-Proto": "wss"})
+        assert_refusal(client.response(), 403, "AccessDeniedException")
+
+
+def test_nobody_but_a_trusted_proxy_says_how_a_page_came(gateway, issuer, own_recorder):
+    cookie = f"session={issuer.access()}"
+    assert call(gateway, "POST", "/cookie", cookie, **BALANCED, X_Forwarded_Proto="https").status == 403
+    assert own_recorder.requests == []
+
+
 def test_another_site_opens_no_websocket_with_the_cookie(gateway, issuer, own_recorder):
     own_recorder.on("/cookie", Held())
     cookie = f"session={issuer.access()}"

@@ -42,6 +42,26 @@ struct LeastRateTests {
         #expect(rate.deadline == Self.start + .seconds(6))
     }
 
+    @Test("Bytes that come when the credit is used up pay for the time since, of up to the grace")
+    func debt() {
+        var rate = LeastRate(100, grace: .seconds(5))
+        rate.begin()
+        rate.wait(at: Self.start)
+        // A second's worth, two seconds too late, and then two more.
+        rate.received(100, at: Self.start + .seconds(7))
+        rate.wait(at: Self.start + .seconds(7))
+        #expect(rate.deadline == Self.start + .seconds(6))
+        rate.received(200, at: Self.start + .seconds(7))
+        rate.wait(at: Self.start + .seconds(7))
+        #expect(rate.deadline == Self.start + .seconds(8))
+        rate.received(600, at: Self.start + .seconds(60))
+        rate.wait(at: Self.start + .seconds(60))
+        #expect(rate.deadline == Self.start + .seconds(65))
+        rate.received(400, at: Self.start + .seconds(600))
+        rate.wait(at: Self.start + .seconds(600))
+        #expect(rate.deadline == Self.start + .seconds(599))
+    }
+
     @Test("Time in which the gateway does not read costs nothing")
     func pauses() {
         var rate = LeastRate(100, grace: .seconds(5))
@@ -67,6 +87,84 @@ struct LeastRateTests {
         highest.begin()
         highest.wait(at: Self.start)
         #expect(highest.deadline == Self.start + .seconds(5))
+    }
+}
+
+@Suite("Least rate of a connection's streams together")
+struct SharedRateTests {
+    static let start = LeastRateTests.start
+
+    /// `count` streams that are all waited for.
+    static func shared(_ count: Int) -> SharedRate {
+        var shared = SharedRate(100, grace: .seconds(2))
+        for _ in 0..<count {
+            shared.join()
+            shared.wait(at: start)
+        }
+        return shared
+    }
+
+    /// Of so many streams, and bytes a second in all, whether the rate is kept for a minute.
+    static let cases: [(streams: Int, bytes: Int, isKept: Bool)] = [
+        (1, 100, true), (1, 90, false), (6, 100, true), (6, 90, false), (8, 100, true), (9, 100, false), (9, 200, true),
+        (100, 1200, false), (100, 1300, true),
+    ]
+
+    @Test("Eight streams need the rate once, and of each further eight it is asked for once more", arguments: cases)
+    func shares(streams: Int, bytes: Int, isKept: Bool) {
+        var shared = Self.shared(streams)
+        var now = Self.start
+        for _ in 0..<60 {
+            now = now + .seconds(1)
+            guard shared.isKept(at: now) else { break }
+            shared.moved(bytes, at: now)
+        }
+        #expect(shared.isKept(at: now) == isKept)
+    }
+
+    @Test("Time in which no stream is waited for costs nothing, and the last one's end ends the measuring")
+    func pauses() {
+        var shared = Self.shared(2)
+        shared.stopWaiting(at: Self.start + .seconds(1))
+        #expect(shared.deadline == Self.start + .seconds(2))
+        shared.stopWaiting(at: Self.start + .seconds(1))
+        #expect(shared.deadline == .distantFuture)
+        let later = Self.start + .seconds(60)
+        shared.wait(at: later)
+        #expect(shared.deadline == later + .seconds(1))
+        shared.stopWaiting(at: later)
+        shared.leave()
+        shared.leave()
+        #expect(!shared.isKept(at: later))
+    }
+
+    @Test("Bytes that are too old are no excuse, nor are the tenth that come instead of a stream's own")
+    func excuses() {
+        var shared = Self.shared(2)
+        var (excuses, now) = (HTTP2Excuses(), Self.start + .seconds(1))
+        let silent = excuses.excuse(shared, since: Self.start, at: now)
+        #expect(!silent, "nothing has come")
+        shared.moved(1000, at: now)
+        let old = excuses.excuse(shared, since: now, at: now + .seconds(1))
+        #expect(!old)
+        for number in 1...10 {
+            let isExcused = excuses.excuse(shared, since: now - .seconds(1), at: now)
+            #expect(isExcused == (number < 10))
+            now = now + .seconds(1)
+            shared.moved(1000, at: now)
+        }
+        excuses.forget()
+        let again = excuses.excuse(shared, since: now - .seconds(1), at: now)
+        #expect(again)
+    }
+
+    @Test("A rate of 0 excuses nobody")
+    func none() {
+        var shared = SharedRate(0, grace: .seconds(2))
+        shared.join()
+        shared.wait(at: Self.start)
+        shared.moved(1000, at: Self.start)
+        #expect(!shared.isKept(at: Self.start))
     }
 }
 
@@ -167,6 +265,41 @@ struct HTTP2HeadProgressTests {
             }
             #expect(progress.isIncomplete == isIncomplete, "case \(number)")
         }
+    }
+}
+
+extension HTTP2HeadProgressTests {
+    /// What comes in one read behind the beginning of a head, and whether that head ends in it.
+    static let ends: [([UInt8], Bool)] = [
+        (frame(1, 1, 20).suffix(5) + frame(9, 4, 20), true), (frame(1, 1, 20).suffix(5) + frame(9, 0, 20), false),
+        (frame(1, 1, 20).suffix(5) + frame(9, 4, 20) + frame(1, 5, 20).prefix(3), true), ([0x41], false),
+    ]
+
+    @Test("The end of one head is seen although the next one begins in the same read", arguments: ends)
+    func oneAfterTheOther(bytes: [UInt8], ends: Bool) {
+        var progress = HTTP2HeadProgress()
+        progress.take(ByteBuffer(bytes: Self.preface + Self.frame(1, 1, 20).prefix(24)).readableBytesView)
+        #expect(progress.isIncomplete)
+        let before = progress.ends
+        progress.take(ByteBuffer(bytes: bytes).readableBytesView)
+        #expect((progress.ends != before) == ends)
+    }
+
+    @Test("A client that ends a head and begins the next one in the same read has the whole time for that")
+    func restart() throws {
+        let loop = EmbeddedEventLoop()
+        let watch = HTTP2HeadWatch(SlowClientTests.settings, connections: ConnectionSet(eventLoop: loop))
+        let channel = EmbeddedChannel(handler: watch, loop: loop)
+        try channel.writeInbound(ByteBuffer(bytes: Self.preface + Self.frame(1, 5, 20).prefix(12)))
+        let first = watch.deadline
+        #expect(first == loop.now + .seconds(5))
+        loop.advanceTime(by: .seconds(4))
+        try channel.writeInbound(ByteBuffer(bytes: Self.frame(1, 5, 20).suffix(17) + Self.frame(1, 5, 20).prefix(12)))
+        #expect(watch.deadline == loop.now + .seconds(5))
+        loop.advanceTime(by: .seconds(4))
+        try channel.writeInbound(ByteBuffer(bytes: Self.frame(1, 5, 20).suffix(17).prefix(1)))
+        #expect(watch.deadline < loop.now + .seconds(2), "what goes on has no time of its own")
+        _ = try channel.finish(acceptAlreadyClosed: true)
     }
 }
 

@@ -35,7 +35,7 @@ struct FaultTests {
         try wire.send(KeepAliveTests.get)
         #expect(wire.service.exchanges.isEmpty)
         #expect(try wire.take() == "")
-        wire.advance(.seconds(3))
+        wire.advance(.seconds(6))
         #expect(wire.isClosed)
     }
 
@@ -163,7 +163,7 @@ struct FaultTests {
         wire.advance(.seconds(2))
         #expect(try wire.take() == Self.timeout)
         #expect(wire.service.refused == [.requestTimeout])
-        wire.advance(.seconds(3))
+        wire.advance(.seconds(6))
         #expect(wire.isClosed)
     }
 

@@ -131,8 +131,11 @@ struct HTTP2FrameWatchTests {
     func payload() throws {
         let watch = HTTP2FrameWatch()
         let channel = EmbeddedChannel(handler: watch)
-        var streams: [Int32] = []
-        watch.onData = { streams.append($0) }
+        var (streams, sizes): ([Int32], [Int]) = ([], [])
+        watch.onData = { stream, size in
+            streams.append(stream)
+            sizes.append(size)
+        }
         let lookAlike = Self.frame(7, payload: [0, 0, 0, 0, 0, 0, 0, 1])
         // SwiftNIO writes a DATA frame's header and its payload apart.
         try channel.writeOutbound(
@@ -140,7 +143,7 @@ struct HTTP2FrameWatchTests {
                 Self.frame(0, stream: 5, payload: Array(lookAlike.readableBytesView)).getSlice(at: 0, length: 9)
                     ?? ByteBuffer()))
         try channel.writeOutbound(IOData.byteBuffer(lookAlike))
-        #expect(streams == [5])
+        #expect(streams == [5] && sizes == [17])
         #expect(!watch.connectionHasFailed)
     }
 }

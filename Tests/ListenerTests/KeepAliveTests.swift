@@ -213,7 +213,7 @@ struct KeepAliveTests {
         // With unread input a full close would reset the connection, and the answer with it.
         #expect(wire.isHalfClosed)
         #expect(!wire.isClosed)
-        wire.advance(.seconds(3))
+        wire.advance(.seconds(6))
         #expect(wire.isClosed)
     }
 
@@ -225,6 +225,51 @@ struct KeepAliveTests {
             try wire.take() == "HTTP/1.1 400 Bad Request\r\nContent-Length: 1\r\nConnection: close\r\n\r\nx")
         #expect(wire.service.paths == ["/a"])
         #expect(wire.isHalfClosed)
+    }
+
+    // MARK: Lingering
+
+    /// One whose head is refused while its body is on the way.
+    private func refusedUpload() throws -> Wire {
+        let wire = try Wire(ScriptedService { $0.answer(.unauthorized, "no") })
+        try wire.send("POST /a HTTP/1.1\r\nHost: h\r\nContent-Length: 1000000000\r\n\r\n")
+        #expect(try wire.take().hasPrefix("HTTP/1.1 401 "))
+        #expect(wire.isHalfClosed)
+        return wire
+    }
+
+    @Test("A client that sends on slowly after its refusal is read from for five seconds more each time")
+    func lingering() throws {
+        let wire = try refusedUpload()
+        for _ in 0..<6 {
+            wire.advance(.milliseconds(4_500))
+            try wire.send("x")
+        }
+        #expect(!wire.isClosed)
+        wire.advance(.seconds(4))
+        #expect(wire.isClosed, "the thirty seconds are over")
+    }
+
+    @Test("One that falls silent is let go after five seconds")
+    func silentLingering() throws {
+        let wire = try refusedUpload()
+        wire.advance(.seconds(4))
+        try wire.send("x")
+        wire.advance(.milliseconds(4_700))
+        #expect(!wire.isClosed)
+        wire.advance(.milliseconds(600))
+        #expect(wire.isClosed)
+    }
+
+    @Test("One that sends without end is closed after 64 MiB")
+    func lingeringBytes() throws {
+        let wire = try refusedUpload()
+        let megabyte = String(repeating: "x", count: 1 << 20)
+        for _ in 0..<63 { try wire.send(megabyte) }
+        #expect(!wire.isClosed)
+        try wire.send(megabyte)
+        wire.run()
+        #expect(wire.isClosed)
     }
 
     // MARK: Draining

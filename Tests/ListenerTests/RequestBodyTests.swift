@@ -66,7 +66,7 @@ struct RequestBodyTests {
         #expect(!wire.isClosed)
         try wire.send("cdGET /b HTTP/1.1\r\nHost: h\r\n\r\n")
         #expect(wire.service.paths == ["/a"])
-        wire.advance(.milliseconds(1500))
+        wire.advance(.milliseconds(4500))
         #expect(!wire.isClosed)
         wire.advance(.seconds(1))
         #expect(wire.isClosed)

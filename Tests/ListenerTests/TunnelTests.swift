@@ -101,7 +101,7 @@ struct TunnelTests {
         #expect(wire.isHalfClosed && !wire.isClosed)
         try wire.send(Self.upgrade)
         #expect(wire.service.exchanges.count == 1 && exchange.body == "")
-        wire.advance(.seconds(3))
+        wire.advance(.seconds(6))
         #expect(wire.isClosed)
     }
 

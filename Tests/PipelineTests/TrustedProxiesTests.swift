@@ -55,6 +55,25 @@ struct TrustedProxiesTests {
         #expect(proxies.client(peer: example.peer, fields) == example.client)
     }
 
+    /// The peer, the lines of `X-Forwarded-Proto`, and the scheme that they say.
+    static let schemes: [(peer: String, lines: [String], scheme: String?)] = [
+        ("192.0.2.1", ["https"], nil), ("-", ["https"], nil), ("10.0.0.1", [], nil), ("10.0.0.1", ["https"], "https"),
+        ("10.0.0.1", ["http"], "http"), ("10.0.0.1", ["https, http"], "http"), ("10.0.0.1", ["http,https"], "https"),
+        ("10.0.0.1", ["https", "http"], "http"), ("10.0.0.1", ["http", " \thttps "], "https"),
+        ("10.0.0.1", ["HTTPS"], "http"), ("10.0.0.1", ["https,"], "http"), ("10.0.0.1", [""], "http"),
+        ("10.0.0.1", ["\"https\""], "http"), ("10.0.0.1", ["https\u{301}"], "http"), ("10.0.0.1", ["wss"], "http"),
+        ("::ffff:10.0.0.1", ["https"], "https"),
+    ]
+
+    @Test("How a client came to a trusted peer, that peer's last word says", arguments: schemes)
+    func scheme(peer: String, lines: [String], scheme: String?) throws {
+        let proxies = try #require(TrustedProxies([try IPNetwork("10.0.0.0/8")]))
+        let name = try #require(HTTPField.Name("x-forwarded-proto"))
+        var fields = HTTPFields()
+        for line in lines { fields.append(HTTPField(name: name, lenientValue: Array(line.utf8))) }
+        #expect(proxies.scheme(peer: peer, fields) == scheme)
+    }
+
     @Test("Nobody is trusted unless named")
     func nobody() {
         #expect(TrustedProxies([]) == nil)

@@ -68,6 +68,22 @@ struct CurlFetcherTests {
         }
     }
 
+    @Test("A task that was cancelled before it began sends nothing and ends at once")
+    func cancelledBefore() async throws {
+        try await Self.with([]) { fetcher, backend async throws in
+            let began = ContinuousClock.now
+            let url = backend.url
+            let task = Task {
+                while !Task.isCancelled { await Task.yield() }
+                return await Self.fetch(fetcher, FetchRequest(url: url, deadline: .seconds(30)))
+            }
+            task.cancel()
+            #expect(await task.value == .cancelled)
+            #expect(ContinuousClock.now - began < .seconds(10))
+            #expect(try await backend.accepted == 0)
+        }
+    }
+
     @Test("An answer larger than allowed is refused, announced or not; one just as large is not")
     func size() async throws {
         let body = String(repeating: "x", count: 100)

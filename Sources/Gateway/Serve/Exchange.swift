@@ -39,9 +39,15 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     private var bodyHasEnded: Bool
     /// What the client sends next may be no request.
     var closesConnection = false
+    /// There was no room for it, so that it takes none.
+    private var wasTurnedAway = false
 
-    init(_ request: InboundRequest, _ writer: consuming ResponseWriter, service: LoopService) {
+    init(_ inbound: InboundRequest, _ writer: consuming ResponseWriter, service: LoopService) {
         self.service = service
+        var request = inbound
+        if let scheme = service.plan.trustedProxies?.scheme(peer: request.peer, request.head.headerFields) {
+            request.head.scheme = scheme
+        }
         self.request = request
         let now = WallClock.milliseconds()
         let client = service.plan.trustedProxies?.client(peer: request.peer, request.head.headerFields)
@@ -93,21 +99,23 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
 
     /// The gateway has as many requests as it takes at once. Whatever is asked for is not looked at.
     func turnAway() {
+        wasTurnedAway = true
         refuse(.retryLater(.serviceUnavailable, after: 1, reason: "overloaded"))
     }
 
     /// The client's address has as many requests in flight as it may.
     func turnAddressAway() {
+        wasTurnedAway = true
         refuse(.retryLater(.tooManyRequests, after: 1, reason: "overloaded-address"))
     }
 
-    /// Where the client is counted: the connection's peer, or who a trusted proxy says that it is. Nil for a proxy that does
-    /// not say, and for who is not known.
+    /// Where the client is counted: the connection's peer, or who a trusted proxy says that it is. Nil for who is not known,
+    /// and for a proxy that does not say, be it the peer or one behind it: many clients may come by that.
     var slotsOfClient: AddressSlots? {
-        guard service.plan.trustedProxies != nil, !log.clientAddress.utf8.elementsEqual(request.peer.utf8) else {
+        guard let proxies = service.plan.trustedProxies, !log.clientAddress.utf8.elementsEqual(request.peer.utf8) else {
             return request.peerSlots
         }
-        return IPAddress(log.clientAddress).map(AddressSlots.init)
+        return IPAddress(log.clientAddress).flatMap { proxies.isTrusted($0) ? nil : AddressSlots(of: $0) }
     }
 
     private func lookUpKeys(_ issuerIndex: Int, _ keyID: String) {
@@ -337,6 +345,11 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         if case .tunnel(let tunnel) = state { tunnel.clientDisconnected() }
         log.upstreamEnded()
         refuse(Refusal(fault))
+    }
+
+    func responseWaits() -> (() -> Void)? {
+        guard !wasTurnedAway else { return nil }
+        return service.holdPlace(of: log.addressSlots)
     }
 
     func clientDisconnected() {

@@ -155,6 +155,18 @@ final class LoopService {
         return true
     }
 
+    /// A response that is complete waits for its client, and is counted until that is over.
+    ///
+    /// - Returns: what ends it, to be called once.
+    func holdPlace(of slots: AddressSlots?) -> () -> Void {
+        let end = plan.requestsInFlight.hold(slots)
+        metrics.responseWaits()
+        return { [metrics] in
+            end()
+            metrics.responseHasLeft()
+        }
+    }
+
     func refuse(_ fault: ListenerFault, peer: String) -> (HTTPResponse, ByteBuffer) {
         let refusal = Refusal(fault)
         let now = WallClock.milliseconds()

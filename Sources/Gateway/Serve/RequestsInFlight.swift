@@ -1,7 +1,8 @@
 internal import Listener
 internal import Synchronization
 
-/// Counts the requests of all event loops whose response has not ended, against what the gateway takes at once.
+/// Counts the requests of all event loops whose response has not ended, or waits for its client, against what the gateway
+/// takes at once.
 ///
 /// One atomic addition as a request begins and one as it ends, without any ordering: exact, and far below what else a
 /// request costs.
@@ -21,5 +22,17 @@ final class RequestsInFlight: Sendable {
     @inline(__always)
     func end() {
         count.subtract(1, ordering: .relaxed)
+    }
+
+    /// Counts a request on whose response waits for its client, whatever the limits are.
+    ///
+    /// - Returns: what ends that, to be called once.
+    func hold(_ slots: AddressSlots?) -> () -> Void {
+        count.add(1, ordering: .relaxed)
+        if let slots { _ = byAddress.begin(slots, limit: .max) }
+        return {
+            self.end()
+            if let slots { self.byAddress.end(slots) }
+        }
     }
 }

@@ -42,11 +42,21 @@ struct LeastRate {
     }
 
     /// So many bytes have come. Until ``wait(at:)`` no more are waited for.
-    mutating func received(_ count: Int, at now: NIODeadline) {
+    ///
+    /// - Parameter shares: how many times the rate they must come with.
+    mutating func received(_ count: Int, at now: NIODeadline, shares: Int = 1) {
         guard let credit else { return }
-        let left = deadline == .distantFuture ? credit : max(.zero, deadline - now)
-        let (earned, isTooMuch) = Int64(count).multipliedReportingOverflow(by: nanosecondsForByte)
+        // Nobody may have looked since the credit was used up: what came meanwhile pays for that time first.
+        let left = deadline == .distantFuture ? credit : max(.nanoseconds(-grace.nanoseconds), deadline - now)
+        let (product, isTooMuch) = Int64(count).multipliedReportingOverflow(by: nanosecondsForByte)
+        let earned = isTooMuch ? Int64.max : product / Int64(shares)
         deadline = .distantFuture
-        self.credit = isTooMuch || earned >= grace.nanoseconds ? grace : min(grace, left + .nanoseconds(earned))
+        self.credit = earned >= grace.nanoseconds ? grace : min(grace, left + .nanoseconds(earned))
+    }
+
+    /// It is waited for until then at least.
+    mutating func wait(until time: NIODeadline) {
+        guard credit != nil, deadline != .distantFuture else { return }
+        deadline = max(deadline, time)
     }
 }

@@ -29,7 +29,12 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     private var lastStreamID = HTTP2StreamID.rootStream
     /// Streams whose request waits until the whole read has been looked at.
     private var held: [HTTP2StreamCodec] = []
-    private var blockedStreams = 0
+    /// Of bodies that clients send, and of responses that they take.
+    var uploads: SharedRate
+    private(set) var downloads: SharedRate
+    private var waitingStreams = 0
+    /// What the client had acknowledged when that was last looked at.
+    private var acknowledgedBytes: UInt64 = 0
     /// Parts of DATA frames that SwiftNIO stores until their streams are read from.
     private var storedParts = 0
     private var phase = Phase.open
@@ -38,13 +43,15 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     private var isClosing = false
 
     var setIndex = -1
-    var nextDeadline: NIODeadline { min(deadline, heads.deadline) }
+    var nextDeadline: NIODeadline { min(deadline, heads.deadline, lingering.deadline) }
     private var deadline = NIODeadline.distantFuture
+    private var lingering = Lingering()
 
     /// The connection's window, of a megabyte, in segments of the least size that IPv4 asks for (536 bytes, RFC 9293
     /// §3.7.1). A stored part takes up to a page of memory, however few bytes it has.
     private static let mostStoredParts = 2_048
-    private static let lingering = TimeAmount.seconds(2)
+    /// How long a client may take to say goodbye on a connection that has nothing more for it.
+    private static let farewell = TimeAmount.seconds(2)
     private static let announcement = TimeAmount.seconds(1)
     private static let drainPing = HTTP2PingData(withInteger: 0x6472_6169_6E00)
 
@@ -58,6 +65,8 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         self.peer = peer
         self.service = service
         self.connections = connections
+        let rate = SharedRate(settings.leastRate, grace: settings.leastRateGrace)
+        (uploads, downloads) = (rate, rate)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -78,6 +87,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         frames.onData = nil
         frames.onFlood = nil
         frames.onParts = nil
+        frames.onDiscarded = nil
     }
 
     // MARK: Streams
@@ -125,16 +135,31 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     /// A stream has been given what was stored for it, or has gone.
     func took(_ count: Int) { storedParts -= count }
 
-    /// Tells whether a stream waits for its client to take what was written.
-    func streamIsBlocked(_ isBlocked: Bool) {
-        blockedStreams += isBlocked ? 1 : -1
-        guard blockedStreams > 0 else {
-            frames.onData = nil
-            return
+    /// A stream begins to wait for its client to take what was written.
+    func beginWaiting(at now: NIODeadline) {
+        waitingStreams += 1
+        downloads.join()
+        downloads.wait(at: now)
+        guard waitingStreams == 1 else { return }
+        acknowledgedBytes = context.flatMap { AcknowledgedBytes.of($0.channel) } ?? 0
+        frames.onData = { [unowned self] id, count in
+            streams[HTTP2StreamID(id)]?.bodyWasSent(count, at: connections.now)
         }
-        if frames.onData == nil {
-            frames.onData = { [unowned self] id in streams[HTTP2StreamID(id)]?.bodyWasSent() }
-        }
+    }
+
+    /// Looks how much the client has taken of all streams.
+    func measureDownloads(at now: NIODeadline) {
+        guard let context, let acknowledged = AcknowledgedBytes.of(context.channel), acknowledged > acknowledgedBytes
+        else { return }
+        downloads.moved(Int(clamping: acknowledged - acknowledgedBytes), at: now)
+        acknowledgedBytes = acknowledged
+    }
+
+    func endWaiting(at now: NIODeadline) {
+        waitingStreams -= 1
+        downloads.stopWaiting(at: now)
+        downloads.leave()
+        if waitingStreams == 0 { frames.onData = nil }
     }
 
     // MARK: Frames and faults
@@ -208,14 +233,21 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     private func end() {
         guard phase != .ended, let context else { return }
         phase = .ended
-        frames.discardsInput = true
+        discardInput()
         // What a slow client has not taken yet gets its time.
         deadline = connections.now + settings.keepAliveTimeout
         let sent = context.eventLoop.makePromise(of: Void.self)
         sent.futureResult.assumeIsolated().whenComplete { _ in
-            self.deadline = self.connections.now + Self.lingering
+            self.deadline = .distantFuture
+            self.lingering.begin(at: self.connections.now)
         }
         context.close(mode: .output, promise: sent)
+    }
+
+    private func discardInput() {
+        frames.onDiscarded = { [unowned self] count in
+            if !lingering.received(count, at: connections.now) { context?.close(promise: nil) }
+        }
     }
 
     func deadlinePassed() {
@@ -240,8 +272,8 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         goAway(lastStreamID, context)
         // TLS waits for the client's goodbye; meanwhile the connection is no longer idle.
         phase = .ended
-        frames.discardsInput = true
-        deadline = connections.now + Self.lingering
+        discardInput()
+        deadline = connections.now + Self.farewell
         context.close(promise: nil)
     }
 

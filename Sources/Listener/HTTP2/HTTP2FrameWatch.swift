@@ -11,10 +11,10 @@ final class HTTP2FrameWatch: ChannelDuplexHandler {
 
     /// The error that GOAWAY was sent with; 0 as long as there was none.
     private(set) var errorCode: UInt32 = 0
-    /// Whether what the client sends is thrown away.
-    var discardsInput = false
-    /// Called with a stream's number when a part of its body is sent. Set while some stream waits for that.
-    var onData: ((Int32) -> Void)?
+    /// Called with the size of what the client sends, which is thrown away; nil as long as it is not.
+    var onDiscarded: ((Int) -> Void)?
+    /// Called with a stream's number and a size when a part of its body is sent. Set while some stream waits for its client.
+    var onData: ((Int32, Int) -> Void)?
     /// Called with a stream's number when so many parts of DATA frames have come for it in a row.
     var onParts: ((Int32, Int) -> Void)?
     /// Called when the client has sent more frames of some kind than it has reason to.
@@ -27,8 +27,12 @@ final class HTTP2FrameWatch: ChannelDuplexHandler {
     /// Whether GOAWAY with an error was sent.
     var connectionHasFailed: Bool { errorCode != 0 }
 
+    private var discardsInput: Bool { onDiscarded != nil }
+
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        var bytes = Self.fitted(unwrapInboundIn(data), context.channel.allocator)
+        let read = unwrapInboundIn(data)
+        if let onDiscarded { return onDiscarded(read.readableBytes) }
+        var bytes = Self.fitted(read, context.channel.allocator)
         while !discardsInput, let piece = reader.next(from: &bytes) {
             context.fireChannelRead(wrapInboundOut(piece))
         }
@@ -69,7 +73,7 @@ final class HTTP2FrameWatch: ChannelDuplexHandler {
             switch HTTP2FrameType(number: UInt8(truncatingIfNeeded: word)) {
             case .data:
                 reader.budget.dataFrameWasSent()
-                onData?(stream)
+                onData?(stream, payloadLeft)
             case .goAway: errorCode = bytes.getInteger(at: position + 4, as: UInt32.self) ?? 0
             default: break
             }

@@ -11,6 +11,8 @@ struct HTTP2HeadProgress {
     private var type: UInt8 = 0
     /// A header block goes on in the next frame.
     private var blockIsOpen = false
+    /// How often nothing was owed any more.
+    private(set) var ends = 0
 
     private static let headerLength = 9
     private static let data: UInt8 = 0
@@ -40,6 +42,7 @@ struct HTTP2HeadProgress {
                 takeHeaderByte(bytes[index])
                 index += 1
             }
+            if !isIncomplete { ends += 1 }
         }
     }
 
@@ -81,10 +84,12 @@ final class HTTP2HeadWatch: ChannelInboundHandler {
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         let bytes = unwrapInboundIn(data)
+        let ends = progress.ends
         progress.take(bytes.readableBytesView)
         if !progress.isIncomplete {
             stop()
-        } else if latest == .distantFuture {
+        } else if latest == .distantFuture || progress.ends != ends {
+            // Who ends one and begins the next in the same bytes has the whole time for that.
             let now = connections.now
             latest = now + timeout
             rate.begin()

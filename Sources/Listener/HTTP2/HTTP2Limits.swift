@@ -42,6 +42,9 @@ extension NIOHTTP2Handler.ConnectionConfiguration {
         configuration.controlFrameRateLimit.maximumCount = 200
         configuration.controlFrameRateLimit.windowLength = .seconds(30)
         configuration.maximumConnectionGlitches = 200
+        // Of a stream that has been reset and forgotten, what is still on its way fails the connection (RFC 9113 §5.4.2). A
+        // client may have all its uploads refused at once.
+        configuration.maximumRecentlyResetStreams = max(32, limits.streams)
         // Larger than a stream's, so that one upload held back by its backend does not hold up the others.
         configuration.targetWindowSize = 1 << 20
         return configuration

@@ -11,11 +11,11 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     typealias OutboundIn = Never
     typealias OutboundOut = HTTP2Frame.FramePayload
 
-    private let settings: ListenerSettings
+    let settings: ListenerSettings
     private let headReader: HTTP2RequestHeadReader
-    private let connection: HTTP2Connection
-    private let connections: ConnectionSet
-    private var context: ChannelHandlerContext?
+    let connection: HTTP2Connection
+    let connections: ConnectionSet
+    var context: ChannelHandlerContext?
     var exchanges: ExchangeHandler?
     private var id = HTTP2StreamID.rootStream
 
@@ -28,23 +28,25 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     /// The stream carries a WebSocket's bytes.
     private(set) var isTunnel = false
     private var continueIsDue = false
-    private var outgoing = HTTP2OutgoingBody()
+    var outgoing = HTTP2OutgoingBody()
     /// Written with the next part, or when flushed: the last one carries END_STREAM itself.
     private var unwritten: HTTP2Frame.FramePayload?
-    private var isOver = false
+    var isOver = false
 
     var setIndex = -1
-    var nextDeadline: NIODeadline { min(deadline, writeDeadline, rate.deadline) }
+    var nextDeadline: NIODeadline { min(deadline, rate.deadline, reader.deadline) }
     /// For what is to come from the client, and whether it is awaited.
-    private var deadline = NIODeadline.distantFuture
-    private var isReading = false
+    var deadline = NIODeadline.distantFuture
+    var isReading = false
     /// Of the body that is coming.
-    private var rate: LeastRate
+    var rate: LeastRate
+    /// Whether the client is awaited among those streams that ``HTTP2Connection/uploads`` is of.
+    var isAwaited = false
+    var excuses = HTTP2Excuses()
     /// Parts of DATA frames that wait until the stream is read from.
     private(set) var storedParts = 0
     /// For a client that is slow to take its response.
-    private var writeDeadline = NIODeadline.distantFuture
-    private var isBlocked = false
+    var reader: HTTP2SlowReader
 
     init(
         _ settings: ListenerSettings, head: HTTP2RequestHeadReader, connection: HTTP2Connection,
@@ -55,6 +57,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         self.connection = connection
         self.connections = connections
         rate = LeastRate(settings.leastRate, grace: settings.leastRateGrace)
+        reader = HTTP2SlowReader(settings)
     }
 
     func handlerAdded(context: ChannelHandlerContext) {
@@ -65,7 +68,8 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     }
 
     func handlerRemoved(context: ChannelHandlerContext) {
-        setBlocked(false)
+        stopMeasuring()
+        if reader.stopWaiting() { connection.endWaiting(at: connections.now) }
         connections.remove(self)
         connection.closed(id)
         self.context = nil
@@ -105,11 +109,11 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
                 }
             case .data(let data):
                 guard case .byteBuffer(let bytes) = data.data else { return }
-                if rate.isMeasuring { rate.received(bytes.readableBytes, at: connections.now) }
+                measure(bytes.readableBytes)
                 try pass(incoming.take(bytes, endStream: data.endStream))
             case .rstStream:
                 isOver = true
-                rate.end()
+                stopMeasuring()
                 held = nil
             default:
                 break
@@ -129,6 +133,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         if !endStream, !isConnect {
             deadline = connections.now + settings.bodyIdleTimeout
             rate.begin()
+            if rate.isMeasuring { connection.uploads.join() }
         }
         connection.hold(self)
     }
@@ -140,7 +145,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         }
         if parts.hasEnded {
             deadline = .distantFuture
-            rate.end()
+            stopMeasuring()
             continueIsDue = false
             pass(.end(nil))
         }
@@ -180,15 +185,20 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     func read(context: ChannelHandlerContext) {
         isReading = true
         if incoming.isOpen, !isConnect { deadline = connections.now + settings.bodyIdleTimeout }
-        if rate.isMeasuring { rate.wait(at: connections.now) }
+        if rate.isMeasuring {
+            let now = connections.now
+            rate.wait(at: now)
+            if !isAwaited { connection.uploads.wait(at: now) }
+            isAwaited = true
+        }
         context.read()
     }
 
     /// Answers if that is still possible, and wants no more of the client's.
-    private func fail(_ fault: ListenerFault) {
+    func fail(_ fault: ListenerFault) {
         guard let context else { return }
         deadline = .distantFuture
-        rate.end()
+        stopMeasuring()
         held = nil
         continueIsDue = false
         if outgoing.hasBegun {
@@ -214,7 +224,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         isTunnel = head.status == .switchingProtocols
         let head = isTunnel ? HTTP2ResponseHead(switching: head) : HTTP2ResponseHead(head, toHead: isHead)
         // What comes beside its response is a conversation, and no upload: it may be silent for as long as idle ones may.
-        rate.end()
+        stopMeasuring()
         outgoing.begin(head)
         continueIsDue = false
         writeUnwritten(context)
@@ -253,7 +263,6 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
             unwritten = .headers(.init(headers: HPACKHeaders(trailers: trailers)))
         }
         isTunnel = false
-        setWriteDeadline()
         switch unwritten {
         case .headers(var headers)?:
             headers.endStream = true
@@ -275,7 +284,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         writeUnwritten(context, promise: sent)
     }
 
-    private func reset(_ code: NIOHTTP2.HTTP2ErrorCode, _ context: ChannelHandlerContext) {
+    func reset(_ code: NIOHTTP2.HTTP2ErrorCode, _ context: ChannelHandlerContext) {
         guard !isOver else { return }
         isOver = true
         unwritten = nil
@@ -291,40 +300,10 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     // MARK: Time and end
 
     func channelWritabilityChanged(context: ChannelHandlerContext) {
-        setBlocked(!context.channel.isWritable)
+        reader.isBlocked = !context.channel.isWritable
+        // A WebSocket has its own limit for the time in which nothing moves.
+        if !isTunnel { waitForReader() }
         context.fireChannelWritabilityChanged()
-    }
-
-    private func setBlocked(_ isBlocked: Bool) {
-        guard isBlocked != self.isBlocked else { return }
-        self.isBlocked = isBlocked
-        setWriteDeadline()
-        connection.streamIsBlocked(isBlocked)
-    }
-
-    /// A WebSocket has its own limit for the time in which nothing moves.
-    private func setWriteDeadline() {
-        writeDeadline = isBlocked && !isTunnel ? connections.now + settings.bodyIdleTimeout : .distantFuture
-    }
-
-    /// The client took something.
-    func bodyWasSent() {
-        if isBlocked { setWriteDeadline() }
-    }
-
-    func deadlinePassed() {
-        guard let context else { return }
-        if writeDeadline <= connections.now {
-            writeDeadline = .distantFuture
-            context.close(promise: nil)
-        } else if rate.deadline <= connections.now {
-            fail(.requestTooSlow)
-        } else if !isReading {
-            // It is the service that is slow. The client's time begins when it is read from again.
-            deadline = connections.now + settings.bodyIdleTimeout
-        } else {
-            fail(.requestTimeout)
-        }
     }
 
     /// Nothing of the connection can be trusted any more; the service gives up what it does for this stream.

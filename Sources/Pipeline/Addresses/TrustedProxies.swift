@@ -1,7 +1,7 @@
 internal import Encoding
 package import HTTPTypes
 
-/// The proxies in front whose word for a client's address is believed.
+/// The proxies in front whose word for a client's address and its scheme is believed.
 ///
 /// Each proxy appends the address that it has a request from to `X-Forwarded-For`. So the client is the last one there
 /// that is no proxy's: all before it is the client's own word.
@@ -33,7 +33,22 @@ package struct TrustedProxies: Sendable, Equatable {
         return client.description
     }
 
-    private func isTrusted(_ address: IPAddress) -> Bool { networks.contains { $0.contains(address) } }
+    /// `http` or `https`: how the client came to the proxy that the connection is with, by that proxy's own word.
+    ///
+    /// Nil where there is no such word, so that the connection tells: the peer is not trusted, or does not send
+    /// `X-Forwarded-Proto`. The last value there is the peer's own; what stands before it came to the peer. A value that is
+    /// neither counts as `http`, which claims the least.
+    ///
+    /// - Parameter peer: whom the connection is with.
+    package func scheme(peer: String, _ fields: HTTPFields) -> String? {
+        guard let connected = IPAddress(peer), isTrusted(connected),
+            let field = fields.last(where: { $0.name == .xForwardedProto })
+        else { return nil }
+        let elements = Array(field.value.utf8).split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
+        return elements.last?.withoutOuterBlanks.elementsEqual("https".utf8) == true ? "https" : "http"
+    }
+
+    package func isTrusted(_ address: IPAddress) -> Bool { networks.contains { $0.contains(address) } }
 
     /// An address, which some proxies write with a port, and that of IPv6 in brackets.
     private static func address(_ text: ArraySlice<UInt8>) -> IPAddress? {
@@ -57,6 +72,7 @@ package struct TrustedProxies: Sendable, Equatable {
 
 extension HTTPField.Name {
     static let xForwardedFor: HTTPField.Name = known("X-Forwarded-For")
+    static let xForwardedProto: HTTPField.Name = known("X-Forwarded-Proto")
 
     private static func known(_ text: String) -> HTTPField.Name {
         guard let name = HTTPField.Name(text) else { preconditionFailure("\(text) is a token") }

@@ -123,12 +123,33 @@ private struct CrashLine {
         unsafe count += 1
     }
 
+    /// Writes the line, or as much of it as goes within a second: a pipe or socket that nobody reads must not keep a
+    /// process that has crashed from its end, and so from its next start.
+    ///
+    /// The descriptor's own flags stay: it is shared with others. A pipe that is ready for writing (poll(2)) takes
+    /// `PIPE_BUF` bytes at once (pipe(7)); a socket is asked not to block.
     func write(to descriptor: CInt) {
-        var written = 0
+        var (written, polls) = (0, 10)
         while unsafe written < count {
-            let result = unsafe Glibc.write(descriptor, room.baseAddress?.advanced(by: written), count - written)
+            var ready = pollfd(fd: descriptor, events: Int16(POLLOUT), revents: 0)
+            guard unsafe poll(&ready, 1, 100) == 1 else {
+                polls -= 1
+                if polls > 0 { continue }
+                return
+            }
+            let piece = unsafe UnsafeRawBufferPointer(rebasing: room[written..<min(count, written + Self.pieceSize)])
+            var result = unsafe send(descriptor, piece.baseAddress, piece.count, Int32(MSG_DONTWAIT | MSG_NOSIGNAL))
+            if result < 0, errno == ENOTSOCK {
+                result = unsafe Glibc.write(descriptor, piece.baseAddress, piece.count)
+            }
+            if result < 0, errno == EAGAIN || errno == EINTR, polls > 0 {
+                polls -= 1
+                continue
+            }
             guard result > 0 else { return }
             written += result
         }
     }
+
+    private static var pieceSize: Int { Int(PIPE_BUF) }
 }

@@ -23,6 +23,7 @@ package final class LoopMetrics: Sendable {
     /// Of requests that went to an upstream, what is left without it.
     let gatewayDuration: CounterFamily
     let requestsInFlight: Counter
+    let responsesUnsent: Counter
     let bytesReceived: Counter
     let bytesSent: Counter
     let connectionsAccepted: Counter
@@ -72,6 +73,7 @@ package final class LoopMetrics: Sendable {
         upstreamDuration = family(\.upstreamDuration, of: \.routes, width: DurationHistogram.width)
         gatewayDuration = family(\.gatewayDuration, of: \.routes, width: DurationHistogram.width)
         requestsInFlight = earlier?.requestsInFlight ?? Counter()
+        responsesUnsent = earlier?.responsesUnsent ?? Counter()
         bytesReceived = earlier?.bytesReceived ?? Counter()
         bytesSent = earlier?.bytesSent ?? Counter()
         connectionsAccepted = earlier?.connectionsAccepted ?? Counter()
@@ -120,6 +122,10 @@ package final class LoopMetrics: Sendable {
         self.upstreamDuration.observe(microseconds: upstreamDuration, row: route)
         gatewayDuration.observe(microseconds: max(0, duration - upstreamDuration), row: route)
     }
+
+    /// A response has ended, and its client has not taken all of it. Each is followed by one ``responseHasLeft()``.
+    package func responseWaits() { responsesUnsent.add() }
+    package func responseHasLeft() { responsesUnsent.add(-1) }
 
     /// A request was refused for a reason of the closed list.
     package func denied(_ reason: String) {

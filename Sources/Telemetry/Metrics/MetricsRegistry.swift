@@ -143,6 +143,9 @@ package final class MetricsRegistry: Sendable {
         text.single(
             "gatehouse_requests_in_flight", .gauge, "Requests whose response has not ended.",
             sum(loops, \.requestsInFlight))
+        text.single(
+            "gatehouse_responses_unsent", .gauge, "Responses that have ended and wait for their clients.",
+            sum(loops, \.responsesUnsent))
         writeDurations(
             "gatehouse_request_duration_seconds", "From a request's first byte to its response's last, by route.",
             labels, sum(loops, labels, \.requestDuration), to: &text)

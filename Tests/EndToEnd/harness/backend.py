@@ -106,6 +106,22 @@ def close_without_answer(exchange: Exchange) -> None:
     exchange.close()
 
 
+class Holding:
+    """A script that answers requests when it is released, with `reads` after their bodies."""
+
+    def __init__(self, reads: bool = True):
+        self.released = PatientEvent()
+        self._reads = reads
+
+    def __call__(self, exchange: Exchange) -> None:
+        if self._reads:
+            exchange.read_body()
+        assert self.released.wait(20)
+        if not self._reads:
+            exchange.read_body()
+        exchange.respond(200, b"held")
+
+
 def sequence(*scripts: Script) -> Script:
     """A script for each request in turn; the last one goes on."""
     remaining, lock = list(scripts), threading.Lock()

@@ -159,6 +159,14 @@ class Gateway(Served):
         lines = [line.rsplit(" ", 1) for line in text.splitlines() if line and not line.startswith("#")]
         return {name: float(value) for name, value in lines}
 
+    def refused(self, reason: str) -> int:
+        """How many connections were not let in for it."""
+        return int(self.samples()[f'gatehouse_client_connections_refused_total{{reason="{reason}"}}'])
+
+    def wait_for_nobody(self) -> None:
+        """Whoever looked whether the gateway is up has gone."""
+        wait_until(lambda: self.metric("gatehouse_client_connections_open") == 0, "no connection")
+
     def write_config(self, changes: dict | None = None) -> None:
         """Lays `changes` over the configuration and writes it to its file, which the process reads at the next SIGHUP."""
         self.config = merged(self.config, changes or {})

@@ -144,6 +144,14 @@ class RawConnection:
             return False
 
 
+class From(RawConnection):
+    """A connection from an address of this machine's."""
+
+    def __init__(self, address: str, port: int, timeout: float = 10.0):
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=timeout * PATIENCE, source_address=(address, 0))
+        self._buffer = b""
+
+
 def request_bytes(method: str, target: str, headers: dict[str, str] | None = None, body: bytes | None = None) -> bytes:
     lines = [f"{method} {target} HTTP/1.1"]
     given = {name.lower() for name in headers or {}}

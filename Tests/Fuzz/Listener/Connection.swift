@@ -36,7 +36,7 @@ final class Connection {
         try channel.pipeline.syncOperations.addHandler(socket)
         let address = isProxied ? FuzzGateway.proxyAddress : "203.0.113.8"
         try channel.connect(to: SocketAddress(ipAddress: address, port: 50_000)).wait()
-        try gateway.pipeline.install(on: channel)
+        try gateway.install(on: channel, from: address)
         channel.pipeline.read()
     }
 

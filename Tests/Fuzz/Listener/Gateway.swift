@@ -11,6 +11,8 @@ final class FuzzGateway {
     let service: FuzzService
     let pipeline: ConnectionPipeline
     private let connections: ConnectionSet
+    private let settings: ListenerSettings
+    private let admission: ConnectionAdmission
     /// Nanoseconds that a byte of ordinary small requests costs here and now.
     private var ordinaryCost = 0.0
     private var mostTime: UInt64 = 0
@@ -28,12 +30,26 @@ final class FuzzGateway {
     init(http2: Bool, accounts: AccountCalls?) {
         service = FuzzService(loop: loop, accounts: accounts)
         connections = ConnectionSet(eventLoop: loop)
-        var settings = ListenerSettings(host: "127.0.0.1", port: 0)
+        // The product's rate, by the fuzzer's own clock, and room for the one connection that there is at a time.
+        var settings = ListenerSettings(
+            host: "127.0.0.1", port: 0, connectionsPerAddress: 1, leastRate: 500, leastRateGrace: .seconds(30))
         settings.http2 = http2 ? HTTP2Limits() : nil
         settings.proxies = (try? IPNetwork(Self.proxyAddress)).map { [$0] } ?? []
-        let admission = ConnectionAdmission([NIOLoopBound(connections, eventLoop: loop)])
+        self.settings = settings
+        admission = ConnectionAdmission([NIOLoopBound(connections, eventLoop: loop)])
         pipeline = ConnectionPipeline(
             settings: settings, service: service, connections: connections, admission: admission)
+    }
+
+    /// As the listener does with what it accepts.
+    func install(on channel: EmbeddedChannel, from address: String) throws {
+        // Of a proxy's connection the client's address counts, which comes with the header.
+        if address != Self.proxyAddress, let client = IPAddress(address),
+            !admission.admit(client, channel, settings)
+        {
+            service.refuseConnection(.addressLimit, peer: address)
+        }
+        try pipeline.install(on: channel)
     }
 
     struct Cost {
@@ -69,6 +85,7 @@ final class FuzzGateway {
         cost.liveAfter = live_bytes()
         if connections.count != 0 { fatalError("a closed connection is still there") }
         if service.openConnections != 0 || service.openStreams != 0 { fatalError("an end is not told") }
+        if service.waitingResponses != 0 { fatalError("a response that has gone is still waited for") }
         return cost
     }
 

@@ -9,6 +9,7 @@ final class FuzzService: RequestService {
     private var paused: [ObjectIdentifier: FuzzExchange] = [:]
     private(set) var openConnections = 0
     private(set) var openStreams = 0
+    var waitingResponses = 0
     let accounts: AccountCalls?
 
     private let loop: EmbeddedEventLoop
@@ -35,7 +36,9 @@ final class FuzzService: RequestService {
         return (head, body)
     }
 
-    func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {}
+    func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {
+        if refusal == .addressLimit { fatalError("a closed connection still counts for its address") }
+    }
     func connectionOpened() { openConnections += 1 }
     func connectionClosed() { openConnections -= 1 }
     func connectionFailed(_ error: HTTP2ConnectionError) {}
@@ -160,6 +163,11 @@ final class FuzzExchange: ExchangeSink {
     }
 
     func mustClose() { bodyWriter.take()?.end() }
+
+    func responseWaits() -> (() -> Void)? {
+        service.waitingResponses += 1
+        return { [service] in service.waitingResponses -= 1 }
+    }
 
     // MARK: Answering
 

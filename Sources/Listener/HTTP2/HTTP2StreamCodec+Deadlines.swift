@@ -1,0 +1,73 @@
+internal import NIOCore
+internal import NIOHTTP2
+
+/// How fast a stream's client sends its body and takes its response, and what happens when its time is over.
+extension HTTP2StreamCodec {
+    // MARK: The request
+
+    /// Part of the body has come.
+    func measure(_ count: Int) {
+        guard settings.leastRate > 0 else { return }
+        let now = connections.now
+        excuses.forget()
+        connection.uploads.moved(count, at: now)
+        rate.received(count, at: now)
+        stopWaiting(at: now)
+    }
+
+    private func stopWaiting(at now: NIODeadline) {
+        if isAwaited { connection.uploads.stopWaiting(at: now) }
+        isAwaited = false
+    }
+
+    /// The rate is of no interest any more.
+    func stopMeasuring() {
+        guard rate.isMeasuring else { return }
+        rate.end()
+        stopWaiting(at: connections.now)
+        connection.uploads.leave()
+    }
+
+    // MARK: The response
+
+    func responseWaits() -> Bool {
+        // A stream of which all has been sent is closed by now.
+        guard let context, outgoing.hasEnded, !isOver, context.channel.isActive else { return false }
+        reader.finish()
+        waitForReader()
+        return true
+    }
+
+    func waitForReader() {
+        let now = connections.now
+        switch reader.update(at: now) {
+        case .begins: connection.beginWaiting(at: now)
+        case .ends: connection.endWaiting(at: now)
+        case nil: break
+        }
+    }
+
+    /// The client took something.
+    func bodyWasSent(_ count: Int, at now: NIODeadline) { reader.took(count, at: now) }
+
+    func deadlinePassed() {
+        guard let context else { return }
+        let now = connections.now
+        if reader.deadline <= now {
+            connection.measureDownloads(at: now)
+            guard !reader.isExcused(by: connection.downloads, at: now) else { return }
+            // What the client has of it must not pass for the whole.
+            reset(.cancel, context)
+            context.close(promise: nil)
+        } else if rate.deadline <= now {
+            guard connection.uploads.isKept(at: now) else { return fail(.requestTooSlow) }
+            rate.wait(until: connection.uploads.deadline)
+        } else if !isReading || excuses.excuse(connection.uploads, since: now - settings.bodyIdleTimeout, at: now) {
+            // It is the service that is slow, and the client's time begins when it is read from again; or the client's line
+            // is busy with other streams.
+            deadline = now + settings.bodyIdleTimeout
+        } else {
+            fail(.requestTimeout)
+        }
+    }
+}
