@@ -11,6 +11,8 @@ package struct FetchRequest: Sendable {
     package var deadline: Duration
     /// The most response body bytes accepted; more is ``FetchError/responseTooLarge``.
     package var maximumResponseBytes: Int
+    /// Whether it takes a connection of its own, which also resolves the host's name anew.
+    package var connectsAfresh: Bool
 
     package init(
         method: String = "GET",
@@ -18,7 +20,8 @@ package struct FetchRequest: Sendable {
         headers: [(name: String, value: String)] = [],
         body: [UInt8]? = nil,
         deadline: Duration = .seconds(10),
-        maximumResponseBytes: Int = 1 << 20
+        maximumResponseBytes: Int = 1 << 20,
+        connectsAfresh: Bool = false
     ) {
         self.method = method
         self.url = url
@@ -26,6 +29,7 @@ package struct FetchRequest: Sendable {
         self.body = body
         self.deadline = deadline
         self.maximumResponseBytes = maximumResponseBytes
+        self.connectsAfresh = connectsAfresh
     }
 }
 

@@ -302,6 +302,25 @@ def test_a_prefix_is_taken_off_and_put_before(route, own_recorder, strip, add, t
     assert own_recorder.requests[-1].target == sent
 
 
+def test_every_health_check_takes_a_connection_of_its_own(balanced, servers):
+    """A kept one would lead to where the name was once, and say nothing of whether connections can be made."""
+    gateway = balanced(
+        [servers[0].url], health={"path": "/health", "interval": "100ms", "healthy_after": 1, "unhealthy_after": 2}
+    )
+    wait_until(lambda: len(servers[0].requests_to("/health")) >= 5, "some checks")
+    checks = servers[0].requests_to("/health")
+    assert len({check.connection for check in checks}) == len(checks)
+    for check in checks[:-1]:
+        assert servers[0].connection_of(check).closed_by_peer.wait(10)
+    # Another server takes its place, as where a name gets another address. The old one still serves who is connected.
+    ask(gateway)
+    servers[0].stop_listening()
+    successor = RecordingBackend(servers[0].port)
+    successor.on("/health", answer(500))
+    wait_until(lambda: of_servers(gateway, "up") == 0, "the successor's illness to be noticed")
+    successor.stop()
+
+
 @pytest.mark.parametrize("target", ["/%63hanged/x", "/change%64", "/changed;a=b/x"])
 def test_a_prefix_that_is_not_there_in_plain_bytes_is_refused(route, own_recorder, target):
     gateway = route(strip_prefix="/changed")
