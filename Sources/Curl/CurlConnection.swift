@@ -54,6 +54,8 @@ package final class CurlConnection: CurlTransfer {
     private var socket: Int32 = -1
     /// Set when the socket is known to be empty: the next receive would only say "again".
     private var isDrained = false
+    /// Something has been announced that has not been handled yet.
+    var hasPendingEvent = false
     /// The end, or an error, waits behind the bytes that are there, and is announced only once.
     private var sawHangUp = false
     /// What TLS did not take. A record has been made of its beginning already, so OpenSSL wants the very same bytes
@@ -117,6 +119,7 @@ package final class CurlConnection: CurlTransfer {
     }
 
     func ready(_ events: UInt32) {
+        hasPendingEvent = false
         if events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue | EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0 {
             isDrained = false
             if events & ~(EPOLLIN.rawValue | EPOLLOUT.rawValue) != 0 { sawHangUp = true }
@@ -172,8 +175,13 @@ package final class CurlConnection: CurlTransfer {
         return .bytes(bytes)
     }
 
-    /// As ``receive()``, but asks the socket even if nothing has been announced.
-    package func receiveNow() -> Received {
+    /// What has come on a connection before a request is sent on it: nothing, as it should be, or else what cannot be
+    /// for that request. Asks the socket unless the loop has done so just now: what was announced last may be older than
+    /// what has come.
+    package func look() -> Received {
+        if loop.hasJustPolled, !hasPendingEvent { return .nothingYet }
+        if socket >= 0, PlainSocket.isSilent(socket) { return .nothingYet }
+        // With TLS it may be none of HTTP's, such as a session ticket.
         isDrained = false
         return receive()
     }

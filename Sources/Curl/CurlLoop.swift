@@ -22,6 +22,8 @@ package final class CurlLoop {
     /// What is to be sent at the end of this tick, and an empty list for the next.
     private var departing: [any CurlDeparture] = []
     private var spareDepartures: [any CurlDeparture] = []
+    /// Whether each connection knows by itself if anything has come on it by now.
+    private(set) var hasJustPolled = false
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
     /// Where every receive on this loop puts its bytes first; see ``CurlConnection/receive()``.
     private var scratch: ByteBuffer
@@ -207,10 +209,9 @@ package final class CurlLoop {
     private func scheduledDrain() {
         drainIsScheduled = false
         guard !isClosed else { return }
-        sendWhatWaits()
         // As long as looking finds something it looks again, and the monitor sleeps. SwiftNIO runs that before it
         // looks at its own sockets, so after some times it is left to the monitor.
-        if drain() > 0, drainsInTurn < Self.mostDrainsInTurn {
+        if sendAndDrain() > 0, drainsInTurn < Self.mostDrainsInTurn {
             drainsInTurn += 1
             scheduleDrain()
         } else {
@@ -219,8 +220,26 @@ package final class CurlLoop {
         }
     }
 
+    /// Sends what waits, and then handles what was ready before. What has come on a connection before a request is sent
+    /// on it is not for that request, so the sockets are asked first, all with one call.
+    ///
+    /// - Returns: the number of sockets that had something.
+    private func sendAndDrain() -> Int {
+        guard !departing.isEmpty else { return drain() }
+        let count = poll()
+        for index in 0..<count {
+            connections[Int32(truncatingIfNeeded: events[index].data.u64)]?.hasPendingEvent = true
+        }
+        // With a full list there may be more.
+        hasJustPolled = count < events.count
+        sendWhatWaits()
+        hasJustPolled = false
+        guard count > 0 else { return drain() }
+        handle(count)
+        return count
+    }
+
     private func sendWhatWaits() {
-        guard !departing.isEmpty else { return }
         var turn = spareDepartures
         swap(&turn, &departing)
         for departure in turn { departure.depart() }
@@ -244,8 +263,21 @@ package final class CurlLoop {
     ///
     /// - Returns: the number of sockets that had something.
     private func drain() -> Int {
-        let count = Int(epoll_wait(set, &events, Int32(events.count), 0))
-        guard count > 0 else { return 0 }
+        let count = poll()
+        handle(count)
+        return isClosed ? 0 : count
+    }
+
+    /// Fills the list of events with what is ready now.
+    ///
+    /// - Returns: how many there are.
+    private func poll() -> Int {
+        max(0, Int(epoll_wait(set, &events, Int32(events.count), 0)))
+    }
+
+    /// Handles the first events of the list.
+    private func handle(_ count: Int) {
+        guard count > 0 else { return }
         for index in 0..<count {
             let event = events[index]
             let socket = Int32(truncatingIfNeeded: event.data.u64)
@@ -254,10 +286,9 @@ package final class CurlLoop {
             } else {
                 act(on: socket, events: event.events)
             }
-            if isClosed { return 0 }
+            if isClosed { return }
         }
         finishTransfers()
-        return count
     }
 
     private func act(on socket: curl_socket_t, events: UInt32) {

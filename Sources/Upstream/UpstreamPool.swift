@@ -17,6 +17,8 @@ package enum ServerEvent: Sendable, Equatable {
     case idle(more: Int)
     /// Whether it takes requests has changed.
     case serving(Bool)
+    /// So many more connections were closed on which it sent bytes that no request asked for. It is told now and then.
+    case unsolicited(more: Int)
 }
 
 /// One upstream on one event loop: which server takes a request, and who waits when all are busy.
@@ -196,6 +198,9 @@ package final class UpstreamPool {
         }
     }
 
+    /// Takes another connection to the same server for what has not been sent on the one it had.
+    func reconnect(_ exchange: UpstreamExchange) { connect(exchange, afresh: false) }
+
     // MARK: Retries
 
     /// Whether a retry at the same server can be paid for; then it is.
@@ -302,6 +307,8 @@ package final class UpstreamPool {
             if change != 0 { observeServer(server.number, .idle(more: change)) }
         }
     }
+            let unsolicited = server.takeUnsolicited()
+            if unsolicited != 0 { observeServer(server.number, .unsolicited(more: unsolicited)) }
 
     func scheduleDrain() { loop.scheduleDrain() }
 

@@ -13,6 +13,7 @@ package final class LoopMetrics: Sendable {
     let serverRequests: CounterFamily
     let serverFailures: CounterFamily
     let serverEjections: CounterFamily
+    let serverUnsolicited: CounterFamily
     let serverInFlight: CounterFamily
     /// 1 where this loop sends the server nothing.
     let serverAbsent: CounterFamily
@@ -63,6 +64,7 @@ package final class LoopMetrics: Sendable {
         serverRequests = family(\.serverRequests, of: \.serverKeys)
         serverFailures = family(\.serverFailures, of: \.serverKeys)
         serverEjections = family(\.serverEjections, of: \.serverKeys)
+        serverUnsolicited = family(\.serverUnsolicited, of: \.serverKeys)
         serverInFlight = family(\.serverInFlight, of: \.serverKeys)
         serverAbsent = family(\.serverAbsent, of: \.serverKeys)
         serverIdle = family(\.serverIdle, of: \.serverKeys)
@@ -192,6 +194,10 @@ package final class LoopMetrics: Sendable {
     /// So many more connections to a server are idle.
     package func connectionsIdle(more count: Int, at server: Int) { serverIdle.add(Int64(count), at: server) }
     package func serverEjected(_ server: Int) { serverEjections.add(at: server) }
+    /// A server has sent bytes that no request asked for, on so many more connections.
+    package func serverSentUnsolicited(more count: Int, at server: Int) {
+        serverUnsolicited.add(Int64(count), at: server)
+    }
     /// This loop begins or ceases to send a server requests.
     package func server(_ server: Int, isServing: Bool) { serverAbsent.add(isServing ? -1 : 1, at: server) }
 }

@@ -234,6 +234,10 @@ package final class MetricsRegistry: Sendable {
                 "ejections_total", .counter, "Times that an event loop ejected a server.",
                 sum(loops, labels, \.serverEjections)
             ),
+            (
+                "unsolicited_total", .counter, "Connections closed since a server sent bytes unasked.",
+                sum(loops, labels, \.serverUnsolicited)
+            ),
             ("requests_in_flight", .gauge, "Requests at a server.", sum(loops, labels, \.serverInFlight)),
             (
                 "connections_idle", .gauge, "Pooled connections to a server that wait for a request.",
