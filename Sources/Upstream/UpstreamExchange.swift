@@ -237,7 +237,7 @@ package final class UpstreamExchange: CurlDeparture {
     func fail(_ fault: UpstreamFault) {
         guard !isDone else { return }
         let receiver = receiver
-        if fault.isTheServers, !isTunnel, let server { pool.failed(server, fault.reason) }
+        if fault.isTheServers, !isTunnel, let server { pool.failed(server, failure(by: fault), fault.reason) }
         finish(reuse: false)
         receiver?.upstreamFailed(fault)
     }
@@ -356,7 +356,7 @@ package final class UpstreamExchange: CurlDeparture {
         switch part {
         case .head(let head) where head.status == .switchingProtocols: try switchProtocols(head)
         case .head(let head):
-            if let server { pool.responded(server, status: head.status.code) }
+            if let server { pool.responded(server, status: head.status.code, to: self) }
             receiver?.upstreamResponded(head)
         case .data(let data): receiver?.upstreamSent(data)
         case .end:

@@ -70,3 +70,19 @@ package enum UpstreamFault: Error, Equatable, Sendable {
         "upstream-overloaded", "upstream-waited-too-long",
     ]
 }
+
+extension UpstreamExchange {
+    /// What a fault says against the server.
+    func failure(by fault: UpstreamFault) -> ServerFailure {
+        switch fault {
+        case .cannotConnect: .unreachable
+        case .connectTimeout: .slowToConnect
+        case .firstByteTimeout, .idleTimeout, .wholeTimeout, .connectionLost, .protocolFault, .noServer, .overloaded,
+            .waitedTooLong:
+            .ofRequest(traits)
+        }
+    }
+
+    /// Whose request it is, and for what.
+    var traits: RequestTraits { RequestTraits(path: request.pathHash, client: receiver?.clientHash ?? 0) }
+}

@@ -13,6 +13,7 @@ package final class LoopMetrics: Sendable {
     let serverRequests: CounterFamily
     let serverFailures: CounterFamily
     let serverEjections: CounterFamily
+    let serverWithheld: CounterFamily
     let serverUnsolicited: CounterFamily
     let serverInFlight: CounterFamily
     /// 1 where this loop sends the server nothing.
@@ -64,6 +65,7 @@ package final class LoopMetrics: Sendable {
         serverRequests = family(\.serverRequests, of: \.serverKeys)
         serverFailures = family(\.serverFailures, of: \.serverKeys)
         serverEjections = family(\.serverEjections, of: \.serverKeys)
+        serverWithheld = family(\.serverWithheld, of: \.serverKeys)
         serverUnsolicited = family(\.serverUnsolicited, of: \.serverKeys)
         serverInFlight = family(\.serverInFlight, of: \.serverKeys)
         serverAbsent = family(\.serverAbsent, of: \.serverKeys)
@@ -194,6 +196,8 @@ package final class LoopMetrics: Sendable {
     /// So many more connections to a server are idle.
     package func connectionsIdle(more count: Int, at server: Int) { serverIdle.add(Int64(count), at: server) }
     package func serverEjected(_ server: Int) { serverEjections.add(at: server) }
+    /// A server failed as often as would eject it, and stays since too many others would be missing.
+    package func serverEjectionWithheld(_ server: Int) { serverWithheld.add(at: server) }
     /// A server has sent bytes that no request asked for, on so many more connections.
     package func serverSentUnsolicited(more count: Int, at server: Int) {
         serverUnsolicited.add(Int64(count), at: server)

@@ -235,6 +235,11 @@ package final class MetricsRegistry: Sendable {
                 sum(loops, labels, \.serverEjections)
             ),
             (
+                "ejections_withheld_total", .counter,
+                "Times that a server failed enough to be ejected and stayed, for want of others.",
+                sum(loops, labels, \.serverWithheld)
+            ),
+            (
                 "unsolicited_total", .counter, "Connections closed since a server sent bytes unasked.",
                 sum(loops, labels, \.serverUnsolicited)
             ),
