@@ -175,9 +175,9 @@ package final class CurlConnection: CurlTransfer {
         return .bytes(bytes)
     }
 
-    /// What has come on a connection before a request is sent on it: nothing, as it should be, or else what cannot be
-    /// for that request. Asks the socket unless the loop has done so just now: what was announced last may be older than
-    /// what has come.
+    /// Receives before a request is sent: anything but ``Received/nothingYet`` cannot belong to that request.
+    ///
+    /// Asks the socket unless the loop has polled just now, since the last event may be older than the last bytes.
     package func look() -> Received {
         if loop.hasJustPolled, !hasPendingEvent { return .nothingYet }
         if socket >= 0, PlainSocket.isSilent(socket) { return .nothingYet }

@@ -220,8 +220,8 @@ package final class CurlLoop {
         }
     }
 
-    /// Sends what waits, and then handles what was ready before. What has come on a connection before a request is sent
-    /// on it is not for that request, so the sockets are asked first, all with one call.
+    /// Sends what waits, and then handles what was ready before. Bytes that precede a request on its connection do not
+    /// belong to it, so all sockets are polled first, with one call.
     ///
     /// - Returns: the number of sockets that had something.
     private func sendAndDrain() -> Int {

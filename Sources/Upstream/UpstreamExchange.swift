@@ -194,13 +194,13 @@ package final class UpstreamExchange: CurlDeparture {
 
     package func depart() {
         flush()
-        // What was to go before may have been held back for a connection that has been replaced since.
+        // The client may have been held back while a connection was replaced.
         askForBody()
     }
 
-    /// What has come on a kept connection before the request was sent, or has ended it, has nothing to do with the
-    /// request (RFC 9112 §9.3): it is the rest of an earlier response, perhaps another client's, or a 408. Nothing
-    /// has left yet, so that any request may go on another connection, and no retry is spent.
+    /// Replaces a pooled connection that has ended, or on which bytes came, before the request was sent. Such bytes are
+    /// the rest of an earlier response, perhaps another client's, or a 408 (RFC 9110 §15.5.9). Nothing has left yet,
+    /// so any request may go on another connection, and no retry is spent.
     private func takeAnotherConnection() {
         connection?.close()
         connection = nil

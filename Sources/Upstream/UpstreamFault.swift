@@ -72,7 +72,7 @@ package enum UpstreamFault: Error, Equatable, Sendable {
 }
 
 extension UpstreamExchange {
-    /// What a fault says against the server.
+    /// The server's failure that a fault is.
     func failure(by fault: UpstreamFault) -> ServerFailure {
         switch fault {
         case .cannotConnect: .unreachable
@@ -83,6 +83,6 @@ extension UpstreamExchange {
         }
     }
 
-    /// Whose request it is, and for what.
+    /// The request's client and path.
     var traits: RequestTraits { RequestTraits(path: request.pathHash, client: receiver?.clientHash ?? 0) }
 }

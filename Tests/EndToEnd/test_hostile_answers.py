@@ -126,7 +126,7 @@ def hostile():
 
 
 def ends_in_time(gateway, call, seconds: float):
-    """What `call` returns, within this time, while other clients are served at once."""
+    """The result of `call`, which must return within this time, while other clients are served at once."""
     with ThreadPoolExecutor(1) as caller:
         start = time.monotonic()
         result = caller.submit(call)

@@ -3,8 +3,8 @@ package import NIOCore
 /// When a server that fails real requests is left alone, and how it comes back.
 ///
 /// The defaults are those of Envoy's outlier detection where it has such a setting (`consecutive_gateway_failure`,
-/// `max_ejection_percent`, `max_ejection_time`). It also says why: ejection is for the server that is unlike the others.
-/// What all of them do is the backend's state, or a client's doing, and to leave them all alone makes it worse.
+/// `max_ejection_percent`, `max_ejection_time`). Its reason holds here too: ejection is for a server that is unlike the
+/// others. If all fail alike, the cause is what they share, or a client, and ejecting them all makes it worse.
 package struct EjectionPolicy: Sendable, Equatable {
     /// Failures in a row that eject; 0: never.
     package var after: Int
@@ -42,7 +42,7 @@ package struct EjectionPolicy: Sendable, Equatable {
     }
 }
 
-/// What a request has shown against its server.
+/// The way in which a server failed a request.
 enum ServerFailure: Sendable, Equatable {
     /// No connection could be made: nothing that a request holds brings that about.
     case unreachable
@@ -52,7 +52,7 @@ enum ServerFailure: Sendable, Equatable {
     case ofRequest(RequestTraits)
 }
 
-/// By what it is judged whether requests fail for one reason of their own. Both are hashes.
+/// Hashes that tell whether failed requests have their path or their client in common.
 struct RequestTraits: Sendable, Equatable {
     var path: UInt64
     var client: UInt64

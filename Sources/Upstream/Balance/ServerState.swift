@@ -11,7 +11,7 @@ struct ServerState: Sendable {
     private var returnedAt: NIODeadline?
     /// Ejected, back, and not yet proven.
     private var isOnProbation = false
-    /// What health checks say.
+    /// The health checks' result.
     private(set) var isHealthy = true
     /// Whether an operator has taken it out.
     private(set) var isDrained = false
@@ -34,14 +34,14 @@ struct ServerState: Sendable {
 
     /// - Returns: whether it has now failed as often as ejects a server. Then ``eject(at:)`` or ``stay()`` follows.
     mutating func failed(_ failure: ServerFailure) -> Bool {
-        // What fails while it is ejected was under way before.
+        // Requests that fail during an ejection were under way before it.
         guard policy.after > 0, ejectedUntil == nil else { return false }
         streak.add(failure, policy)
         return streak.suffices(policy, isOnProbation: isOnProbation)
     }
 
     mutating func eject(at now: NIODeadline) {
-        // Who has served well for the longest time begins anew.
+        // A server that has served well for the longest time begins anew.
         if let returnedAt, now - returnedAt > policy.longest { ejections = 0 }
         ejections += 1
         let doubled = policy.first.nanoseconds.multipliedReportingOverflow(by: 1 << Int64(min(ejections - 1, 30)))

@@ -3,7 +3,7 @@ internal import NIOCore
 /// The states of an upstream's servers on one event loop. They decide together which of them are ejected: never so many
 /// that those left cannot serve in their place, and never the last one, unless that is asked for.
 struct ServerStates: Sendable {
-    /// What has come of a failure.
+    /// The outcome of a failure.
     enum Verdict: Sendable, Equatable {
         case stays, ejected
         /// It would be ejected, but is needed.
