@@ -222,6 +222,43 @@ struct ExchangeTests {
         }
     }
 
+    /// Blocks the loop, so that it hears of nothing before all has come.
+    private static func awaitPush(of text: String, by backend: Backend) throws {
+        let arrived = DispatchSemaphore(value: 0)
+        Task {
+            try await backend.pushing(text).get()
+            arrived.signal()
+        }
+        guard arrived.wait(timeout: .now() + 50) == .success else { throw TooLong() }
+    }
+
+    @Test("An upload whose kept connection is replaced by another kept one goes on")
+    func waitingUpload() async throws {
+        let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+        let upload = Step.answer(ok, await: "and the end!")
+        try await Client.with([[.answer("")], [.ok, upload]]) { client async throws in
+            let first = try await client.begin(name: "first")
+            #expect(try await client.exchange().body == "ok")
+            try await client.backend.push(ok)
+            #expect(try await first.get().body == "ok")
+            let promise = client.eventLoop.makePromise(of: Outcome.self).bounded()
+            let backend = client.backend
+            try await client.onLoop { parts in
+                try Self.awaitPush(of: "nobody asked", by: backend)
+                let receiver = Receiver(promise)
+                let request = try ForwardedRequest.make(.post, "/", framing: .length(22), gate: parts.gate)
+                let exchange = parts.pool.send(request, to: receiver)
+                receiver.onWantsBody = {
+                    _ = exchange.send(body: ByteBuffer(string: "and the end!"))
+                    exchange.finishBody()
+                }
+                #expect(!exchange.send(body: ByteBuffer(string: "a beginnin")))
+            }
+            #expect(try await promise.futureResult.get().plain == .response(200, "ok"))
+            #expect(try await client.events == [.opened, .opened, .reused, .reused])
+        }
+    }
+
     @Test("What lies on a kept connection before a request is sent is not its answer, nor is the end its end")
     func waiting() async throws {
         let planted = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
@@ -233,13 +270,7 @@ struct ExchangeTests {
                 let promise = client.eventLoop.makePromise(of: Outcome.self).bounded()
                 let backend = client.backend
                 try await client.onLoop { parts in
-                    // The loop hears nothing of what comes while it is here.
-                    let arrived = DispatchSemaphore(value: 0)
-                    Task {
-                        try await backend.pushing(text).get()
-                        arrived.signal()
-                    }
-                    guard arrived.wait(timeout: .now() + 50) == .success else { throw TooLong() }
+                    try Self.awaitPush(of: text, by: backend)
                     let request = try ForwardedRequest.make(method, "/", gate: parts.gate)
                     _ = parts.pool.send(request, to: Receiver(promise))
                 }
