@@ -54,6 +54,8 @@ package final class CurlConnection: CurlTransfer {
     private var socket: Int32 = -1
     /// Set when the socket is known to be empty: the next receive would only say "again".
     private var isDrained = false
+    /// Something has been announced that has not been handled yet.
+    var hasPendingEvent = false
     /// The end, or an error, waits behind the bytes that are there, and is announced only once.
     private var sawHangUp = false
     /// What TLS did not take. A record has been made of its beginning already, so OpenSSL wants the very same bytes
@@ -118,6 +120,7 @@ package final class CurlConnection: CurlTransfer {
     }
 
     func ready(_ events: UInt32) {
+        hasPendingEvent = false
         if events & (EPOLLIN.rawValue | EPOLLRDHUP.rawValue | EPOLLHUP.rawValue | EPOLLERR.rawValue) != 0 {
             isDrained = false
             if events & ~(EPOLLIN.rawValue | EPOLLOUT.rawValue) != 0 { sawHangUp = true }
@@ -173,8 +176,13 @@ package final class CurlConnection: CurlTransfer {
         return .bytes(bytes)
     }
 
-    /// As ``receive()``, but asks the socket even if nothing has been announced.
-    package func receiveNow() -> Received {
+    /// Receives before a request is sent: anything but ``Received/nothingYet`` cannot belong to that request.
+    ///
+    /// Asks the socket unless the loop has polled just now, since the last event may be older than the last bytes.
+    package func look() -> Received {
+        if loop.hasJustPolled, !hasPendingEvent { return .nothingYet }
+        if socket >= 0, PlainSocket.isSilent(socket) { return .nothingYet }
+        // With TLS it may be none of HTTP's, such as a session ticket.
         isDrained = false
         return receive()
     }

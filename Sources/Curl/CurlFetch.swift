@@ -14,11 +14,13 @@ package struct CurlFetchRequest: Sendable {
     /// Whether a connection may be made to an address that only this machine or its network can reach.
     package var allowsPrivateAddresses: Bool
     package var access: CurlAccess
+    /// Whether it takes a connection of its own, which also resolves the host's name anew.
+    package var connectsAfresh: Bool
 
     package init(
         method: String, url: String, headerLines: [String], body: [UInt8]?, deadline: Duration,
         maximumResponseBytes: Int, allowsPlainText: Bool, allowsPrivateAddresses: Bool = true,
-        access: CurlAccess = CurlAccess()
+        access: CurlAccess = CurlAccess(), connectsAfresh: Bool = false
     ) {
         self.method = method
         self.url = url
@@ -29,6 +31,7 @@ package struct CurlFetchRequest: Sendable {
         self.allowsPlainText = allowsPlainText
         self.allowsPrivateAddresses = allowsPrivateAddresses
         self.access = access
+        self.connectsAfresh = connectsAfresh
     }
 }
 
@@ -82,6 +85,12 @@ package final class CurlFetch: CurlTransfer {
         }
         try easy.set(CURLOPT_TIMEOUT_MS, request.deadline.wholeMilliseconds)
         try easy.set(CURLOPT_CUSTOMREQUEST, request.method)
+        // Used connections are kept, but not for so long that a name that has moved is never asked for again.
+        try easy.set(CURLOPT_MAXLIFETIME_CONN, 300)
+        if request.connectsAfresh {
+            try easy.set(CURLOPT_FRESH_CONNECT, 1)
+            try easy.set(CURLOPT_FORBID_REUSE, 1)
+        }
         if request.method == "HEAD" { try easy.set(CURLOPT_NOBODY, 1) }
         if let body = request.body {
             try gatehouse_setopt_offset(easy.handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)).check()

@@ -23,6 +23,8 @@ package final class CurlLoop {
     /// What is to be sent at the end of this tick, and an empty list for the next.
     private var departing: [any CurlDeparture] = []
     private var spareDepartures: [any CurlDeparture] = []
+    /// Whether each connection knows by itself if anything has come on it by now.
+    private(set) var hasJustPolled = false
     private var events = [epoll_event](repeating: epoll_event(), count: 256)
     /// Those of `events` that are there and have not been handled.
     private var unhandled = 0..<0
@@ -167,6 +169,7 @@ package final class CurlLoop {
         var event = epoll_event()
         event.data.u64 = UInt64(UInt32(bitPattern: socket))
         if action == CURL_POLL_REMOVE {
+            forgetEvents(of: socket)
             // The socket may be closed already, which has taken it out of the set.
             epoll_ctl(set, EPOLL_CTL_DEL, socket, &event)
             return
@@ -193,6 +196,7 @@ package final class CurlLoop {
         var event = epoll_event()
         epoll_ctl(set, EPOLL_CTL_DEL, socket, &event)
         connections[socket] = nil
+        forgetEvents(of: socket)
     }
 
     // MARK: Timer
@@ -255,11 +259,9 @@ package final class CurlLoop {
     private func scheduledDrain() {
         drainIsScheduled = false
         guard !isClosed else { return }
-        sendWhatWaits()
-        guard !isPausing else { return }
         // As long as looking finds something it looks again, and the monitor sleeps. SwiftNIO runs that before it
         // looks at its own sockets, so after some times it is left to the monitor.
-        let found = drain()
+        let found = sendAndDrain()
         guard !isPausing else { return }
         if found > 0, drainsInTurn < Self.mostDrainsInTurn {
             drainsInTurn += 1
@@ -270,8 +272,27 @@ package final class CurlLoop {
         }
     }
 
+    /// Sends what waits, and then handles what was ready before. Bytes that precede a request on its connection do not
+    /// belong to it, so all sockets are polled first, with one call.
+    ///
+    /// - Returns: the number of sockets that had something.
+    private func sendAndDrain() -> Int {
+        if departing.isEmpty { return isPausing ? 0 : drain() }
+        // What is left of the last turn fills the list: until it is handled each connection looks by itself.
+        if unhandled.isEmpty {
+            poll()
+            for index in unhandled {
+                connections[Int32(truncatingIfNeeded: events[index].data.u64)]?.hasPendingEvent = true
+            }
+            // With a full list there may be more.
+            hasJustPolled = unhandled.count < events.count
+        }
+        sendWhatWaits()
+        hasJustPolled = false
+        return isPausing || isClosed ? 0 : drain()
+    }
+
     private func sendWhatWaits() {
-        guard !departing.isEmpty else { return }
         var turn = spareDepartures
         swap(&turn, &departing)
         for departure in turn { departure.depart() }
@@ -297,7 +318,7 @@ package final class CurlLoop {
     ///
     /// - Returns: the number of sockets that had something.
     private func drain() -> Int {
-        if unhandled.isEmpty { unhandled = 0..<max(0, Int(epoll_wait(set, &events, Int32(events.count), 0))) }
+        if unhandled.isEmpty { poll() }
         let count = unhandled.count
         guard count > 0 else {
             worked = .zero
@@ -320,6 +341,18 @@ package final class CurlLoop {
         preparations.beginNext()
         hasWorked(since: began)
         return count
+    }
+
+    /// Fills the list of events with what is ready now.
+    private func poll() {
+        unhandled = 0..<max(0, Int(epoll_wait(set, &events, Int32(events.count), 0)))
+    }
+
+    /// Another socket may get the number of one that is no longer watched.
+    private func forgetEvents(of socket: Int32) {
+        for index in unhandled where Int32(truncatingIfNeeded: events[index].data.u64) == socket {
+            events[index].events = 0
+        }
     }
 
     private func act(on socket: curl_socket_t, events: UInt32) {

@@ -32,6 +32,12 @@ struct PlainSocket {
         return count >= 0 ? (CURLE_OK, count) : (Self.failure(CURLE_RECV_ERROR), 0)
     }
 
+    /// Whether nothing at all has come on a socket that does not block: no bytes, no end and no error. It takes nothing.
+    static func isSilent(_ descriptor: Int32) -> Bool {
+        var byte = UInt8(0)
+        return uninterrupted { Glibc.recv(descriptor, &byte, 1, Int32(MSG_PEEK)) } < 0 && isAgain
+    }
+
     /// Tells the other side that no more comes.
     func shutDownOutput() {
         // It fails when the other side has gone already, which receiving tells.
@@ -61,7 +67,7 @@ struct PlainSocket {
         }
     }
 
-    private static func failure(_ code: CURLcode) -> CURLcode {
-        errno == EAGAIN || errno == EWOULDBLOCK ? CURLE_AGAIN : code
-    }
+    private static func failure(_ code: CURLcode) -> CURLcode { isAgain ? CURLE_AGAIN : code }
+
+    private static var isAgain: Bool { errno == EAGAIN || errno == EWOULDBLOCK }
 }

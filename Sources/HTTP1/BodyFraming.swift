@@ -30,6 +30,12 @@ extension FramingFields {
         return contentLength > 0 ? .length(contentLength) : .none
     }
 
+    /// Whether a backend that does not know that this response must have no body may send one. It does after it has
+    /// announced one; and in response to HEAD it may have left out whatever tells of one.
+    func mayStrayBody(toHead: Bool) -> Bool {
+        transferEncodingCount > 0 || (contentLength.map { $0 > 0 } ?? toHead)
+    }
+
     /// RFC 9112 §6.1: Transfer-Encoding is `chunked`, once, without Content-Length, and never in HTTP/1.0.
     private func checkChunkedAlone(minorVersion: Int) throws(HTTP1Fault) {
         guard contentLength == nil else { throw .conflictingFraming }

@@ -8,6 +8,9 @@ package struct ResponseHead: Sendable {
     package var framing: BodyFraming
     /// Whether the backend keeps the connection open after this response (RFC 9112 §9.3).
     package var keepAlive: Bool
+    /// Whether a body may follow all the same where none must, as in the response to HEAD (RFC 9110 §9.3.2): not every
+    /// backend knows that.
+    package var mayStrayBody: Bool
 
     /// Status and fields one by one.
     package var response: HTTPResponse { HTTPResponse(status: status, headerFields: fields.list) }
@@ -55,7 +58,8 @@ package struct ResponseHeadParser: Sendable {
         return ResponseHead(
             status: .init(code: status), fields: fields, framing: bodyFraming,
             keepAlive: bodyFraming != .untilClose && !framing.connectionClose
-                && (minorVersion == 1 || framing.connectionKeepAlive))
+                && (minorVersion == 1 || framing.connectionKeepAlive),
+            mayStrayBody: bodyFraming == .none && framing.mayStrayBody(toHead: toHead))
     }
 
     private func fields(_ bytes: UnsafeRawBufferPointer) throws(HTTP1Fault) -> (FramingFields, HeadFields) {

@@ -22,6 +22,8 @@ package struct ResponseReader: Sendable {
     package private(set) var hasBegun = false
     /// Whether the backend keeps the connection open after the response.
     package private(set) var keepAlive = false
+    /// As for ``ResponseHead/mayStrayBody``.
+    package private(set) var mayStrayBody = false
 
     /// - Parameters:
     ///   - toHead: whether it answers a HEAD request.
@@ -84,6 +86,7 @@ package struct ResponseReader: Sendable {
             // RFC 9110 §15.2: interim responses; the gateway has sent its own 100.
             if code < 200, code != 101 { continue }
             keepAlive = head.keepAlive
+            mayStrayBody = head.mayStrayBody
             decoder = BodyDecoder(head.framing)
             phase = .body
             return head

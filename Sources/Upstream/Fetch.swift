@@ -13,6 +13,8 @@ package struct FetchRequest: Sendable {
     package var maximumResponseBytes: Int
     /// Whether to know the URL's path may be all that it takes to be taken for the gateway there.
     package var hasSecretPath: Bool
+    /// Whether it takes a connection of its own, which also resolves the host's name anew.
+    package var connectsAfresh: Bool
 
     package init(
         method: String = "GET",
@@ -21,7 +23,8 @@ package struct FetchRequest: Sendable {
         body: [UInt8]? = nil,
         deadline: Duration = .seconds(10),
         maximumResponseBytes: Int = 1 << 20,
-        hasSecretPath: Bool = false
+        hasSecretPath: Bool = false,
+        connectsAfresh: Bool = false
     ) {
         self.method = method
         self.url = url
@@ -30,6 +33,7 @@ package struct FetchRequest: Sendable {
         self.deadline = deadline
         self.maximumResponseBytes = maximumResponseBytes
         self.hasSecretPath = hasSecretPath
+        self.connectsAfresh = connectsAfresh
     }
 }
 

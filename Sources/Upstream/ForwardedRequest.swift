@@ -39,6 +39,12 @@ package struct ForwardedRequest {
         self.head = buffer
     }
 
+    /// The same for all requests for one path, whatever their methods and queries.
+    var pathHash: UInt64 {
+        let target = head.readableBytesView.drop { $0 != UInt8(ascii: " ") }.dropFirst()
+        return StableHash.of(target.prefix { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "?") })
+    }
+
     /// Takes the head out, which is not to be sent again.
     mutating func takeHead() -> ByteBuffer {
         let spent = head

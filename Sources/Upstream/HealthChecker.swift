@@ -49,8 +49,11 @@ package struct HealthChecker: Sendable {
     }
 
     private func check() async -> Outcome {
+        // On a kept connection a name that has moved would be asked at its old address for ever, and whether new
+        // connections are taken would not be known.
         let request = FetchRequest(
-            url: url, headers: [(name: "User-Agent", value: "gatehouse-health")], deadline: settings.timeout)
+            url: url, headers: [(name: "User-Agent", value: "gatehouse-health")], deadline: settings.timeout,
+            connectsAfresh: true)
         do {
             let status = try await fetcher.fetch(request).status
             return Outcome(isGood: HealthState.isGood(status: status), text: "status \(status)")

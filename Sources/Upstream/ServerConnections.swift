@@ -11,6 +11,7 @@ final class ServerConnections {
     private var idle: [UpstreamConnection] = []
     private var isClosed = false
     private var idleCountTold = 0
+    private var unsolicited = 0
     private var openedCount = 0
 
     init(number: Int, settings: UpstreamSettings, loop: CurlLoop) {
@@ -32,16 +33,11 @@ final class ServerConnections {
         .nanoseconds(settings.maximumAge.nanoseconds / 160 * Int64(160 - openedCount % 16))
     }
 
+    /// The exchange looks whether the connection is still good when it sends: that is later.
     func takeIdle(for exchange: UpstreamExchange) -> UpstreamConnection? {
-        while let connection = idle.popLast() {
-            // What cannot be repeated must not meet a connection that the backend has closed meanwhile.
-            if exchange.isRepeatable || connection.isStillOpen() {
-                connection.reuse(for: exchange)
-                return connection
-            }
-            connection.close()
-        }
-        return nil
+        guard let connection = idle.popLast() else { return nil }
+        connection.reuse(for: exchange)
+        return connection
     }
 
     /// Keeps a connection whose exchange is complete for another, if nothing is left on it: bytes behind the response
@@ -77,6 +73,15 @@ final class ServerConnections {
     func takeIdleChange() -> Int {
         defer { idleCountTold = idle.count }
         return idle.count - idleCountTold
+    }
+
+    /// The server has sent bytes that no request asked for.
+    func sawUnsolicitedBytes() { unsolicited += 1 }
+
+    /// On how many connections it has since this was asked last.
+    func takeUnsolicited() -> Int {
+        defer { unsolicited = 0 }
+        return unsolicited
     }
 
     /// Closes idle connections; those in use are closed when their exchange ends.

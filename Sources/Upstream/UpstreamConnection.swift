@@ -54,15 +54,20 @@ final class UpstreamConnection: CurlConnectionDelegate {
 
     /// Whether all that was announced has been received, and it was not the end. Only TLS, or an announcement that has
     /// not been followed to its end, costs a system call.
-    func isEmpty() -> Bool {
-        guard let curl, case .nothingYet = curl.receive() else { return false }
-        return true
-    }
+    func isEmpty() -> Bool { isNothing(curl?.receive()) }
 
-    /// Whether the backend has not closed it meanwhile, as far as can be known without sending.
-    func isStillOpen() -> Bool {
-        guard let curl, case .nothingYet = curl.receiveNow() else { return false }
-        return true
+    /// Whether nothing has come on it since its last response, neither bytes nor the end, as far as can be known without
+    /// sending. It costs a system call.
+    func isSilent() -> Bool { isNothing(curl?.look()) }
+
+    private func isNothing(_ received: CurlConnection.Received?) -> Bool {
+        switch received {
+        case .nothingYet: return true
+        case .bytes:
+            server.sawUnsolicitedBytes()
+            return false
+        case .end, .failed, nil: return false
+        }
     }
 
     func becomeIdle(at now: NIODeadline) {
@@ -103,7 +108,7 @@ final class UpstreamConnection: CurlConnectionDelegate {
             exchange.connectionIsReadable()
         case .idle:
             // Either the end, or bytes that no request asked for: of no more use both ways.
-            server.discardIdle(self)
+            if !isSilent() { server.discardIdle(self) }
         case .connecting, .closed:
             break
         }

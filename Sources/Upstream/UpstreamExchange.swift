@@ -21,6 +21,8 @@ package final class UpstreamExchange: CurlDeparture {
     package private(set) var serverNumber: Int?
     private var connection: UpstreamConnection?
     private var isUp = false
+    /// Whether anything of the request has left on this connection.
+    private var hasSent = false
     private var outbound: OutboundBytes
     private var response: ResponseReader
     private var isDone = false
@@ -111,18 +113,21 @@ package final class UpstreamExchange: CurlDeparture {
 
     private func flush() {
         guard isUp, let connection else { return }
+        guard hasSent || !connection.isReused || connection.isSilent() else { return takeAnotherConnection() }
         var progressed = false
         while !outbound.isEmpty {
             do {
                 let count = try connection.send(outbound.waiting)
                 guard count > 0 else { break }
                 progressed = true
+                hasSent = true
                 outbound.sent(count)
             } catch {
+                if !hasSent, connection.isReused { return takeAnotherConnection() }
                 // What the backend said before it closed may still be there to read.
                 receiveAll()
-                // If not now, then the end is found behind it.
-                if !isDone, !isPaused, !isYielding { lost() }
+                // If not now, then the end is found behind it, unless it was found just now and led to a retry.
+                if !isDone, !isPaused, !isYielding, self.connection === connection { lost() }
                 return
             }
         }
@@ -189,6 +194,19 @@ package final class UpstreamExchange: CurlDeparture {
 
     package func depart() {
         flush()
+        // The client may have been held back while a connection was replaced.
+        askForBody()
+    }
+
+    /// Replaces a pooled connection that has ended, or on which bytes came, before the request was sent. Such bytes are
+    /// the rest of an earlier response, perhaps another client's, or a 408 (RFC 9110 §15.5.9). Nothing has left yet,
+    /// so any request may go on another connection, and no retry is spent.
+    private func takeAnotherConnection() {
+        connection?.close()
+        connection = nil
+        isUp = false
+        patience = .distantFuture
+        pool.reconnect(self)
     }
 
     func connectionIsWritable() {
@@ -203,6 +221,10 @@ package final class UpstreamExchange: CurlDeparture {
     }
 
     func connectionIsReadable() {
+        if !hasSent, isUp, let connection, connection.isReused {
+            if !connection.isSilent() { takeAnotherConnection() }
+            return
+        }
         receiveAll()
     }
 
@@ -215,7 +237,7 @@ package final class UpstreamExchange: CurlDeparture {
     func fail(_ fault: UpstreamFault) {
         guard !isDone else { return }
         let receiver = receiver
-        if fault.isTheServers, !isTunnel, let server { pool.failed(server, fault.reason) }
+        if fault.isTheServers, !isTunnel, let server { pool.failed(server, failure(by: fault), fault.reason) }
         finish(reuse: false)
         receiver?.upstreamFailed(fault)
     }
@@ -240,6 +262,7 @@ package final class UpstreamExchange: CurlDeparture {
         connection.close()
         self.connection = nil
         isUp = false
+        hasSent = false
         outbound = OutboundBytes(request)
         patience = .distantFuture
         pool.restart(self)
@@ -250,8 +273,10 @@ package final class UpstreamExchange: CurlDeparture {
     private func finish(reuse: Bool) {
         isDone = true
         // RFC 9112 §8: a message that breaks off is incomplete. Not every backend looks, so that an orderly end of the
-        // connection would do for the end of the body.
-        let breaksOff = !isTunnel && !outbound.isAllSent
+        // connection would do for the end of the body. Where a body may stray in, it can come at any later time, and hold
+        // a whole response that an attacker has written (an upload, asked for by HEAD): no other request may meet it. A
+        // reset, since an orderly end leaves the connection's port unusable for a minute, and clients can cause many.
+        let breaksOff = !isTunnel && (!outbound.isAllSent || response.mayStrayBody)
         patience = .distantFuture
         receiver = nil
         outbound.drop()
@@ -331,12 +356,15 @@ package final class UpstreamExchange: CurlDeparture {
         switch part {
         case .head(let head) where head.status == .switchingProtocols: try switchProtocols(head)
         case .head(let head):
-            if let server { pool.responded(server, status: head.status.code) }
+            if let server { pool.responded(server, status: head.status.code, to: self) }
             receiver?.upstreamResponded(head)
         case .data(let data): receiver?.upstreamSent(data)
         case .end:
             // Bytes behind the response belong to no request: whoever sent them is not to be trusted further.
-            complete(reuse: response.keepAlive && outbound.isAllSent && !response.hasRest)
+            if response.hasRest { server?.sawUnsolicitedBytes() }
+            complete(
+                reuse: response.keepAlive && outbound.isAllSent && !response.hasRest
+                    && !response.mayStrayBody)
         }
     }
 

@@ -70,3 +70,19 @@ package enum UpstreamFault: Error, Equatable, Sendable {
         "upstream-overloaded", "upstream-waited-too-long",
     ]
 }
+
+extension UpstreamExchange {
+    /// The server's failure that a fault is.
+    func failure(by fault: UpstreamFault) -> ServerFailure {
+        switch fault {
+        case .cannotConnect: .unreachable
+        case .connectTimeout: .slowToConnect
+        case .firstByteTimeout, .idleTimeout, .wholeTimeout, .connectionLost, .protocolFault, .noServer, .overloaded,
+            .waitedTooLong:
+            .ofRequest(traits)
+        }
+    }
+
+    /// The request's client and path.
+    var traits: RequestTraits { RequestTraits(path: request.pathHash, client: receiver?.clientHash ?? 0) }
+}

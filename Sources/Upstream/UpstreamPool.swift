@@ -13,8 +13,12 @@ package enum ServerEvent: Sendable, Equatable {
     case failed
     /// The reason is what its last failure was.
     case ejected(reason: String)
+    /// It has failed as often as would eject it, but stays: it is the last one, or too many others are out.
+    case ejectionWithheld(reason: String)
     /// So many more connections are idle than were told of. It is told now and then, not at each request.
     case idle(more: Int)
+    /// So many more connections were closed on which it sent bytes that no request asked for. It is told now and then.
+    case unsolicited(more: Int)
     /// Whether it takes requests has changed.
     case serving(Bool)
 }
@@ -25,7 +29,7 @@ package final class UpstreamPool {
     private let loop: CurlLoop
     private let servers: [ServerConnections]
     private var balancer: Balancer
-    private var states: [ServerState]
+    private var states: ServerStates
     private var budget: RetryBudget
     private var line: WaitingLine<UpstreamExchange>
     private var isDispatching = false
@@ -59,9 +63,7 @@ package final class UpstreamPool {
         balancer = Balancer(
             settings.balance, servers: settings.servers.map { ($0.name, $0.weight) },
             capacity: settings.maximumConnections)
-        var policy = settings.ejection
-        if settings.servers.count == 1, !settings.ejectsOnlyServer { policy.after = 0 }
-        states = Array(repeating: ServerState(policy), count: settings.servers.count)
+        states = ServerStates(settings.ejection, count: settings.servers.count)
         budget = RetryBudget(percent: settings.retryPercent)
         line = WaitingLine(
             capacity: settings.maximumWaiting * settings.servers.count, patience: settings.waitingTimeout)
@@ -196,6 +198,9 @@ package final class UpstreamPool {
         }
     }
 
+    /// Takes another connection to the same server for what has not been sent on the one it had.
+    func reconnect(_ exchange: UpstreamExchange) { connect(exchange, afresh: false) }
+
     // MARK: Retries
 
     /// Whether a retry at the same server can be paid for; then it is.
@@ -208,7 +213,7 @@ package final class UpstreamPool {
         else { return false }
         leave(failing)
         begin(exchange, on: next)
-        failed(failing, fault.reason)
+        failed(failing, exchange.failure(by: fault), fault.reason)
         return true
     }
 
@@ -219,18 +224,21 @@ package final class UpstreamPool {
 
     // MARK: The servers' state
 
-    func failed(_ server: ServerConnections, _ reason: @autoclosure () -> String) {
+    func failed(_ server: ServerConnections, _ failure: ServerFailure, _ reason: @autoclosure () -> String) {
         observeServer(server.number, .failed)
-        guard states[server.number].failed(at: .now()) else { return }
-        observeServer(server.number, .ejected(reason: reason()))
+        switch states.failed(server.number, failure, at: .now()) {
+        case .stays: return
+        case .ejected: observeServer(server.number, .ejected(reason: reason()))
+        case .withheld: observeServer(server.number, .ejectionWithheld(reason: reason()))
+        }
         refreshShares(at: .now())
     }
 
-    func responded(_ server: ServerConnections, status: Int) {
+    func responded(_ server: ServerConnections, status: Int, to exchange: UpstreamExchange) {
         if status >= 500, settings.ejection.statuses.contains(status) {
-            failed(server, "status \(status)")
-        } else if states[server.number].remembersFailures {
-            states[server.number].succeeded()
+            failed(server, .ofRequest(exchange.traits), "status \(status)")
+        } else if states.remembersFailures(of: server.number) {
+            states.succeeded(server.number)
         }
     }
 
@@ -239,24 +247,24 @@ package final class UpstreamPool {
     /// - Parameter server: its position in the settings.
     package func setHealthy(_ healthy: Bool, server: Int) {
         let now = NIODeadline.now()
-        if states[server].setHealthy(healthy, at: now) { refreshShares(at: now) }
+        if states.setHealthy(healthy, server: server, at: now) { refreshShares(at: now) }
     }
 
     /// Sends a server nothing new, or does so again. What it has goes on.
     ///
     /// - Parameter server: its position in the settings.
     package func setDrained(_ drained: Bool, server: Int) {
-        if states[server].setDrained(drained) { refreshShares(at: .now()) }
+        let now = NIODeadline.now()
+        if states.setDrained(drained, server: server, at: now) { refreshShares(at: now) }
     }
 
     private func refreshShares(at now: NIODeadline) {
-        isInTransition = false
-        for index in states.indices {
+        for index in servers.indices {
             let took = balancer.takes(index)
-            balancer.setShare(states[index].share(at: now) * settings.servers[index].weight, of: index)
+            balancer.setShare(states.share(of: index, at: now) * settings.servers[index].weight, of: index)
             if balancer.takes(index) != took, !isClosed { observeServer(index, .serving(!took)) }
-            if states[index].isInTransition { isInTransition = true }
         }
+        isInTransition = states.isInTransition
         if !balancer.hasServer {
             for exchange in line.takeAll() { exchange.fail(.noServer(retryAfter: secondsUntilReturn)) }
         } else if !line.isEmpty {
@@ -267,8 +275,7 @@ package final class UpstreamPool {
     /// When a client may find a server again.
     private var secondsUntilReturn: Int {
         let now = NIODeadline.now()
-        let ejections = states.filter(\.isHealthy).compactMap(\.returnsAt)
-        if let first = ejections.min() { return max(1, Int((first - now).nanoseconds / 1_000_000_000) + 1) }
+        if let first = states.nextReturn { return max(1, Int((first - now).nanoseconds / 1_000_000_000) + 1) }
         return max(1, Int(settings.healthCheck?.interval.components.seconds ?? 5))
     }
 
@@ -300,6 +307,8 @@ package final class UpstreamPool {
         for server in servers {
             let change = server.takeIdleChange()
             if change != 0 { observeServer(server.number, .idle(more: change)) }
+            let unsolicited = server.takeUnsolicited()
+            if unsolicited != 0 { observeServer(server.number, .unsolicited(more: unsolicited)) }
         }
     }
 

@@ -14,4 +14,6 @@ package protocol UpstreamResponseReceiver: AnyObject {
     func upstreamFailed(_ fault: UpstreamFault)
     /// More of the request's body can be taken.
     func upstreamWantsBody()
+    /// The same for all requests of one client, and most likely another for another client's.
+    var clientHash: UInt64 { get }
 }

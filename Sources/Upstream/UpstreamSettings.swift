@@ -70,8 +70,6 @@ package struct UpstreamSettings: Sendable, Equatable {
     /// Retries for 100 requests.
     package var retryPercent = 10
     package var ejection = EjectionPolicy()
-    /// Whether the only server of an upstream is ejected as well, so that its clients hear at once that it fails.
-    package var ejectsOnlyServer = false
     package var healthCheck: HealthCheckSettings?
 
     package init(

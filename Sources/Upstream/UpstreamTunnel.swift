@@ -11,7 +11,7 @@ extension UpstreamExchange {
         // RFC 9110 §15.2.2: only to what was asked for.
         guard let key = request.webSocketKey, Self.accepts(head.fields.list, key) else { throw .malformedStatusLine }
         becomeTunnel()
-        if let server { pool.responded(server, status: head.status.code) }
+        if let server { pool.responded(server, status: head.status.code, to: self) }
         receiver?.upstreamResponded(head)
     }
 

@@ -34,7 +34,7 @@ SECONDS = {
     "test_websocket.py": 36, "test_cognito_clients.py": 36, "test_conduct.py": 33, "test_release.py": 29,
     "test_refresh.py": 29, "test_reload.py": 27, "test_deploy_containers.py": 26, "test_http2.py": 26,
     "test_costly_bodies.py": 30, "test_costly_tokens.py": 25, "test_corpus.py": 24, "test_apple.py": 24,
-    "test_hostile.py": 21, "test_costly_text.py": 20,
+    "test_hostile_answers.py": 60, "test_hostile.py": 21, "test_costly_text.py": 20,
 }
 
 

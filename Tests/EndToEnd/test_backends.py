@@ -1,6 +1,7 @@
 """Several servers behind one upstream: sharing out, ejection, health, retries, limits, unix sockets, TLS."""
 
 import http.server
+import itertools
 import re
 import socketserver
 import threading
@@ -148,7 +149,7 @@ def test_without_a_budget_nothing_is_retried(balanced, servers):
 
 def test_with_no_server_left_the_answer_is_503_at_once(balanced):
     down = [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
-    gateway = balanced(down, ejection={"after": 2, "first": "60s"})
+    gateway = balanced(down, ejection={"after": 2, "first": "60s", "only_server": True})
     assert set(ask(gateway, 6)) <= {502, 503}
     response = raw.exchange(gateway.port, "GET", "/recorded/public/x")
     assert_refusal(response, 503, "ServiceUnavailableException")
@@ -160,7 +161,7 @@ def test_an_ejected_server_comes_back(balanced, servers):
     servers[0].on("/recorded/public/x", answer(503))
     gateway = balanced(
         [servers[0].url, servers[1].url],
-        ejection={"after": 2, "first": "300ms", "longest": "300ms", "slow_return": "0s"},
+        ejection={"after": 2, "paths": 1, "clients": 1, "first": "300ms", "longest": "300ms", "slow_return": "0s"},
     )
     ask(gateway, 8)
     assert of_servers(gateway, "up") == 1
@@ -175,6 +176,113 @@ def test_a_500_ejects_nobody(balanced, servers):
     gateway = balanced([servers[0].url, servers[1].url])
     assert ask(gateway, 20) == [500] * 20
     assert of_servers(gateway, "up") == 2
+
+
+# Nobody can eject servers by asking for what fails
+
+
+BELIEVED = {"trusted_proxies": ["127.0.0.1"]}
+FAILING = "/recorded/public/failing"
+NUMBERS = itertools.count()
+
+
+def ask_for_what_fails(gateway, count: int, paths: int = 1, clients: int = 1) -> None:
+    for number in itertools.islice(NUMBERS, count):
+        client = {"X-Forwarded-For": f"198.51.100.{number % clients}"}
+        ask(gateway, path=f"{FAILING}-{number % paths}?{number}", headers=client)
+
+
+def fail_all(servers) -> None:
+    for server in servers:
+        for number in range(20):
+            server.on(f"{FAILING}-{number}", answer(503))
+
+
+@pytest.mark.parametrize("paths, clients", [(1, 20), (20, 1)])
+def test_one_url_or_one_client_ejects_nobody(balanced, servers, paths, clients):
+    fail_all(servers)
+    gateway = balanced([servers[0].url, servers[1].url], BELIEVED)
+    ask_for_what_fails(gateway, 40, paths, clients)
+    assert of_servers(gateway, "up") == 2
+    assert of_servers(gateway, "failures_total") == 40
+    assert of_servers(gateway, "ejections_total") == 0
+    assert ask(gateway, 4) == [200] * 4
+
+
+@pytest.mark.parametrize("clients", [["2001:db8:1:2::1", "2001:db8:1:2:ffff::9"], ["203.0.113.7", "::ffff:203.0.113.7"]])
+def test_a_client_with_several_addresses_is_one(balanced, servers, clients):
+    fail_all(servers)
+    gateway = balanced([servers[0].url, servers[1].url], BELIEVED)
+    for number in range(40):
+        ask(gateway, path=f"{FAILING}-{number % 20}", headers={"X-Forwarded-For": clients[number // 2 % 2]})
+    assert of_servers(gateway, "ejections_total") == 0
+
+
+@pytest.mark.parametrize("count, share, out", [(2, None, 1), (3, None, 1), (3, "70%", 2), (3, "100%", 2)])
+def test_what_all_servers_do_ejects_the_largest_share_and_never_the_last(balanced, servers, count, share, out):
+    fail_all(servers)
+    ejection = {"first": "60s", **({"largest_share": share} if share else {})}
+    gateway = balanced([server.url for server in servers[:count]], BELIEVED, ejection=ejection)
+    serving = set()
+    for _ in range(60):
+        ask_for_what_fails(gateway, 2, paths=20, clients=7)
+        serving.add(of_servers(gateway, "up"))
+    assert min(serving) == count - out
+    assert of_servers(gateway, "ejections_withheld_total") > 0
+    assert ask(gateway, 10) == [200] * 10
+
+
+def test_when_the_last_one_fails_too_those_ejected_are_asked_again(balanced, servers):
+    fail_all(servers[:1])
+    upstream = [servers[0].url, servers[1].url]
+    gateway = balanced(upstream, BELIEVED, ejection={"first": "60s", "longest": "60s"}, retries={"budget": "0%"})
+    ask_for_what_fails(gateway, 20, paths=19, clients=7)
+    assert of_servers(gateway, "up") == 1
+    servers[0].forget()
+    servers[1].stop()
+    wait_until(lambda: ask(gateway) == [200], "the server to be back before its time")
+
+
+def test_all_but_one_server_are_ejected_where_none_takes_connections(balanced, servers):
+    down = [f"http://127.0.0.1:{free_port()}" for _ in range(2)]
+    gateway = balanced([*down, servers[0].url], ejection={"after": 2, "first": "60s"}, retries={"budget": "100%"})
+    assert ask(gateway, 40) == [200] * 40
+    assert of_servers(gateway, "up") == 1
+    assert of_servers(gateway, "failures_total") == 4
+
+
+def test_a_server_that_is_back_is_not_ejected_by_one_request(balanced, servers):
+    fail_all(servers[:1])
+    gateway = balanced(
+        [servers[0].url, servers[1].url], BELIEVED,
+        ejection={"first": "100ms", "longest": "100ms", "slow_return": "0s"},
+    )  # fmt: skip
+    ask_for_what_fails(gateway, 10, paths=19, clients=7)
+    assert of_servers(gateway, "ejections_total") == 1
+    wait_until(lambda: of_servers(gateway, "up") == 2, "the server to be back")
+    # Its first requests since then.
+    ask_for_what_fails(gateway, 6, paths=6, clients=6)
+    assert of_servers(gateway, "ejections_total") == 1
+
+
+def test_the_last_server_is_ejected_where_that_is_asked_for(balanced, servers):
+    fail_all(servers)
+    gateway = balanced([servers[0].url, servers[1].url], BELIEVED, ejection={"first": "60s", "only_server": True})
+    ask_for_what_fails(gateway, 40, paths=19, clients=7)
+    assert of_servers(gateway, "up") == 0
+    assert ask(gateway) == [503]
+
+
+def test_a_server_that_is_ejected_serves_where_checks_leave_no_other(balanced, servers):
+    fail_all(servers[:1])
+    gateway = balanced(
+        [servers[0].url, servers[1].url], BELIEVED, ejection={"first": "60s"},
+        health={"path": "/health", "interval": "100ms", "healthy_after": 1, "unhealthy_after": 1},
+    )  # fmt: skip
+    ask_for_what_fails(gateway, 20, paths=19, clients=7)
+    assert of_servers(gateway, "up") == 1
+    servers[1].on("/health", answer(500))
+    wait_until(lambda: servers[0].forget() or (ask(gateway) and servers[0].requests_to("/recorded/public/x")), "the ejected server to serve")
 
 
 def test_health_checks_take_a_server_out_and_bring_it_back(balanced, servers):
@@ -192,6 +300,25 @@ def test_health_checks_take_a_server_out_and_bring_it_back(balanced, servers):
     wait_until(lambda: of_servers(gateway, "up") == 2, "the server to be back")
     ask(gateway, 4)
     assert servers[0].requests_to("/recorded/public/x")
+
+
+def test_every_health_check_takes_a_connection_of_its_own(balanced, servers):
+    """A kept one would lead to where the name was once, and say nothing of whether connections can be made."""
+    gateway = balanced(
+        [servers[0].url], health={"path": "/health", "interval": "100ms", "healthy_after": 1, "unhealthy_after": 2}
+    )
+    wait_until(lambda: len(servers[0].requests_to("/health")) >= 5, "some checks")
+    checks = servers[0].requests_to("/health")
+    assert len({check.connection for check in checks}) == len(checks)
+    for check in checks[:-1]:
+        assert servers[0].connection_of(check).closed_by_peer.wait(10)
+    # Another server takes its place, as where a name gets another address. The old one still serves who is connected.
+    ask(gateway)
+    servers[0].stop_listening()
+    successor = RecordingBackend(servers[0].port)
+    successor.on("/health", answer(500))
+    wait_until(lambda: of_servers(gateway, "up") == 0, "the successor's illness to be noticed")
+    successor.stop()
 
 
 def test_readiness_ends_when_checks_leave_no_upstream_a_server(start_gateway, servers, issuer):

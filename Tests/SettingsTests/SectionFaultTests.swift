@@ -221,6 +221,11 @@ struct SectionFaultTests {
             Case("{api: {url: 'http://h', health: {path: up}}}", "upstreams.api.health.path: must be a path"),
             Case(
                 "{api: {url: 'http://h', ejection: {statuses: [404]}}}", "upstreams.api.ejection.statuses[0]: must be"),
+            Case("{api: {url: 'http://h', ejection: {paths: 0}}}", "upstreams.api.ejection.paths: must be"),
+            Case("{api: {url: 'http://h', ejection: {clients: 17}}}", "upstreams.api.ejection.clients: must be"),
+            Case(
+                "{api: {url: 'http://h', ejection: {largest_share: 10}}}",
+                "upstreams.api.ejection.largest_share: must be"),
             Case("{api: {url: 'http://h', ejection: {first: 10m}}}", "upstreams.api.ejection.first: longest must not"),
             Case("{api: {url: 'http://h', tls: {}}}", "upstreams.api.tls: has no effect"),
             Case("{api: {url: 'https://h', tls: {ca: none.pem}}}", "upstreams.api.tls.ca: the file can't be read"),

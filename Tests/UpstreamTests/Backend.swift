@@ -99,6 +99,14 @@ final class Backend: Sendable {
         try await onLoop { try $0.connections[index].push(text) }.get()
     }
 
+    /// Sends unasked, or closes the connection where there is nothing to send: a future for what another loop waits for.
+    func pushing(_ text: String, on index: Int = 0) async throws -> EventLoopFuture<Void> {
+        let future = try await onLoop { try $0.connections[index].push(text) }
+        guard text.isEmpty else { return future }
+        try await onLoop { $0.connections[index].end() }
+        return try await onLoop { try $0.connections[index].ended() }
+    }
+
     /// Closes a connection when all that was sent on it is on its way.
     func end(_ index: Int = 0) async throws {
         try await push("", on: index)

@@ -31,6 +31,7 @@ final class Receiver: UpstreamResponseReceiver {
     private(set) var bodyBytes = 0
     private(set) var ends = 0
     private let done: EventLoopPromise<Outcome>
+    var clientHash: UInt64 = 0
     var onHead: () -> Void = {}
     var onBody: () -> Void = {}
     var onWantsBody: () -> Void = {}

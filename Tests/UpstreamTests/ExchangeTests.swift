@@ -1,3 +1,4 @@
+import Dispatch
 import HTTP1
 import HTTPTypes
 import NIOCore
@@ -53,9 +54,8 @@ struct ExchangeTests {
             body: "hello"),
         Row(response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n"),
         Row(response: "HTTP/1.1 204 No Content\r\n\r\n", status: 204),
-        Row(response: "HTTP/1.1 304 Not Modified\r\nContent-Length: 5\r\n\r\n", status: 304),
-        Row(method: .head, response: "HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\n"),
-        Row(method: .head, response: "HTTP/1.1 200 OK\r\nTransfer-Encoding: chunked\r\n\r\n"),
+        Row(response: "HTTP/1.1 304 Not Modified\r\n\r\n", status: 304),
+        Row(method: .head, response: "HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"),
         Row(response: "HTTP/1.1 404\r\nContent-Length: 2\r\n\r\nno", status: 404, body: "no"),
         Row(
             response:
@@ -218,6 +218,79 @@ struct ExchangeTests {
             _ = try await client.exchange()
             try await client.backend.awaitClose()
             #expect(try await client.exchange(.post).plain == .response(200, "ok"))
+            #expect(try await client.events == [.opened, .opened])
+        }
+    }
+
+    /// Blocks the loop, so that it hears of nothing before all has come.
+    private static func awaitPush(of text: String, by backend: Backend) throws {
+        let arrived = DispatchSemaphore(value: 0)
+        Task {
+            try await backend.pushing(text).get()
+            arrived.signal()
+        }
+        guard arrived.wait(timeout: .now() + 50) == .success else { throw TooLong() }
+    }
+
+    @Test("An upload whose kept connection is replaced by another kept one goes on")
+    func waitingUpload() async throws {
+        let ok = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
+        let upload = Step.answer(ok, await: "and the end!")
+        try await Client.with([[.answer("")], [.ok, upload]]) { client async throws in
+            let first = try await client.begin(name: "first")
+            #expect(try await client.exchange().body == "ok")
+            try await client.backend.push(ok)
+            #expect(try await first.get().body == "ok")
+            let promise = client.eventLoop.makePromise(of: Outcome.self).bounded()
+            let backend = client.backend
+            try await client.onLoop { parts in
+                try Self.awaitPush(of: "nobody asked", by: backend)
+                let receiver = Receiver(promise)
+                let request = try ForwardedRequest.make(.post, "/", framing: .length(22), gate: parts.gate)
+                let exchange = parts.pool.send(request, to: receiver)
+                receiver.onWantsBody = {
+                    _ = exchange.send(body: ByteBuffer(string: "and the end!"))
+                    exchange.finishBody()
+                }
+                #expect(!exchange.send(body: ByteBuffer(string: "a beginnin")))
+            }
+            #expect(try await promise.futureResult.get().plain == .response(200, "ok"))
+            #expect(try await client.events == [.opened, .opened, .reused, .reused])
+        }
+    }
+
+    @Test("What lies on a kept connection before a request is sent is not its answer, nor is the end its end")
+    func waiting() async throws {
+        let planted = "HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil"
+        for (method, text) in [(.get, planted), (.post, planted), (.get, ""), (.post, "")]
+            as [(HTTPRequest.Method, String)]
+        {
+            try await Client.with([[.ok], [.ok]]) { client async throws in
+                _ = try await client.exchange()
+                let promise = client.eventLoop.makePromise(of: Outcome.self).bounded()
+                let backend = client.backend
+                try await client.onLoop { parts in
+                    try Self.awaitPush(of: text, by: backend)
+                    let request = try ForwardedRequest.make(method, "/", gate: parts.gate)
+                    _ = parts.pool.send(request, to: Receiver(promise))
+                }
+                #expect(try await promise.futureResult.get().plain == .response(200, "ok"))
+                #expect(try await client.events == [.opened, .reused, .opened])
+            }
+        }
+    }
+
+    @Test(
+        "Where a body may follow that must not the connection is not used again, and is reset",
+        arguments: [
+            (.head, "200 OK\r\nContent-Length: 5"), (.head, "200 OK"), (.head, "200 OK\r\nTransfer-Encoding: chunked"),
+            (.get, "304 Not Modified\r\nContent-Length: 5"), (.get, "204 No Content\r\nTransfer-Encoding: chunked"),
+        ] as [(HTTPRequest.Method, String)])
+    func announced(method: HTTPRequest.Method, head: String) async throws {
+        try await Client.with([[.answer("HTTP/1.1 \(head)\r\n\r\n"), .ok], [.ok]]) { client async throws in
+            _ = try await client.exchange(method)
+            try await client.backend.awaitClose()
+            #expect(try await client.exchange().plain == .response(200, "ok"))
             #expect(try await client.events == [.opened, .opened])
         }
     }

@@ -5,6 +5,11 @@ import Testing
 
 @testable import Upstream
 
+/// Failures of requests that have nothing in common.
+private func failure(_ number: UInt64) -> ServerFailure {
+    .ofRequest(RequestTraits(path: number, client: number))
+}
+
 @Suite("A server's state")
 struct ServerStateTests {
     private static let start = NIODeadline.uptimeNanoseconds(1_000_000_000_000)
@@ -14,31 +19,61 @@ struct ServerStateTests {
     private func at(_ seconds: Int64) -> NIODeadline { Self.start + .seconds(seconds) }
 
     /// Fails until it is ejected.
-    private func eject(_ state: inout ServerState, at seconds: Int64) -> Bool {
-        (0..<3).map { _ in state.failed(at: at(seconds)) }.last ?? false
+    private func eject(_ state: inout ServerState, at seconds: Int64) {
+        for number in 0..<3 where state.failed(failure(UInt64(number))) { state.eject(at: at(seconds)) }
+        #expect(!state.takesRequests)
     }
 
-    @Test("Failures in a row eject, and a success between them begins the count anew")
+    @Test("Failures in a row suffice, and a success between them begins the count anew")
     func inARow() {
         var state = ServerState(Self.policy)
-        #expect(state.failed(at: at(0)) == false)
-        #expect(state.failed(at: at(0)) == false)
+        #expect(state.failed(failure(0)) == false)
+        #expect(state.failed(failure(1)) == false)
         #expect(state.remembersFailures)
         state.succeeded()
         #expect(!state.remembersFailures)
-        #expect(state.failed(at: at(0)) == false)
-        #expect(state.failed(at: at(0)) == false)
-        #expect(state.failed(at: at(0)) == true)
+        #expect(state.failed(failure(2)) == false)
+        #expect(state.failed(failure(3)) == false)
+        #expect(state.failed(failure(4)) == true)
+        state.eject(at: at(0))
         #expect(!state.takesRequests)
-        #expect(state.returnsAt == at(10))
+        #expect(state.ejectedUntil == at(10))
         // What fails afterwards was under way before.
-        #expect(state.failed(at: at(1)) == false)
+        #expect(state.failed(.unreachable) == false)
+    }
+
+    @Test(
+        "Requests for one path, or of one client, do not suffice, however many they are",
+        arguments: [(1, 1, false), (1, 9, false), (9, 1, false), (2, 2, true), (9, 9, true)] as [(UInt64, UInt64, Bool)]
+    )
+    func alike(paths: UInt64, clients: UInt64, suffices: Bool) {
+        var state = ServerState(Self.policy)
+        let results = (0..<100).map { number in
+            state.failed(.ofRequest(RequestTraits(path: number % paths, client: number % clients)))
+        }
+        #expect(results.contains(true) == suffices)
+    }
+
+    @Test("They do where that is set")
+    func alone() {
+        var policy = Self.policy
+        (policy.paths, policy.clients) = (1, 1)
+        var state = ServerState(policy)
+        let results = (0..<3).map { _ in state.failed(failure(7)) }
+        #expect(results == [false, false, true])
+    }
+
+    @Test("Connections that fail suffice whoever wanted them", arguments: [ServerFailure.unreachable, .slowToConnect])
+    func unreachable(failure: ServerFailure) {
+        var state = ServerState(Self.policy)
+        let results = (0..<3).map { _ in state.failed(failure) }
+        #expect(results == [false, false, true])
     }
 
     @Test("It comes back slowly")
     func slowly() {
         var state = ServerState(Self.policy)
-        _ = eject(&state, at: 0)
+        eject(&state, at: 0)
         let shares = [0, 9, 10, 15, 20, 29, 30, 100].map { state.share(at: at($0)) }
         #expect(shares == [0, 0, 10, 25, 50, 95, 100, 100])
     }
@@ -48,47 +83,53 @@ struct ServerStateTests {
         var policy = Self.policy
         policy.slowReturn = .zero
         var state = ServerState(policy)
-        _ = eject(&state, at: 0)
+        eject(&state, at: 0)
         let shares = [9, 10].map { state.share(at: at($0)) }
         #expect(shares == [0, 100])
     }
 
-    @Test("The first failure after its return ejects it again, for twice as long, up to the longest time")
+    @Test("The first failed connection after its return suffices; each ejection is twice as long, up to the longest")
     func grows() {
         var state = ServerState(Self.policy)
-        _ = eject(&state, at: 0)
+        eject(&state, at: 0)
+        for (returns, ends) in [(11, 31), (32, 62), (63, 93)] as [(Int64, Int64)] {
+            #expect(state.share(at: at(returns)) > 0)
+            #expect(state.failed(.unreachable) == true)
+            state.eject(at: at(returns))
+            #expect(state.ejectedUntil == at(ends))
+        }
+    }
+
+    @Test("The first failed request after its return does not suffice")
+    func probation() {
+        var state = ServerState(Self.policy)
+        eject(&state, at: 0)
         #expect(state.share(at: at(11)) > 0)
-        #expect(state.failed(at: at(11)) == true)
-        #expect(state.returnsAt == at(31))
-        #expect(state.share(at: at(32)) > 0)
-        #expect(state.failed(at: at(32)) == true)
-        #expect(state.returnsAt == at(62))
-        #expect(state.share(at: at(63)) > 0)
-        #expect(state.failed(at: at(63)) == true)
-        #expect(state.returnsAt == at(93))
+        let results = ([0, 1, 2] as [UInt64]).map { state.failed(failure($0)) }
+        #expect(results == [false, false, true])
     }
 
     @Test("A success after its return makes it an ordinary one, and a long good time forgets how often it failed")
     func forgets() {
         var state = ServerState(Self.policy)
-        _ = eject(&state, at: 0)
+        eject(&state, at: 0)
         #expect(state.share(at: at(10)) > 0)
         state.succeeded()
-        #expect(state.failed(at: at(12)) == false)
+        #expect(state.failed(.unreachable) == false)
         state.succeeded()
         #expect(state.share(at: at(41)) == 100)
         #expect(!state.isInTransition)
-        let ejected = eject(&state, at: 50)
-        #expect(ejected)
-        #expect(state.returnsAt == at(60))
+        eject(&state, at: 50)
+        #expect(state.ejectedUntil == at(60))
     }
 
-    @Test("With no limit nothing ejects")
+    @Test("With no limit nothing suffices")
     func never() {
         var policy = Self.policy
         policy.after = 0
         var state = ServerState(policy)
-        for _ in 0..<100 { #expect(state.failed(at: at(0)) == false) }
+        for number in 0..<100 { #expect(state.failed(failure(UInt64(number))) == false) }
+        #expect(state.failed(.unreachable) == false)
         #expect(state.share(at: at(0)) == 100)
     }
 
@@ -107,7 +148,7 @@ struct ServerStateTests {
     @Test("A server that checks find healthy again is no longer ejected")
     func checksEndEjection() {
         var state = ServerState(Self.policy)
-        _ = eject(&state, at: 0)
+        eject(&state, at: 0)
         _ = state.setHealthy(false, at: at(1))
         _ = state.setHealthy(true, at: at(2))
         #expect(state.takesRequests)

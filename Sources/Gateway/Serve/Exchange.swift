@@ -118,6 +118,12 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         return IPAddress(log.clientAddress).flatMap { proxies.isTrusted($0) ? nil : AddressSlots(of: $0) }
     }
 
+    /// Of IPv6 the /64 counts, which one customer has as a whole (RFC 6177).
+    var clientHash: UInt64 {
+        guard let address = IPAddress(log.clientAddress) else { return 0 }
+        return UInt64(bitPattern: Int64(address.ofCustomer.hashValue))
+    }
+
     private func lookUpKeys(_ issuerIndex: Int, _ keyID: String) {
         let keys = service.plan.keyServices[issuerIndex]
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)

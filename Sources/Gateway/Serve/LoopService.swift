@@ -77,6 +77,15 @@ final class LoopService {
                         "upstream": "\(upstream.settings.name)", "server": "\(upstream.settings.servers[server].name)",
                         "reason": "\(reason)",
                     ])
+            case .ejectionWithheld(let reason):
+                metrics.serverEjectionWithheld(first + server)
+                logger.debug(
+                    "server not ejected: it is the last one, or enough others are",
+                    metadata: [
+                        "upstream": "\(upstream.settings.name)", "server": "\(upstream.settings.servers[server].name)",
+                        "reason": "\(reason)",
+                    ])
+            case .unsolicited(let more): metrics.serverSentUnsolicited(more: more, at: first + server)
             case .idle(let more): metrics.connectionsIdle(more: more, at: first + server)
             case .serving(let serving): metrics.server(first + server, isServing: serving)
             }

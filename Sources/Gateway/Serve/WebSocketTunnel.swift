@@ -49,6 +49,8 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
 
     // MARK: The backend
 
+    var clientHash: UInt64 { exchange?.clientHash ?? 0 }
+
     func upstreamResponded(_ head: ResponseHead) {
         guard let exchange, let upstream else { return }
         let head = head.response

@@ -26,9 +26,10 @@ extension Wiring {
         made.retryPercent = settings.retryPercent
         made.ejection = EjectionPolicy(
             after: settings.ejection.after, statuses: Set(settings.ejection.statuses),
+            paths: settings.ejection.paths, clients: settings.ejection.clients,
+            largestShare: settings.ejection.largestShare, ejectsLastServer: settings.ejection.onlyServer,
             first: TimeAmount(settings.ejection.first), longest: TimeAmount(settings.ejection.longest),
             slowReturn: TimeAmount(settings.ejection.slowReturn))
-        made.ejectsOnlyServer = settings.ejection.onlyServer
         made.healthCheck = settings.health.map {
             HealthCheckSettings(
                 path: $0.path, interval: $0.interval, timeout: $0.timeout, healthyAfter: $0.healthyAfter,

@@ -24,15 +24,23 @@ package struct EjectionSettings: Sendable {
     package var after: Int
     /// Statuses that count as failures.
     package var statuses: [Int]
+    /// Of how many different paths, and clients' addresses, requests must be that fail once sent.
+    package var paths: Int
+    package var clients: Int
+    /// The percentage of servers that may be out at once.
+    package var largestShare: Int
     package var first: Duration
     package var longest: Duration
     package var slowReturn: Duration
-    /// Whether an upstream's only server is ejected as well.
+    /// Whether the last server that serves is ejected as well.
     package var onlyServer: Bool
 
     init(reading keys: SettingsMapping) {
         after = keys.value("after", .integer(0...10_000), default: 5)
         statuses = keys.list("statuses", .integer(500...599), of: "statuses") ?? [502, 503, 504]
+        paths = keys.value("paths", .integer(1...16), default: 2)
+        clients = keys.value("clients", .integer(1...16), default: 2)
+        largestShare = keys.value("largest_share", .percent, default: 10)
         first = keys.value("first", .duration(.milliseconds(100) ... .seconds(3600)), default: .seconds(10))
         longest = keys.value("longest", .duration(.milliseconds(100) ... .seconds(86_400)), default: .seconds(300))
         slowReturn = keys.value("slow_return", .duration(.zero ... .seconds(3600)), default: .seconds(30))

@@ -13,6 +13,8 @@ package final class LoopMetrics: Sendable {
     let serverRequests: CounterFamily
     let serverFailures: CounterFamily
     let serverEjections: CounterFamily
+    let serverWithheld: CounterFamily
+    let serverUnsolicited: CounterFamily
     let serverInFlight: CounterFamily
     /// 1 where this loop sends the server nothing.
     let serverAbsent: CounterFamily
@@ -66,6 +68,8 @@ package final class LoopMetrics: Sendable {
         serverRequests = family(\.serverRequests, of: \.serverKeys)
         serverFailures = family(\.serverFailures, of: \.serverKeys)
         serverEjections = family(\.serverEjections, of: \.serverKeys)
+        serverWithheld = family(\.serverWithheld, of: \.serverKeys)
+        serverUnsolicited = family(\.serverUnsolicited, of: \.serverKeys)
         serverInFlight = family(\.serverInFlight, of: \.serverKeys)
         serverAbsent = family(\.serverAbsent, of: \.serverKeys)
         serverIdle = family(\.serverIdle, of: \.serverKeys)
@@ -211,6 +215,12 @@ package final class LoopMetrics: Sendable {
     /// So many more connections to a server are idle.
     package func connectionsIdle(more count: Int, at server: Int) { serverIdle.add(Int64(count), at: server) }
     package func serverEjected(_ server: Int) { serverEjections.add(at: server) }
+    /// A server failed as often as would eject it, and stays since too many others would be missing.
+    package func serverEjectionWithheld(_ server: Int) { serverWithheld.add(at: server) }
+    /// A server has sent bytes that no request asked for, on so many more connections.
+    package func serverSentUnsolicited(more count: Int, at server: Int) {
+        serverUnsolicited.add(Int64(count), at: server)
+    }
     /// This loop begins or ceases to send a server requests.
     package func server(_ server: Int, isServing: Bool) { serverAbsent.add(isServing ? -1 : 1, at: server) }
 }

@@ -240,6 +240,15 @@ package final class MetricsRegistry: Sendable {
                 "ejections_total", .counter, "Times that an event loop ejected a server.",
                 sum(loops, labels, \.serverEjections)
             ),
+            (
+                "ejections_withheld_total", .counter,
+                "Times that a server failed enough to be ejected and stayed, for want of others.",
+                sum(loops, labels, \.serverWithheld)
+            ),
+            (
+                "unsolicited_total", .counter, "Connections closed since a server sent bytes unasked.",
+                sum(loops, labels, \.serverUnsolicited)
+            ),
             ("requests_in_flight", .gauge, "Requests at a server.", sum(loops, labels, \.serverInFlight)),
             (
                 "connections_idle", .gauge, "Pooled connections to a server that wait for a request.",

@@ -1,11 +1,24 @@
 package import NIOCore
 
 /// When a server that fails real requests is left alone, and how it comes back.
+///
+/// The defaults are those of Envoy's outlier detection where it has such a setting (`consecutive_gateway_failure`,
+/// `max_ejection_percent`, `max_ejection_time`). Its reason holds here too: ejection is for a server that is unlike the
+/// others. If all fail alike, the cause is what they share, or a client, and ejecting them all makes it worse.
 package struct EjectionPolicy: Sendable, Equatable {
     /// Failures in a row that eject; 0: never.
     package var after: Int
     /// Responses that count as failures, beside connections that fail and answers that do not come.
     package var statuses: Set<Int>
+    /// Of how many different paths the requests must be that failed once they were sent. One path may fail by itself.
+    package var paths: Int
+    /// Of how many different clients they must be. One client may be after just that.
+    package var clients: Int
+    /// The percentage of the servers that may be ejected at once, of which one always may; servers that refuse
+    /// connections do not count against it.
+    package var largestShare: Int
+    /// Whether the last server that takes requests is ejected as well, so that clients hear at once that it fails.
+    package var ejectsLastServer: Bool
     /// How long the first time; doubled each further time.
     package var first: TimeAmount
     package var longest: TimeAmount
@@ -13,103 +26,65 @@ package struct EjectionPolicy: Sendable, Equatable {
     package var slowReturn: TimeAmount
 
     package init(
-        after: Int = 5, statuses: Set<Int> = [502, 503, 504], first: TimeAmount = .seconds(10),
-        longest: TimeAmount = .seconds(300), slowReturn: TimeAmount = .seconds(30)
+        after: Int = 5, statuses: Set<Int> = [502, 503, 504], paths: Int = 2, clients: Int = 2, largestShare: Int = 10,
+        ejectsLastServer: Bool = false, first: TimeAmount = .seconds(10), longest: TimeAmount = .seconds(300),
+        slowReturn: TimeAmount = .seconds(30)
     ) {
         self.after = after
         self.statuses = statuses
+        self.paths = paths
+        self.clients = clients
+        self.largestShare = largestShare
+        self.ejectsLastServer = ejectsLastServer
         self.first = first
         self.longest = longest
         self.slowReturn = slowReturn
     }
 }
 
-/// Whether one server takes requests, and how many of its share: what real requests and health checks have shown.
-struct ServerState: Sendable {
-    private let policy: EjectionPolicy
-    private var failures = 0
-    /// Ejections that followed each other closely.
-    private var ejections = 0
-    private var ejectedUntil: NIODeadline?
-    private var returnedAt: NIODeadline?
-    /// Ejected, back, and not yet proven: the next failure ejects at once.
-    private var isOnProbation = false
-    /// What health checks say.
-    private(set) var isHealthy = true
-    /// Whether an operator has taken it out.
-    private(set) var isDrained = false
+/// The way in which a server failed a request.
+enum ServerFailure: Sendable, Equatable {
+    /// No connection could be made: nothing that a request holds brings that about.
+    case unreachable
+    /// No connection was made in time. Nothing in a request does that either, but too many of them may.
+    case slowToConnect
+    /// The request was sent, and was answered badly or not at all. That may be its own doing.
+    case ofRequest(RequestTraits)
+}
 
-    init(_ policy: EjectionPolicy) {
-        self.policy = policy
-    }
+/// Hashes that tell whether failed requests have their path or their client in common.
+struct RequestTraits: Sendable, Equatable {
+    var path: UInt64
+    var client: UInt64
+}
 
-    var isEjected: Bool { ejectedUntil != nil }
-    var takesRequests: Bool { isHealthy && !isDrained && ejectedUntil == nil }
-    /// Whether time alone will change its share.
-    var isInTransition: Bool { ejectedUntil != nil || returnedAt != nil }
-    /// Whether a success would change anything: seldom, and asked for every response.
-    var remembersFailures: Bool { failures > 0 || isOnProbation }
+/// A server's failures since it last did well.
+struct FailureStreak: Sendable {
+    private var connecting = 0
+    private var requests = 0
+    private var paths: [UInt64] = []
+    private var clients: [UInt64] = []
 
-    /// When an ejection ends.
-    var returnsAt: NIODeadline? { ejectedUntil }
+    var isEmpty: Bool { connecting == 0 && requests == 0 }
 
-    mutating func succeeded() {
-        failures = 0
-        isOnProbation = false
-    }
-
-    /// - Returns: whether this has ejected the server.
-    mutating func failed(at now: NIODeadline) -> Bool {
-        guard policy.after > 0, ejectedUntil == nil else { return false }
-        failures += 1
-        guard failures >= policy.after || isOnProbation else { return false }
-        // A server that has served well for the longest time begins anew.
-        if let returnedAt, now - returnedAt > policy.longest { ejections = 0 }
-        ejections += 1
-        let doubled = policy.first.nanoseconds.multipliedReportingOverflow(by: 1 << Int64(min(ejections - 1, 30)))
-        let time = doubled.overflow ? policy.longest : min(.nanoseconds(doubled.partialValue), policy.longest)
-        ejectedUntil = now + time
-        returnedAt = nil
-        failures = 0
-        return true
-    }
-
-    /// - Returns: whether this has changed anything.
-    mutating func setHealthy(_ healthy: Bool, at now: NIODeadline) -> Bool {
-        guard healthy != isHealthy else { return false }
-        isHealthy = healthy
-        if healthy {
-            // Checks know better than what was before them.
-            ejectedUntil = nil
-            failures = 0
-            returnedAt = now
+    mutating func add(_ failure: ServerFailure, _ policy: EjectionPolicy) {
+        switch failure {
+        case .unreachable, .slowToConnect: connecting += 1
+        case .ofRequest(let traits):
+            requests += 1
+            Self.note(traits.path, in: &paths, upTo: policy.paths)
+            Self.note(traits.client, in: &clients, upTo: policy.clients)
         }
-        return true
     }
 
-    /// - Returns: whether this has changed anything.
-    mutating func setDrained(_ drained: Bool) -> Bool {
-        guard drained != isDrained else { return false }
-        isDrained = drained
-        return true
+    /// - Parameter isOnProbation: whether the server has just come back, so that a single failed connection is enough.
+    ///   A single failed request is not: else one client could keep the server away.
+    func suffices(_ policy: EjectionPolicy, isOnProbation: Bool) -> Bool {
+        if connecting >= (isOnProbation ? 1 : policy.after) { return true }
+        return requests >= policy.after && paths.count >= policy.paths && clients.count >= policy.clients
     }
 
-    /// The percentage of its share that the server takes now, 0 for none. Call from time to time while
-    /// ``isInTransition``.
-    mutating func share(at now: NIODeadline) -> Int {
-        if let until = ejectedUntil, until <= now {
-            ejectedUntil = nil
-            returnedAt = until
-            isOnProbation = true
-        }
-        guard takesRequests else { return 0 }
-        guard let returnedAt else { return 100 }
-        let since = now - returnedAt
-        guard since < policy.slowReturn else {
-            // Kept for `failed(at:)` as long as the last ejection counts.
-            if since > policy.longest { self.returnedAt = nil; ejections = 0 }
-            return 100
-        }
-        return Int(max(10, since.nanoseconds * 100 / policy.slowReturn.nanoseconds))
+    private static func note(_ hash: UInt64, in seen: inout [UInt64], upTo count: Int) {
+        if seen.count < count, !seen.contains(hash) { seen.append(hash) }
     }
 }

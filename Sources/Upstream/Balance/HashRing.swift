@@ -46,11 +46,13 @@ struct HashRing: Sendable {
 /// A hash that is the same in every process, for sharing out, not for security.
 enum StableHash {
     /// FNV-1a, then mixed: FNV alone leaves the high bits of similar texts alike.
-    static func of(_ text: String) -> UInt64 {
+    static func of(_ bytes: some Sequence<UInt8>) -> UInt64 {
         var hash: UInt64 = 0xCBF2_9CE4_8422_2325
-        for byte in text.utf8 { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
+        for byte in bytes { hash = (hash ^ UInt64(byte)) &* 0x0000_0100_0000_01B3 }
         return mixed(hash)
     }
+
+    static func of(_ text: String) -> UInt64 { of(text.utf8) }
 
     /// The finaliser of SplitMix64.
     static func mixed(_ hash: UInt64) -> UInt64 {

@@ -276,6 +276,12 @@ class RecordingBackend:
         with self._lock:
             return self.connections[request.connection]
 
+    def stop_listening(self) -> None:
+        """Takes no more connections; those that are open go on."""
+        # The thread that accepts would keep the port.
+        self._listening.shutdown(socket.SHUT_RDWR)
+        self._listening.close()
+
     def stop(self) -> None:
         self._listening.close()
         with self._lock:
