@@ -125,7 +125,7 @@ extension ConductService {
         let limits = AccountLimits(
             settings: settings,
             key: Secret(HMACSHA256.authenticationCode(for: Array("limits".utf8), key: key.expose())),
-            records: StoredLimits(store), logger: logger, now: { WallClock.milliseconds() })
+            records: StoredLimits(store), logger: logger, now: WallClock.steadyMilliseconds())
         do {
             try await limits.load()
         } catch {
