@@ -26,7 +26,7 @@ struct EarlierStores {
             tables: [
                 ("limit_counts", "key, window, count, ends_at"), ("sign_in_failures", "key, count, last_at, ends_at"),
                 ("known_devices", "key, ends_at"),
-                ("outbox", "key, destination, kind, subject, body, created_at, due_at, attempts"),
+                ("outbox", "key, destination, kind, subject, body, created_at, due_at, attempts, must_arrive"),
             ]),
     ]
 
