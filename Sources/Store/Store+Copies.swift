@@ -23,21 +23,25 @@ extension Store {
     /// Copies the database as it is at one moment, while others read and write it (SQLite's backup interface, in one
     /// step: a snapshot, which no write waits for).
     ///
+    /// When this returns, the copy's contents outlast a loss of power; its name does once its directory is synced.
+    ///
     /// - Parameters:
-    ///   - path: where no file is yet.
+    ///   - path: where no file is yet; one that somebody else has put there is not written to.
     ///   - finishing: may add to the copy.
     package func copy(to path: String, finishing: (Database) throws -> Void = { _ in }) throws {
-        try Self.makeFile(at: path)
+        try Self.makeFile(at: path, exclusively: true)
         let copy = try DatabaseQueue(path: path)
         try backup(to: copy)
         // One file that stands for itself.
         try copy.writeWithoutTransaction { database in
-            try database.execute(sql: "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL")
+            try database.execute(
+                sql: "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON")
             try database.inTransaction(.exclusive) {
                 try finishing(database)
                 return .commit
             }
         }
         try copy.close()
+        try LogSync.sync(fileAt: path)
     }
 }

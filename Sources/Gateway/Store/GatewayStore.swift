@@ -19,7 +19,8 @@ enum GatewayStore {
     /// Opens it beside other processes that may have it open.
     ///
     /// - Parameter now: seconds since 1970, as below.
-    /// - Throws: ``WiringFault``, also for a state directory, or a file in it, that others may change.
+    /// - Throws: ``WiringFault``, also for a state directory, or a file in it, that others may change, and for what a
+    ///   restore has left that was interrupted.
     static func open(in stateDirectory: String, now: Int64 = WallClock.seconds()) throws(WiringFault) -> Store {
         let path = path(in: stateDirectory)
         do {
@@ -52,10 +53,12 @@ enum GatewayStore {
         return store
     }
 
-    /// - Throws: ``WiringFault`` for a state directory, or a file in it, that others may change.
+    /// - Throws: ``WiringFault`` for a state directory, or a file in it, that others may change, and for what a restore
+    ///   has left that was interrupted.
     private static func check(_ stateDirectory: String) throws(WiringFault) {
         do {
             try StateDirectory(path: stateDirectory).check()
+            try RestoredFiles(stateDirectory).requireNoneUnfinished()
         } catch {
             throw WiringFault(ofStateDirectory: error)
         }
