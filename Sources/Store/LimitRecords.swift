@@ -116,7 +116,8 @@ package struct StoredLimits: LimitRecords {
                         INSERT INTO sign_in_failures (key, count, last_at, ends_at) VALUES (?, 1, ?, ?)
                         ON CONFLICT DO UPDATE SET
                             count = CASE WHEN ends_at * 1000 > excluded.last_at THEN count + 1 ELSE 1 END,
-                            last_at = max(last_at, excluded.last_at), ends_at = max(ends_at, excluded.ends_at)
+                            -- Not the later ones: a clock that was ahead would keep them there.
+                            last_at = excluded.last_at, ends_at = excluded.ends_at
                         RETURNING count
                         """,
                     arguments: [key, milliseconds, endsAt])
@@ -151,7 +152,8 @@ package struct StoredLimits: LimitRecords {
     }
 
     package func counts(now: Int64, limit: Int) async throws -> [CountRecord] {
-        try await store.read { database in
+        let pruning = store.pruningTime(now)
+        return try await store.read { database in
             try Row.fetchAll(
                 database,
                 // The newest of them, the older windows first.
@@ -159,20 +161,21 @@ package struct StoredLimits: LimitRecords {
                     SELECT * FROM (SELECT key, window, count, ends_at FROM limit_counts WHERE ends_at > ?
                         ORDER BY ends_at DESC LIMIT ?) ORDER BY window
                     """,
-                arguments: [now, limit]
+                arguments: [pruning, limit]
             ).map { CountRecord(key: $0["key"], window: $0["window"], count: $0["count"], endsAt: $0["ends_at"]) }
         }
     }
 
     package func failures(now: Int64, limit: Int) async throws -> [FailureRecord] {
-        try await store.read { database in
+        let pruning = store.pruningTime(now)
+        return try await store.read { database in
             try Row.fetchAll(
                 database,
                 sql: """
                     SELECT key, count, last_at, ends_at FROM sign_in_failures
                     WHERE ends_at > ? ORDER BY ends_at DESC LIMIT ?
                     """,
-                arguments: [now, limit]
+                arguments: [pruning, limit]
             ).map {
                 FailureRecord(key: $0["key"], count: $0["count"], lastAt: $0["last_at"], endsAt: $0["ends_at"])
             }
@@ -180,8 +183,9 @@ package struct StoredLimits: LimitRecords {
     }
 
     package func removeEnded(now: Int64, limit: Int) async throws {
+        let pruning = store.pruningTime(now)
         for table in ["limit_counts", "sign_in_failures", "known_devices"] {
-            try await store.removeInSteps(table, where: "ends_at <= ?", [now])
+            try await store.removeInSteps(table, where: "ends_at <= ?", [pruning])
             // What is kept beyond the limit ends first: the newest stay.
             let first = try await store.read { database in
                 try Int64.fetchOne(

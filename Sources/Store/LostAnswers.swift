@@ -13,6 +13,24 @@ package enum LostAnswers {
     /// For how many seconds after a refresh the same one may be asked for once more.
     package static let window: Int64 = 60
 
+    /// Whether the answer to a refresh may be asked for once more. A time that is further ahead than the window was
+    /// written by a clock that has been set back since, and opens nothing.
+    ///
+    /// - Parameters:
+    ///   - refreshedAt: when the answer was given first, in seconds since 1970, as all times here.
+    ///   - retryUntil: until when a restart has opened the window once more.
+    package static func isOpen(refreshedAt: Int64, retryUntil: Int64, now: Int64) -> Bool {
+        (now - window...now + window).contains(refreshedAt) || (now...now + window).contains(retryUntil)
+    }
+
+    /// SQL for rows of which ``isOpen(refreshedAt:retryUntil:now:)`` is false.
+    static let closedCondition =
+        "(refreshed_at < ? OR refreshed_at > ?) AND (retry_until < ? OR retry_until > ?)"
+
+    static func closedArguments(now: Int64) -> StatementArguments {
+        [now - window, now + window, now, now + window]
+    }
+
     /// A process begins to serve. How the one before ended is forgotten by it.
     ///
     /// - Parameter now: seconds since 1970, as below.
@@ -30,15 +48,16 @@ package enum LostAnswers {
         try await store.write { try $0.execute(sql: "INSERT INTO clean_ends (at) VALUES (?)", arguments: [now]) }
     }
 
-    /// When the process ended is not known: it lived at the last refresh.
+    /// When the process ended is not known: it lived at the last refresh. One in the future is no measure: it was by
+    /// another clock.
     private static func reopen(
         _ table: String, keeping column: String, _ now: Int64, in database: Database
     ) throws {
         try database.execute(
             sql: """
                 UPDATE \(table) SET retry_until = ?1 + ?2
-                WHERE \(column) IS NOT NULL AND max(refreshed_at + ?2, retry_until) >= (
-                    SELECT max(refreshed_at) FROM \(table) WHERE \(column) IS NOT NULL)
+                WHERE \(column) IS NOT NULL AND max(refreshed_at + ?2, retry_until) >= coalesce((
+                    SELECT max(refreshed_at) FROM \(table) WHERE \(column) IS NOT NULL AND refreshed_at <= ?1), 0)
                 """,
             arguments: [now, window])
     }

@@ -16,9 +16,12 @@ package struct OutboxMessage: Sendable, Equatable {
     package var dueAt: Int64
     /// How often it has been tried.
     package var attempts: Int
+    /// Whether nothing that comes later says the same. Such messages have room of their own.
+    package var mustArrive: Bool
 
     package init(
-        key: String, destination: String, kind: String, subject: String? = nil, body: String, createdAt: Int64
+        key: String, destination: String, kind: String, subject: String? = nil, body: String, createdAt: Int64,
+        mustArrive: Bool = false
     ) {
         self.key = key
         self.destination = destination
@@ -28,28 +31,37 @@ package struct OutboxMessage: Sendable, Equatable {
         self.createdAt = createdAt
         dueAt = createdAt
         attempts = 0
+        self.mustArrive = mustArrive
     }
 }
 
 /// Where messages wait until they have been received. Each call is one atomic step.
 package protocol OutboxRecords: Sendable {
-    /// Keeps a message, unless so many wait already. When this returns, it outlasts the process.
+    /// Keeps a message, unless so many wait already for its destination: of those that must arrive, or of the others. When
+    /// this returns, it outlasts the process.
     ///
     /// - Returns: whether it was taken.
     func add(_ message: OutboxMessage, limit: Int) async throws -> Bool
-    /// Messages that are due, oldest first. They count as tried, and are due again after the lease and a pause that doubles
+    /// Messages for one destination that are due, oldest first. They count as tried, and are due again after the lease and a pause that doubles
     /// with each attempt. Two processes do not send one at the same time, a message whose process ends is sent again, and one
     /// that ends its process does so ever more rarely.
     ///
     /// - Parameters:
     ///   - lease: milliseconds; longer than any attempt takes.
-    ///   - longestPause: milliseconds.
-    func claim(now: Int64, lease: Int64, longestPause: Int64, limit: Int) async throws -> [OutboxMessage]
+    ///   - longestPause: milliseconds. One that is due later than that was postponed by a clock that has been set back
+    ///     since, and is due now.
+    func claim(
+        for destination: String, now: Int64, lease: Int64, longestPause: Int64, limit: Int
+    ) async throws -> [OutboxMessage]
     /// A message was received.
     func remove(key: String) async throws
     func postpone(key: String, until: Int64) async throws
-    /// Gives up messages from before `time`, the oldest some hundred of them.
-    func removeOlder(than time: Int64) async throws -> [OutboxMessage]
+    /// Gives up messages that are older, the oldest some hundred of them.
+    ///
+    /// - Parameters:
+    ///   - age: milliseconds.
+    ///   - now: milliseconds since 1970; an earlier time counts while that is not believed (``PruningClock``).
+    func removeOlder(than age: Int64, now: Int64) async throws -> [OutboxMessage]
     func count() async throws -> Int
 }
 
@@ -71,10 +83,22 @@ package struct StoredOutbox: OutboxRecords {
                 ) STRICT;
                 CREATE INDEX outbox_by_due ON outbox (due_at);
                 CREATE INDEX outbox_by_creation ON outbox (created_at);
-                """)
+                """),
+        Store.Migration(
+            name: "outbox-2",
+            sql: """
+                ALTER TABLE outbox ADD COLUMN must_arrive INTEGER NOT NULL DEFAULT 0;
+                UPDATE outbox SET must_arrive = 1
+                    WHERE destination = 'apple' OR destination = 'user_sync' AND kind = 'deleted';
+                DROP INDEX outbox_by_due;
+                CREATE INDEX outbox_by_destination ON outbox (destination, due_at);
+                CREATE INDEX outbox_by_room ON outbox (destination, must_arrive);
+                """),
     ]
 
-    private static let columns = "key, destination, kind, subject, body, created_at, due_at, attempts"
+    private static let columns = "key, destination, kind, subject, body, created_at, due_at, attempts, must_arrive"
+    /// By how many milliseconds the leases of two processes may differ.
+    private static let leaseDifference: Int64 = 60_000
     private let store: Store
 
     package init(_ store: Store) {
@@ -88,19 +112,19 @@ package struct StoredOutbox: OutboxRecords {
     static func add(_ message: OutboxMessage, limit: Int, in database: Database) throws -> Bool {
         try database.execute(
             sql: """
-                INSERT INTO outbox (\(columns)) SELECT ?, ?, ?, ?, ?, ?, ?, ?
-                WHERE (SELECT count(*) FROM outbox) < ?
+                INSERT INTO outbox (\(columns)) SELECT ?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8, ?9
+                WHERE (SELECT count(*) FROM outbox WHERE destination = ?2 AND must_arrive = ?9) < ?10
                 ON CONFLICT DO NOTHING
                 """,
             arguments: [
                 message.key, message.destination, message.kind, message.subject, message.body, message.createdAt,
-                message.dueAt, message.attempts, limit,
+                message.dueAt, message.attempts, message.mustArrive, limit,
             ])
         return database.changesCount > 0
     }
 
     package func claim(
-        now: Int64, lease: Int64, longestPause: Int64, limit: Int
+        for destination: String, now: Int64, lease: Int64, longestPause: Int64, limit: Int
     ) async throws -> [OutboxMessage] {
         try await store.write { database in
             // Attempts are kept within what the shift and the column can hold, whatever is stored.
@@ -108,12 +132,21 @@ package struct StoredOutbox: OutboxRecords {
                 database,
                 sql: """
                     UPDATE outbox SET
-                        due_at = ? + min(1000 << max(0, min(attempts, 20)), ?),
+                        due_at = ?1 + min(1000 << max(0, min(attempts, 20)), ?2),
                         attempts = max(0, min(attempts, 1000000)) + 1
-                    WHERE key IN (SELECT key FROM outbox WHERE due_at <= ? ORDER BY due_at, created_at LIMIT ?)
+                    WHERE key IN (
+                        SELECT * FROM (
+                            SELECT key FROM outbox WHERE destination = ?3 AND due_at <= ?4
+                            ORDER BY due_at, created_at LIMIT ?6)
+                        UNION ALL SELECT * FROM (
+                            SELECT key FROM outbox WHERE destination = ?3 AND due_at > ?5 LIMIT ?6)
+                        LIMIT ?6)
                     RETURNING \(Self.columns)
                     """,
-                arguments: [now + lease, longestPause, now, limit]
+                arguments: [
+                    now + lease, longestPause, destination, now, now + lease + longestPause + Self.leaseDifference,
+                    limit,
+                ]
             ).map(Self.message).sorted { $0.createdAt < $1.createdAt }
         }
     }
@@ -128,8 +161,9 @@ package struct StoredOutbox: OutboxRecords {
         }
     }
 
-    package func removeOlder(than time: Int64) async throws -> [OutboxMessage] {
-        try await store.write { database in
+    package func removeOlder(than age: Int64, now: Int64) async throws -> [OutboxMessage] {
+        let time = min(now, (store.pruningTime(now / 1000) + 1) * 1000) - age
+        return try await store.write { database in
             try Row.fetchAll(
                 database,
                 sql: """
@@ -152,6 +186,7 @@ package struct StoredOutbox: OutboxRecords {
             body: row["body"], createdAt: row["created_at"])
         message.dueAt = row["due_at"]
         message.attempts = row["attempts"]
+        message.mustArrive = row["must_arrive"]
         return message
     }
 }

@@ -25,7 +25,8 @@ package protocol RevocationRecords: Sendable {
     /// Keeps records. When this returns, they outlast a loss of power. Of two for the same tokens what either means is
     /// meant.
     func keep(_ records: [RevocationRecord]) async throws
-    /// All that mean tokens which could be valid at `now`, in seconds since 1970.
+    /// All that mean tokens which could be valid at `now`, in seconds since 1970, or by a clock that is believed instead
+    /// (``PruningClock``).
     func all(now: Int64) async throws -> [RevocationRecord]
     /// Forgets those that mean no token any more.
     func removeEnded(now: Int64) async throws
@@ -72,10 +73,11 @@ package struct StoredRevocations: RevocationRecords {
     }
 
     package func all(now: Int64) async throws -> [RevocationRecord] {
-        try await store.read { database in
+        let pruning = store.pruningTime(now)
+        return try await store.read { database in
             try Row.fetchAll(
                 database, sql: "SELECT issuer, claim, value, before, ends_at FROM revocations WHERE ends_at > ?",
-                arguments: [now]
+                arguments: [pruning]
             ).map { row in
                 RevocationRecord(
                     issuer: row["issuer"], claim: row["claim"], value: row["value"], before: row["before"],
@@ -85,7 +87,7 @@ package struct StoredRevocations: RevocationRecords {
     }
 
     package func removeEnded(now: Int64) async throws {
-        try await store.removeInSteps("revocations", where: "ends_at <= ?", [now])
+        try await store.removeInSteps("revocations", where: "ends_at <= ?", [store.pruningTime(now)])
     }
 
     package func foreignChanges() async throws -> Int64 {

@@ -5,22 +5,27 @@ extension Store {
     /// Copies the database as it is at one moment, while others read and write it (SQLite's backup interface, in one
     /// step: a snapshot, which no write waits for).
     ///
+    /// When this returns, the copy's contents outlast a loss of power; its name does once its directory is synced.
+    ///
     /// - Parameters:
-    ///   - path: where no file is yet.
-    ///   - files: the files that the copy carries along; nil for none, also if this database is a copy that has some.
-    package func copy(to path: String, carrying files: [(name: String, contents: [UInt8])]?) throws {
-        try Self.makeFile(at: path)
+    ///   - path: where no file is yet; one that somebody else has put there is not written to.
+    ///   - files: the files that the copy carries along, asked for when all rows have been copied; nil for none, also if
+    ///     this database is a copy that has some.
+    package func copy(to path: String, carrying files: () throws -> [(name: String, contents: [UInt8])]?) throws {
+        try Self.makeFile(at: path, exclusively: true)
         let copy = try DatabaseQueue(path: path)
         try backup(to: copy)
         // One file that stands for itself.
         try copy.writeWithoutTransaction { database in
-            try database.execute(sql: "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL")
+            try database.execute(
+                sql: "PRAGMA journal_mode = DELETE; PRAGMA synchronous = FULL; PRAGMA secure_delete = ON")
             try database.inTransaction(.exclusive) {
-                try Self.carry(files, in: database)
+                try Self.carry(try files(), in: database)
                 return .commit
             }
         }
         try copy.close()
+        try LogSync.sync(fileAt: path)
     }
 
     /// A copy's table of files, which no running database has.

@@ -1,5 +1,6 @@
 package import GRDB
 internal import Glibc
+internal import Locking
 
 /// One SQLite database: opened, brought to the current schema, and shared by any number of tasks.
 ///
@@ -33,6 +34,8 @@ package final class Store: Sendable {
     private let log: LogSync?
     /// Nil for a database that is on no disk, or is only read.
     private let trial: WriteTrial?
+    /// Nil: every time of day is believed.
+    let pruningClock = Locked<PruningClock?>(nil)
     /// How many steps of the schema it has.
     package let schemaVersion: Int
 
@@ -170,6 +173,11 @@ package final class Store: Sendable {
         try database.write(body)
     }
 
+    /// As ``read(_:)`` for the time before there are tasks. Blocks the calling thread.
+    func readBlocking<Value>(_ body: (Database) throws -> Value) throws -> Value {
+        try database.read(body)
+    }
+
     /// Another number each time when any other process, or another ``Store``, has changed the database. Numbers of two stores mean nothing to
     /// each other.
     package func foreignChanges() async throws -> Int64 {
@@ -199,14 +207,16 @@ package final class Store: Sendable {
 
     /// Makes an empty file, and its directory, where they are missing, for their owner only from the first moment, whatever
     /// the umask. SQLite gives the files beside the database (`-wal`, `-shm`) the database's own permissions.
-    static func makeFile(at path: String) throws {
+    ///
+    /// - Parameter exclusively: whether a file that is there already is an error.
+    static func makeFile(at path: String, exclusively: Bool = false) throws {
         if let slash = path.lastIndex(of: "/"), slash != path.startIndex {
             try makeDirectory(String(path[..<slash]))
         }
         let descriptor = unsafe open(path, O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else {
             // Made by another process in between.
-            if errno == EEXIST { return }
+            if errno == EEXIST, !exclusively { return }
             throw DatabaseError(resultCode: .SQLITE_CANTOPEN, message: "can't make \(path)")
         }
         Glibc.close(descriptor)

@@ -45,8 +45,8 @@ package struct StoredSessions: SessionRecords {
     }
 
     package func begin(_ record: SessionRecord) async throws {
-        try await store.write { database in
-            try Self.tidy(database, now: record.refreshedAt)
+        try await store.write { [store] database in
+            try Self.tidy(database, now: record.refreshedAt, pruning: store.pruningTime(record.refreshedAt))
             try Self.put(record, in: database)
         }
     }
@@ -56,13 +56,13 @@ package struct StoredSessions: SessionRecords {
     }
 
     package func advance(to record: SessionRecord) async throws -> SessionStep {
-        try await store.write { database in
+        try await store.write { [store] database in
             if let known = try Self.find(record.family, in: database),
                 known.endedAt != nil || known.generation >= record.generation
             {
                 return .overtaken(known)
             }
-            try Self.tidy(database, now: record.refreshedAt)
+            try Self.tidy(database, now: record.refreshedAt, pruning: store.pruningTime(record.refreshedAt))
             try Self.put(record, in: database)
             return .taken
         }
@@ -111,9 +111,9 @@ package struct StoredSessions: SessionRecords {
 
     /// Forgets sessions that nobody can have a token of, and answers that nobody may ask for any more.
     package func removeEnded(now: Int64) async throws {
-        try await store.removeInSteps("sessions", where: "ends_at <= ?", [now])
+        try await store.removeInSteps("sessions", where: "ends_at <= ?", [store.pruningTime(now)])
         try await store.clearInSteps(
-            "answer", in: "sessions", where: "refreshed_at < ? AND retry_until < ?", [now - Self.retryWindow, now])
+            "answer", in: "sessions", where: LostAnswers.closedCondition, LostAnswers.closedArguments(now: now))
     }
 
     // MARK: Statements
@@ -158,12 +158,12 @@ package struct StoredSessions: SessionRecords {
     }
 
     /// Forgets sessions that nobody can have a token of, and answers that nobody may ask for any more.
-    private static func tidy(_ database: Database, now: Int64) throws {
+    private static func tidy(_ database: Database, now: Int64, pruning: Int64) throws {
         try database.cachedStatement(
             sql: """
                 DELETE FROM sessions WHERE family IN (SELECT family FROM sessions WHERE ends_at <= ? LIMIT ?)
                 """
-        ).execute(arguments: [now, tidiedAtOnce])
+        ).execute(arguments: [pruning, tidiedAtOnce])
         try database.cachedStatement(
             sql: """
                 UPDATE sessions SET answer = NULL WHERE family IN (

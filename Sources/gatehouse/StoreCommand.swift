@@ -54,21 +54,36 @@ struct StoreCommand: AsyncParsableCommand {
                 No gateway may run on the state directory. A backup that is damaged, or by a newer version, is refused. \
                 Sessions and revocations are then those of the backup's time: who signed out since may be in again.
 
-                Example: gatehouse store restore /backups/gatehouse-monday.sqlite
+                Everything is staged and checked before anything is replaced. A restore that fails changes nothing. After \
+                one that was interrupted, as by a loss of power, no gateway starts until it is repeated or undone.
+
+                Examples:
+                  gatehouse store restore /backups/gatehouse-monday.sqlite
+                  gatehouse store restore --undo
                 """)
 
         @OptionGroup var options: SettingsOptions
 
         @Argument(help: "The backup.", completion: .file())
-        var file: String
+        var file: String?
 
         @Flag(help: "Put the backup's keys in the place of those that are there, which are kept.")
         var withKeys = false
 
+        @Flag(help: "Put back what was there before a restore that was interrupted.")
+        var undo = false
+
         @OptionGroup var output: OutputOptions
+
+        func validate() throws {
+            guard (file == nil) == undo, !(undo && withKeys) else {
+                throw ValidationError("Give a backup to restore, or --undo alone.")
+            }
+        }
 
         func run() async throws {
             let copies = StoreCopies(try options.loadForState())
+            guard let file else { return output.done(try copies.undoRestore()) }
             let progress = { @Sendable [file] in copies.progress(ofRestoreFrom: file) }
             let done = try await ProgressLine.showing(progress) { _ in
                 try await copies.restore(from: file, withKeys: withKeys)

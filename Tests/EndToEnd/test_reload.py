@@ -16,7 +16,7 @@ from harness.backend import RecordingBackend, answer
 from harness.certificates import Authority
 from harness.gateway import ADA, binary
 from harness.keys import Issuer
-from harness.process import accepts_connections, free_port, wait_until
+from harness.process import SILENT_PORT, accepts_connections, free_port, wait_until
 from harness.sanitizer import SANITIZER
 
 
@@ -497,6 +497,22 @@ def test_a_new_issuer_whose_keys_cannot_be_had_refuses_all_of_it(start_gateway, 
         gateway.reload({"issuers": {"own": {"client_ids": ["1another0client0id0000000"]}}})
     finally:
         issuer.server.status = 200
+
+
+def test_a_refused_reload_leaves_the_key_sets_on_disk_as_they_are(start_gateway, issuer):
+    gateway = start_gateway()
+    kept = Path(gateway.config["state_directory"]) / "key-set-own.json"
+    wait_until(kept.exists, "the key set to be kept")
+    before = kept.read_bytes()
+    another, absent = Issuer(), {**gateway.config["issuers"]["own"], "user_pool_id": "eu-central-1_ABSENT001"}
+    absent |= {"issuer": "https://absent.example", "jwks_url": f"http://127.0.0.1:{SILENT_PORT}/jwks.json"}
+    own = {"jwks_url": another.server.url}
+    gateway.reload({"issuers": {"own": own, "absent": absent}}, result="failure")
+    assert another.server.fetches > 0, "its keys were there"
+    assert kept.read_bytes() == before
+    gateway.reload({"issuers": {"own": own, "absent": ...}})
+    wait_until(lambda: another.server.url.encode() in kept.read_bytes(), "the other key set to be kept")
+    another.server.stop()
 
 
 def test_sessions_go_on(start_gateway, pool, ledger):

@@ -92,20 +92,24 @@ struct KeySetFixture {
     let published = Published()
     let service: KeySetService
 
+    /// - Parameter uptime: a clock that nobody sets; nil: `clock`, as long as nobody sets it.
     init(
         _ answers: Result<FetchResponse, FetchError>..., isOpen: Bool = true, clock: ManualClock = ManualClock(),
+        uptime: ManualClock? = nil,
         name: String = "pool", issuer: Issuer? = nil, configured: KeySet? = nil, directory: String? = nil,
         policy: KeySetService.Policy = KeySetService.Policy(),
         counted: KeySetService.Status = KeySetService.Status(), log: WarningLog = WarningLog()
     ) {
         let issuer = issuer ?? Self.issuer(name)
         self.clock = clock
+        var steady: (@Sendable () -> Int64)?
+        if let uptime { steady = { uptime.read() } }
         fetcher = RecordedFetcher(answers, isOpen: isOpen)
         service = KeySetService(
             issuer: issuer, policy: policy, fetcher: fetcher,
             file: directory.map { KeySetFile(directory: $0, issuer: issuer) }, configured: configured,
             counted: counted, logger: Logger(label: "test") { _ in log },
-            now: { clock.read() }, publish: { [published] in published.publish($0) })
+            now: { clock.read() }, uptime: steady, publish: { [published] in published.publish($0) })
     }
 
     static func issuer(_ name: String, userPoolID: String = "eu-west-1_Example") -> Issuer {

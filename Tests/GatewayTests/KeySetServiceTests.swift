@@ -271,6 +271,33 @@ struct KeySetServiceTests {
     }
 
     @Test(
+        "A step of the clock makes no set younger, neither for its refresh nor for its end",
+        arguments: [-7200, 40 * 86_400] as [Int64])
+    func steps(step: Int64) async throws {
+        let (answer, uptime) = (try KeySetFixture.answer("key-1"), ManualClock())
+        let fixture = KeySetFixture(answer, uptime: uptime)
+        await fixture.runOnce()
+        fixture.clock.advance(step)
+        await fixture.runOnce()
+        #expect(await fixture.fetcher.calls == 2, "nobody knows how old it is")
+        fixture.clock.advance(-step)
+        await fixture.runOnce()
+        let calls = await fixture.fetcher.calls
+        fixture.clock.advance(-60)
+        uptime.advance(3600)
+        await fixture.runOnce()
+        #expect(await fixture.fetcher.calls == calls + 1)
+        await fixture.fetcher.answer(.failure(.timedOut))
+        fixture.clock.advance(-60)
+        uptime.advance(3600 + 86_400)
+        await fixture.runOnce()
+        #expect(fixture.service.currentSet != nil)
+        uptime.advance(1)
+        await fixture.runOnce()
+        #expect(fixture.service.currentSet == nil)
+    }
+
+    @Test(
         "max-age is read from Cache-Control, and nothing else is taken for it",
         arguments: [
             (nil, nil), ("", nil), ("max-age=60", 60), ("Max-Age=60", 60), ("public,max-age=60", 60),
@@ -310,6 +337,10 @@ struct KeySetServiceTests {
             #expect(first.service.currentSet?.keyIDs == ["key-1"])
             await first.service.prepare()
             #expect(await first.fetcher.calls == 1)
+            let early = KeySetFixture(.failure(.timedOut), clock: first.clock, directory: path)
+            await early.service.prepare()
+            #expect(early.service.currentSet == nil, "nothing is kept of a service that may never serve")
+            await first.runOnce()
             let second = KeySetFixture(.failure(.timedOut), clock: first.clock, directory: path)
             await second.service.prepare()
             #expect(second.service.currentSet?.keyIDs == ["key-1"])
@@ -363,7 +394,7 @@ struct KeySetServiceTests {
     func restart() async throws {
         try await Self.withDirectory { path in
             let first = KeySetFixture(try KeySetFixture.answer("key-1"), directory: path)
-            #expect(await first.lookUp("key-1") == "refreshed")
+            await first.runOnce()
             let second = KeySetFixture(.failure(.timedOut), clock: first.clock, directory: path)
             await Self.restore(second)
             #expect(second.published.all == [["key-1"]])
@@ -425,7 +456,7 @@ struct KeySetServiceTests {
     func othersKeys() async throws {
         try await Self.withDirectory { path in
             let first = KeySetFixture(try KeySetFixture.answer("key-1"), name: "a-b", directory: path)
-            #expect(await first.lookUp("key-1") == "refreshed")
+            await first.runOnce()
             let second = KeySetFixture(.failure(.timedOut), name: "a_b", directory: path)
             await second.runOnce()
             #expect(second.published.all == [])

@@ -115,7 +115,7 @@ struct OutboxTests {
     }
 
     func claim(_ records: StoredOutbox) async throws -> [OutboxMessage] {
-        try await records.claim(now: clock.now, lease: 10_000, longestPause: 3_600_000, limit: 9)
+        try await records.claim(for: "backend", now: clock.now, lease: 10_000, longestPause: 3_600_000, limit: 9)
     }
 
     @Test("A message that ends the process each time is taken ever more rarely, up to once an hour")
@@ -170,11 +170,85 @@ struct OutboxTests {
     func claims() async throws {
         let records = try records()
         for number in 0..<10 { _ = try await records.add(message("k-\(number)"), limit: 99) }
-        async let first = records.claim(now: clock.now, lease: 1000, longestPause: 0, limit: 6)
-        async let second = records.claim(now: clock.now, lease: 1000, longestPause: 0, limit: 6)
+        async let first = records.claim(for: "backend", now: clock.now, lease: 1000, longestPause: 0, limit: 6)
+        async let second = records.claim(for: "backend", now: clock.now, lease: 1000, longestPause: 0, limit: 6)
         let keys = try await (first + second).map(\.key)
         #expect(keys.count == 10)
         #expect(Set(keys).count == 10)
+    }
+
+    /// Answers when the test lets it, and counts who waits.
+    actor SlowReceiver: OutboxReceiver {
+        nonisolated let name: String
+        nonisolated let timeout = Duration.seconds(5)
+        private var waiting: [CheckedContinuation<Void, Never>] = []
+        private var isOpen = false
+        private(set) var came = 0
+
+        init(_ name: String) { self.name = name }
+
+        func send(_ message: OutboxMessage, now: Int64) async throws(DeliveryFailure) {
+            came += 1
+            if !isOpen { await withCheckedContinuation { waiting.append($0) } }
+        }
+
+        func open() {
+            isOpen = true
+            for each in waiting { each.resume() }
+            waiting = []
+        }
+    }
+
+    @Test("A destination that does not answer holds up no other one", .timeLimit(.minutes(1)))
+    func destinations() async throws {
+        let (slow, receiver, records) = (SlowReceiver("slow"), ScriptedReceiver(), try records())
+        let outbox = outbox(records, nil)
+        outbox.adopt([slow, Self.receiver(receiver)])
+        for number in 0..<100 {
+            var waiting = message("slow-\(number)")
+            waiting.destination = "slow"
+            #expect(try await records.add(waiting, limit: 999))
+            #expect(try await records.add(message("k-\(number)"), limit: 999))
+        }
+        async let sent: Void = outbox.sendDue()
+        while try await records.count() > 100 { await Task.yield() }
+        #expect(receiver.requests.count == 100)
+        #expect(await slow.came <= 16, "so many at the same time")
+        await slow.open()
+        await sent
+        #expect(try await records.count() == 0)
+        #expect(await slow.came == 100)
+    }
+
+    @Test("Each destination has its own room, and what must arrive another one")
+    func rooms() async throws {
+        let records = try records()
+        func add(_ key: String, to destination: String, mustArrive: Bool = false) async throws -> Bool {
+            var message = message(key)
+            (message.destination, message.mustArrive) = (destination, mustArrive)
+            return try await records.add(message, limit: 2)
+        }
+        for number in 0..<3 { #expect(try await add("a-\(number)", to: "a") == (number < 2)) }
+        for number in 0..<3 { #expect(try await add("b-\(number)", to: "b") == (number < 2)) }
+        for number in 0..<3 { #expect(try await add("v-\(number)", to: "a", mustArrive: true) == (number < 2)) }
+    }
+
+    @Test(
+        "What a clock that was ahead has postponed is due once that is set back",
+        arguments: [2 * 3_600_000, 40 * 86_400_000] as [Int64])
+    func setBack(step: Int64) async throws {
+        let (records, receiver) = (try records(), ScriptedReceiver(500))
+        let outbox = outbox(records, receiver)
+        clock.advance(step)
+        #expect(try await records.add(message("k-1"), limit: 9))
+        #expect(try await records.add(message("k-2"), limit: 9))
+        await outbox.sendDue()
+        #expect(receiver.requests.count == 2)
+        #expect(try await records.add(message("k-3"), limit: 9))
+        clock.advance(-step)
+        await outbox.sendDue()
+        #expect(receiver.requests.count == 4)
+        #expect(try await records.count() == 0)
     }
 
     @Test("No more wait than may; a key counts once")
@@ -204,7 +278,7 @@ struct OutboxTests {
         _ = try await records.add(message("k-1"), limit: 9)
         clock.advance(Outbox.lifetime + 1)
         _ = try await records.add(message("k-2"), limit: 9)
-        #expect(try await records.removeOlder(than: clock.now - Outbox.lifetime).map(\.key) == ["k-1"])
+        #expect(try await records.removeOlder(than: Outbox.lifetime, now: clock.now).map(\.key) == ["k-1"])
         #expect(try await records.count() == 1)
     }
 

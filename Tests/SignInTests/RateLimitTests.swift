@@ -50,7 +50,22 @@ struct RateLimitTests {
         }
     }
 
-    @Test("Two windows later nothing is left; a clock set back changes nothing")
+    @Test(
+        "A clock set back begins another window, with what was counted last",
+        arguments: [120, 7200, 40 * 86_400] as [Int64])
+    func setBack(seconds: Int64) {
+        let now: Int64 = 1_780_000_000_000
+        var count = SlidingCount(Self.limit, at: now)
+        for _ in 0..<10 { count.count() }
+        let back = now - seconds * 1000
+        count.advance(Self.limit, to: back)
+        let wait = count.wait(Self.limit, at: back)
+        #expect((1...120_000).contains(wait), "neither free nor held up until the clock has caught up")
+        count.advance(Self.limit, to: back + wait)
+        #expect(count.wait(Self.limit, at: back + wait) == 0)
+    }
+
+    @Test("Two windows later nothing is left, also after a clock was set back")
     func time() {
         var count = SlidingCount(Self.limit, at: 600_000)
         for _ in 0..<10 { count.count() }
@@ -97,6 +112,17 @@ struct LockoutTests {
         ] as [(Int64, Int64)])
     func locks(failures: Int64, seconds: Int64) {
         #expect(Self.policy.lock(afterFailures: failures) == seconds)
+    }
+
+    @Test(
+        "After a clock was set back a lock holds no longer than it is long, and no failure locks that did not",
+        arguments: [(1, 0), (4, 0), (5, 30_000), (6, 60_000), (100, 86_400_000)] as [(Int64, Int64)])
+    func setBack(failures: Int64, longest: Int64) {
+        let now: Int64 = 1_780_000_000_000
+        for step: Int64 in [1, 7200, 40 * 86_400] {
+            let wait = Failures(count: failures, lastAt: now, pending: 0).wait(Self.policy, at: now - step * 1000)
+            #expect(wait == longest, "\(step)")
+        }
     }
 
     @Test("Attempts whose outcome is not known yet count as failed")

@@ -134,7 +134,7 @@ extension ConductService {
     ) async throws -> AccountLimits {
         let limits = AccountLimits(
             settings: settings, key: key, records: StoredLimits(store), logger: logger,
-            now: { WallClock.milliseconds() })
+            now: WallClock.steadyMilliseconds())
         do {
             try await limits.load()
         } catch {

@@ -60,6 +60,8 @@ struct UserSync: Sendable {
         ]
         return OutboxMessage(
             key: key, destination: Self.destination, kind: event.rawValue, subject: call.subject,
-            body: String(decoding: body.encoded(), as: UTF8.self), createdAt: now)
+            body: String(decoding: body.encoded(), as: UTF8.self), createdAt: now,
+            // A user who is gone never signs in again, which would tell the same.
+            mustArrive: event == .deleted)
     }
 }

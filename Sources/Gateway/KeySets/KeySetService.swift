@@ -58,8 +58,18 @@ package actor KeySetService {
 
     private struct Held {
         var set: KeySet
+        /// Seconds since 1970.
         var fetchedAt: Int64
-        var freshUntil: Int64
+        /// The same moment in seconds of the monotonic clock.
+        var fetchedUptime: Int64
+        /// Seconds.
+        var freshFor: Int64
+    }
+
+    /// A document that was fetched before the service serves: it is kept on disk from then on.
+    private struct Unwritten {
+        var document: [UInt8]
+        var fetchedAt: Int64
     }
 
     package nonisolated let issuer: Issuer
@@ -72,12 +82,16 @@ package actor KeySetService {
     private nonisolated let own: (@Sendable () -> KeySet?)?
     private let publish: @Sendable (KeySet?) -> Void
     private let now: @Sendable () -> Int64
+    private let uptime: @Sendable () -> Int64
     private let logger: Logger
+    /// How many of ``run()`` are under way: the next one may begin before the one that was cancelled ends.
+    private var runs = 0
+    private var unwritten: Unwritten?
     private var held: Held? {
         didSet {
             mirroredSet.withLock { [held] in $0 = held?.set }
-            status.freshUntil = held?.freshUntil
-            status.servesUntil = held.map { $0.freshUntil + policy.staleLimit }
+            status.freshUntil = held.map { $0.fetchedAt + $0.freshFor }
+            status.servesUntil = held.map { $0.fetchedAt + $0.freshFor + policy.staleLimit }
         }
     }
     private nonisolated let mirroredSet: Locked<KeySet?>
@@ -105,10 +119,12 @@ package actor KeySetService {
     ///   - counted: how often a service before this one, for an issuer of this name, has fetched and failed.
     ///   - publish: gives every event loop the set to verify with; nil when there is none any more.
     ///   - now: seconds since 1970.
+    ///   - uptime: seconds of a clock that nobody sets; nil: the system's.
     package init(
         issuer: Issuer, policy: Policy, fetcher: any Fetcher, file: KeySetFile?,
         configured: KeySet? = nil, own: (@Sendable () -> KeySet?)? = nil, counted: Status = Status(), logger: Logger,
-        now: @escaping @Sendable () -> Int64, publish: @escaping @Sendable (KeySet?) -> Void
+        now: @escaping @Sendable () -> Int64, uptime: (@Sendable () -> Int64)? = nil,
+        publish: @escaping @Sendable (KeySet?) -> Void
     ) {
         self.issuer = issuer
         self.policy = policy
@@ -121,17 +137,22 @@ package actor KeySetService {
         self.mirrored = Locked(status)
         self.logger = logger
         self.now = now
+        self.uptime = uptime ?? { WallClock.uptime() }
         self.publish = publish
         self.mirroredSet = Locked(configured)
     }
 
-    /// Reads the kept set, then fetches and refreshes until cancelled.
+    /// Reads the kept set, then fetches and refreshes until cancelled. Only while it runs, what it fetches is kept on disk:
+    /// until then another service may serve the issuer of this name.
     package func run() async {
         if let configured { return warn(of: configured.dropped) }
         guard own == nil else { return }
+        runs += 1
+        defer { runs -= 1 }
+        if let unwritten { write(unwritten) }
         restore()
         while !Task.isCancelled {
-            if (held?.freshUntil ?? 0) <= now() { _ = await refresh() }
+            if isRefreshDue() { _ = await refresh() }
             expire()
             do {
                 try await Task.sleep(for: .seconds(wait()))
@@ -153,13 +174,26 @@ package actor KeySetService {
     package func adopt(_ policy: Policy) {
         self.policy = policy
         guard let held else { return }
-        self.held?.freshUntil = min(held.freshUntil, held.fetchedAt + policy.maximumAge)
+        self.held?.freshFor = min(held.freshFor, policy.maximumAge)
+    }
+
+    /// Seconds since a set was fetched, by the clock that says more: neither a time of day that was set back nor a machine
+    /// that was stopped makes a set younger.
+    private func age(of held: Held) -> Int64 {
+        max(now() - held.fetchedAt, uptime() - held.fetchedUptime)
+    }
+
+    private func isRefreshDue() -> Bool {
+        let now = now()
+        guard let held else { return true }
+        // What was fetched in the future may be as old as the clock was wrong.
+        return held.fetchedAt > now || age(of: held) >= held.freshFor
     }
 
     /// A fifth of the fresh time is left for tries before the set is stale; without a set it is tried often.
     private func wait() -> Int64 {
         guard let held else { return 5 }
-        let left = held.freshUntil - now()
+        let left = held.freshFor - age(of: held)
         return left > 0 ? max(1, left * 4 / 5) : min(60, policy.minimumAge)
     }
 
@@ -217,9 +251,8 @@ package actor KeySetService {
     private func accept(_ set: KeySet, _ response: FetchResponse) {
         let age = CacheControl.maximumAge(response.header("cache-control")) ?? policy.maximumAge
         let fetchedAt = now()
-        held = Held(
-            set: set, fetchedAt: fetchedAt,
-            freshUntil: fetchedAt + min(max(age, policy.minimumAge), policy.maximumAge))
+        let freshFor = min(max(age, policy.minimumAge), policy.maximumAge)
+        held = Held(set: set, fetchedAt: fetchedAt, fetchedUptime: uptime(), freshFor: freshFor)
         status.refreshes += 1
         status.fetchedAt = fetchedAt
         warn(of: set.dropped)
@@ -229,10 +262,16 @@ package actor KeySetService {
             "key set fetched",
             metadata: [
                 "issuer": "\(issuer.name)", "url": "\(issuer.keySource.place)", "keys": "\(set.count)",
-                "fresh_for_seconds": "\((held?.freshUntil ?? fetchedAt) - fetchedAt)",
+                "fresh_for_seconds": "\(freshFor)",
             ])
+        let document = Unwritten(document: response.body, fetchedAt: fetchedAt)
+        if runs > 0 { write(document) } else { unwritten = document }
+    }
+
+    private func write(_ document: Unwritten) {
+        unwritten = nil
         do {
-            try file?.write(response.body, fetchedAt: fetchedAt)
+            try file?.write(document.document, fetchedAt: document.fetchedAt)
         } catch {
             logger.warning("key set not kept on disk", metadata: ["issuer": "\(issuer.name)", "error": "\(error)"])
         }
@@ -265,7 +304,7 @@ package actor KeySetService {
 
     /// The last good set serves for a bounded time; then verification fails closed.
     private func expire() {
-        guard let held, now() > held.freshUntil + policy.staleLimit else { return }
+        guard let held, age(of: held) > held.freshFor + policy.staleLimit else { return }
         self.held = nil
         publish(nil)
         logger.error("key set too old to be trusted", metadata: ["issuer": "\(issuer.name)"])
@@ -276,17 +315,17 @@ package actor KeySetService {
         guard let file, held == nil else { return }
         do {
             // A time that is not in the past would keep the set from ever being refreshed.
-            guard let kept = try file.read(), (0...max(0, now())).contains(kept.fetchedAt),
-                now() - kept.fetchedAt <= policy.maximumAge + policy.staleLimit
-            else { return }
+            guard let kept = try file.read(), (0...max(0, now())).contains(kept.fetchedAt) else { return }
+            let age = now() - kept.fetchedAt
+            guard age <= policy.maximumAge + policy.staleLimit else { return }
             let set = try source.keySet(kept.document)
             guard !set.isEmpty else { return }
             logger.debug(
                 "kept key set read",
                 metadata: [
-                    "issuer": "\(issuer.name)", "keys": "\(set.count)", "age_seconds": "\(now() - kept.fetchedAt)",
+                    "issuer": "\(issuer.name)", "keys": "\(set.count)", "age_seconds": "\(age)",
                 ])
-            held = Held(set: set, fetchedAt: kept.fetchedAt, freshUntil: kept.fetchedAt)
+            held = Held(set: set, fetchedAt: kept.fetchedAt, fetchedUptime: uptime() - age, freshFor: 0)
             status.fetchedAt = kept.fetchedAt
             publish(set)
         } catch {

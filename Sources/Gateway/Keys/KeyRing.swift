@@ -97,6 +97,8 @@ package struct KeyRing: Sendable, Equatable {
         now: Int64, _ schedule: RotationSchedule, for purpose: KeyPurpose, make: () throws -> NewKey
     ) rethrows -> Bool {
         let before = keys
+        // By a clock that has been set back since: what is due after that time is due that much later.
+        for index in keys.indices where keys[index].since > now { keys[index].since = now }
         if let age = schedule.rotateEvery, let current, now - current.since >= age,
             !purpose.publishesKeys || nextIsReady(schedule).map({ $0 <= now }) == true
         {

@@ -13,7 +13,26 @@ package struct KeyRingFile: Sendable {
     package init(_ purpose: KeyPurpose, stateDirectory: String) {
         self.purpose = purpose
         file = OwnerOnlyFile(path: "\(stateDirectory)/\(purpose.rawValue)-keys.json")
-        single = purpose == .sealing ? OwnerOnlyFile(path: "\(stateDirectory)/sealing.key") : nil
+        single = purpose == .sealing ? OwnerOnlyFile(path: "\(stateDirectory)/\(Self.singleName)") : nil
+    }
+
+    /// The names that a purpose's file has in a state directory, or had in earlier versions.
+    static func names(_ purpose: KeyPurpose) -> [String] {
+        ["\(purpose.rawValue)-keys.json"] + (purpose == .sealing ? [singleName] : [])
+    }
+
+    private static let singleName = "sealing.key"
+
+    /// Whether a gateway could use these contents as the file of that name.
+    static func canRead(_ contents: [UInt8], asFile name: String) -> Bool {
+        guard !name.hasSameBytes(as: singleName) else { return (try? NewKey.sealing(Secret(contents))) != nil }
+        return KeyPurpose.allCases.contains { purpose in
+            let file = KeyRingFile(purpose, stateDirectory: "")
+            guard names(purpose).contains(name), let ring = try? file.decode(contents) else { return false }
+            return ring.keys.allSatisfy { key in
+                purpose.isSymmetric ? (try? key.sealingKey()) != nil : (try? key.signingKey()) != nil
+            }
+        }
     }
 
     /// The ring; nil when none has been made. Throws rather than pass over a file that cannot be used.

@@ -80,13 +80,18 @@ struct OwnerOnlyFile: Sendable {
         unsafe unlink(temporary)
         let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
         guard descriptor >= 0 else { throw KeyFileFault(temporary, failed: "cannot be made") }
-        defer { Glibc.close(descriptor) }
+        var isInPlace = false
+        defer {
+            Glibc.close(descriptor)
+            if !isInPlace { unsafe unlink(temporary) }
+        }
         try fill(descriptor, temporary, bytes)
         giveToOwnerOfDirectory(descriptor)
         guard fsync(descriptor) == 0, unsafe rename(temporary, path) == 0 else {
             throw KeyFileFault(path, failed: "cannot be written")
         }
-        try syncDirectory()
+        isInPlace = true
+        try StateDirectory(path: directory).sync()
     }
 
     private func fill(_ descriptor: CInt, _ path: String, _ bytes: [UInt8]) throws(KeyFileFault) {
@@ -106,13 +111,6 @@ struct OwnerOnlyFile: Sendable {
         var status = stat()
         guard geteuid() == 0, unsafe stat(directory, &status) == 0 else { return }
         fchown(descriptor, status.st_uid, status.st_gid)
-    }
-
-    private func syncDirectory() throws(KeyFileFault) {
-        let descriptor = unsafe open(directory, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw KeyFileFault(directory, failed: "cannot be opened") }
-        defer { Glibc.close(descriptor) }
-        guard fsync(descriptor) == 0 else { throw KeyFileFault(directory, failed: "cannot be written") }
     }
 
     func remove() { unsafe unlink(path) }

@@ -15,7 +15,7 @@ struct AppleRevocationReceiver: OutboxReceiver {
     static func message(_ revocation: AppleRevocation, key: String, now: Int64) -> OutboxMessage {
         OutboxMessage(
             key: key, destination: destination, kind: kind, subject: revocation.userID, body: revocation.text,
-            createdAt: now)
+            createdAt: now, mustArrive: true)
     }
 
     func send(_ message: OutboxMessage, now: Int64) async throws(DeliveryFailure) {

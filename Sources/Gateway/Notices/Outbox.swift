@@ -1,5 +1,6 @@
 internal import Locking
 internal import Logging
+internal import Pipeline
 internal import Store
 internal import Telemetry
 
@@ -20,6 +21,8 @@ protocol OutboxReceiver: Sendable {
 ///
 /// What is not received is sent again after a second, then after twice as long each time, up to an hour; and given up
 /// after a week. Messages of different ages may arrive in another order than they were written in.
+///
+/// No destination waits for another one: each has its own room, and its own deliveries.
 actor Outbox {
     /// For metrics.
     struct Status: Sendable {
@@ -30,13 +33,13 @@ actor Outbox {
         var waiting = 0
     }
 
-    /// How many messages wait at most.
+    /// How many messages wait at most for one destination, of those that must arrive and of the others each.
     static let limit = 100_000
     /// How long one is tried, in milliseconds.
     static let lifetime: Int64 = 7 * 86_400_000
     private static let longestPause: Int64 = 3_600_000
     private static let interval = Duration.seconds(1)
-    /// How many are on their way at the same time.
+    /// How many are on their way to one destination at the same time.
     private static let atOnce = 16
     private static let roundsOfKeeping = 60
 
@@ -45,11 +48,19 @@ actor Outbox {
     /// Between 0 and 1.
     private let random: @Sendable () -> Double
     private let logger: Logger
-    private var isSending = false
+    /// How many deliveries each destination has under way.
+    private var underWay: [String: Int] = [:]
     private nonisolated let counted = Locked(Status())
     /// Messages that are being kept. A flood of them must not pile up before the store.
-    private nonisolated let adding = Locked(0)
+    private nonisolated let adding = Locked<[Room: Int]>([:])
     private static let addingLimit = 4096
+
+    /// Messages that take room from each other, and from nobody else.
+    private struct Room: Hashable {
+        @Exact var destination: String
+        var mustArrive: Bool
+    }
+
     private nonisolated let receivers = Locked<[String: any OutboxReceiver]>([:])
 
     nonisolated var status: Status { counted.withLock { $0 } }
@@ -75,16 +86,17 @@ actor Outbox {
     ///
     /// - Returns: whether it was taken.
     nonisolated func add(_ message: OutboxMessage) async -> Bool {
+        let room = Room(destination: message.destination, mustArrive: message.mustArrive)
         let hasRoom = adding.withLock { adding -> Bool in
-            guard adding < Self.addingLimit else { return false }
-            adding += 1
+            guard adding[room, default: 0] < Self.addingLimit else { return false }
+            adding[room, default: 0] += 1
             return true
         }
         guard hasRoom else {
             counted.withLock { $0.lost += 1 }
             return false
         }
-        defer { adding.withLock { $0 -= 1 } }
+        defer { adding.withLock { $0[room, default: 0] -= 1 } }
         return await keep(message)
     }
 
@@ -106,35 +118,56 @@ actor Outbox {
                 ])
             return false
         }
-        Task { await sendDue() }
+        Task { await sendDue(to: message.destination) }
         return true
     }
 
     // MARK: Sending
 
-    /// Sends what is due, until nothing is.
+    /// Sends what is due to anyone, until nothing is.
     func sendDue() async {
-        guard !isSending else { return }
-        isSending = true
-        defer { isSending = false }
-        do {
-            while !Task.isCancelled {
-                let due = try await records.claim(
-                    now: now(), lease: lease, longestPause: Self.longestPause, limit: Self.atOnce)
-                guard !due.isEmpty else { return }
-                await withTaskGroup(of: Void.self) { tasks in
-                    for message in due { tasks.addTask { await self.send(message) } }
-                }
-            }
-        } catch {
-            logger.error("the outbox cannot be read", metadata: ["error": "\(error)"])
+        let destinations = receivers.withLock { Array($0.keys) }
+        await withDiscardingTaskGroup { tasks in
+            for destination in destinations { tasks.addTask { await self.sendDue(to: destination) } }
         }
     }
 
-    /// Milliseconds that are longer than any attempt takes.
-    private var lease: Int64 {
-        let longest = receivers.withLock { Array($0.values) }.map(\.timeout.components.seconds).max() ?? 0
-        return (longest + 5) * 1000
+    /// Sends what is due to one receiver, until nothing is, as far as it has deliveries left.
+    private func sendDue(to destination: String) async {
+        let free = Self.atOnce - underWay[destination, default: 0]
+        guard free > 0 else { return }
+        // Before anything is waited for, so that all who come here together have no more than these.
+        underWay[destination, default: 0] += free
+        let due = await claim(for: destination, limit: free)
+        underWay[destination, default: 0] -= free - due.count
+        await withDiscardingTaskGroup { tasks in
+            for message in due {
+                // Each goes on with the next message by itself: none waits for a slow one.
+                tasks.addTask { await self.deliver(from: message, to: destination) }
+            }
+        }
+    }
+
+    private func deliver(from first: OutboxMessage, to destination: String) async {
+        var next: OutboxMessage? = first
+        while let message = next {
+            await send(message)
+            next = await claim(for: destination, limit: 1).first
+        }
+        underWay[destination, default: 0] -= 1
+    }
+
+    private func claim(for destination: String, limit: Int) async -> [OutboxMessage] {
+        guard !Task.isCancelled, let receiver = receivers.withLock({ $0[destination] }) else { return [] }
+        do {
+            // Longer than any attempt takes.
+            let lease = (receiver.timeout.components.seconds + 5) * 1000
+            return try await records.claim(
+                for: destination, now: now(), lease: lease, longestPause: Self.longestPause, limit: limit)
+        } catch {
+            if !Task.isCancelled { logger.error("the outbox cannot be read", metadata: ["error": "\(error)"]) }
+            return []
+        }
     }
 
     private func send(_ message: OutboxMessage) async {
@@ -185,16 +218,19 @@ actor Outbox {
 
     /// Sends what becomes due until cancelled.
     func run() async {
-        var rounds = 0
-        while !Task.isCancelled {
-            await sendDue()
-            if rounds % Self.roundsOfKeeping == 0 { await giveUpOld() }
-            await readWaiting()
-            rounds += 1
-            do {
-                try await Task.sleep(for: Self.interval)
-            } catch {
-                return
+        await withDiscardingTaskGroup { tasks in
+            var rounds = 0
+            while !Task.isCancelled {
+                // Beside the deliveries that are under way, which may take long.
+                tasks.addTask { await self.sendDue() }
+                if rounds % Self.roundsOfKeeping == 0 { await giveUpOld() }
+                await readWaiting()
+                rounds += 1
+                do {
+                    try await Task.sleep(for: Self.interval)
+                } catch {
+                    return
+                }
             }
         }
     }
@@ -206,7 +242,7 @@ actor Outbox {
 
     private func giveUpOld() async {
         do {
-            for message in try await records.removeOlder(than: now() - Self.lifetime) {
+            for message in try await records.removeOlder(than: Self.lifetime, now: now()) {
                 counted.withLock { $0.lost += 1 }
                 logger.error(
                     "a message is given up",

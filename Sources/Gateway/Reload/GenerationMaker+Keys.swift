@@ -1,5 +1,6 @@
 internal import Pipeline
 internal import Settings
+internal import Store
 internal import Upstream
 
 /// The keys of issuers, and the gateway's own.
@@ -8,34 +9,45 @@ extension GenerationMaker {
 
     /// The service from before has read its file again by then: a rotation by command is followed at once.
     func assertionKeys(
-        _ settings: GatewaySettings, after previous: Generation?
+        _ settings: GatewaySettings, _ store: Store?, after previous: Generation?
     ) throws -> AssertionKeyService? {
         guard let schedule = Wiring.rotationSchedule(settings) else { return nil }
         let service =
             previous?.plan.assertionKeys
             ?? AssertionKeyService(
                 file: KeyRingFile(.assertion, stateDirectory: settings.stateDirectory), schedule: schedule,
-                logger: logger, now: { WallClock.seconds() },
+                logger: logger, now: Self.rotationTime(store),
                 publish: { [directory] in directory.refreshAssertionKeys() })
         try service.follow()
         return service
     }
 
-    /// As ``assertionKeys(_:after:)``.
-    func sessionKeys(_ settings: GatewaySettings, after previous: Generation?) throws -> SessionKeyService? {
+    /// As ``assertionKeys(_:_:after:)``.
+    func sessionKeys(
+        _ settings: GatewaySettings, _ store: Store?, after previous: Generation?
+    ) throws -> SessionKeyService? {
         guard let schedule = Wiring.sessionSchedule(settings) else { return nil }
         let service =
             previous?.plan.sessionKeys
             ?? SessionKeyService(
                 AssertionKeyService(
                     file: KeyRingFile(.session, stateDirectory: settings.stateDirectory), schedule: schedule,
-                    logger: logger, now: { WallClock.seconds() },
+                    logger: logger, now: Self.rotationTime(store),
                     publish: { [directory] in
                         directory.refreshAssertionKeys()
                         directory.refreshKeySets()
                     }))
         try service.keys.follow()
         return service
+    }
+
+    /// Seconds since 1970. A clock that is ahead for a while must not have keys removed that are still needed: where
+    /// there is a store, its clock counts.
+    private static func rotationTime(_ store: Store?) -> @Sendable () -> Int64 {
+        { [store] in
+            let now = WallClock.seconds()
+            return store?.pruningTime(now) ?? now
+        }
     }
 
     // MARK: Issuers

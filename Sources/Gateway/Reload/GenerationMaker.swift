@@ -47,8 +47,8 @@ struct GenerationMaker: Sendable {
         let store = try await store(settings, after: previous)
         let revocations = try await revocations(settings, store, after: previous)
         let sessions = try sessions(settings, store, after: previous)
-        let assertionKeys = try assertionKeys(settings, after: previous)
-        let sessionKeys = try sessionKeys(settings, after: previous)
+        let assertionKeys = try assertionKeys(settings, store, after: previous)
+        let sessionKeys = try sessionKeys(settings, store, after: previous)
         let conduct = try await conduct(settings, store, assertionKeys, places, after: previous)
         let accessLog = Self.accessLog(settings, places, conduct?.hashes, after: previous)
         let tracing = try await traceService(settings, after: previous)
@@ -185,7 +185,8 @@ struct GenerationMaker: Sendable {
             previous?.plan.revocations
             ?? RevocationService(
                 records: StoredRevocations(store),
-                maximumCount: settings.limits.revocations, logger: logger, now: { WallClock.seconds() },
+                maximumCount: settings.limits.revocations, logger: logger,
+                now: { store.pruningTime(WallClock.seconds()) },
                 publish: { [directory] in await directory.refreshRevocations() })
         do {
             try await service.follow()

@@ -295,7 +295,9 @@ actor RunningGateway {
     private func noteEnd() async {
         guard let store = generation.store else { return }
         do {
-            try await LostAnswers.endInGoodOrder(store, now: WallClock.seconds())
+            let now = WallClock.seconds()
+            try await store.keepPruningClock(now: now)
+            try await LostAnswers.endInGoodOrder(store, now: now)
         } catch {
             // The next start takes it for a kill, which costs nobody anything.
             logger.warning("the end is not kept", metadata: ["error": "\(error)"])

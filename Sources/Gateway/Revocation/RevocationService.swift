@@ -47,7 +47,7 @@ actor RevocationService {
     /// - Parameters:
     ///   - maximumCount: how many are held; more are refused.
     ///   - publish: returns when every event loop goes by ``current``.
-    ///   - now: seconds since 1970.
+    ///   - now: the time by which ended revocations may be forgotten, in seconds since 1970.
     init(
         records: any RevocationRecords, maximumCount: Int, logger: Logger, now: @escaping @Sendable () -> Int64,
         publish: @escaping @Sendable () async -> Void

@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import Glibc
+internal import Store
 
 /// The time of day.
 enum WallClock {
@@ -16,6 +17,16 @@ enum WallClock {
         unsafe clock_gettime(CLOCK_REALTIME, &time)
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
+
+    /// The time of day at this moment, and from then on as much later as has passed on the monotonic clock: a clock that
+    /// counts milliseconds since 1970, and that nobody sets.
+    static func steadyMilliseconds() -> @Sendable () -> Int64 {
+        let (began, time) = (ContinuousClock.now, milliseconds())
+        return { time + Int64((ContinuousClock.now - began) / .milliseconds(1)) }
+    }
+
+    /// Seconds of a clock that nobody sets.
+    static func uptime() -> Int64 { PruningClock.uptime() }
 
     /// Seconds since 1970.
     static func seconds() -> Int64 { milliseconds() / 1000 }

@@ -77,7 +77,10 @@ final class SessionEnds: SessionRevocations {
         guard before?.changes != changes else { return }
         let sessions =
             if let before {
-                try await records.refreshed(since: before.time, limit: revocations.room)
+                // What others refreshed after the clock was set back has earlier times than what is known.
+                try await records.refreshed(
+                    since: before.time <= time ? before.time : time - StoredUsers.retryWindow,
+                    limit: revocations.room)
             } else {
                 try await records.superseded(now: time, limit: revocations.room)
                     .sorted { $0.refreshedAt < $1.refreshedAt }
@@ -89,8 +92,10 @@ final class SessionEnds: SessionRevocations {
 
     /// Lets tokens count no more whose successors were given long enough ago.
     func endDue() async {
-        let before = now() - StoredUsers.retryWindow
-        let due = waiting.withLock { $0.takeDue { $0.refreshedAt < before } }
+        let now = now()
+        // As ``Store/LostAnswers``: a refresh further ahead than the window was by a clock that has been set back since.
+        let open = now - StoredUsers.retryWindow...now + StoredUsers.retryWindow
+        let due = waiting.withLock { $0.takeDue { !open.contains($0.refreshedAt) } }
         guard !due.isEmpty else { return }
         await revocations.supersede(
             due.map {

@@ -10,19 +10,25 @@ internal import Store
 enum GatewayStore {
     static let migrations =
         StoredRevocations.migrations + StoredSessions.migrations + StoredLimits.migrations + StoredOutbox.migrations
-        + StoredUsers.migrations + LostAnswers.migrations
+        + StoredUsers.migrations + LostAnswers.migrations + PruningClock.migrations
 
-    static func path(in stateDirectory: String) -> String { "\(stateDirectory)/gatehouse.sqlite" }
+    static let name = "gatehouse.sqlite"
+
+    static func path(in stateDirectory: String) -> String { "\(stateDirectory)/\(name)" }
 
     /// Opens it beside other processes that may have it open.
     ///
-    /// - Throws: ``WiringFault``, also for a state directory, or a file in it, that others may change.
-    static func open(in stateDirectory: String) throws(WiringFault) -> Store {
+    /// - Parameter now: seconds since 1970, as below.
+    /// - Throws: ``WiringFault``, also for a state directory, or a file in it, that others may change, and for what a
+    ///   restore has left that was interrupted.
+    static func open(in stateDirectory: String, now: Int64 = WallClock.seconds()) throws(WiringFault) -> Store {
         let path = path(in: stateDirectory)
         do {
             let lock = try StateDirectoryLock(stateDirectory, .inUse)
             try check(stateDirectory)
-            return try Store(path: path, migrations: migrations, keeping: lock)
+            let store = try Store(path: path, migrations: migrations, keeping: lock)
+            try store.followPruningClock(now: now)
+            return store
         } catch let fault as WiringFault {
             throw fault
         } catch {
@@ -32,12 +38,11 @@ enum GatewayStore {
 
     /// Opens it to serve.
     ///
-    /// - Parameter now: seconds since 1970.
     /// - Throws: ``WiringFault``
     static func openToServe(
         in stateDirectory: String, now: Int64 = WallClock.seconds()
     ) async throws(WiringFault) -> Store {
-        let store = try open(in: stateDirectory)
+        let store = try open(in: stateDirectory, now: now)
         do {
             try await LostAnswers.begin(store, now: now)
         } catch {
@@ -47,10 +52,12 @@ enum GatewayStore {
         return store
     }
 
-    /// - Throws: ``WiringFault`` for a state directory, or a file in it, that others may change.
+    /// - Throws: ``WiringFault`` for a state directory, or a file in it, that others may change, and for what a restore
+    ///   has left that was interrupted.
     private static func check(_ stateDirectory: String) throws(WiringFault) {
         do {
             try StateDirectory(path: stateDirectory).check()
+            try RestoredFiles(stateDirectory).requireNoneUnfinished()
         } catch {
             throw WiringFault(ofStateDirectory: error)
         }

@@ -33,6 +33,17 @@ struct StateDirectory {
         return unsafe mkdir(path, mode) == 0 || errno == EEXIST
     }
 
+    // MARK: Syncing
+
+    /// Returns when the names in it outlast a loss of power.
+    func sync() throws(KeyFileFault) {
+        let descriptor = unsafe open(path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
+        guard descriptor >= 0 else { throw KeyFileFault(path, failed: "cannot be opened") }
+        defer { close(descriptor) }
+        // Some file systems know no such thing (fsync(2): EINVAL).
+        guard fsync(descriptor) == 0 || errno == EINVAL else { throw KeyFileFault(path, failed: "cannot be written") }
+    }
+
     // MARK: Judging
 
     /// Judges the directory and every file of the gateway's in it. One that is not there is good.

@@ -36,12 +36,19 @@ package struct StoreCopies: Sendable {
         guard FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory), isDirectory else {
             throw WiringFault(description: "\(copy): there is no directory \(directory)")
         }
-        let keys = withKeys ? try keyFiles() : []
         let partial = copy + Self.partialEnd
-        try? FileManager.default.removeItem(atPath: partial)
+        var keys: [(name: String, contents: [UInt8])] = []
         do {
-            try Store(reading: path).copy(to: partial, carrying: withKeys ? keys : nil)
+            // Left behind by one that was killed.
+            try Self.removeIfThere(partial)
+            try Store(reading: path).copy(to: partial) {
+                guard withKeys else { return nil }
+                // After the rows: a key with which any of them was sealed is there by now, and stays for as long as they do.
+                keys = try keyFiles()
+                return keys
+            }
             try FileManager.default.moveItem(atPath: partial, toPath: copy)
+            try StateDirectory(path: directory).sync()
         } catch {
             try? FileManager.default.removeItem(atPath: partial)
             throw WiringFault(description: "\(copy): cannot be written: \(StoreError.words(error))")
@@ -54,18 +61,20 @@ package struct StoreCopies: Sendable {
 
     private func keyFiles() throws -> [(name: String, contents: [UInt8])] {
         let names = try FileManager.default.contentsOfDirectory(atPath: stateDirectory)
-        return try names.filter(Self.isKeyFile).sorted().compactMap { name in
+        return try names.filter(Self.keyNames.contains).sorted().compactMap { name in
             try OwnerOnlyFile(path: "\(stateDirectory)/\(name)").read().map { (name, $0) }
         }
     }
 
-    private static func isKeyFile(_ name: String) -> Bool {
-        name == "sealing.key" || KeyPurpose.allCases.contains { name == "\($0.rawValue)-keys.json" }
-    }
+    /// The files with keys that a state directory may hold.
+    static let keyNames = KeyPurpose.allCases.flatMap(KeyRingFile.names)
 
     // MARK: Restore
 
-    /// Puts the copy in the database's place, if it is whole and no newer than this version. What was there is kept.
+    /// Puts the copy in the database's place, if it is whole and no newer than this version. What was there is kept. When
+    /// this throws, everything is as it was.
+    ///
+    /// A restore that was interrupted before is undone first.
     ///
     /// - Parameters:
     ///   - withKeys: whether the copy's keys take the place of the state directory's.
@@ -77,65 +86,76 @@ package struct StoreCopies: Sendable {
         }
         let lock = try StateDirectoryLock(stateDirectory, .alone)
         defer { withExtendedLifetime(lock) {} }
-        let new = path + Self.restoringEnd
-        try? FileManager.default.removeItem(atPath: new)
-        let keys: [(name: String, contents: [UInt8])]
+        let files = RestoredFiles(stateDirectory)
         do {
-            let source = try Store(reading: copy)
-            let report = await source.report(GatewayStore.migrations)
-            if case .newer(let unknown) = report.schema { throw StoreError.newerSchema(unknown) }
-            guard report.faults.isEmpty else { throw StoreError.damaged(report.faults) }
-            keys = try await Self.keys(in: source)
-            guard !withKeys || !keys.isEmpty else { throw WiringFault(description: "it holds no keys") }
-            try source.copy(to: new, carrying: nil)
+            _ = try files.undoUnfinished()
+            try files.removeStaged()
+            let keys = try await stage(copy, withKeys: withKeys)
+            return try locked(keys[...]) {
+                let replaced = try keys.filter { try keyFile($0.name).read() != $0.contents }.map(\.name)
+                for name in Set(keys.map(\.name)).subtracting(replaced) {
+                    try Self.removeIfThere(files.stagingPath(name))
+                }
+                let kept = try files.putInPlace(keys: replaced, now: now ?? WallClock.seconds())
+                let keyText = keys.isEmpty ? "" : " with the keys of \(keys.map(\.name).joined(separator: ", "))"
+                let keptText = kept.isEmpty ? "" : "; what was there: \(kept.joined(separator: ", "))"
+                return "\(path): restored\(keyText)\(keptText)"
+            }
         } catch {
-            try? FileManager.default.removeItem(atPath: new)
+            try? files.removeStaged()
             throw WiringFault(description: "\(copy): cannot be restored: \(StoreError.words(error))")
         }
-        return try replace(by: new, keys: withKeys ? keys : [], keeping: suffix(now ?? WallClock.seconds()))
     }
 
-    /// For the names of what is replaced; one that is not taken, also by a restore of the same second.
-    private func suffix(_ now: Int64) -> String {
-        let taken = (try? FileManager.default.contentsOfDirectory(atPath: stateDirectory)) ?? []
-        var (name, number) = (".replaced-\(now)", 0)
-        while taken.contains(where: { $0.hasSuffix(name) || $0.hasSuffix(name + "-wal") }) {
-            number += 1
-            name = ".replaced-\(now)-\(number)"
+    /// Puts back what was there before a restore that was interrupted.
+    ///
+    /// - Returns: what was done, in words.
+    package func undoRestore() throws -> String {
+        let lock = try StateDirectoryLock(stateDirectory, .alone)
+        defer { withExtendedLifetime(lock) {} }
+        let hasUndone = try RestoredFiles(stateDirectory).undoUnfinished()
+        return hasUndone
+            ? "\(path): as before the restore that was interrupted" : "\(path): no restore was interrupted"
+    }
+
+    /// Has all that takes a place ready beside it, and good.
+    ///
+    /// - Returns: the keys of the copy that are staged.
+    private func stage(_ copy: String, withKeys: Bool) async throws -> [(name: String, contents: [UInt8])] {
+        let files = RestoredFiles(stateDirectory)
+        let staged = files.stagingPath(GatewayStore.name)
+        let source = try Store(reading: copy)
+        let keys = withKeys ? try await Self.keys(in: source) : []
+        guard !withKeys || !keys.isEmpty else { throw WiringFault(description: "it holds no keys") }
+        for (name, contents) in keys where !KeyRingFile.canRead(contents, asFile: name) {
+            throw WiringFault(description: "its \(name) is damaged")
         }
-        return name
+        try source.copy(to: staged) { nil }
+        let report = await (try Store(reading: staged)).report(GatewayStore.migrations)
+        if case .newer(let unknown) = report.schema { throw StoreError.newerSchema(unknown) }
+        guard report.faults.isEmpty else { throw StoreError.damaged(report.faults) }
+        for (name, contents) in keys { try OwnerOnlyFile(path: files.stagingPath(name)).write(contents) }
+        return keys
+    }
+
+    private func keyFile(_ name: String) -> OwnerOnlyFile { OwnerOnlyFile(path: "\(stateDirectory)/\(name)") }
+
+    /// Runs `body` while no command changes one of these files.
+    private func locked<Value>(
+        _ keys: ArraySlice<(name: String, contents: [UInt8])>, _ body: () throws -> Value
+    ) throws -> Value {
+        guard let first = keys.first else { return try body() }
+        return try keyFile(first.name).locked { try locked(keys.dropFirst(), body) }
+    }
+
+    private static func removeIfThere(_ path: String) throws {
+        guard FileManager.default.fileExists(atPath: path) else { return }
+        try FileManager.default.removeItem(atPath: path)
     }
 
     private static func keys(in source: Store) async throws -> [(name: String, contents: [UInt8])] {
         // A copy names files; it is not to name any others.
-        try await source.carriedFiles().filter { isKeyFile($0.name) }
-    }
-
-    /// The log of writes goes with the database that it belongs to: beside another one it would be taken for its own.
-    private func replace(
-        by new: String, keys: [(name: String, contents: [UInt8])], keeping suffix: String
-    ) throws -> String {
-        let files = FileManager.default
-        var kept: [String] = []
-        for end in ["-wal", ""] where files.fileExists(atPath: path + end) {
-            try files.moveItem(atPath: path + end, toPath: path + suffix + end)
-            kept.append(path + suffix + end)
-        }
-        try? files.removeItem(atPath: path + "-shm")
-        for (name, contents) in keys {
-            let file = OwnerOnlyFile(path: "\(stateDirectory)/\(name)")
-            try file.locked {
-                if let before = try file.read(), before != contents {
-                    try OwnerOnlyFile(path: file.path + suffix).write(before)
-                    kept.append(file.path + suffix)
-                }
-                try file.write(contents)
-            }
-        }
-        try files.moveItem(atPath: new, toPath: path)
-        let keyText = keys.isEmpty ? "" : " with the keys of \(keys.map(\.name).joined(separator: ", "))"
-        let keptText = kept.isEmpty ? "" : "; what was there: \(kept.joined(separator: ", "))"
-        return "\(path): restored\(keyText)\(keptText)"
+        try await source.carriedFiles().filter { keyNames.contains($0.name) }
     }
 
     // MARK: Check
@@ -163,7 +183,7 @@ package struct StoreCopies: Sendable {
     }
 
     package func progress(ofRestoreFrom copy: String) -> String {
-        "restoring \(copy): \(Self.size(path + Self.restoringEnd)) of \(Self.size(copy))"
+        "restoring \(copy): \(Self.size(path + RestoredFiles.stagedEnd)) of \(Self.size(copy))"
     }
 
     package func progress(ofCheck file: String?) -> String {
@@ -171,7 +191,6 @@ package struct StoreCopies: Sendable {
     }
 
     private static let partialEnd = ".partial"
-    private static let restoringEnd = ".restoring"
 
     private static func size(_ path: String) -> String {
         // One that is not there yet has nothing in it.

@@ -4,8 +4,12 @@ internal import Store
 /// Forgets what has ended also where nothing is written that would take some of it along: sessions that nobody can have
 /// a token of, and what was used once and counts no more anyway.
 final class StoreUpkeep: Sendable {
-    private static let interval = Duration.seconds(600)
+    /// How often it is kept how far the clock is.
+    private static let interval = Duration.seconds(60)
+    /// How many intervals pass between two looks for what has ended.
+    private static let roundsOfRemoval = 10
 
+    private let store: Store
     private let sessions: StoredSessions
     private let users: StoredUsers
     private let now: @Sendable () -> Int64
@@ -13,6 +17,7 @@ final class StoreUpkeep: Sendable {
 
     /// - Parameter now: seconds since 1970.
     init(_ store: Store, logger: Logger, now: @escaping @Sendable () -> Int64) {
+        self.store = store
         sessions = StoredSessions(store)
         users = StoredUsers(store)
         self.logger = logger
@@ -26,13 +31,16 @@ final class StoreUpkeep: Sendable {
 
     /// Until cancelled; at first at once, since what ended while nothing ran is there as well.
     func run() async {
+        var rounds = 0
         while !Task.isCancelled {
             do {
-                try await removeEnded()
+                if rounds % Self.roundsOfRemoval == 0 { try await removeEnded() }
+                try await store.keepPruningClock(now: now())
             } catch {
                 guard !Task.isCancelled else { return }
                 logger.error("what has ended cannot be removed", metadata: ["error": "\(error)"])
             }
+            rounds += 1
             do {
                 try await Task.sleep(for: Self.interval)
             } catch {

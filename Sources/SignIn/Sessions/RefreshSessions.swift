@@ -62,7 +62,7 @@ struct RefreshSessions: Sendable {
 
     /// Within the window, which opens once more for what a process that ended may never have given.
     private func mayRetry(_ record: SessionRecord) -> Bool {
-        now() <= max(record.refreshedAt + StoredSessions.retryWindow, record.retryUntil)
+        LostAnswers.isOpen(refreshedAt: record.refreshedAt, retryUntil: record.retryUntil, now: now())
     }
 
     /// Keeps the answer before it is given, so that whoever does not get it can ask once more.

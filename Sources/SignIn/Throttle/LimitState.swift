@@ -54,26 +54,36 @@ struct LimitState: Sendable {
     }
 
     /// The limit that takes longest to let the call through.
-    private func check(_ counted: [CountedLimit], failures keys: [String], at now: Int64) -> LimitReached? {
+    private mutating func check(_ counted: [CountedLimit], failures keys: [String], at now: Int64) -> LimitReached? {
         var longest: (cause: LimitReached.Cause, wait: Int64)?
         func note(_ cause: LimitReached.Cause, _ wait: Int64) {
             if wait > longest?.wait ?? 0 { longest = (cause, wait) }
         }
         for each in counted {
-            guard var known = counts.value(of: each.key, at: now / 1000) else { continue }
-            known.advance(each.limit, to: now)
+            guard let known = count(of: each, at: now) else { continue }
             note(each.cause, known.wait(each.limit, at: now))
         }
         for key in keys {
-            guard let policy = settings.lockout, let known = failures.value(of: key, at: now / 1000) else { continue }
+            guard let policy = settings.lockout, let known = failures(of: key, at: now) else { continue }
             note(.lockout, known.wait(policy, at: now))
         }
         return longest.map { LimitReached(cause: $0.cause, retryAfter: Int(($0.wait + 999) / 1000)) }
     }
 
-    private mutating func count(_ counted: CountedLimit, at now: Int64) {
-        var known = counts.value(of: counted.key, at: now / 1000) ?? SlidingCount(counted.limit, at: now)
+    /// What was counted, in the window that the clock is in. Where the clock has been set back, that is noted also for a
+    /// call that counts nothing: what is held up by it must not begin anew with each call.
+    private mutating func count(of counted: CountedLimit, at now: Int64) -> SlidingCount? {
+        guard var known = counts.value(of: counted.key, at: now / 1000) else { return nil }
+        let window = known.window
         known.advance(counted.limit, to: now)
+        if known.window < window {
+            counts.set(known, of: counted.key, endsAt: known.endsAt(counted.limit), at: now / 1000)
+        }
+        return known
+    }
+
+    private mutating func count(_ counted: CountedLimit, at now: Int64) {
+        var known = count(of: counted, at: now) ?? SlidingCount(counted.limit, at: now)
         known.count()
         let endsAt = known.endsAt(counted.limit)
         counts.set(known, of: counted.key, endsAt: endsAt, at: now / 1000)
@@ -87,9 +97,20 @@ struct LimitState: Sendable {
 
     // MARK: Failures
 
+    /// The failures of a key. One that is in the future was noted before the clock was set back, and counts as one of
+    /// now.
+    private mutating func failures(of key: String, at now: Int64) -> Failures? {
+        guard var known = failures.value(of: key, at: now / 1000) else { return nil }
+        guard known.lastAt > now else { return known }
+        known.lastAt = now
+        let endsAt = settings.lockout.map { now / 1000 + $0.forgetAfter } ?? failures.endsAt(of: key) ?? now / 1000
+        failures.set(known, of: key, endsAt: endsAt, at: now / 1000)
+        return known
+    }
+
     /// An attempt that was admitted has come to its end.
     mutating func settle(_ key: String, at now: Int64) {
-        guard let policy = settings.lockout, var known = failures.value(of: key, at: now / 1000) else { return }
+        guard let policy = settings.lockout, var known = failures(of: key, at: now) else { return }
         known.pending = max(0, known.pending - 1)
         guard known.count > 0 || known.pending > 0 else { return failures.remove(key) }
         // An attempt that proves nothing does not keep earlier failures from being forgotten.
@@ -102,7 +123,7 @@ struct LimitState: Sendable {
     /// - Returns: when that is forgotten, in seconds since 1970, and whether there is a lock; nil where there are none.
     mutating func fail(_ key: String, at now: Int64) -> (endsAt: Int64, isLocked: Bool)? {
         guard let policy = settings.lockout else { return nil }
-        var known = failures.value(of: key, at: now / 1000) ?? Failures()
+        var known = failures(of: key, at: now) ?? Failures()
         known.pending = max(0, known.pending - 1)
         known.count += 1
         known.lastAt = max(known.lastAt, now)
@@ -114,13 +135,13 @@ struct LimitState: Sendable {
     /// - Returns: whether there was a failure.
     mutating func forget(_ key: String, at now: Int64) -> Bool {
         defer { failures.remove(key) }
-        return (failures.value(of: key, at: now / 1000)?.count ?? 0) > 0
+        return (failures(of: key, at: now)?.count ?? 0) > 0
     }
 
     /// An attempt begins, which may fail.
     private mutating func begin(_ key: String, at now: Int64) {
         guard let policy = settings.lockout else { return }
-        var known = failures.value(of: key, at: now / 1000) ?? Failures()
+        var known = failures(of: key, at: now) ?? Failures()
         known.pending += 1
         failures.set(known, of: key, endsAt: now / 1000 + policy.forgetAfter, at: now / 1000)
     }
@@ -153,7 +174,7 @@ struct LimitState: Sendable {
     mutating func tryAccount(_ key: String, calledBy typed: String, known: [String], at now: Int64) -> AccountTrial {
         guard let policy = settings.lockout, !known.contains(key) else { return .unknown }
         var isCleared = false
-        if let failures = failures.value(of: key, at: now / 1000) {
+        if let failures = failures(of: key, at: now) {
             if let proof = proofs.value(of: typed, at: now / 1000), proof >= failures.lastAt {
                 // Proven before it was known which account the name is of.
                 isCleared = forget(key, at: now)
@@ -184,10 +205,12 @@ struct LimitState: Sendable {
     /// - Returns: whether there is a lock.
     mutating func adopt(_ record: FailureRecord, at now: Int64) -> Bool {
         guard let policy = settings.lockout else { return false }
-        var known = failures.value(of: record.key, at: now / 1000) ?? Failures()
+        var known = failures(of: record.key, at: now) ?? Failures()
         known.count = max(known.count, record.count)
-        known.lastAt = max(known.lastAt, record.lastAt)
-        failures.set(known, of: record.key, endsAt: record.endsAt, at: now / 1000)
+        // A record of the future is by a clock that has been set back since.
+        known.lastAt = max(known.lastAt, min(record.lastAt, now))
+        let endsAt = min(record.endsAt, now / 1000 + policy.forgetAfter)
+        failures.set(known, of: record.key, endsAt: endsAt, at: now / 1000)
         return known.wait(policy, at: now) > 0
     }
 

@@ -42,8 +42,8 @@ struct Failures: Sendable, Equatable {
     /// Attempts made at the same time count as if they had failed already: else any number of guesses would get in
     /// before the first has failed.
     func wait(_ policy: LockoutPolicy, at milliseconds: Int64) -> Int64 {
-        let lockedUntil = lastAt + policy.lock(afterFailures: count) * 1000
-        if count > 0, lockedUntil > milliseconds { return lockedUntil - milliseconds }
+        let lock = policy.lock(afterFailures: count) * 1000
+        if lock > 0, lastAt + lock > milliseconds { return min(lastAt + lock - milliseconds, lock) }
         guard pending > 0, count + Int64(pending) >= Int64(policy.after) else { return 0 }
         return 1000
     }

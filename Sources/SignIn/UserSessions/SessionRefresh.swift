@@ -70,7 +70,7 @@ extension UserSessions {
 
     /// Within the window, which opens once more for what a process that ended may never have given.
     private func mayRetry(_ session: UserSessionRecord) -> Bool {
-        now() <= max(session.refreshedAt + StoredUsers.retryWindow, session.retryUntil)
+        LostAnswers.isOpen(refreshedAt: session.refreshedAt, retryUntil: session.retryUntil, now: now())
     }
 
     /// The next step of a session that may still go on.

@@ -6,11 +6,13 @@ extension StoredUsers: SpentRecords {
     private static let removedAtOnce = 16
 
     package func spend(_ digest: [UInt8], until endsAt: Int64, now: Int64) async throws -> Bool {
-        try await store.write { try Self.spend(digest, until: endsAt, now: now, in: $0) }
+        try await store.write { [store] in
+            try Self.spend(digest, until: endsAt, pruning: store.pruningTime(now), in: $0)
+        }
     }
 
     package func spend(_ proof: UserArrival.Proof, now: Int64) async throws -> SpendingStep {
-        try await store.write { try Self.spend(proof, now: now, in: $0) }
+        try await store.write { [store] in try Self.spend(proof, pruning: store.pruningTime(now), in: $0) }
     }
 
     package func isSpent(_ digest: [UInt8]) async throws -> Bool {
@@ -25,8 +27,9 @@ extension StoredUsers: SpentRecords {
                 database, sql: "SELECT TRUE FROM spent WHERE digest = ?", arguments: [Data(digest)]) ?? false)
     }
 
-    static func spend(_ digest: [UInt8], until endsAt: Int64, now: Int64, in database: Database) throws -> Bool {
-        try removeEnded(now: now, in: database)
+    /// - Parameter pruning: what has ended by then is removed.
+    static func spend(_ digest: [UInt8], until endsAt: Int64, pruning: Int64, in database: Database) throws -> Bool {
+        try removeEnded(by: pruning, in: database)
         try database.execute(
             sql: "INSERT INTO spent (digest, ends_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
             arguments: [Data(digest), endsAt])
@@ -34,19 +37,20 @@ extension StoredUsers: SpentRecords {
     }
 
     /// Nothing of it is used up where any of it was used before.
-    static func spend(_ proof: UserArrival.Proof, now: Int64, in database: Database) throws -> SpendingStep {
+    static func spend(_ proof: UserArrival.Proof, pruning: Int64, in database: Database) throws -> SpendingStep {
         guard try isUnspent(proof.digest, in: database) else { return .replayed }
         if let nonce = proof.nonce {
-            guard try spend(nonce.digest, until: nonce.endsAt, now: now, in: database) else { return .nonceReused }
+            let isFirst = try spend(nonce.digest, until: nonce.endsAt, pruning: pruning, in: database)
+            guard isFirst else { return .nonceReused }
         }
-        _ = try spend(proof.digest, until: proof.endsAt, now: now, in: database)
+        _ = try spend(proof.digest, until: proof.endsAt, pruning: pruning, in: database)
         return .spent
     }
 
-    private static func removeEnded(now: Int64, in database: Database) throws {
+    private static func removeEnded(by time: Int64, in database: Database) throws {
         try database.cachedStatement(
             sql: "DELETE FROM spent WHERE digest IN (SELECT digest FROM spent WHERE ends_at <= ? LIMIT ?)"
-        ).execute(arguments: [now, removedAtOnce])
+        ).execute(arguments: [time, removedAtOnce])
     }
 }
 
@@ -68,8 +72,15 @@ extension StoredUsers: AppleTokenRecords {
     ) async throws -> [AppleTokenRecord] {
         try await store.write { database in
             let due = try Row.fetchAll(
-                database, sql: "SELECT * FROM apple_tokens WHERE validated_at < ? ORDER BY validated_at LIMIT ?",
-                arguments: [time, limit]
+                database,
+                // What was validated in the future was so by a clock that was wrong. Each half is one search of the index.
+                sql: """
+                    SELECT * FROM (SELECT * FROM apple_tokens WHERE validated_at < ?1 ORDER BY validated_at LIMIT ?3)
+                    UNION ALL
+                    SELECT * FROM (SELECT * FROM apple_tokens WHERE validated_at > ?2 ORDER BY validated_at LIMIT ?3)
+                    LIMIT ?3
+                    """,
+                arguments: [time, now, limit]
             ).map(AppleTokenRecord.init)
             for record in due {
                 try database.execute(

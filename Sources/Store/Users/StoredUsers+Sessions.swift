@@ -8,11 +8,12 @@ extension StoredUsers: UserSessionRecords {
     private static let tidiedAtOnce = 8
 
     package func arrive(_ arrival: UserArrival) async throws -> UserArrivalStep {
-        try await store.write { database in
+        try await store.write { [store] database in
             let now = arrival.session.createdAt
+            let pruning = store.pruningTime(now)
             if let proof = arrival.proof {
                 // From here on the identity token is used up, whoever its user turns out to be.
-                switch try Self.spend(proof, now: now, in: database) {
+                switch try Self.spend(proof, pruning: pruning, in: database) {
                 case .spent: break
                 case .replayed: return .replayed
                 case .nonceReused: return .nonceReused
@@ -25,7 +26,7 @@ extension StoredUsers: UserSessionRecords {
             }
             let user = try known.map { try Self.brought(upToDate: $0, by: arrival.user, in: database) } ?? arrival.user
             if known == nil { try Self.insert(user, in: database) }
-            try Self.tidy(database, now: now)
+            try Self.tidy(database, now: now, pruning: pruning)
             var session = arrival.session
             session.userID = user.id
             try Self.insert(session, in: database)
@@ -44,8 +45,8 @@ extension StoredUsers: UserSessionRecords {
     }
 
     package func advance(to record: UserSessionRecord) async throws -> UserSessionStep {
-        try await store.write { database in
-            try Self.tidy(database, now: record.refreshedAt)
+        try await store.write { [store] database in
+            try Self.tidy(database, now: record.refreshedAt, pruning: store.pruningTime(record.refreshedAt))
             let statement = try database.cachedStatement(
                 sql: """
                     UPDATE user_sessions SET rotation = ?, successor = ?, retry_until = 0, refreshed_at = ?,
@@ -92,7 +93,8 @@ extension StoredUsers: UserSessionRecords {
     }
 
     package func superseded(now: Int64, limit: Int) async throws -> [SupersededSession] {
-        try await store.read { database in
+        let pruning = store.pruningTime(now)
+        return try await store.read { database in
             try Row.fetchAll(
                 database,
                 sql: """
@@ -100,7 +102,7 @@ extension StoredUsers: UserSessionRecords {
                     WHERE rotation > 0 AND previous_expires_at > ? AND ended_at IS NULL
                     ORDER BY previous_expires_at DESC LIMIT ?
                     """,
-                arguments: [now, limit]
+                arguments: [pruning, limit]
             ).map(SupersededSession.init)
         }
     }
@@ -126,11 +128,12 @@ extension StoredUsers: UserSessionRecords {
     /// Forgets sessions that nobody can have a token of, tokens that nobody may ask for any more, and what was used up and
     /// counts no more anyway.
     package func removeEnded(now: Int64) async throws {
-        try await store.removeInSteps("user_sessions", where: "ends_at <= ?", [now])
-        try await store.removeInSteps("spent", where: "ends_at <= ?", [now])
+        let pruning = store.pruningTime(now)
+        try await store.removeInSteps("user_sessions", where: "ends_at <= ?", [pruning])
+        try await store.removeInSteps("spent", where: "ends_at <= ?", [pruning])
         try await store.clearInSteps(
-            "successor", in: "user_sessions", where: "refreshed_at < ? AND retry_until < ?",
-            [now - Self.retryWindow, now])
+            "successor", in: "user_sessions", where: LostAnswers.closedCondition,
+            LostAnswers.closedArguments(now: now))
     }
 
     // MARK: Statements
@@ -184,10 +187,10 @@ extension StoredUsers: UserSessionRecords {
 
     /// Forgets sessions that nobody can have a token of, tokens that nobody may ask for any more, and what was used up
     /// and counts no more anyway.
-    private static func tidy(_ database: Database, now: Int64) throws {
+    private static func tidy(_ database: Database, now: Int64, pruning: Int64) throws {
         try database.cachedStatement(
             sql: "DELETE FROM user_sessions WHERE id IN (SELECT id FROM user_sessions WHERE ends_at <= ? LIMIT ?)"
-        ).execute(arguments: [now, tidiedAtOnce])
+        ).execute(arguments: [pruning, tidiedAtOnce])
         try database.cachedStatement(
             sql: """
                 UPDATE user_sessions SET successor = NULL WHERE id IN (

@@ -55,7 +55,7 @@ struct AppleSignInTests {
         /// What is to be taken back at Apple.
         func revocations() async throws -> [AppleRevocation] {
             try await StoredOutbox(fixture.store).claim(
-                now: 1 << 60, lease: 0, longestPause: 0, limit: 100
+                for: "apple", now: 1 << 60, lease: 0, longestPause: 0, limit: 100
             )
             .compactMap { AppleRevocation(text: $0.body) }
         }

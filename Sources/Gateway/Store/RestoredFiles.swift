@@ -1,0 +1,197 @@
+internal import FoundationEssentials
+internal import Glibc
+internal import Pipeline
+
+/// The files of a state directory that a restore replaces, all or none.
+///
+/// New files are staged beside those in use. A record of the renames to come is written first and removed last, so that
+/// every moment between can be undone: by the restore itself when it fails, and by the next one when the process was
+/// killed or the machine lost its power. While the record is there, no gateway starts.
+struct RestoredFiles {
+    /// One file: where it is used, and where what was there is kept.
+    private struct Change {
+        let name: String
+        /// Nil: there was none.
+        let kept: String?
+    }
+
+    private static let database = GatewayStore.name
+    private static let recordName = "\(database).restore-unfinished"
+    static let stagedEnd = ".restoring"
+    private static let keptMark = ".replaced-"
+
+    private let directory: String
+
+    init(_ stateDirectory: String) {
+        directory = stateDirectory
+    }
+
+    private func path(_ name: String) -> String { "\(directory)/\(name)" }
+    private func exists(_ name: String) -> Bool { FileManager.default.fileExists(atPath: path(name)) }
+
+    /// Where a new file waits until all are there.
+    func stagingPath(_ name: String) -> String { path(name + Self.stagedEnd) }
+
+    // MARK: Start
+
+    /// Refuses to go on where a restore was interrupted: a gateway would begin with an empty database, or with a mixture
+    /// of two states, in which what was revoked counts again.
+    ///
+    /// - Throws: ``KeyFileFault`` with what to do.
+    func requireNoneUnfinished() throws(KeyFileFault) {
+        guard !exists(Self.recordName) else {
+            throw KeyFileFault(
+                directory,
+                "a restore was interrupted: repeat it (gatehouse store restore FILE), or put back what was there before "
+                    + "(gatehouse store restore --undo)")
+        }
+        guard !exists(Self.database) else { return }
+        let names: [String]
+        do {
+            names = try FileManager.default.contentsOfDirectory(atPath: directory)
+        } catch {
+            // No directory: nothing is left over in it.
+            guard FileManager.default.fileExists(atPath: directory) else { return }
+            throw KeyFileFault(directory, "cannot be read: \(error)")
+        }
+        guard let left = names.filter(Self.isLeftOver).min() else { return }
+        throw KeyFileFault(
+            path(Self.database),
+            "is missing, but \(left) is there: restore a backup (gatehouse store restore FILE) or rename what is to be "
+                + "used; to begin with an empty database, move all \(Self.database)* files away")
+    }
+
+    private static func isLeftOver(_ name: String) -> Bool {
+        name.hasPrefix(database + keptMark) || name.hasPrefix(database + stagedEnd) || name.hasPrefix(database + "-wal")
+    }
+
+    // MARK: Replacing
+
+    /// Puts staged files in place. What was there is kept under names of its own. When this returns, all of it outlasts a
+    /// loss of power; when it throws, everything is as it was, unless the error says otherwise.
+    ///
+    /// - Parameters:
+    ///   - keys: the names of staged files beside the database.
+    ///   - now: seconds since 1970, in the names of what is kept.
+    /// - Returns: the paths of what is kept.
+    func putInPlace(keys: [String], now: Int64) throws -> [String] {
+        let suffix = suffix(now)
+        // The log of writes goes with the database that it belongs to: beside another one it would be taken for its own.
+        let names = ["\(Self.database)-wal"] + keys + [Self.database]
+        let changes = names.map { name in
+            let kept = name == "\(Self.database)-wal" ? "\(Self.database)\(suffix)-wal" : name + suffix
+            return Change(name: name, kept: exists(name) ? kept : nil)
+        }
+        do {
+            try write(changes)
+        } catch {
+            // Nothing has been renamed; the record may be there all the same.
+            try remove(Self.recordName)
+            throw error
+        }
+        do {
+            for change in changes { if let kept = change.kept { try rename(change.name, to: kept) } }
+            try remove("\(Self.database)-shm")
+            for name in keys + [Self.database] { try rename(name + Self.stagedEnd, to: name) }
+            try StateDirectory(path: directory).sync()
+            try remove(Self.recordName)
+            try StateDirectory(path: directory).sync()
+        } catch {
+            do {
+                try undo(changes)
+            } catch let second {
+                throw KeyFileFault(
+                    directory,
+                    "\(error); putting back what was there failed too: \(second); repeat the restore, or gatehouse store "
+                        + "restore --undo")
+            }
+            throw error
+        }
+        return changes.compactMap(\.kept).map(path)
+    }
+
+    /// Takes back what an interrupted restore has done.
+    ///
+    /// - Returns: false where there is none.
+    func undoUnfinished() throws -> Bool {
+        guard let changes = try readRecord() else { return false }
+        try undo(changes)
+        return true
+    }
+
+    /// Removes what was staged and never put in place.
+    func removeStaged() throws {
+        for name in [Self.database] + StoreCopies.keyNames {
+            // With what is beside a file while it is written.
+            for end in ["", "-journal", ".new"] where exists(name + Self.stagedEnd + end) {
+                try remove(name + Self.stagedEnd + end)
+            }
+        }
+    }
+
+    /// Each step may have been taken or not.
+    private func undo(_ changes: [Change]) throws {
+        // What is undone can be interrupted too.
+        if !exists(Self.recordName) { try write(changes) }
+        for change in changes.reversed() {
+            if let kept = change.kept {
+                if exists(kept) { try rename(kept, to: change.name) }
+            } else {
+                try remove(change.name)
+            }
+        }
+        try removeStaged()
+        try StateDirectory(path: directory).sync()
+        try remove(Self.recordName)
+        try StateDirectory(path: directory).sync()
+    }
+
+    /// For the names of what is replaced; one that is not taken, also by a restore of the same second.
+    private func suffix(_ now: Int64) -> String {
+        let taken = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
+        var (name, number) = ("\(Self.keptMark)\(now)", 0)
+        while taken.contains(where: { $0.hasSuffix(name) || $0.hasSuffix(name + "-wal") }) {
+            number += 1
+            name = "\(Self.keptMark)\(now)-\(number)"
+        }
+        return name
+    }
+
+    // MARK: The record
+
+    private func write(_ changes: [Change]) throws {
+        let object: JSONObject = [
+            "changes": .array(
+                changes.map { ["name": .string($0.name), "kept": $0.kept.map(JSON.string) ?? .null] })
+        ]
+        try OwnerOnlyFile(path: path(Self.recordName)).write(object.encoded() + [0x0A])
+    }
+
+    private func readRecord() throws -> [Change]? {
+        let file = OwnerOnlyFile(path: path(Self.recordName))
+        guard let bytes = try file.read() else { return nil }
+        let entries = (try? JSON.parse(bytes))?["changes"]?.arrayValue
+        let changes = entries?.compactMap { entry -> Change? in
+            guard let name = entry["name"]?.stringValue, !name.utf8.contains(UInt8(ascii: "/")) else { return nil }
+            let kept = entry["kept"]?.stringValue
+            return kept?.utf8.contains(UInt8(ascii: "/")) == true ? nil : Change(name: name, kept: kept)
+        }
+        guard let changes, changes.count == entries?.count else { throw KeyFileFault(file.path, "is damaged") }
+        return changes
+    }
+
+    // MARK: Steps
+
+    private func rename(_ name: String, to other: String) throws(KeyFileFault) {
+        guard unsafe Glibc.rename(path(name), path(other)) == 0 else {
+            throw KeyFileFault(path(name), failed: "cannot be renamed to \(other)")
+        }
+    }
+
+    /// One that is not there is good.
+    private func remove(_ name: String) throws(KeyFileFault) {
+        guard unsafe unlink(path(name)) == 0 || errno == ENOENT else {
+            throw KeyFileFault(path(name), failed: "cannot be removed")
+        }
+    }
+}

@@ -1,0 +1,95 @@
+internal import GRDB
+internal import Glibc
+internal import Locking
+
+/// The time by which ended rows are removed: never ahead of the time of day, and never ahead of the stored time by more
+/// than twice what has passed on the monotonic clock.
+///
+/// The time of day can be wrong for a while, as after a start without time synchronization. What is removed by a clock
+/// that is ahead cannot be brought back: a session that was ended, or a revocation, would count again once the clock is
+/// right. After a long stop this clock is behind, catches up two seconds in each, and rows stay somewhat longer.
+package final class PruningClock: Sendable {
+    package static let migrations = [
+        Store.Migration(name: "pruning-clock-1", sql: "CREATE TABLE pruning_clock (at INTEGER NOT NULL) STRICT")
+    ]
+
+    private struct State {
+        /// The latest time that was believed, in seconds since 1970.
+        var newest: Int64
+        /// When that was, in seconds of the monotonic clock.
+        var uptime: Int64
+    }
+
+    private let state: Locked<State>
+    private let uptime: @Sendable () -> Int64
+
+    /// - Parameters:
+    ///   - newest: the latest time that is known to have been, in seconds since 1970.
+    ///   - uptime: seconds of a clock that nobody sets.
+    package init(newest: Int64, uptime: @escaping @Sendable () -> Int64 = { PruningClock.uptime() }) {
+        state = Locked(State(newest: newest, uptime: uptime()))
+        self.uptime = uptime
+    }
+
+    /// - Parameter now: the time of day, in seconds since 1970.
+    /// - Returns: `now`, or an earlier time while `now` is not believed.
+    package func time(_ now: Int64) -> Int64 {
+        let uptime = uptime()
+        return state.withLock { state in
+            let believed = min(now, state.newest + 2 * max(0, uptime - state.uptime))
+            if believed > state.newest { state = State(newest: believed, uptime: uptime) }
+            return believed
+        }
+    }
+
+    /// The latest time that was believed.
+    var newest: Int64 { state.withLock { $0.newest } }
+
+    /// Seconds since the system was started, while it was suspended included.
+    package static func uptime() -> Int64 {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_BOOTTIME, &time)
+        return Int64(time.tv_sec)
+    }
+}
+
+extension Store {
+    /// From now on removes nothing that has ended only by a clock which is ahead of the one kept here.
+    ///
+    /// - Parameter now: seconds since 1970; believed where nothing is kept yet.
+    package func followPruningClock(now: Int64) throws {
+        let newest = try readBlocking { database in
+            // Before there was such a clock: the latest refresh.
+            try Int64.fetchOne(
+                database,
+                sql: """
+                    SELECT coalesce((SELECT max(at) FROM pruning_clock), (
+                        SELECT max(at) FROM (
+                            SELECT max(refreshed_at) AS at FROM sessions
+                            UNION ALL SELECT max(refreshed_at) FROM user_sessions)))
+                    """)
+        }
+        pruningClock.withLock { $0 = PruningClock(newest: newest ?? now) }
+    }
+
+    /// Keeps how far the clock is, for the next process. One that is further already stays so.
+    ///
+    /// - Parameter now: seconds since 1970.
+    package func keepPruningClock(now: Int64) async throws {
+        guard let clock = pruningClock.withLock({ $0 }) else { return }
+        _ = clock.time(now)
+        let newest = clock.newest
+        try await write { database in
+            try database.execute(sql: "UPDATE pruning_clock SET at = max(at, ?)", arguments: [newest])
+            guard database.changesCount == 0 else { return }
+            try database.execute(sql: "INSERT INTO pruning_clock (at) VALUES (?)", arguments: [newest])
+        }
+    }
+
+    /// The time by which ended rows may be removed.
+    ///
+    /// - Parameter now: the time of day, in seconds since 1970.
+    package func pruningTime(_ now: Int64) -> Int64 {
+        pruningClock.withLock { $0 }?.time(now) ?? now
+    }
+}

@@ -1,0 +1,208 @@
+"""The time of day is wrong for a while: two hours behind, or forty days ahead, and then right again. Nothing that was ended
+counts again, nobody who may get in is kept out longer than by the right clock, and nothing is forgotten that is still
+needed."""
+
+import sqlite3
+from contextlib import closing
+from pathlib import Path
+
+import pytest
+from harness import raw
+from harness.account import Account, bearer
+from harness.backend import RecordingBackend, answer
+from harness.gateway import ADA, Gateway, LocalPool, gatehouse
+from harness.interposed import Clock, without_sanitizer
+from harness.keys import KeyServer, SigningKey
+from harness.process import wait_until
+
+pytestmark = without_sanitizer
+
+HOUR, DAY = 3600, 86_400
+WRONG = "Wrong-Horse-1"
+REQUIRED = "/recorded/required/a"
+LOCKOUT = {"after": 5, "first": "1s", "longest": "1s"}
+STEPS = pytest.mark.parametrize("step", [-2 * HOUR, 40 * DAY], ids=["behind", "ahead"])
+
+
+@pytest.fixture
+def clock(tmp_path) -> Clock:
+    return Clock(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def own_pool(run_directory):
+    """Its clock is always right."""
+    pool = LocalPool(run_directory, "clock-pool")
+    yield pool
+    pool.stop()
+
+
+@pytest.fixture
+def start(start_gateway, own_pool, clock, ledger):
+    ledger.note(ADA[1], WRONG)
+    return lambda changes=None, **more: start_gateway(changes, pool=own_pool, environment=clock.environment, **more)
+
+
+def restarted(gateway: Gateway, clock: Clock) -> Gateway:
+    assert gateway.stop() == 0
+    return Gateway(gateway.config_path.parent, "gateway", gateway.config, clock.environment)
+
+
+def rows(gateway: Gateway, query: str) -> list[tuple]:
+    with closing(sqlite3.connect(Path(gateway.config["state_directory"]) / "gatehouse.sqlite", timeout=10)) as database:
+        return database.execute(query).fetchall()
+
+
+def login(gateway: Gateway, ledger, password: str = ADA[1]) -> raw.Response:
+    return Account(gateway.port, ledger).login(ADA[0], password)
+
+
+# What was ended
+
+
+@STEPS
+def test_a_start_with_a_wrong_clock_lets_nothing_back_in(start, clock, ledger, issuer, step):
+    gateway = start()
+    account = Account(gateway.port, ledger)
+    ended, going = account.login(*ADA).json(), account.login(*ADA).json()
+    assert account.logout(ended["access_token"], refresh_token=ended["refresh_token"]).status == 204
+    revoked, other = issuer.access(jti="revoked"), issuer.access(jti="other")
+    command = ("revoke", "--config", gateway.config_path, "--issuer", "own", "--jti", "revoked")
+    assert gatehouse(*command).returncode == 0
+    before = rows(gateway, "SELECT family, ended_at IS NULL FROM sessions ORDER BY family")
+    assert len(before) == 2
+
+    clock.offset = step
+    gateway = restarted(gateway, clock)
+    # Upkeep comes first thing after a start, and it was done before what comes next is asked for.
+    wait_until(lambda: gateway.admin("/readyz")[0] == 200, "the gateway to be ready")
+    Account(gateway.port, ledger).refresh(ended["refresh_token"])
+    clock.offset = 0
+    # The running one, whose clock is right now, and the next one.
+    for _ in range(2):
+        assert raw.exchange(gateway.port, "GET", REQUIRED, bearer(revoked)).status == 401
+        assert raw.exchange(gateway.port, "GET", REQUIRED, bearer(other)).status == 200
+        assert Account(gateway.port, ledger).refresh(ended["refresh_token"]).status == 401
+        assert gateway.access_log()[-1]["denial_reason"] == "session-ended"
+        gateway = restarted(gateway, clock)
+    assert rows(gateway, "SELECT family, ended_at IS NULL FROM sessions ORDER BY family") == before
+    assert Account(gateway.port, ledger).refresh(going["refresh_token"]).status == 200
+
+
+@STEPS
+def test_a_refresh_token_that_was_exchanged_by_a_wrong_clock_is_not_exchanged_again(start, clock, ledger, step):
+    gateway = start()
+    account = Account(gateway.port, ledger)
+    token = account.login(*ADA).json()["refresh_token"]
+    clock.offset = 2 * HOUR if step < 0 else step
+    newer = account.refresh(token)
+    if newer.status == 401:
+        # Forty days are more than a refresh token is good for.
+        clock.offset = 0
+        assert account.refresh(token).status == 200
+        return
+    clock.offset = 0
+    assert account.refresh(token).status == 401, "two hours are no retry"
+
+
+# Limits
+
+
+@STEPS
+@pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
+def test_one_failure_locks_nobody_out_when_the_clock_is_set(start, clock, ledger, step, restarts):
+    gateway = start({"account_limits": {"lockout": LOCKOUT}})
+    assert login(gateway, ledger, WRONG).status == 401
+    for offset in (step, 0):
+        clock.offset = offset
+        if restarts:
+            gateway = restarted(gateway, clock)
+        assert login(gateway, ledger).status == 200, offset
+        assert login(gateway, ledger, WRONG).status == 401, offset
+
+
+@STEPS
+@pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
+def test_a_lock_ends_in_its_time_when_the_clock_is_set(start, clock, ledger, step, restarts):
+    gateway = start({"account_limits": {"lockout": LOCKOUT}})
+    for offset in (step, 0):
+        answers = [login(gateway, ledger, WRONG).status for _ in range(6)]
+        assert answers[-1] == 429, answers
+        clock.offset = offset
+        if restarts:
+            gateway = restarted(gateway, clock)
+        wait_until(lambda: login(gateway, ledger).status == 200, f"the lock to end at {offset}", 6)
+
+
+@STEPS
+@pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
+def test_a_limit_holds_for_its_own_time_when_the_clock_is_set(start, clock, ledger, step, restarts):
+    gateway = start({"account_limits": {"sign_in": {"address": "3/3s"}}})
+
+    def attempt() -> int:
+        # It counts as any other, and nobody has to look a password up for it.
+        return Account(gateway.port, ledger).post("login", b"{").status
+
+    for offset in (step, 0):
+        wait_until(lambda: attempt() == 429, "the limit to be reached", interval=0)
+        clock.offset = offset
+        if restarts:
+            gateway = restarted(gateway, clock)
+        wait_until(lambda: attempt() == 400, f"the limit to let one through at {offset}", 9)
+
+
+# Key sets
+
+
+def test_key_sets_are_fetched_in_their_time_when_the_clock_is_set_back(start_gateway, clock, issuer):
+    server = KeyServer(issuer.access_key)
+    try:
+        gateway = start_gateway(
+            {"key_sets": {"minimum_lifetime": "2s", "maximum_lifetime": "2s", "unknown_key_interval": "1h"}},
+            jwks_url=server.url, environment=clock.environment,
+        )
+        wait_until(lambda: server.fetches > 0, "the first fetch")
+        token = issuer.access(iat=..., auth_time=...)
+        headers = bearer(token)
+        assert raw.exchange(gateway.port, "GET", REQUIRED, headers).status == 200
+        for offset in (-2 * HOUR, 0, 40 * DAY, 0):
+            clock.offset = offset
+            fetches = server.fetches
+            wait_until(lambda: server.fetches > fetches + 1, f"fetches at {offset}")
+        clock.offset = -2 * HOUR
+        server.keys = [SigningKey("another")]
+        wait_until(lambda: raw.exchange(gateway.port, "GET", REQUIRED, headers).status == 401, "the withdrawn key to go")
+    finally:
+        server.stop()
+
+
+# Messages
+
+
+@pytest.fixture
+def receiver():
+    backend = RecordingBackend()
+    yield backend
+    backend.stop()
+
+
+@STEPS
+@pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
+def test_messages_are_neither_lost_nor_late_when_the_clock_is_set(start, clock, ledger, receiver, step, restarts):
+    receiver.on("/events", answer(500, b""))
+    webhook = {"url": f"{receiver.url}/events", "allow_insecure_http": True, "events": ["signed_in", "sign_in_failed"]}
+    gateway = start({"audit": {"webhook": webhook}})
+    login(gateway, ledger)
+    wait_until(lambda: receiver.requests_to("/events"), "an attempt")
+    clock.offset = step
+    if restarts:
+        gateway = restarted(gateway, clock)
+    login(gateway, ledger, WRONG)
+    seen = len(receiver.requests_to("/events"))
+    wait_until(lambda: len(receiver.requests_to("/events")) > seen, "another attempt")
+    clock.offset = 0
+    if restarts:
+        gateway = restarted(gateway, clock)
+    receiver.on("/events", answer(200))
+    wait_until(lambda: rows(gateway, "SELECT count(*) FROM outbox") == [(0,)], "both to be received", 20)
+    assert gateway.metric("gatehouse_outbox_lost_total") == 0
