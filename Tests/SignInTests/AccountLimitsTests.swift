@@ -319,6 +319,26 @@ struct AccountLimitsTests {
         #expect(await limits.identify(&admitted, signIn("+15550001"), as: nil)?.cause == .lockout)
     }
 
+    @Test("A known device is known by another name of the account, before Cognito says whose that is")
+    func knownDeviceByAnotherName() async throws {
+        let limits = limits(try store())
+        let phone = signIn(device: "phone-1")
+        await limits.succeeded(try await limits.admit(phone), phone, as: "user-1")
+        for _ in 0..<5 {
+            var admitted = try await limits.admit(signIn())
+            _ = await limits.identify(&admitted, signIn(), as: "user-1")
+            _ = await limits.failed(admitted)
+        }
+        for (name, account) in [("+15550001", "user-1"), ("+15550001", nil)] as [(String, String?)] {
+            for (device, isOpen) in [("phone-1", true), ("phone-2", false), (nil, false)] as [(String?, Bool)] {
+                let call = signIn(name, device: device)
+                var admitted = try await limits.admit(call)
+                #expect((await limits.identify(&admitted, call, as: account) == nil) == isOpen, "\(account ?? "-")")
+                limits.ended(admitted)
+            }
+        }
+    }
+
     // MARK: Steps that nobody knows the beginning of
 
     func step(_ account: String, shows: String = "digest", from address: String = "192.0.2.1") -> LimitedCall {

@@ -20,9 +20,10 @@ extension AccountLimits {
         _ admitted: inout AdmittedCall, _ call: LimitedCall, as account: String?
     ) async -> LimitReached? {
         guard let typed = admitted.failureKeys.first, !admitted.isKnownDevice else { return nil }
-        if let account, await knows(call.device, of: account) { return nil }
+        let accounts = accounts(account.map(keys.failures(of:)), calledBy: typed, learns: !call.isUnknownStep)
+        if await isKnownDevice(call, of: account, accounts, calledBy: typed) { return nil }
         var longest: LimitReached?
-        for key in accounts(account.map(keys.failures(of:)), calledBy: typed, learns: call.unknownStep == nil) {
+        for key in accounts {
             switch tryAccount(key, calledBy: typed, known: admitted.failureKeys + admitted.accountKeys) {
             case .open(let key, let isCleared):
                 admitted.accountKeys.append(key)
@@ -75,9 +76,12 @@ extension AccountLimits {
         do {
             for key in keys where forget(key) { try await records.removeFailures(of: key) }
             guard let device = call.device else { return }
-            for account in Set([call.account, account].compactMap { $0 }.exact).map(\.text) {
-                try await records.remember(
-                    device: self.keys.knownDevice(device, of: account), endsAt: now() / 1000 + Self.deviceLifetime)
+            let known = [
+                call.account.map { self.keys.knownDevice(device, of: $0) },
+                account.map { self.keys.knownDevice(device, ofKey: self.keys.failures(of: $0)) },
+            ]
+            for key in known.compactMap({ $0 }) {
+                try await records.remember(device: key, endsAt: now() / 1000 + Self.deviceLifetime)
             }
         } catch {
             logger.error("a sign-in's device is not remembered", metadata: ["error": "\(error)"])
@@ -102,9 +106,21 @@ extension AccountLimits {
         }
     }
 
-    private func knows(_ device: String?, of account: String) async -> Bool {
-        guard let device else { return false }
-        return (try? await records.knows(device: keys.knownDevice(device, of: account), now: now() / 1000)) ?? false
+    /// Whether one of the accounts that a name may be of knows the device.
+    ///
+    /// - Parameters:
+    ///   - account: by which versions before 0.10 have stored it.
+    ///   - keys: what the accounts' failures are counted by. Where there are none, as much is looked up.
+    private func isKnownDevice(
+        _ call: LimitedCall, of account: String?, _ accounts: [String], calledBy typed: String
+    ) async -> Bool {
+        guard !call.isUnknownStep, let device = call.device else { return false }
+        let known =
+            (accounts.isEmpty ? [keys.padding(of: typed, number: 0)] : accounts)
+            .map { keys.knownDevice(device, ofKey: $0) }
+            + [account.map { keys.knownDevice(device, of: $0) }].compactMap { $0 }
+        for key in known where (try? await records.knows(device: key, now: now() / 1000)) == true { return true }
+        return false
     }
 
     private func note(alias typed: String, of key: String) {

@@ -20,6 +20,8 @@ package struct LimitedCall: Sendable {
     /// An IPv4 or IPv6 literal.
     package var clientAddress: String
 
+    var isUnknownStep: Bool { if case .some = unknownStep { true } else { false } }
+
     package init(
         budget: AccountBudget, account: String?, device: String? = nil, provenDevice: String? = nil,
         unknownStep: [String]? = nil, clientAddress: String
@@ -177,7 +179,7 @@ package final class AccountLimits: Sendable {
     }
 
     private func knownDevice(of call: LimitedCall) async -> String? {
-        guard call.unknownStep == nil else { return nil }
+        guard !call.isUnknownStep else { return nil }
         if let device = call.provenDevice { return device }
         guard let account = call.account, let device = call.device else { return nil }
         do {

@@ -52,6 +52,9 @@ struct LimitKeys: Sendable {
         code("known-device", Self.folded(account), device)
     }
 
+    /// - Parameter key: by which the account's failures are counted.
+    func knownDevice(_ device: String, ofKey key: String) -> String { code("known-device-of", key, device) }
+
     /// Cognito takes names in any case for the same one.
     private static func folded(_ account: String) -> String { account.foldedCase }
 
