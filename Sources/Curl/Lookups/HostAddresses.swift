@@ -28,7 +28,7 @@ struct HostToLookUp: Equatable {
 
     /// What `CURLOPT_RESOLVE` takes. Each connection begins with another address.
     func line(_ addresses: [String]) -> String {
-        let list = addresses.shuffled().map { $0.contains(":") ? "[\($0)]" : $0 }
+        let list = addresses.shuffled().map { $0.utf8.contains(UInt8(ascii: ":")) ? "[\($0)]" : $0 }
         return "\(name):\(port):\(list.joined(separator: ","))"
     }
 }
@@ -59,7 +59,7 @@ package enum HostAddresses {
         var addresses: [String] = []
         var next = list
         while let entry = next?.pointee {
-            if let address = text(of: entry), !addresses.contains(address) { addresses.append(address) }
+            if let address = text(of: entry) { addresses.append(address) }
             next = entry.ai_next
         }
         return addresses.isEmpty ? .absent(failure) : .found(addresses)
@@ -76,7 +76,7 @@ package enum HostAddresses {
         let code = getnameinfo(
             entry.ai_addr, entry.ai_addrlen, &text, socklen_t(text.count), nil, 0, NI_NUMERICHOST)
         guard code == 0 else { return nil }
-        let address = String(decoding: text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }, as: UTF8.self)
-        return address.contains("%") ? nil : address
+        let address = text.prefix { $0 != 0 }.map { UInt8(bitPattern: $0) }
+        return address.contains(UInt8(ascii: "%")) ? nil : String(decoding: address, as: UTF8.self)
     }
 }
