@@ -1,21 +1,39 @@
-internal import Dispatch
 internal import Foundation
+internal import Glibc
 internal import Synchronization
 
 /// A thread that does its work at intervals, or earlier when woken. Writing a log may block, which the threads that
 /// Swift's tasks share must not.
+///
+/// It waits on a pipe: the time limit of poll(2) is monotonic. That of a semaphore is a time of day (sem_timedwait(3)), and
+/// a clock that is set back would hold up the log for as long.
 final class WriterThread: Sendable {
     private let isStopped = Atomic(false)
-    /// Its time limit is monotonic: a clock that is set back must not hold up the log.
-    private let woken = DispatchSemaphore(value: 0)
+    /// Without descriptors left, -1: nobody can wake it then, and it works at intervals only.
+    private let reading: CInt
+    private let writing: CInt
     private let name: String
 
-    init(name: String) { self.name = name }
+    init(name: String) {
+        self.name = name
+        var ends: [CInt] = [-1, -1]
+        if unsafe pipe(&ends) == 0 {
+            for end in ends {
+                _ = fcntl(end, F_SETFD, FD_CLOEXEC)
+                _ = fcntl(end, F_SETFL, O_NONBLOCK)
+            }
+        }
+        (reading, writing) = (ends[0], ends[1])
+    }
+
+    deinit {
+        for end in [reading, writing] where end >= 0 { close(end) }
+    }
 
     func start(everyMilliseconds interval: Int, _ work: @escaping @Sendable () -> Void) {
         let thread = Thread { [self] in
             while true {
-                _ = woken.wait(timeout: .now() + .milliseconds(interval))
+                wait(milliseconds: interval)
                 guard !isStopped.load(ordering: .acquiring) else { return }
                 work()
             }
@@ -24,14 +42,23 @@ final class WriterThread: Sendable {
         thread.start()
     }
 
+    private func wait(milliseconds: Int) {
+        var end = pollfd(fd: reading, events: Int16(POLLIN), revents: 0)
+        guard unsafe poll(&end, 1, CInt(milliseconds)) > 0 else { return }
+        var bytes = [UInt8](repeating: 0, count: 64)
+        _ = unsafe read(reading, &bytes, bytes.count)
+    }
+
     /// Has the work done now rather than at the interval's end.
     func wake() {
-        woken.signal()
+        var byte: UInt8 = 0
+        // A pipe that is full wakes it anyway.
+        _ = unsafe write(writing, &byte, 1)
     }
 
     /// Ends the thread; work that has begun goes on to its end.
     func stop() {
         isStopped.store(true, ordering: .releasing)
-        woken.signal()
+        wake()
     }
 }
