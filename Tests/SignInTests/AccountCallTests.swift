@@ -3,6 +3,7 @@ import Encoding
 import HTTPTypes
 import Pipeline
 import Store
+import Synchronization
 import Testing
 import Upstream
 

@@ -1,4 +1,5 @@
 import Cryptography
+import Encoding
 import HTTPTypes
 import Pipeline
 import Synchronization

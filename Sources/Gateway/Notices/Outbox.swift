@@ -1,3 +1,4 @@
+internal import Encoding
 internal import Locking
 internal import Logging
 internal import Pipeline

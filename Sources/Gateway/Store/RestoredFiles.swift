@@ -1,3 +1,4 @@
+internal import Encoding
 internal import FoundationEssentials
 internal import Glibc
 internal import Pipeline
