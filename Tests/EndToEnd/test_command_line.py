@@ -497,6 +497,7 @@ def test_every_command_tells_faulty_settings_as_json(tmp_path):
         needed = re.sub(r"\[[^]]*\]+", "", usage.partition("ARGUMENTS:")[0])
         given = ["some"] * len(re.findall(r" <", needed.replace("--purpose <purpose>", "")))
         given += ["--purpose", "sealing"] * ("--purpose" in needed) + ["--jti", "some-token"] * (command == ("revoke",))
+        given += ["some.sqlite"] * (command == ("store", "restore"))
         result = gatehouse(*command, "--config", path, "--json", *given)
         assert result.returncode == 78 and result.stderr == "", (command, result.stderr)
         told = json.loads(result.stdout)
