@@ -1,3 +1,4 @@
+import Encoding
 import Pipeline
 import Telemetry
 import Testing

@@ -1,4 +1,5 @@
 import Logging
+import Pipeline
 import Settings
 import Store
 import Testing

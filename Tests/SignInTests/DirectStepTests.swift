@@ -71,8 +71,8 @@ struct DirectStepTests {
             self.observer = observer
             calls = DirectCognitoCalls(
                 pools: [DirectCognitoTests.pool(fetcher)], observers: [observer],
-                steps: steps ?? SignInSteps { Fixture.now }, revoke: { _ in }, isRevoked: { _ in false },
-                now: { Fixture.now }, logger: CapturedLog().logger)
+                steps: steps ?? SignInSteps { Fixture.now }, revoke: { _ in }, forget: { _, _ in },
+                isRevoked: { _ in false }, now: { Fixture.now }, logger: CapturedLog().logger)
         }
 
         @discardableResult
