@@ -6,7 +6,7 @@ internal import COpenSSL
 /// OpenSSL guards the store with a lock of its own, and nothing is added after it is made: hence `@unchecked Sendable`.
 package final class TrustedCertificates: @unchecked Sendable, Equatable {
     private let store: OpaquePointer
-    /// What it was made of; nil for files, which are told apart by the object.
+    /// The source it was made of; nil for files, which are told apart by the object.
     private let pem: [UInt8]?
 
     /// - Parameter pem: one certificate or more.

@@ -33,7 +33,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private var isWritable = true
     private var bodyIsPaused = false
     private var readIsPending = false
-    /// Whose response has ended and is to be flushed.
+    /// The sink of the response that has ended and is to be flushed.
     private var ended: (any ExchangeSink)?
     /// To be called when the client has taken what waits for it of responses that have ended; nil where nothing does.
     private var onSent: (() -> Void)?

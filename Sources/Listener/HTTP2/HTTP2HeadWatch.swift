@@ -89,7 +89,7 @@ final class HTTP2HeadWatch: ChannelInboundHandler {
         if !progress.isIncomplete {
             stop()
         } else if latest == .distantFuture || progress.ends != ends {
-            // Who ends one and begins the next in the same bytes has the whole time for that.
+            // A client that ends one and begins the next in the same bytes has the whole time for that.
             let now = connections.now
             latest = now + timeout
             rate.begin()

@@ -18,8 +18,8 @@ struct SignInUnderWay: Sendable, Equatable {
     }
 }
 
-/// Whose the steps are that Cognito waits for, by digests of what it gave for them: a session, and for the proof of a
-/// password a secret block. The name in an answer says nothing about that, since the client chooses it.
+/// The accounts of the steps that Cognito waits for, by digests of what it gave for them: a session, and for the proof of
+/// a password a secret block. The name in an answer says nothing about that, since the client chooses it.
 ///
 /// Held in memory for as long as Cognito takes an answer. The capacity is more than what Cognito gives for the 6000 steps a
 /// minute that the default limits let through, so that nobody pushes a step out.
@@ -43,7 +43,7 @@ package final class SignInSteps: Sendable {
         }
     }
 
-    /// Whose a step is.
+    /// The account of a step.
     enum Finding: Equatable {
         case known(SignInUnderWay)
         /// It began elsewhere: nothing that it shows is known here.
