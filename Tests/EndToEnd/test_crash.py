@@ -129,7 +129,7 @@ def fill(path: Path) -> None:
             # What is too old is given up, so that most are of now.
             database.execute(
                 "INSERT INTO outbox VALUES (hex(randomblob(16)), ?, ?, ?, ?,"
-                " CASE ? WHEN 0 THEN unixepoch() * 1000 ELSE ? END, ?, ?)",
+                " CASE ? WHEN 0 THEN unixepoch() * 1000 ELSE ? END, ?, ?, random() % 3)",
                 (destination, kind, subject, body, created, created, due, attempts),
             )
         database.execute("UPDATE outbox SET due_at = 0 WHERE body = 'good'")

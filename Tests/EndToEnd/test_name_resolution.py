@@ -241,6 +241,23 @@ def test_no_name_can_hide_a_private_address(named, names):
     listening.close()
 
 
+def test_no_name_that_moves_leads_to_a_private_address(named, names):
+    """DNS rebinding: the name is looked up anew for each connection, and what it leads to is judged each time."""
+    names.addresses["keys.test"] = ["192.0.2.1"]
+    listening = socket.create_server(("127.0.0.1", 0))
+    listening.setblocking(False)
+    url = f"http://keys.test:{listening.getsockname()[1]}/jwks.json"
+    own = {"jwks_url": url, "allow_insecure_http": True, "allow_private_addresses": False}
+    gateway = named(changes={"issuers": {"own": own}, "key_sets": {"timeout": "1s"}})
+    wait_until(lambda: gateway.metric("gatehouse_key_set_failures_total") >= 1, "the first address to fail")
+    assert "the host's address is private" not in gateway.log()
+    names.addresses["keys.test"] = ["127.0.0.1"]
+    wait_until(lambda: "the host's address is private" in gateway.log(), "the refusal", 30)
+    with pytest.raises(BlockingIOError):
+        listening.accept()
+    listening.close()
+
+
 def test_a_name_that_leads_nowhere_is_502(named, names):
     gateway = named(f"http://backend.test:{SILENT_PORT}")
     assert ask(gateway) == 502
