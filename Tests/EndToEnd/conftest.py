@@ -30,11 +30,18 @@ FAULTS = {
 }
 # What the longest files take, roughly, so that the parts take as long as one another; the others take five.
 SECONDS = {
-    "test_openapi.py": 60, "test_challenges.py": 46, "test_threats_tokens.py": 40, "test_tracing.py": 38,
-    "test_websocket.py": 36, "test_cognito_clients.py": 36, "test_conduct.py": 33, "test_release.py": 29,
-    "test_refresh.py": 29, "test_reload.py": 27, "test_deploy_containers.py": 26, "test_http2.py": 26,
-    "test_costly_bodies.py": 30, "test_costly_tokens.py": 25, "test_corpus.py": 24, "test_apple.py": 24,
-    "test_hostile_answers.py": 60, "test_hostile.py": 21, "test_costly_text.py": 20,
+    "test_hostile_answers.py": 90, "test_release.py": 60, "test_unread_responses.py": 74, "test_openapi.py": 65,
+    "test_clock.py": 56, "test_fair_shares.py": 55, "test_name_resolution.py": 49, "test_conduct.py": 45,
+    "test_tracing.py": 45, "test_challenges.py": 43, "test_deploy_containers.py": 42, "test_cognito_clients.py": 41,
+    "test_threats_tokens.py": 40, "test_websocket.py": 37, "test_concealed_users.py": 36, "test_account_names.py": 35,
+    "test_unreliable_peers.py": 35, "test_reload.py": 32, "test_apple.py": 31, "test_http2.py": 30,
+    "test_refresh.py": 28, "test_corpus.py": 25, "test_restore.py": 24, "test_translated_steps.py": 24,
+    "test_schema.py": 22, "test_hostile.py": 21, "test_command_line.py": 21, "test_backends.py": 21,
+    "test_real_backends.py": 60, "test_translate.py": 20, "test_reload_files.py": 19, "test_costly_bodies.py": 18,
+    "test_sessions_hostile.py": 18, "test_slow_backends.py": 18, "test_tls.py": 17, "test_corpus_h2.py": 16,
+    "test_locks.py": 15, "test_logs.py": 15, "test_corpus_tokens.py": 15, "test_trusted_certificates.py": 15,
+    "test_admin_users.py": 15, "test_sessions.py": 14, "test_real_systemd.py": 14, "test_accounts.py": 14,
+    "test_websocket_h2.py": 13, "test_operation.py": 12,
 }
 
 
