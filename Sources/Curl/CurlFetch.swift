@@ -78,8 +78,9 @@ package final class CurlFetch: CurlTransfer {
             url: request.url, allowedSchemes: request.allowsPlainText ? "http,https" : "https",
             connectTimeout: Self.connectTimeout(request))
         try easy.set(request.access)
-        if request.access.certificateAuthorities != nil {
-            // libcurl does not know who is trusted, and would use a connection that another fetch has verified otherwise.
+        // libcurl knows neither who is trusted nor which addresses are refused, and would use a connection that another
+        // fetch has judged otherwise.
+        if request.connectsAfresh || request.access.certificateAuthorities != nil || !request.allowsPrivateAddresses {
             try easy.set(CURLOPT_FRESH_CONNECT, 1)
             try easy.set(CURLOPT_FORBID_REUSE, 1)
         }
@@ -87,10 +88,6 @@ package final class CurlFetch: CurlTransfer {
         try easy.set(CURLOPT_CUSTOMREQUEST, request.method)
         // Used connections are kept, but not for so long that a name that has moved is never asked for again.
         try easy.set(CURLOPT_MAXLIFETIME_CONN, 300)
-        if request.connectsAfresh {
-            try easy.set(CURLOPT_FRESH_CONNECT, 1)
-            try easy.set(CURLOPT_FORBID_REUSE, 1)
-        }
         if request.method == "HEAD" { try easy.set(CURLOPT_NOBODY, 1) }
         if let body = request.body {
             try gatehouse_setopt_offset(easy.handle, CURLOPT_POSTFIELDSIZE_LARGE, curl_off_t(body.count)).check()

@@ -196,6 +196,19 @@ def test_a_private_address_is_not_fetched_from_unless_it_is_allowed(start_gatewa
     assert status(gateway, token) == 200
 
 
+def test_no_connection_of_another_fetch_hides_a_private_address(start_gateway, issuer, key_server, keys):
+    key_server.document = {"keys": [jwk(keys["RS256"], "RS256")]}
+    changes = {"threads": 1, "issuers": {"own": {"allow_private_addresses": True}}}
+    gateway = start_gateway(changes, jwks_url=key_server.url)
+    wait_until(lambda: key_server.fetches == 1, "the key set's first fetch, whose connection is kept alive")
+    gateway.reload({"issuers": {"own": {"allow_private_addresses": False}}})
+    token = jwt.encode(issuer.access_claims(), keys["PS256"], algorithm="PS256", headers={"kid": "unknown"})
+    issuer.minted.append(token)
+    assert status(gateway, token) == 401
+    wait_until(lambda: "the host's address is private" in gateway.log(), "the refusal")
+    assert key_server.fetches == 1
+
+
 @pytest.mark.parametrize("fault", ["redirect", "too-large"])
 def test_no_redirect_is_followed_and_no_more_is_read_than_a_set_may_take(
     start_gateway, issuer, key_server, keys, fault
