@@ -38,6 +38,12 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     /// Whether so many responses wait for the client that no further request is begun: a client that sends requests and
     /// reads nothing must not have all responses stored.
     private var isBlocked = false
+    /// A read may bring thousands of requests that the gateway answers itself, without a wait: after so many of them all
+    /// others of the event loop have their turn.
+    private static let mostRequestsInTurn = 32
+    private var requestsInTurn = 0
+    /// Whether no request is begun until the others have had their turn.
+    private var hasYielded = false
     var context: ChannelHandlerContext?
     var exchanges: ExchangeHandler?
     /// About how much was written since the channel was last asked what waits in it.
@@ -81,6 +87,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
         isReading = false
+        requestsInTurn = 0
         var bytes = unwrapInboundIn(data)
         if rate.isMeasuring { rate.received(bytes.readableBytes, at: connections.now) }
         if case .discarding = reading {
@@ -132,13 +139,15 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         case .tunnel:
             return passThrough(context)
         case .head:
-            guard !isBlocked else { return false }
+            guard !isBlocked, !hasYielded else { return false }
             // One request at a time: the next one waits until this one is answered.
             guard outstanding == nil, let head = try parser.next(from: &input) else {
                 if outstanding == nil { awaitHead() }
                 return false
             }
             take(head, context)
+            requestsInTurn += 1
+            if requestsInTurn == Self.mostRequestsInTurn { yieldTurn(context) }
             return true
         case .body(var decoder):
             let part = try decoder.next(from: &input)
@@ -154,6 +163,19 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
             }
             return true
         }
+    }
+
+    private func yieldTurn(_ context: ChannelHandlerContext) {
+        requestsInTurn = 0
+        guard input.readableBytes > 0 else { return }
+        hasYielded = true
+        context.eventLoop.assumeIsolated().execute { self.resumeTurn() }
+    }
+
+    private func resumeTurn() {
+        hasYielded = false
+        guard let context, outstanding == nil, case .head = reading else { return }
+        nextRequest(context)
     }
 
     private func awaitHead() {
@@ -215,7 +237,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     /// Whether the next request has begun to come before its turn. With each further read more of them would be stored.
     private var hasBytesToWait: Bool {
         guard case .head = reading else { return false }
-        return (outstanding != nil || isBlocked) && input.readableBytes > 0
+        return (outstanding != nil || isBlocked || hasYielded) && input.readableBytes > 0
     }
 
     func awaitBytes(_ context: ChannelHandlerContext) {
