@@ -116,19 +116,28 @@ def event_loops_do_not_stall(request: pytest.FixtureRequest):
         yield
         return
     gateway = request.getfixturevalue("gateway")
-    before = stalls_of(gateway)
+    count, seconds = stalls_of(gateway)
     yield
-    judge({gateway: stalls_of(gateway) - before})
+    after = stalls_of(gateway)
+    judge(request, {gateway: (after[0] - count, after[1] - seconds)})
 
 
-def stalls_of(gateway: Gateway) -> float:
-    return gateway.samples().get("gatehouse_event_loop_stalls_total", 0)
+def stalls_of(gateway: Gateway) -> tuple[float, float]:
+    """How many there were, and how many seconds they took together."""
+    samples = gateway.samples()
+    names = ("gatehouse_event_loop_stalls_total", "gatehouse_event_loop_stalled_seconds_total")
+    return samples[names[0]], samples[names[1]]
 
 
-def judge(stalls: dict[Gateway, float]) -> None:
-    """Sanitizers make everything so slow that a stall says nothing."""
-    stalled = {gateway.config_path: count for gateway, count in stalls.items() if count}
-    assert SANITIZER or not stalled, f"event loops stalled for more than 50 ms: {stalled}"
+def judge(request: pytest.FixtureRequest, stalls: dict[Gateway, tuple[float, float]]) -> None:
+    """A machine that is shared takes its processors away now and then, and no process hears of that: one short stall
+    passes, except with --long. Sanitizers make everything so slow that a stall says nothing.
+    """
+    most = (0, 0) if request.config.getoption("--long") else (1, 0.15)
+    stalled = {
+        gateway.config_path: taken for gateway, taken in stalls.items() if taken[0] > most[0] or taken[1] > most[1]
+    }
+    assert SANITIZER or not stalled, f"event loops stalled for more than 50 ms, so often and so long: {stalled}"
 
 
 @pytest.fixture(scope="session")
@@ -244,7 +253,7 @@ def start_gateway(run_directory: Path, request: pytest.FixtureRequest, own_recor
     stalls = {gateway: stalls_of(gateway) for gateway in judged if gateway.process.exit_status is None}
     for gateway in started:
         gateway.stop()
-    judge(stalls)
+    judge(request, stalls)
 
 
 @pytest.fixture
