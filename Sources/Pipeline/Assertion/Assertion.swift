@@ -1,7 +1,7 @@
 internal import Encoding
 
-/// What the gateway asserts to a backend of a caller, in a JWT of its own that only it can sign: so that a backend can
-/// refuse what did not come through.
+/// The gateway's statement to a backend about a caller, in a JWT that only the gateway can sign. It lets a backend
+/// refuse requests that bypassed the gateway.
 package struct Assertion: Sendable, Equatable {
     /// The `typ` of its header (RFC 8725, 3.11): nobody takes it for an access token, the gateway itself included.
     package static let type = "gatehouse-assertion+jwt"
@@ -30,7 +30,7 @@ package struct Assertion: Sendable, Equatable {
 
     func audience(of upstream: String) -> String { audiences[upstream] ?? upstream }
 
-    /// What is told of a verified token.
+    /// The claims of the assertion for a verified token.
     ///
     /// It has no `jti`: one assertion goes with every request of its token until it is signed anew.
     ///

@@ -3,7 +3,7 @@ package import Encoding
 
 /// A key that signs assertions, called by its thumbprint. A class, so that what was signed with it can tell.
 package final class AssertionKey: Sendable {
-    /// What `kid` is.
+    /// The `kid` of tokens signed with this key: its thumbprint.
     package let id: String
     private let key: P256SigningKey
     /// The header of every token it signs, encoded.

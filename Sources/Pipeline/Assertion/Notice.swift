@@ -1,8 +1,8 @@
 package import Cryptography
 internal import Encoding
 
-/// What the gateway signs of a message that it sends on its own account, in a JWT of 60 seconds: that it comes from this
-/// gateway, for this receiver, with this body.
+/// The gateway's signed statement about a message that it sends itself, in a JWT valid for 60 seconds. It names the
+/// sender, the receiver and the SHA-256 of the body.
 ///
 /// Its `typ` is none of an assertion's, so that a receiver's log of messages holds nothing that passes for a user.
 package struct Notice: Sendable {
@@ -14,7 +14,7 @@ package struct Notice: Sendable {
     /// The user it is about, where it is known.
     package var subject: String?
     package var event: String
-    /// What the receiver knows it by when it comes again.
+    /// The identifier by which the receiver recognizes a repeated message (`jti`).
     package var key: String
     package var body: [UInt8]
 

@@ -3,8 +3,8 @@ package import HTTPTypes
 
 /// Finds requests that are meant for Cognito itself instead of the gateway's own sign-in or the backend.
 ///
-/// What counts: an `X-Amz-Target` of the user-pools API; a `Host`, `:authority`, absolute-form target or CONNECT
-/// target that is Cognito's API, a hosted domain or a configured one; a SigV4 `Authorization` scoped to
+/// These requests count: an `X-Amz-Target` of the user-pools API; a `Host`, `:authority`, absolute-form target or
+/// CONNECT target that is Cognito's API, a hosted domain or a configured one; a SigV4 `Authorization` scoped to
 /// `cognito-idp`.
 package struct CognitoGuard: Sendable {
     private let hosts: CognitoHost
@@ -16,7 +16,7 @@ package struct CognitoGuard: Sendable {
         hosts = CognitoHost(hostedDomains: hostedDomains, endpoints: endpoints)
     }
 
-    /// What the request wants of Cognito; nil for every other request.
+    /// The call to Cognito that the request makes; nil for every other request.
     ///
     /// The authority of an absolute-form target must be in `request.authority`, as the HTTP/1.1 codec puts it.
     package func inspect(_ request: HTTPRequest) -> DirectCognitoCall? {
@@ -44,7 +44,7 @@ package struct CognitoGuard: Sendable {
             operation: operation, application: DirectCognitoCall.application(fromUserAgent: userAgent))
     }
 
-    /// What follows the service's name in an `X-Amz-Target`, or nil if that names another service.
+    /// The operation's name behind the service's in an `X-Amz-Target`; nil if that names another service.
     private static func operation(of target: String) -> Substring? {
         let bytes = target.utf8.span
         let start = bytes.leadingSpaces

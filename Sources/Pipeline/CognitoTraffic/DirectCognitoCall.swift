@@ -14,7 +14,7 @@ package struct DirectCognitoCall: Sendable, Equatable {
         self.application = application
     }
 
-    /// What stands for an operation that is not known.
+    /// The name that stands for every unknown operation.
     package static let other = "other"
 
     /// The name as it may be counted: itself if it is an operation of the user-pools API, else `other`.

@@ -1,4 +1,4 @@
-/// What a name is by which somebody signs in to a Cognito user pool, as far as its form says.
+/// The kind of a name with which somebody signs in to a Cognito user pool, judged by its form alone.
 package enum AccountNameKind: String, Sendable, CaseIterable {
     /// Something on both sides of one `@`.
     case email

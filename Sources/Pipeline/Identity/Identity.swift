@@ -38,7 +38,7 @@ package struct Identity: Sendable, Equatable {
         self.expires = expires
     }
 
-    /// What the backend is told of a verified token.
+    /// The identity that a verified token gives to the backend.
     package init(_ token: VerifiedToken) {
         self.init(
             subject: token.subject, email: token.email, emailVerified: token.emailVerified, username: token.username,

@@ -1,8 +1,9 @@
 /// The headers of ``TrustedHeader``, by what they are taken for and by whom.
 ///
 /// Sources are the programs' own code and documentation. A name is in its normalised form, so that it stands for
-/// `Script_Name` and `script.name` as well; one that ends in `*` stands for every name that begins so. What clients
-/// legitimately send stays out: credentials such as `X-Access-Token`, signed tokens, trace identifiers, languages.
+/// `Script_Name` and `script.name` as well; one that ends in `*` stands for every name that begins so. Headers that
+/// clients legitimately send stay out: credentials such as `X-Access-Token`, signed tokens, trace identifiers,
+/// languages.
 enum TrustedHeaderList {
     typealias Group = (meaning: TrustedHeader.Meaning, readers: String, names: String)
 

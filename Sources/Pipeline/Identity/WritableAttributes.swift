@@ -2,7 +2,7 @@ internal import Encoding
 
 /// The attributes of a Cognito user that the user may set through the gateway.
 ///
-/// What decides about access must not be among them: a user could give it to themselves.
+/// Attributes that decide about access must not be among them: users could grant themselves access.
 package struct WritableAttributes: Sendable, Equatable {
     /// By Cognito's names, such as `given_name` or `custom:theme`.
     package let names: [String]
@@ -11,8 +11,8 @@ package struct WritableAttributes: Sendable, Equatable {
         self.names = names
     }
 
-    /// What describes a person. `preferred_username` is not among them, since pools can take it for a sign-in name, nor is
-    /// any custom attribute, since only its pool knows what it means.
+    /// The attributes that describe a person. `preferred_username` is left out, since pools can accept it as a sign-in
+    /// name. So are all custom attributes, since only their pool knows their meaning.
     package static let standard = WritableAttributes([
         "name", "given_name", "family_name", "middle_name", "nickname", "locale", "zoneinfo", "picture", "website",
         "profile", "phone_number", "birthdate", "gender", "address",

@@ -1,6 +1,6 @@
 internal import Encoding
 
-/// What one claim must be.
+/// A condition on the value of one claim.
 package struct ClaimCondition: Sendable, Hashable {
     package enum Test: Sendable, Hashable {
         /// It is there, and not null.

@@ -11,7 +11,7 @@ package struct ClaimPath: Sendable, Hashable {
         self.names = names
     }
 
-    /// What is there; nil for nothing and for null. Names are compared byte for byte.
+    /// The value at this path; nil if it is missing or null. Names are compared byte for byte.
     func value(in claims: JSONObject) -> JSON? {
         var found: JSON = .object(claims)
         for name in names {

@@ -43,7 +43,7 @@ struct Subprotocols {
         self.names = names
     }
 
-    /// What stands behind each occurrence of this name.
+    /// The subprotocol behind each occurrence of this name.
     func tokens(behind name: String) -> [String] {
         zip(names, names.dropFirst()).compactMap { marker, token in
             marker.elementsEqual(name.utf8) ? String(decoding: token, as: UTF8.self) : nil

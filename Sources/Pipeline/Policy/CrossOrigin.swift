@@ -34,7 +34,7 @@ package struct CrossOrigin: Sendable, Equatable {
         self.maximumAge = maximumAge
     }
 
-    /// What a browser asks before it sends the request itself.
+    /// A browser's question before it sends the request itself.
     package struct Preflight: Sendable, Equatable {
         package let origin: String
         package let method: HTTPRequest.Method
@@ -49,7 +49,7 @@ package struct CrossOrigin: Sendable, Equatable {
             else { return nil }
             self.origin = origin
             self.method = method
-            // What is no name is not one of those that are allowed.
+            // An invalid field name becomes the empty name, which is never allowed.
             self.headers = request.headerFields.filter { $0.name == .accessControlRequestHeaders }
                 .flatMap { $0.elements(separatedBy: ",") }.map { $0.asName ?? "" }
         }

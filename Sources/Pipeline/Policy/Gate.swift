@@ -1,6 +1,6 @@
 package import HTTPTypes
 
-/// What the gateway does with a request.
+/// The gateway's decision about a request.
 package enum Decision: ~Copyable {
     case forward(Permit)
     /// Answered by the gateway itself: the endpoint's number and the verified token, where it asks for one.
@@ -14,7 +14,7 @@ package enum Decision: ~Copyable {
     case needsKeys(issuerIndex: Int, keyID: String)
 }
 
-/// What the connection knows about a request besides its head.
+/// The connection's knowledge about a request besides its head.
 package struct RequestContext {
     /// The address of the connection's peer.
     package var peer: String
@@ -30,7 +30,7 @@ package struct RequestContext {
     package var keysWereLookedUp: Bool
     /// Whether a body is to come.
     package var hasBody: Bool
-    /// What assertions are signed with; nil where there are none.
+    /// The key that signs assertions; nil if there are none.
     package var assertionKey: AssertionKey?
 
     package init(
@@ -63,7 +63,7 @@ package struct Gate: Sendable {
     /// The different requirements of the routes, by the numbers under which cached tokens remember them.
     package let requirements: [Requirements]
     let identity: IdentityLines
-    /// What backends get besides; nil for nothing.
+    /// The assertion for backends, besides the identity headers; nil for none.
     let assertion: Assertion?
     /// Whom assertions are for, by the numbers that cached tokens know them by.
     package let audiences: [String]

@@ -1,6 +1,6 @@
 internal import Encoding
 
-/// What a route requires of a verified token, as it is configured. All of it must hold.
+/// A route's configured requirements of a verified token. All of them must hold.
 package struct Requirements: Sendable, Hashable {
     /// All of these scopes, and one of those where there are any.
     package var allScopes: [String]

@@ -23,7 +23,7 @@ struct RouteRequirement: Sendable {
 
     /// Why a request with this token is refused; nil when it may pass.
     ///
-    /// What a token has met once is remembered in its cache entry. Time and path are looked at each time.
+    /// Requirements that a token has met are remembered in its cache entry. Time and path are checked each time.
     func refusal(of entry: TokenCache.Entry, path: borrowing RequestPath, now: Int64) -> Refusal? {
         denial(of: entry, path: path, now: now).map(challenges.refusal)
     }
@@ -42,7 +42,8 @@ struct RouteRequirement: Sendable {
     }
 }
 
-/// What a client is told that lacks something. Which claim or group it was is for the log alone.
+/// The refusals of clients that do not meet a route's requirements. They do not name the missing claim or group; only
+/// the log does.
 private struct Challenges: Sendable {
     private let scope: String
     private let maximumAge: Int64

@@ -1,11 +1,11 @@
 package import HTTPTypes
 
-/// What the gate needs to know of a route at each request. A class, so that it costs one reference count and not a copy
-/// of all its parts.
+/// The gate's view of a route at each request. A class, so that it costs one reference count and not a copy of all its
+/// parts.
 package final class RouteRule: Sendable {
     package let name: String
     package let destination: Destination
-    /// What is changed on the way; nil for nothing.
+    /// The changes to requests and responses on their way; nil for none.
     package let treatment: RouteTreatment?
     /// Which web pages may call it; nil leaves that to the backend.
     package let crossOrigin: CrossOrigin?
@@ -20,7 +20,7 @@ package final class RouteRule: Sendable {
     let acceptance: TokenAcceptance
     /// Where its tokens may come from besides `Authorization`; nil for nowhere.
     let tokenSources: TokenSources?
-    /// What a verified token must be besides; nil for nothing.
+    /// The requirements of a verified token; nil for none.
     let requirement: RouteRequirement?
     /// Whether `Authorization` is passed on after it was verified.
     let forwardToken: Bool

@@ -18,9 +18,10 @@ struct SameOrigin {
         self.crossOrigin = crossOrigin
     }
 
-    /// Any page can have a browser GET anything, but not read what comes. What changes something, and a WebSocket, whose
-    /// opening looks like a GET but can be read, must be asked for by a page of the same origin, or of one that the
-    /// route's CORS settings name for requests with credentials.
+    /// Whether a cookie may authenticate this request. Safe methods may use one: any page can make a browser send them,
+    /// but cannot read the responses. Other methods must come from a page of the same origin, or of one that the
+    /// route's CORS settings name for requests with credentials. So must WebSockets: their opening looks like a GET,
+    /// but any page could read their data.
     var mayUseCookie: Bool {
         isSafe || isSameOrigin || isAllowedOrigin
     }

@@ -13,7 +13,7 @@ package struct TokenSources: Sendable, Equatable {
         self.webSocketProtocol = webSocketProtocol
     }
 
-    /// What goes to the backend in place of these fields of the client's.
+    /// Field lines that go to the backend in place of the client's fields of these names.
     struct Replacement {
         var names: [HTTPField.Name] = []
         var lines: [UInt8] = []
@@ -63,8 +63,8 @@ enum PresentedToken {
 }
 
 extension RouteRule {
-    /// Finds the token where the route takes it from. What a client chose to send for this request, `Authorization` or
-    /// a subprotocol, goes before a cookie, which browsers send by themselves.
+    /// Finds the token where the route takes it from. A token that the client chose to send with this request, in
+    /// `Authorization` or a subprotocol, takes precedence over a cookie, which browsers send by themselves.
     func presentedToken(of request: HTTPRequest, scheme: String) -> PresentedToken {
         var authorization = PresentedToken.none
         switch BearerToken(of: request) {
@@ -95,7 +95,7 @@ extension RouteRule {
         guard case .none = chosen, let name = sources.cookie else { return chosen }
         let values = CookiePairs(of: request).values(of: name)
         guard values.count < 2 else { return .refused(Self.repeated) }
-        // What is left where a cookie was emptied to end a session.
+        // A cookie that was emptied to end a session counts as none.
         guard let value = values.first, !value.isEmpty else { return .none }
         guard SameOrigin(request, scheme: scheme, crossOrigin).mayUseCookie else {
             return .refused(Refusal(.accessDenied, reason: "cross-site-request"))

@@ -4,9 +4,9 @@ package import HTTPTypes
 /// A request the gateway answers itself with an error: the one form of every refusal.
 package struct Refusal: Error, Sendable {
     package var error: GatewayError
-    /// What the client may read.
+    /// The message for the client.
     package var message: String
-    /// What goes into the answer beside the fields every refusal has: `WWW-Authenticate`, `Allow`, `Retry-After`.
+    /// Further fields of the response, beside those of every refusal: `WWW-Authenticate`, `Allow`, `Retry-After`.
     package var headers: HTTPFields
     /// With 422: each faulty field of the request body and what is wrong with it.
     package var fields: [ExactText: String]

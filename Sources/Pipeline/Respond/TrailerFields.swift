@@ -40,7 +40,7 @@ enum TrailerFields {
         "accept-ranges", "content-disposition", "content-encoding", "content-language", "content-location",
         "content-range", "content-security-policy", "content-security-policy-report-only", "content-type",
         "last-modified",
-        // What browsers go by.
+        // Fields that browsers act on.
         "alt-svc", "link", "permissions-policy", "referrer-policy", "server", "strict-transport-security",
         "x-content-type-options", "x-frame-options", "x-request-id", "x-xss-protection",
     ]

@@ -34,7 +34,7 @@ package struct Revocation: Sendable, Hashable {
     }
 }
 
-/// What a revocation is found by.
+/// The key by which a revocation is found.
 struct RevocationKey: Hashable, Sendable {
     enum Kind: UInt8 {
         case originID, tokenID, session, subject, superseded

@@ -16,7 +16,7 @@ package final class RevocationList: Sendable {
     package let count: Int
     /// How many sessions have superseded tokens.
     package let supersededCount: Int
-    /// Two parts, so that a change copies the smaller one only. What is in both is right in `recent`.
+    /// Two parts, so that a change copies only the smaller one. A key in both has its current value in `recent`.
     private let settled: [RevocationKey: Extent]
     private let recent: [RevocationKey: Extent]
 

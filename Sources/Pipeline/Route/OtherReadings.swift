@@ -1,4 +1,4 @@
-/// What software that is less strict makes of an accepted path.
+/// Readings of an accepted path by software that is less strict.
 extension RequestPath {
     private enum Controls: CaseIterable {
         case kept, dropped, ending

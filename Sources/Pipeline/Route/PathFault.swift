@@ -14,7 +14,7 @@ package enum PathFault: String, Error, Sendable, CaseIterable {
     case encodedSeparator = "path-encoded-separator"
     /// An encoded NUL or C1 control (U+0080 to U+009F).
     case encodedControl = "path-encoded-control"
-    /// What remains after decoding would change if it were decoded again, as `%252e`.
+    /// A second decoding would change the decoded path, as for `%252e`.
     case doubleEncoding = "path-double-encoding"
     /// `.` or `..`, in any encoding, also with a `;parameter` behind.
     case dotSegment = "path-dot-segment"
@@ -27,7 +27,7 @@ package enum PathFault: String, Error, Sendable, CaseIterable {
     /// The prefix that the route takes off is not there in plain bytes.
     case ambiguousRewrite = "path-ambiguous-rewrite"
 
-    /// What the client is told: 414 for length, 400 for everything else.
+    /// The error for the client: 414 for length, 400 for everything else.
     package var error: GatewayError {
         self == .tooLong ? .uriTooLong : .badRequest
     }

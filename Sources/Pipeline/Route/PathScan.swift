@@ -1,4 +1,4 @@
-/// What one pass over a target's raw bytes finds out.
+/// The findings of one pass over a target's raw bytes.
 struct PathScan {
     /// Where the path ends: the position of the first `?`, else the length.
     var end = 0

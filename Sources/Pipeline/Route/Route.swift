@@ -33,7 +33,7 @@ package struct Route: Sendable, Equatable {
     package var tokenUses: Set<TokenUse>
     /// Where the token may come from besides `Authorization`; nil for nowhere.
     package var tokenSources: TokenSources?
-    /// What a verified token must be besides; nil for nothing.
+    /// The requirements of a verified token; nil for none.
     package var requirements: Requirements?
     package var destination: Destination
     /// Whether `Authorization` is passed on after it was verified.
@@ -42,7 +42,7 @@ package struct Route: Sendable, Equatable {
     package var ignoresCase: Bool
     /// The names of ``TrustedHeader``s that pass all the same.
     package var letThrough: [String]
-    /// What is changed on the way; nil for nothing.
+    /// The changes to requests and responses on their way; nil for none.
     package var treatment: RouteTreatment?
     /// Which web pages may call it; nil leaves that to the backend.
     package var crossOrigin: CrossOrigin?

@@ -1,4 +1,4 @@
-/// What is wrong with a pattern or a table of routes, in words for whoever wrote the configuration.
+/// An error in a pattern or a table of routes, described for the author of the configuration.
 package struct RouteFault: Error, Equatable, Sendable, CustomStringConvertible {
     package let message: String
 

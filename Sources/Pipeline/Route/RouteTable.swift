@@ -1,8 +1,8 @@
 package import HTTPTypes
 
-/// All routes, compiled once for matching. What no route names is ``Match/none`` and must not be forwarded.
+/// All routes, compiled once for matching. A request that no route names is ``Match/none`` and must not be forwarded.
 package struct RouteTable: Sendable {
-    /// What a request comes to.
+    /// The result of matching a request.
     package enum Match: Sendable, Equatable {
         /// The position in ``RouteTable/routes``.
         case route(index: Int)

@@ -1,6 +1,6 @@
 package import HTTPTypes
 
-/// What a route changes in its requests and responses on their way. A class, so that routes stay cheap to copy.
+/// A route's changes to its requests and responses on their way. A class, so that routes stay cheap to copy.
 package final class RouteTreatment: Sendable, Equatable {
     package let rewrite: TargetRewrite?
     package let requestHeaders: HeaderRules

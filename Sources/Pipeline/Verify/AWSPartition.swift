@@ -2,7 +2,7 @@ internal import Encoding
 
 /// A group of AWS regions with domains of its own, as AWS's SDKs list them (`partitions.json` of their endpoint rules).
 package struct AWSPartition: Sendable {
-    /// What its regions' names begin with; empty for the commercial one.
+    /// The prefix of its regions' names; empty for the commercial partition.
     let regionPrefix: String
     /// Where the names of a region's services end: `cognito-idp.us-east-1.amazonaws.com`.
     package let suffix: String

@@ -40,7 +40,7 @@ struct CompactToken {
         self.signedCount = last
     }
 
-    /// What the header says, and whether that was known already.
+    /// The header, and whether it was known already.
     func checkedHeader() throws(RejectReason) -> (TokenHeader, isKnown: Bool) {
         switch header {
         case .known(let header): (header, true)

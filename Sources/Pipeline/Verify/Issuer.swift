@@ -39,7 +39,7 @@ package struct Issuer: Sendable, Equatable {
 
     /// The name in the configuration, which routes refer to.
     package var name: String
-    /// What `iss` must be, byte for byte.
+    /// The required `iss`, compared byte for byte.
     package var issuer: String
     package var profile: Profile
     package var keySource: KeySource
@@ -76,11 +76,11 @@ package struct Issuer: Sendable, Equatable {
     var hasNamelessKey: Bool { if case .secret(_, nil) = keySource { true } else { false } }
 }
 
-/// What a provider's tokens must be, where no profile of its own says so.
+/// Rules for a provider's tokens where it has no profile of its own.
 package struct OpenIDRules: Sendable, Equatable {
     /// One of them must be in `aud`.
     package var audiences: Set<String>
-    /// What its tokens are taken for: its access tokens or its ID tokens.
+    /// The use that its tokens are accepted for: as access tokens or as ID tokens.
     package var tokenUse: TokenUse
     package var types: TokenTypes
     /// Claims that must be there, besides `iss`, `sub`, `aud` and `exp`.

@@ -74,7 +74,7 @@ package struct KeySet: Sendable {
         self.generation = generation
     }
 
-    /// What is for encryption is never meant.
+    /// Keys for encryption (`use` is `enc`) never match.
     private static func isKey(_ key: JSON, named name: String) -> Bool {
         (key["kid"]?.stringValue ?? "").hasSameBytes(as: name) && key["use"] != "enc"
     }

@@ -1,6 +1,6 @@
 internal import Encoding
 
-/// What each profile's tokens call the same things.
+/// Claims that the profiles' tokens give different names.
 extension ClaimsCheck {
     func username(_ claims: JSONObject, _ use: TokenUse) -> String? {
         switch issuer.profile {

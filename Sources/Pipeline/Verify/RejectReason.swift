@@ -21,7 +21,7 @@ package enum RejectReason: String, Error, Sendable, CaseIterable {
     case unknownKey = "unknown-key"
     case badSignature = "bad-signature"
 
-    // What it says.
+    // The claims.
     case expiryInvalid = "expiry-invalid"
     case expired = "expired"
     case notBeforeInvalid = "not-before-invalid"
@@ -35,6 +35,6 @@ package enum RejectReason: String, Error, Sendable, CaseIterable {
     case subjectInvalid = "subject-invalid"
     case claimMissing = "claim-missing"
 
-    // What has become of it.
+    // Events after the token was issued.
     case revoked = "token-revoked"
 }

@@ -3,7 +3,7 @@ package import Encoding
 
 /// The signature of a JWS and nothing else: its payload may be any bytes (RFC 7515, 5.2).
 package struct SignatureCheck: Sendable {
-    /// What a right signature says.
+    /// The contents of a JWS whose signature is valid.
     package struct Signed: Sendable {
         package let payload: [UInt8]
         /// Empty where the JWS names no key.

@@ -3,8 +3,8 @@ internal import Encoding
 /// The headers of tokens that were verified lately on one event loop. Whatever a key signs has the same header, byte for
 /// byte, and is spared to be read again.
 ///
-/// What a header says follows from its bytes alone, so nothing is believed here that the token itself does not say: the
-/// key is looked for in the issuer's set each time. Not `Sendable` and without locks.
+/// A decoded header follows from its bytes alone, so a cached one adds nothing to the token's own claims: the key is
+/// looked up in the issuer's set each time. Not `Sendable` and without locks.
 package final class TokenHeaders {
     /// Keys are few, and only they can put a header here.
     private static let maximumCount = 8
@@ -14,7 +14,7 @@ package final class TokenHeaders {
 
     package init() {}
 
-    /// What the header with this Base64url text says, if it is known.
+    /// The decoded header with this Base64url text; nil if it is not cached.
     func header(_ segment: borrowing Span<UInt8>) -> TokenHeader? {
         for (known, header) in known {
             let known = known.span

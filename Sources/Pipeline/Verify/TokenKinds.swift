@@ -1,6 +1,6 @@
 internal import Encoding
 
-/// What a token is for and whom it was made for, as each profile's tokens tell it.
+/// A token's use and the client that it was issued to, from the claims of each profile.
 extension ClaimsCheck {
     typealias Kind = (use: TokenUse, clientID: String)
 

@@ -3,9 +3,9 @@ internal import Glibc
 
 /// A token as a key: the same byte for byte, hashed by its last bytes alone.
 ///
-/// A token ends in its signature, whose bytes nobody can choose who cannot sign: two verified tokens meet in one hash
-/// as seldom as with a hash of the whole, and a kilobyte of Base64 is not hashed at every request. What was not
-/// verified is looked up but never kept, so that a client cannot make many keys that end alike.
+/// A token ends in its signature, whose bytes nobody can choose who cannot sign. Two verified tokens therefore collide
+/// as seldom as with a hash of the whole, and a kilobyte of Base64 is not hashed at every request. Unverified tokens
+/// are looked up but never stored, so that a client cannot make many keys that end alike.
 enum TokenText {
     /// Enough of a signature, and few enough to be inside it for every algorithm.
     private static let hashedBytes = 32

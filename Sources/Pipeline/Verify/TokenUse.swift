@@ -1,4 +1,4 @@
-/// What a token is for. One kind never stands for another.
+/// The purpose of a token. One kind is never accepted for another.
 package enum TokenUse: String, Sendable, Hashable, CaseIterable {
     /// It gives access to an API.
     case access

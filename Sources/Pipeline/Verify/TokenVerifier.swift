@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Encoding
 
-/// What became of a token.
+/// The result of verifying a token.
 package enum Verdict: Sendable {
     case verified(VerifiedToken)
     case rejected(RejectReason)

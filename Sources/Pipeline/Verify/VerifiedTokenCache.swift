@@ -13,7 +13,7 @@ package final class VerifiedTokenCache<Extra> {
         package let extra: Extra
         /// Which requirements the token has been found to meet.
         package var met = MetRequirements()
-        /// What was signed of it for backends.
+        /// The assertions signed for backends from this token.
         package var assertions = IssuedAssertions()
         /// The token's `sub`, and the second at which it ends, without a copy of the whole.
         package var subject: String { token.subject }
@@ -58,7 +58,7 @@ package final class VerifiedTokenCache<Extra> {
     private static var fixedCost: Int { 1024 }
     private static var none: Int { -1 }
 
-    /// What is revoked. A token that was let in before is looked at once more when this has changed, and only then.
+    /// The current revocations. After a change, each token accepted before is checked once more.
     package var revocations = RevocationList.empty {
         didSet { revocationGeneration = revocations.generation }
     }
@@ -72,7 +72,7 @@ package final class VerifiedTokenCache<Extra> {
     private var oldest = none
     private var firstFree = none
 
-    /// What is known of the headers of tokens, whether those are here or not.
+    /// The headers of verified tokens, including tokens that are no longer cached.
     let headers = TokenHeaders()
 
     /// How many tokens are held, and about how many bytes they take.

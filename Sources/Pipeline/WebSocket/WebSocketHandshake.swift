@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Encoding
 
-/// What both sides of a WebSocket's opening handshake show each other (RFC 6455 §4).
+/// The fields of a WebSocket's opening handshake, from both sides (RFC 6455 §4).
 package enum WebSocketHandshake {
     /// The protocol's name in `Upgrade` and `:protocol`.
     package static let protocolName = "websocket"

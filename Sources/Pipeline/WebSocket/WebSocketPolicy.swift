@@ -1,7 +1,7 @@
 internal import Encoding
 internal import HTTPTypes
 
-/// What a route allows of WebSockets.
+/// A route's settings for WebSockets.
 package struct WebSocketPolicy: Sendable, Equatable {
     /// Whether a WebSocket ends when the token that opened it does.
     package var closesOnExpiry: Bool
@@ -26,7 +26,7 @@ package struct WebSocketGrant: Sendable, Equatable {
     package internal(set) var acceptedProtocol: String?
 }
 
-/// What a request asks for, beside the answer to it.
+/// A request's wish for a WebSocket, and the decision about it.
 enum WebSocketOpening {
     /// Nothing, or nothing that the route knows: an ordinary request.
     case none
