@@ -3,8 +3,8 @@ internal import NIOCore
 
 /// How much of what was written to a connection its client's system has received, by its own word.
 ///
-/// What leaves the channel does not say it: the kernel takes up to megabytes ahead, and takes more only when a third of them
-/// has gone, for which a slow client that reads all the time may need minutes.
+/// The bytes that leave the channel do not show this. The kernel takes up to megabytes ahead, and takes more only when
+/// a third of them has gone; a slow client that reads all the time may need minutes for that.
 enum AcknowledgedBytes {
     /// `struct tcp_info` of linux/tcp.h up to `tcpi_bytes_acked`, which is there since Linux 4.1; before, it stays 0.
     private struct TCPInfo: Sendable {

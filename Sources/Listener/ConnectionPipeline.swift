@@ -31,7 +31,7 @@ struct ConnectionPipeline {
         let handler = ProxyHeaderHandler(timeout: settings.handshakeTimeout, connections: connections) { refusal in
             service.refuseConnection(refusal, peer: address.description)
         } install: { header, context in
-            // What the proxy asks on its own behalf is nobody's client.
+            // The proxy's own requests, such as health checks, come from no client.
             guard case .client(let client) = header else {
                 return try addProtocols(to: context.pipeline.syncOperations, Peer(address, settings))
             }

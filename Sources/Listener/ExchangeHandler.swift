@@ -29,7 +29,7 @@ final class ExchangeHandler: ChannelDuplexHandler {
     private var state = State.idle
     private var exchange: UInt64 = 0
     private var responseIsOpen = false
-    /// What the channel last said, which costs less than to ask it at each write.
+    /// The channel's last writability; cheaper than asking it at each write.
     private var isWritable = true
     private var bodyIsPaused = false
     private var readIsPending = false

@@ -2,15 +2,15 @@ internal import HTTP1
 internal import HTTPTypes
 internal import NIOCore
 
-/// What a connection's responses become on their way into the channel: few writes, and no buffer while it is idle.
+/// Writes a connection's responses into the channel: in few writes, and without a buffer while the connection is idle.
 ///
 /// An object, since a write may call back into the connection, which nothing of it may be held exclusively across.
 final class HTTP1ResponseOutput {
     /// Bodies up to this size are copied behind the head, so that one write carries both.
     private static let coalescedBytes = 16 << 10
 
-    /// What the channel has not been given yet, in one place: to look at each part of it costs about as much as to change
-    /// all.
+    /// Bytes not yet given to the channel, with their encoder in one value: accessing each part separately costs about
+    /// as much as changing all.
     private struct Pending {
         var encoder = HTTP1ResponseEncoder()
         var bytes = ByteBuffer()

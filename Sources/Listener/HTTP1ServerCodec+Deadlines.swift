@@ -1,7 +1,7 @@
 internal import HTTP1
 internal import NIOCore
 
-/// What a connection does when its time is over, and how it is made to end.
+/// The deadlines of a connection, and the ways to end it.
 extension HTTP1ServerCodec {
     /// How long a client may take to say goodbye on a connection that has nothing more for it.
     static let farewell = TimeAmount.seconds(2)
@@ -20,7 +20,8 @@ extension HTTP1ServerCodec {
 
     func responseWaits() -> Bool {
         bytesSinceLook += Self.headSize
-        // To ask the channel costs more than to send a small response. What waits may be of the next one.
+        // Asking the channel costs more than sending a small response. Waiting bytes may also belong to the next
+        // response.
         guard bytesSinceLook >= Self.bytesWorthLooking, let context, outstanding?.responseHasBegun != true else {
             return false
         }

@@ -60,7 +60,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     var slowReader: SlowReader
     /// Of the head or the body that is coming.
     var rate: LeastRate
-    /// What is read is thrown away, and our side has ended.
+    /// Input is read and discarded; the gateway's side has ended.
     var lingering = Lingering()
 
     init(_ settings: ListenerSettings, scheme: String, connections: ConnectionSet) {
@@ -229,8 +229,8 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     // MARK: Backpressure
 
     func read(context: ChannelHandlerContext) {
-        // A client that sends the next requests before it has this answer waits in its own kernel. What is left of
-        // the present request's body, such as half a chunk's size, needs the bytes that follow.
+        // A client that sends further requests before it has this response waits in its own kernel. The rest of the
+        // present request's body, such as half a chunk's size, needs the bytes that follow.
         if hasBytesToWait, !isDecoding { readIsPending = true } else { awaitBytes(context) }
     }
 
@@ -289,7 +289,8 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     }
 
     private func beginResponse() -> OutstandingRequest? {
-        // What comes beside its response is a conversation, and no upload: it may be silent for as long as idle ones may.
+        // Body parts that follow the response's head are a conversation and not an upload. They may pause as long as an
+        // idle body may.
         rate.end()
         outstanding?.beginResponse()
         return outstanding

@@ -112,7 +112,7 @@ package final class HTTPListener: Sendable {
     }
 }
 
-/// What holds for connections that are accepted now.
+/// The settings for connections accepted from now on.
 private final class ListenerRules: Sendable {
     private let settings: Locked<ListenerSettings>
 

@@ -2,7 +2,7 @@ package import HTTP1
 package import NIOCore
 package import Pipeline
 
-/// What a listener allows a client, and for how long it waits for one.
+/// A listener's limits for its clients, and its timeouts.
 package struct ListenerSettings: Sendable {
     package var host: String
     package var port: Int

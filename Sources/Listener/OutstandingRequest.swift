@@ -35,7 +35,8 @@ struct OutstandingRequest {
     mutating func beginResponse() {
         responseHasBegun = true
         continueIsDue = false
-        // What is left of the request would have to be read first; the client is told that it need not send it.
+        // The rest of the request would have to be read before the next one. `Connection: close` shows the client that
+        // it need not send it.
         if !requestIsComplete { keepAlive = false }
     }
 }

@@ -1,7 +1,7 @@
 internal import NIOCore
 internal import NIOTLS
 
-/// What a connection turned out to speak.
+/// The HTTP version that a connection turned out to speak.
 enum WireProtocol { case http1, http2 }
 
 /// Waits until a connection shows which HTTP it speaks, then makes room for what speaks it: over TLS the
@@ -100,7 +100,8 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
         close(context)
     }
 
-    /// What follows the end of a connection, such as that the client does not say goodbye, is no failure once more.
+    /// Errors that follow the end of a connection, such as a missing TLS close_notify, are not counted as a second
+    /// failure.
     private func noteFailedHandshake() {
         guard !isSelected, !isClosing else { return }
         refused(.handshakeFailed)
@@ -132,7 +133,7 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
     }
 
     func drain() {
-        // What has sent nothing has nothing outstanding.
+        // A connection that has sent nothing has nothing outstanding.
         if input.readableBytes == 0 { closeNow() }
     }
 

@@ -39,7 +39,7 @@ package enum ConnectionRefusal: String, CaseIterable, Sendable {
 
 /// Answers requests on one event loop.
 package protocol RequestService: AnyObject {
-    /// Takes a request. What comes after the head goes to the returned sink.
+    /// Takes a request. The parts after the head go to the returned sink.
     func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink
 
     /// The response to bytes that never became a request. Writes the log line of it.
@@ -152,7 +152,7 @@ package struct ResponseBodyWriter: ~Copyable {
     }
 }
 
-/// Takes a response's body. What is written after its end goes nowhere.
+/// Takes a response's body. Bytes written after its end are discarded.
 ///
 /// It can be copied, so that it can be used while its owner hears that the client has gone, which a write may find out.
 package struct ResponseStream {

@@ -12,7 +12,7 @@ struct SlowReader {
     /// Of what is left of a finished response.
     private var rate: LeastRate
     private var nextLook = NIODeadline.distantFuture
-    /// What waited for the client, and what it had acknowledged, when it was last looked.
+    /// The bytes that waited for the client, and those that it had acknowledged, at the last look.
     private var unsentBytes = 0
     private var acknowledgedBytes: UInt64 = 0
 

@@ -1,9 +1,9 @@
 internal import HTTP1
 internal import NIOCore
 
-/// What a stream's client has sent of its body, held against what it announced (RFC 9113 §8.1.1).
+/// The body that a stream's client has sent, checked against the announced length (RFC 9113 §8.1.1).
 struct HTTP2IncomingBody {
-    /// What may be passed on.
+    /// The parts that may be passed on.
     struct Parts {
         var body: ByteBuffer?
         var hasEnded = false
@@ -12,7 +12,7 @@ struct HTTP2IncomingBody {
     private enum State { case awaitingHead, open, ended }
 
     private var state = State.awaitingHead
-    /// What is left of the announced length.
+    /// The rest of the announced length, in bytes; nil if none was announced.
     private var left: Int?
     /// The part that makes the announced length complete. It waits for the stream's end: with more to follow, the
     /// request is malformed, and a backend must not have taken it for a whole one.
@@ -54,14 +54,14 @@ struct HTTP2IncomingBody {
         return Parts(body: last, hasEnded: true)
     }
 
-    /// What still comes is of no interest.
+    /// The rest of the body is ignored.
     mutating func stop() {
         last = nil
         if state == .awaitingHead { state = .open }
     }
 }
 
-/// What has been written of a stream's response, held against what its head announced.
+/// The response that was written to a stream, checked against the length that its head announced.
 struct HTTP2OutgoingBody {
     private(set) var hasBegun = false
     private(set) var hasBody = false

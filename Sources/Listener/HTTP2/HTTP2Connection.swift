@@ -12,7 +12,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         /// The first GOAWAY is out, which refuses nothing yet; when the PING behind it has come back, the client
         /// knows that it is to open no more streams (RFC 9113 §6.8).
         case announced
-        /// The second GOAWAY is out. What was begun is finished.
+        /// The second GOAWAY is out. Requests that have begun are finished.
         case closing
         /// Nothing more is sent; input is read and thrown away for a little, so that no reset overtakes the GOAWAY.
         case ended
@@ -33,7 +33,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     var uploads: SharedRate
     private(set) var downloads: SharedRate
     private var waitingStreams = 0
-    /// What the client had acknowledged when that was last looked at.
+    /// The bytes that the client had acknowledged at the last look.
     private var acknowledgedBytes: UInt64 = 0
     /// Parts of DATA frames that SwiftNIO stores until their streams are read from.
     private var storedParts = 0
@@ -234,7 +234,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
         guard phase != .ended, let context else { return }
         phase = .ended
         discardInput()
-        // What a slow client has not taken yet gets its time.
+        // A slow client gets time to take the rest.
         deadline = connections.now + settings.keepAliveTimeout
         let sent = context.eventLoop.makePromise(of: Void.self)
         sent.futureResult.assumeIsolated().whenComplete { _ in

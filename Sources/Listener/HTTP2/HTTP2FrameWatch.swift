@@ -1,8 +1,8 @@
 internal import NIOCore
 
-/// Stands between the network and SwiftNIO's HTTP/2 handler and looks at the frames that are sent, since that
-/// handler tells nobody when it has given a connection up. From then on no byte of the client's reaches it.
-/// What is received it cuts into pieces that keep SwiftNIO's parser small, and ends the floods that SwiftNIO does not.
+/// Stands between the network and SwiftNIO's HTTP/2 handler. It looks at the frames that are sent, since that handler
+/// does not report when it has given up a connection; from then on, no byte of the client's reaches it. It cuts
+/// received bytes into pieces that keep SwiftNIO's parser small, and ends the floods that SwiftNIO does not.
 final class HTTP2FrameWatch: ChannelDuplexHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

@@ -2,7 +2,7 @@ internal import HTTP1
 package import NIOCore
 internal import NIOHTTP2
 
-/// What a client may do on one HTTP/2 connection.
+/// The limits for a client on one HTTP/2 connection.
 package struct HTTP2Limits: Sendable {
     /// Open at once.
     package var streams: Int
@@ -23,7 +23,7 @@ package struct HTTP2Limits: Sendable {
 }
 
 extension NIOHTTP2Handler.ConnectionConfiguration {
-    /// What a client may do on one connection. Who does more gets GOAWAY with ENHANCE_YOUR_CALM.
+    /// The limits for one connection. A client that exceeds them gets GOAWAY with ENHANCE_YOUR_CALM.
     static func listener(_ head: HeadLimits, _ limits: HTTP2Limits) -> Self {
         var configuration = Self()
         configuration.initialSettings = [

@@ -11,8 +11,8 @@ struct HTTP2RequestHead {
     var expectsContinue: Bool
 }
 
-/// Turns header lists into requests, strictly (RFC 9113 §8.2, §8.3). What HTTP/1.1 could not carry, or would read
-/// otherwise, is refused.
+/// Turns header lists into requests, strictly (RFC 9113 §8.2, §8.3). It refuses fields that HTTP/1.1 could not carry or
+/// would read differently.
 struct HTTP2RequestHeadReader {
     let limits: HeadLimits
     /// `http` or `https`, by the listener's kind.
@@ -38,7 +38,7 @@ struct HTTP2RequestHeadReader {
         var reading = Reading()
         reading.fields.reserveCapacity(headers.count)
         for (name, value, _) in headers {
-            // What the line would be in HTTP/1.1: `name: value CRLF`.
+            // The length of the line in HTTP/1.1: `name: value CRLF`.
             let length = name.utf8.count + value.utf8.count + 4
             reading.bytes += length
             guard length <= limits.fieldLine, reading.bytes <= limits.head else { throw .fieldsTooLarge }

@@ -15,7 +15,7 @@ struct HTTP2ResponseHead {
     let headers: HPACKHeaders
     /// Whether a body may follow.
     let hasBody: Bool
-    /// What Content-Length says about that body.
+    /// That body's Content-Length.
     let contentLength: Int?
 
     /// - Parameter toHead: whether it answers a HEAD request.
@@ -58,7 +58,7 @@ struct HTTP2ResponseHead {
         }
     }
 
-    /// What is different each time would only push out of the table what is not; secrets are kept out of tables.
+    /// Fields that differ each time would only push the others out of the table. Secrets are kept out of tables.
     private static func indexing(_ name: String) -> HPACKIndexing {
         switch name {
         case "set-cookie": .neverIndexed

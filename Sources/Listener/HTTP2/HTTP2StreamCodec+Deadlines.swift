@@ -56,7 +56,7 @@ extension HTTP2StreamCodec {
         if reader.deadline <= now {
             connection.measureDownloads(at: now)
             guard !reader.isExcused(by: connection.downloads, at: now) else { return }
-            // What the client has of it must not pass for the whole.
+            // A reset, so that the client does not mistake its part for the whole response.
             reset(.cancel, context)
             context.close(promise: nil)
         } else if rate.deadline <= now {

@@ -20,7 +20,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     private var id = HTTP2StreamID.rootStream
 
     private var incoming = HTTP2IncomingBody()
-    /// What came before the request was released; nil from then on.
+    /// Parts that came before the request was released; nil from then on.
     private var held: [HTTPRequestPart]? = []
     private var isHead = false
     /// An extended CONNECT: its client may be silent for as long as it likes.
@@ -223,7 +223,8 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     private func writeHead(_ head: HTTPResponse, _ context: ChannelHandlerContext) {
         isTunnel = head.status == .switchingProtocols
         let head = isTunnel ? HTTP2ResponseHead(switching: head) : HTTP2ResponseHead(head, toHead: isHead)
-        // What comes beside its response is a conversation, and no upload: it may be silent for as long as idle ones may.
+        // Body parts that follow the response's head are a conversation and not an upload. They may pause as long as an
+        // idle body may.
         stopMeasuring()
         outgoing.begin(head)
         continueIsDue = false

@@ -12,7 +12,7 @@ package enum ProxyHeaderFault: Error, Equatable, Sendable {
     case checksum
 }
 
-/// What a proxy says of the connection that it passes on (the PROXY protocol, versions 1 and 2, of HAProxy's
+/// A proxy's statement about the connection that it passes on (the PROXY protocol, versions 1 and 2, of HAProxy's
 /// `doc/proxy-protocol.txt`).
 package enum ProxyHeader: Equatable, Sendable {
     /// The client's address is another than the connection's peer.

@@ -87,7 +87,7 @@ final class ProxyHeaderHandler: ChannelInboundHandler, RemovableChannelHandler, 
     }
 
     func drain() {
-        // What has sent nothing has nothing outstanding.
+        // A connection that has sent nothing has nothing outstanding.
         if input.readableBytes == 0 { closeNow() }
     }
 

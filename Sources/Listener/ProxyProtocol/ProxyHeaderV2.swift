@@ -29,7 +29,7 @@ enum ProxyHeaderV2 {
     private static func header(_ bytes: [UInt8]) throws(ProxyHeaderFault) -> ProxyHeader {
         let (family, transport) = (bytes[13] >> 4, bytes[13] & 0xF)
         guard transport <= 2, let addresses = addressesLength(family) else { throw .malformed }
-        // What an unspecified family is followed by is unspecified as well.
+        // Bytes after an unspecified family are unspecified as well.
         guard family != 0 else { return .peer }
         guard bytes.count >= fixedLength + addresses else { throw .malformed }
         try checkValues(bytes, from: fixedLength + addresses)

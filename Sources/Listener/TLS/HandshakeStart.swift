@@ -1,7 +1,7 @@
 internal import NIOCore
 
-/// Sees whether a client has sent anything, and is gone then. Who connects and leaves, as a balancer does to see that
-/// the port is open, has not failed at a handshake; TLS itself tells the two ends alike.
+/// Notes whether a client has sent anything, and then leaves the pipeline. A client that connects and leaves, as a
+/// balancer does to check the port, has not failed a handshake. TLS itself reports both ends alike.
 final class HandshakeStart: ChannelInboundHandler, RemovableChannelHandler {
     typealias InboundIn = ByteBuffer
     typealias InboundOut = ByteBuffer

@@ -2,7 +2,7 @@ internal import Cryptography
 internal import Encoding
 internal import NIOSSL
 
-/// What a listener shows its clients, for those who watch over it.
+/// A certificate that a listener presents to its clients, for monitoring.
 package struct ServedCertificate: Sendable, Equatable {
     /// The DNS names that it is for, in lower case.
     package var names: [String]

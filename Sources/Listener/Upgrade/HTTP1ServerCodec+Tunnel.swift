@@ -9,8 +9,8 @@ extension HTTP1ServerCodec {
         if case .tunnel = reading { true } else { false }
     }
 
-    /// The connection has become a WebSocket. What the client has sent behind its request goes on after whoever wrote
-    /// the answer is done with it.
+    /// The connection has become a WebSocket. Bytes that the client sent behind its request are passed on once the
+    /// response's writer has returned.
     func beginTunnel(_ context: ChannelHandlerContext) {
         reading = .tunnel
         deadline = .distantFuture
