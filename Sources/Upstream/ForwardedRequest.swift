@@ -13,7 +13,7 @@ package struct ForwardedRequest {
     let isIdempotent: Bool
     /// The client said that it takes a response's trailers.
     let takesTrailers: Bool
-    /// What the answer to an upgrade must match; nil where none is asked for.
+    /// The key that the response to an upgrade must match; nil if no upgrade is asked for.
     let webSocketKey: String?
 
     /// - Parameters:

@@ -8,7 +8,7 @@ package struct HealthChecker: Sendable {
     private let checked: @Sendable (Outcome) -> Void
     private let publish: @Sendable (Bool, Outcome) -> Void
 
-    /// What has come of one check.
+    /// The outcome of one check.
     package struct Outcome: Sendable, Equatable {
         package var isGood: Bool
         /// The status, or why there was no answer.

@@ -1,10 +1,11 @@
 internal import HTTP1
 internal import NIOCore
 
-/// What of a request is still to be sent: its head, and behind it the body as it comes, framed (RFC 9112 §6, §7.1).
+/// The part of a request that is still to be sent: its head, and behind it the body as it comes, framed (RFC 9112 §6,
+/// §7.1).
 struct OutboundBytes {
     private let framing: BodyFraming
-    /// What has come and is not sent yet.
+    /// Bytes that have come and are not sent yet.
     private(set) var waiting: ByteBuffer
     /// Whether nothing more comes.
     private(set) var isComplete: Bool
@@ -57,7 +58,7 @@ struct OutboundBytes {
         waiting = ByteBuffer()
     }
 
-    /// What follows is no body, and ends when the client says so.
+    /// The bytes that follow are no body. They end when the client ends them.
     mutating func becomeTunnel() {
         isComplete = false
     }

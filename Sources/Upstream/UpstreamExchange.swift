@@ -12,7 +12,7 @@ package final class UpstreamExchange: CurlDeparture {
     /// Let go when the exchange ends, which breaks the cycle with its owner.
     private(set) var receiver: (any UpstreamResponseReceiver)?
     private(set) var request: ForwardedRequest
-    /// What this request is shared out by, where that is by subject.
+    /// The subject by which this request is assigned to a server; nil if the balance does not go by subject.
     let subject: String?
     let timeouts: UpstreamTimeouts
     /// Where it is; nil while it waits, and when it has ended.
@@ -124,7 +124,7 @@ package final class UpstreamExchange: CurlDeparture {
                 outbound.sent(count)
             } catch {
                 if !hasSent, connection.isReused { return takeAnotherConnection() }
-                // What the backend said before it closed may still be there to read.
+                // Bytes that the backend sent before it closed may still be there to read.
                 receiveAll()
                 // If not now, then the end is found behind it, unless it was found just now and led to a retry.
                 if !isDone, !isPaused, !isYielding, self.connection === connection { lost() }
@@ -316,7 +316,7 @@ package final class UpstreamExchange: CurlDeparture {
                 return
             }
             if isPaused {
-                // What the client is slow to take must at least be on its way to it; that alone may make room.
+                // Bytes that wait for a slow client must at least be flushed to it; that alone may make room.
                 receiver?.upstreamPaused()
                 guard !isPaused else { return }
                 continue

@@ -20,7 +20,7 @@ package enum UpstreamFault: Error, Equatable, Sendable {
     /// All servers were busy for as long as the request could wait.
     case waitedTooLong
 
-    /// What the client hears.
+    /// The kind of error that the client gets.
     package enum Kind: Sendable {
         /// 502: the backend is broken.
         case broken

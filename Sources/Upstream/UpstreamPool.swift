@@ -1,12 +1,12 @@
 package import Curl
 package import NIOCore
 
-/// What a pool did, for metrics.
+/// Events of a pool, for metrics.
 package enum UpstreamEvent: Sendable {
     case opened, reused, retried
 }
 
-/// What happened to one of the servers, for metrics.
+/// Events of one of the servers, for metrics.
 package enum ServerEvent: Sendable, Equatable {
     /// A request went to it, or has ended there.
     case began, ended
@@ -166,7 +166,7 @@ package final class UpstreamPool {
         if isClosed, active.isEmpty { stopSweeping() }
     }
 
-    /// Gives free places to those who wait. What ends meanwhile is seen by the loop that is at it already.
+    /// Gives free places to waiting requests. Places freed meanwhile are noticed by the loop that is already running.
     private func dispatch() {
         guard !isDispatching else { return }
         isDispatching = true
@@ -242,7 +242,7 @@ package final class UpstreamPool {
         }
     }
 
-    /// What a health check has found.
+    /// Takes the result of a health check.
     ///
     /// - Parameter server: its position in the settings.
     package func setHealthy(_ healthy: Bool, server: Int) {
@@ -250,7 +250,7 @@ package final class UpstreamPool {
         if states.setHealthy(healthy, server: server, at: now) { refreshShares(at: now) }
     }
 
-    /// Sends a server nothing new, or does so again. What it has goes on.
+    /// Stops sending new requests to a server, or resumes. Requests in flight go on.
     ///
     /// - Parameter server: its position in the settings.
     package func setDrained(_ drained: Bool, server: Int) {

@@ -12,7 +12,7 @@ package struct UpstreamServer: Sendable, Equatable {
     /// How it is reached beyond its URL.
     package var access: CurlAccess
 
-    /// What a request for it names as its host: `host`, or `host:port` where that is not the scheme's own.
+    /// The host that requests name: `host`, or `host:port` if the port is not the scheme's default.
     package var authority: String {
         guard let slashes = url.utf8.firstRange(of: "://".utf8) else { return url }
         return String(Substring(url.utf8[slashes.upperBound...].prefix { $0 != UInt8(ascii: "/") }))
@@ -53,7 +53,7 @@ package struct UpstreamSettings: Sendable, Equatable {
     /// At least one.
     package var servers: [UpstreamServer]
     package var balance = Balance.roundRobin
-    /// What a route may override.
+    /// Timeouts, which a route may override.
     package var timeouts: UpstreamTimeouts
     /// How long an unused connection is kept.
     package var keepAlive: TimeAmount

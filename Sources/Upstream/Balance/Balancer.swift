@@ -15,7 +15,7 @@ struct Balancer: Sendable {
     private struct Slot {
         /// The share now; 0 while the server takes nothing.
         var weight: Int
-        /// What it has saved up in smooth weighted round robin.
+        /// The credit of smooth weighted round robin.
         var credit = 0
         var inFlight = 0
     }

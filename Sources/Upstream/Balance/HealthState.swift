@@ -25,7 +25,7 @@ extension HealthCheckSettings {
     package static func isGood(status: Int) -> Bool { HealthState.isGood(status: status) }
 }
 
-/// What a server's checks in a row have shown. A server counts as what it was until they show otherwise.
+/// A server's health by its last checks in a row. It keeps its previous state until enough of them disagree.
 struct HealthState: Sendable {
     private let healthyAfter: Int
     private let unhealthyAfter: Int

@@ -4,7 +4,7 @@ struct RetryBudget: Sendable {
     private let percent: Int
     private var saved: Int
 
-    /// What can be saved: so many retries may come at once when nothing failed before.
+    /// The most that can be saved, in hundredths of a retry: ten retries may come at once.
     private static let most = 10 * 100
 
     /// - Parameter percent: at most so many retries for 100 requests; 0: none at all.

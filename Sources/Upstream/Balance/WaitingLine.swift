@@ -1,6 +1,6 @@
 internal import NIOCore
 
-/// What waits for its turn, first come first served: so many at most, and each for a limited time.
+/// A queue, first come first served, with a limited length and a time limit for each element.
 struct WaitingLine<Element: AnyObject> {
     private let capacity: Int
     private let patience: TimeAmount
