@@ -8,8 +8,8 @@ package struct CurlAccess: Equatable, Sendable {
     package var unixSocket: String?
     /// `host:port` to connect to instead of the URL's, whose host is then only the name that TLS asks for and verifies.
     package var connectTo: String?
-    /// The certificates trusted instead of the system's. What a file held when it was read: nothing depends on what
-    /// becomes of the file.
+    /// The certificates trusted instead of the system's, as read from their file once. Later changes of the file have
+    /// no effect.
     package var certificateAuthorities: TrustedCertificates?
     /// The gateway's own certificate, with its chain, and its key, PEM.
     package var certificate: [UInt8]?

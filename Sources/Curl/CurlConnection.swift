@@ -12,7 +12,7 @@ package protocol CurlConnectionDelegate: AnyObject {
     func connectionIsWritable()
 }
 
-/// What a connection is made to. The rest (TLS, happy eyeballs) is libcurl's.
+/// The server that a connection goes to. The rest (TLS, happy eyeballs) is libcurl's.
 package struct CurlTarget: Equatable, Sendable {
     /// Scheme, host and port.
     package var url: String
@@ -50,7 +50,7 @@ package final class CurlConnection: CurlTransfer {
     private var carrier: Carrier
     private let loop: CurlLoop
     private let isTLS: Bool
-    /// What is watched, once it is up.
+    /// The watched descriptor; -1 until the connection is up.
     private var socket: Int32 = -1
     /// Set when the socket is known to be empty: the next receive would only say "again".
     private var isDrained = false
@@ -58,8 +58,9 @@ package final class CurlConnection: CurlTransfer {
     var hasPendingEvent = false
     /// The end, or an error, waits behind the bytes that are there, and is announced only once.
     private var sawHangUp = false
-    /// What TLS did not take. A record has been made of its beginning already, so OpenSSL wants the very same bytes
-    /// again, at the same place in memory (SSL_write(3)): held here, whatever becomes of the sender's own buffer.
+    /// Bytes that TLS did not take. OpenSSL has already made a record of their beginning, so it wants the very same
+    /// bytes again, at the same place in memory (SSL_write(3)). They are stored here, independently of the sender's own
+    /// buffer.
     private var refused: ByteBuffer?
 
     /// Starts to connect; the delegate hears how it went.
@@ -147,7 +148,7 @@ package final class CurlConnection: CurlTransfer {
             return 0
         }
         refused = nil
-        // What the other side said before it closed is to be looked for, announced or not.
+        // The other side may have sent bytes before it closed. They are looked for, announced or not.
         if result != CURLE_OK { isDrained = false }
         try result.check()
         return sent
@@ -170,8 +171,8 @@ package final class CurlConnection: CurlTransfer {
         }
         guard result == CURLE_OK else { return .failed(CurlFailure(result)) }
         guard count > 0 else { return .end }
-        // A short read of a plain socket has emptied it, and epoll tells of what comes later. What TLS has
-        // decrypted ahead, epoll does not know of.
+        // A short read of a plain socket has emptied it, and epoll announces later bytes. Epoll does not know of bytes
+        // that TLS has already decrypted.
         if !isTLS, !sawHangUp, count < CurlLoop.receiveSize { isDrained = true }
         return .bytes(bytes)
     }

@@ -7,7 +7,7 @@ final class CurlEasy {
     private var headerList: UnsafeMutablePointer<curl_slist>?
     private var connectToList: UnsafeMutablePointer<curl_slist>?
     private var resolveList: UnsafeMutablePointer<curl_slist>?
-    /// What the callback of ``set(trusting:)`` is given.
+    /// The argument of the callback of ``set(trusting:)``.
     private var trusted: TrustedCertificates?
 
     init() throws(CurlFailure) {
@@ -105,7 +105,7 @@ final class CurlEasy {
         return (result, received)
     }
 
-    /// What every connection and transfer of the gateway is made with.
+    /// Sets the options that all connections and transfers of the gateway share.
     func setCommonOptions(url: String, allowedSchemes: String, connectTimeout: Duration) throws(CurlFailure) {
         // No signals, no SIGPIPE juggling around every send.
         try set(CURLOPT_NOSIGNAL, 1)

@@ -20,7 +20,7 @@ package final class CurlLoop {
     private var connections: [Int32: CurlConnection] = [:]
     private var transfers: [UnsafeMutableRawPointer: any CurlTransfer] = [:]
     private lazy var preparations = CurlPreparations(self)
-    /// What is to be sent at the end of this tick, and an empty list for the next.
+    /// The senders to call at the end of this tick, and an empty list for the next.
     private var departing: [any CurlDeparture] = []
     private var spareDepartures: [any CurlDeparture] = []
     /// Whether each connection knows by itself if anything has come on it by now.
@@ -84,8 +84,8 @@ package final class CurlLoop {
         return (result, count, bytes)
     }
 
-    /// What the monitor knows the loop by until it is closed. A weak reference would give the loop a side table, and
-    /// with it slower counting of references at each request.
+    /// The monitor's reference to the loop, until the loop is closed. A weak reference would give the loop a side
+    /// table, and with it slower reference counting at each request.
     private final class LoopReference {
         var loop: CurlLoop?
         init(_ loop: CurlLoop) { self.loop = loop }
@@ -278,7 +278,7 @@ package final class CurlLoop {
     /// - Returns: the number of sockets that had something.
     private func sendAndDrain() -> Int {
         if departing.isEmpty { return isPausing ? 0 : drain() }
-        // What is left of the last turn fills the list: until it is handled each connection looks by itself.
+        // Events left from the last turn fill the list. Until they are handled, each connection polls by itself.
         if unhandled.isEmpty {
             poll()
             for index in unhandled {
@@ -314,7 +314,7 @@ package final class CurlLoop {
         ReadinessMonitor.shared.arm(set)
     }
 
-    /// Handles what is ready now, without waiting. What takes too long goes on after a pause.
+    /// Handles the events that are ready now, without waiting. After too long a time it pauses and goes on later.
     ///
     /// - Returns: the number of sockets that had something.
     private func drain() -> Int {
@@ -375,13 +375,13 @@ package final class CurlLoop {
     }
 }
 
-/// What has something to send that may wait until the end of the tick.
+/// A sender whose bytes may wait until the end of the tick.
 package protocol CurlDeparture: AnyObject {
     /// Called once for each ``CurlLoop/sendLater(_:)``, on the loop.
     func depart()
 }
 
-/// What a multi handle works on: a connection being made, or a fetch.
+/// A transfer on a multi handle: a connection being made, or a fetch.
 protocol CurlTransfer: AnyObject {
     /// Called once on the loop when libcurl is done with it; removes its handle, or keeps it.
     func finished(_ result: CURLcode)

@@ -2,7 +2,7 @@ internal import CCurl
 internal import Cryptography
 internal import NIOCore
 
-/// What libcurl needs before it begins. It is looked up beforehand, since libcurl would hold up the event loop for it.
+/// The prerequisites of a transfer. They are looked up beforehand, since libcurl would block the event loop for them.
 struct CurlNeeds {
     enum Trust {
         /// There is no TLS.
@@ -42,8 +42,8 @@ final class CurlPreparations {
     private var waiting: [UnsafeMutableRawPointer: Waiting] = [:]
     /// Those of `waiting` whose turn has not come though nothing is missing, and some that have left meanwhile.
     private var ready: [CurlEasy] = []
-    /// What has been given to libcurl in this turn, weighed. It begins all of it in one go, which takes about 0.1 ms for a
-    /// connection, and 1 ms with TLS.
+    /// The weight of the transfers given to libcurl in this turn. It begins all of them in one go, which takes about
+    /// 0.1 ms for a connection, and 1 ms with TLS.
     private var begun = 0
     private static let mostAtOnce = 64
 
@@ -172,7 +172,7 @@ extension CurlFailure {
 }
 
 extension CurlEasy {
-    /// What is left of its times after a look-up. None is used up: a time of zero would be none to libcurl.
+    /// Sets the time-outs to the time left after a look-up, and to at least 1 ms: libcurl takes zero for none.
     fileprivate func setTimeouts(_ needs: CurlNeeds, after elapsed: TimeAmount) throws(CurlFailure) {
         let elapsed = Duration.nanoseconds(elapsed.nanoseconds)
         try set(CURLOPT_CONNECTTIMEOUT_MS, max(1, (needs.connectTimeout - elapsed).wholeMilliseconds))

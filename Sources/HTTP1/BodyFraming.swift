@@ -9,7 +9,7 @@ package enum BodyFraming: Equatable, Sendable {
 }
 
 extension FramingFields {
-    /// The framing of a request (RFC 9112 §6.3). What could be read two ways is refused.
+    /// The framing of a request (RFC 9112 §6.3). Ambiguous framing is refused.
     func requestFraming(minorVersion: Int) throws(HTTP1Fault) -> BodyFraming {
         guard transferEncodingCount == 0 else {
             try checkChunkedAlone(minorVersion: minorVersion)

@@ -26,7 +26,7 @@ struct HostToLookUp: Equatable {
         self.port = port
     }
 
-    /// What `CURLOPT_RESOLVE` takes. Each connection begins with another address.
+    /// The entry for `CURLOPT_RESOLVE`, with the addresses in a random order for each connection.
     func line(_ addresses: [String]) -> String {
         let list = addresses.shuffled().map { $0.utf8.contains(UInt8(ascii: ":")) ? "[\($0)]" : $0 }
         return "\(name):\(port):\(list.joined(separator: ","))"

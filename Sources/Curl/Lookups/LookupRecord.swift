@@ -26,7 +26,7 @@ enum LookupResult<Value: Sendable>: Sendable {
     case found(Value)
     /// There is no such thing, so that what was found before is wrong by now.
     case absent(CurlFailure)
-    /// Nobody could say. What was found before stands.
+    /// The look-up itself failed. An earlier result stands.
     case failed(CurlFailure)
 }
 
