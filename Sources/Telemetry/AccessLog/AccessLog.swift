@@ -5,7 +5,7 @@ internal import Synchronization
 ///
 /// Lines are written at most 100 ms after their requests ended, and all of them before ``shutdown()`` returns.
 package final class AccessLog: Sendable {
-    /// What one writing needs; whoever holds the lock writes.
+    /// The state of writing. The holder of the lock writes.
     private struct Writing {
         var encoder: AccessLogEncoder
         var write: @Sendable ([UInt8]) -> Int
@@ -49,7 +49,7 @@ package final class AccessLog: Sendable {
         recorders.withLock { $0 }.reduce(failed.load(ordering: .relaxed)) { $0 + $1.dropped }
     }
 
-    /// From now on writes elsewhere, or otherwise. What has been recorded until now is written as it was to be.
+    /// Replaces the encoder and the output. Records made before are still written with the old ones.
     package func use(_ hashes: UserHashes?, _ format: LogFormat, write: @escaping @Sendable ([UInt8]) -> Int) {
         flush()
         writing.withLock { ($0.encoder, $0.write) = (AccessLogEncoder(hashes, format), write) }

@@ -1,4 +1,4 @@
-/// What is known of one request when its response has ended. It is made on the event loop and formatted off it.
+/// The data about one request when its response has ended. It is made on the event loop and formatted off it.
 package struct AccessRecord: Sendable {
     /// When the request began, in milliseconds since 1970-01-01 UTC.
     package var time: Int64

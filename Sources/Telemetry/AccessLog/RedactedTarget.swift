@@ -10,8 +10,8 @@ enum RedactedTarget {
     private static let maximumNameLength = 64
     private static let maximumLength = 2048
 
-    /// Redacts the target that begins at `start` and goes to the end of `bytes`. What is written is never longer than
-    /// what was read, so it is done in place.
+    /// Redacts the target that begins at `start` and goes to the end of `bytes`. The result is never longer than the
+    /// original, so it is written in place.
     static func redact(_ bytes: inout [UInt8], from start: Int) {
         if let query = bytes[start...].firstIndex(of: UInt8(ascii: "?")) {
             redactQuery(&bytes, from: query + 1)

@@ -28,7 +28,8 @@ extension QueuedLog where Encoder == ApplicationEncoder {
 /// Writes lines of the gateway's own log, as JSON with `time`, `level`, `message` and then the metadata by their names,
 /// or for people.
 ///
-/// What was taken from outside may be in metadata and in messages: it can begin no line, and speak to no terminal.
+/// Metadata and messages may contain text from outside. It is escaped, so that it can neither begin a line nor control
+/// a terminal.
 package struct ApplicationEncoder: LineEncoder {
     private let format: LogFormat
     private let hasColours: Bool

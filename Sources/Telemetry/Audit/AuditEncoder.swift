@@ -4,7 +4,7 @@ internal import Pipeline
 ///
 /// Keys: `event`, `time` (RFC 3339, UTC, milliseconds), `request_id`, `operation`, `client_address`, `application`, and
 /// where known `subject_hash`, `account_hash` (see ``UserHashes``), `device_id`, `device_platform`, `app_version`,
-/// `real_user_status` and `reason`. What a client has chosen is escaped: no line breaks, no control characters.
+/// `real_user_status` and `reason`. Text that a client has chosen is escaped: no line breaks, no control characters.
 package struct AuditEncoder: LineEncoder {
     private let hashes: UserHashes
     private let format: LogFormat

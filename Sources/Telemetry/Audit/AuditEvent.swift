@@ -21,7 +21,7 @@ package struct AuditEvent: Sendable, Equatable {
     package var requestID: String
     /// The user's `sub`, where it is known; only a keyed hash of it is written.
     package var subject: String?
-    /// What the client called the account; only a keyed hash of it is written.
+    /// The account's name as the client gave it; only a keyed hash of it is written.
     package var account: String?
     package var device: Device?
     /// The client's address as the gateway trusts it.

@@ -5,7 +5,7 @@ internal import Locking
 /// Clients choose what they call themselves. So when there is no room, the one with the fewest calls, longest not seen,
 /// makes way for a new one: a flood of made-up names takes the place of made-up names, not of an app in use.
 package final class ApplicationTally: Sendable {
-    /// What is known of one app version.
+    /// The counts of one app version.
     package struct Entry: Sendable, Equatable {
         /// Product and version, as ``DirectCognitoCall`` bounds them.
         package var application: String

@@ -1,7 +1,7 @@
 internal import Encoding
 
-/// Writing of JSON straight into bytes. What is written is safe for a terminal as well: control characters, also those
-/// of the C1 set, and characters that turn the direction of text are escaped.
+/// Writing of JSON straight into bytes. The output is safe for a terminal as well: control characters, including the C1
+/// set, and characters that change the direction of text are escaped.
 ///
 /// A busy gateway writes a line for each request. Therefore a field is written in one piece, into room that is asked for
 /// once, where its text needs no escaping; nearly none does.

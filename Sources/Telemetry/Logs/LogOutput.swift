@@ -8,7 +8,7 @@ internal import Locking
 package final class LogOutput: Sendable {
     private struct State {
         var descriptor: CInt
-        /// What was written last did not end a line.
+        /// The last write did not end a line.
         var endsWithinLine = false
         /// Seconds of a monotonic clock when the path was looked at last.
         var lookedAt: Int
@@ -67,7 +67,7 @@ package final class LogOutput: Sendable {
     package func write(_ lines: [UInt8]) -> Int {
         state.withLock { state in
             lookAtPath(&state)
-            // What came of a line before the disk was full must not be the beginning of this one.
+            // The part of a line that was written before the disk was full must not become the beginning of this one.
             if state.endsWithinLine, Self.append([UInt8(ascii: "\n")], to: state.descriptor) == 1 {
                 state.endsWithinLine = false
             }

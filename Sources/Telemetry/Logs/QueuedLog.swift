@@ -61,7 +61,7 @@ package final class QueuedLog<Encoder: LineEncoder>: Sendable {
     /// Has what has been recorded written at once.
     package func hurry() { writer.wake() }
 
-    /// From now on writes elsewhere, or otherwise. What has been recorded until now is written as it was to be.
+    /// Replaces the encoder and the output. Lines recorded before are still written with the old ones.
     package func use(_ encoder: Encoder, write: @escaping Write) {
         flush()
         writing.withLock { $0 = Writing(encoder: encoder, write: write) }

@@ -1,7 +1,7 @@
 package import Cryptography
 internal import Encoding
 
-/// What stands in the logs for a user: in all of them the same for the same user, and nothing to whoever has not the key.
+/// The names of users in the logs: the same in all of them for the same user, and meaningless without the key.
 ///
 /// Subjects and e-mail addresses can be listed and tried, so that a plain hash of one would say whose it is.
 package struct UserHashes: Sendable {

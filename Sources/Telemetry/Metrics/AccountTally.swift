@@ -1,8 +1,7 @@
 internal import Locking
 internal import Synchronization
 
-/// What has become of account calls, by operation and reason. Both are from closed lists, so that there is no end to
-/// be feared of them.
+/// Counts of account calls by operation and result. The labels are from closed lists, so that their number is bounded.
 package final class AccountTally: Sendable {
     package struct Key: Hashable, Sendable {
         package var operation: String

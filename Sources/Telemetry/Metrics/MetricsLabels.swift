@@ -29,7 +29,7 @@ package struct MetricsLabels: Sendable {
         self.directCognitoOperations = directCognitoOperations
     }
 
-    /// What tells a server from all others.
+    /// A unique key for each server.
     var serverKeys: [String] {
         zip(upstreams, servers).flatMap { upstream, servers in servers.map { "\(upstream)\n\($0)" } }
     }

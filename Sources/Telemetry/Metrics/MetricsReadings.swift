@@ -62,7 +62,7 @@ package struct MetricsReadings: Sendable {
     package struct Conduct: Sendable {
         /// Account calls that were not let through, by cause.
         package var refusals: [(cause: String, count: Int)]
-        /// What has become of them.
+        /// Account calls by operation and result.
         package var calls: [(key: AccountTally.Key, count: Int)]
         /// How long sessions lasted.
         package var sessionLengths: [SessionLengths.Reading]
@@ -105,7 +105,7 @@ package struct MetricsReadings: Sendable {
         }
     }
 
-    /// What has come of looking up names.
+    /// Counts of name look-ups by their outcome.
     package struct NameLookups: Sendable {
         package var found: Int
         /// The resolver was sure that there is no address.
@@ -136,7 +136,7 @@ package struct MetricsReadings: Sendable {
     package var reloads: Reloads?
     /// Lines that were not written, by log.
     package var linesLost: [(log: String, count: Int)]
-    /// What has become of spans.
+    /// Counts of spans by their fate.
     package var spans: (exported: Int, lost: Int)
     package var process: ProcessReadings?
     package var version: String

@@ -30,8 +30,8 @@ package final class MetricsRegistry: Sendable {
         }
     }
 
-    /// The counters for all event loops under other labels, in the order they were made. What has a label before and
-    /// after goes on counting, whichever of the two it is counted with. They are shown from ``use(_:)`` on.
+    /// The counters for all event loops under other labels, in the order they were made. A label that exists before and
+    /// after goes on counting, whichever of the two it is counted with. The successors are shown from ``use(_:)`` on.
     package func successors(_ labels: MetricsLabels) -> [LoopMetrics] {
         counted.withLock { $0.loops }.map { LoopMetrics(labels, continuing: $0) }
     }
@@ -49,7 +49,7 @@ package final class MetricsRegistry: Sendable {
             .filter { $0.1 > 0 }.map { ($0.0, $0.1) }
     }
 
-    /// What has become of the requests to a server.
+    /// Counts of the requests to one server.
     package struct ServerReading: Sendable {
         package var upstream: String
         package var server: String
@@ -80,7 +80,7 @@ package final class MetricsRegistry: Sendable {
     package var requestsInFlight: Int64 { sum(counted.withLock { $0.loops }, \.requestsInFlight) }
     package var connectionsOpen: Int64 { sum(counted.withLock { $0.loops }, \.connectionsOpen) }
 
-    /// What the `Content-Type` of ``render()``'s text is.
+    /// The `Content-Type` of ``render()``'s text.
     package static var contentType: String { PrometheusText.contentType }
 
     /// All metrics in Prometheus' text format 0.0.4.

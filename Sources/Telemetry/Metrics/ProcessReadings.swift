@@ -1,7 +1,7 @@
 internal import FoundationEssentials
 internal import Glibc
 
-/// What the system says of this process, under the names that Prometheus' client libraries have for it.
+/// The system's figures for this process, under the names that Prometheus' client libraries give them.
 package struct ProcessReadings: Sendable {
     /// Microseconds, of user and system time together.
     var cpuTime: Int64

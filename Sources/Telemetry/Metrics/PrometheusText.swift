@@ -1,6 +1,6 @@
 /// Prometheus' text format 0.0.4.
 struct PrometheusText {
-    /// What the `Content-Type` of an answer in this format is.
+    /// The `Content-Type` of a response in this format.
     static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
     enum Kind: String {

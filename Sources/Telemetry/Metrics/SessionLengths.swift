@@ -2,7 +2,7 @@ internal import Locking
 
 /// How long sessions lasted: from the sign-in to the call that ended them, or that found them ended.
 package final class SessionLengths: Sendable {
-    /// What ended a session.
+    /// The cause of a session's end.
     package enum End: String, CaseIterable, Sendable {
         case signOut = "sign-out"
         /// The account was deleted.

@@ -50,7 +50,7 @@ extension [UInt8] {
         }
     }
 
-    /// What every span begins with.
+    /// Appends the fields that every span begins with.
     private mutating func appendIdentity(
         _ traceID: UInt128, _ spanID: UInt64, parent: UInt64, name: (inout [UInt8]) -> Void, _ kind: Span.Kind,
         start: Int64, end: Int64

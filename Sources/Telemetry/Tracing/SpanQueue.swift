@@ -82,7 +82,7 @@ extension RequestSpans {
     package var spanCount: Int { 1 + (verification == nil ? 0 : 1) + (upstream == nil ? 0 : 1) }
 }
 
-/// What has become of spans, for as long as the process lives.
+/// Counts of exported and lost spans since the process started.
 package final class SpanTally: Sendable {
     private let exportedCount = Atomic(0)
     private let lostCount = Atomic(0)
