@@ -39,7 +39,7 @@ package struct GatewaySettings: Sendable {
     package var digest = ""
     /// Every single value, so that a reload can tell which of them are others than before.
     package var values: [ReadValue] = []
-    /// What the gateway writes to.
+    /// The files and directories that the gateway writes to.
     package var writtenPaths: [WrittenPath] = []
     /// Attributes that users cannot set because access depends on them.
     var attributeWarnings: [SettingsWarning] = []

@@ -16,7 +16,7 @@ package enum FileReadFailure: Error, Sendable, Equatable, CustomStringConvertibl
         case ENOENT, ENOTDIR: self = .notFound
         case EACCES, EPERM: self = .notPermitted
         case EISDIR: self = .directory
-        // What open(2) says of a socket.
+        // The error of open(2) for a socket.
         case ENXIO: self = .special
         default: self = .system(number)
         }

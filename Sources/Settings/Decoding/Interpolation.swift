@@ -1,4 +1,4 @@
-/// What is wrong with the `${…}` of a text.
+/// An error in the `${…}` of a text.
 enum InterpolationFailure: Error, Equatable {
     case unclosed
     case badName

@@ -3,8 +3,8 @@ internal import Yams
 
 /// A single value that a reading of a settings file led to, by which a reload can tell what is another one than before.
 ///
-/// What may be a secret (one by its key, or anything from the environment or a file) is not held as text but as a code
-/// under a key that this process made, which nothing can be guessed from.
+/// Possible secrets (values of secret keys, and anything from the environment or a file) are not stored as text. They
+/// are stored as an HMAC under a key that this process made, from which nothing can be guessed.
 package struct ReadValue: Sendable {
     /// Where a value comes from.
     package enum Source: Sendable {
@@ -45,8 +45,8 @@ package struct ReadValue: Sendable {
 }
 
 extension SettingsNode {
-    /// What elements of the list are called in what tells of changes: by what the operator calls them, or what tells them
-    /// from the others. Nil for one that has no such thing, or shares it.
+    /// The names of the list's elements in reports of changes: the operator's own names, or texts that distinguish
+    /// them. Nil for an element that has no such text, or shares it.
     static func names(of elements: [Node]) -> [String?] {
         let names = elements.map(nameInList)
         var counts: [String: Int] = [:]

@@ -2,7 +2,7 @@
 struct ScalarRefusal: Error {
     /// Such as `must be a duration like 250ms, 5s, 10m, 24h or 30d`.
     var message: String
-    /// What was probably meant.
+    /// The value that was probably meant.
     var suggestion: String?
 
     init(_ message: String, suggestion: String? = nil) {
@@ -13,7 +13,7 @@ struct ScalarRefusal: Error {
 
 /// How a scalar's text becomes a value.
 struct ScalarFormat<Value> {
-    /// What editors are told of it.
+    /// The format's description for editors.
     let schema: ScalarSchema
     /// All that it can be, where these are few and what else is read depends on them.
     let choices: [Value]

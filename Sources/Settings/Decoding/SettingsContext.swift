@@ -60,7 +60,7 @@ package struct SettingsPlace: Sendable {
     }
 }
 
-/// What one reading of a settings file shares: the faults found so far, and the world the file refers to.
+/// The state that one reading of a settings file shares: the faults found so far, and the world the file refers to.
 final class SettingsContext {
     let file: String
     let environment: [String: String]

@@ -8,7 +8,7 @@ package struct SettingsFault: Error, Sendable, Equatable, CustomStringConvertibl
     package let column: Int?
     /// Such as `routes[3].access`; empty for a fault of the file as a whole.
     package let keyPath: String
-    /// What is wrong and what would be right. Never holds a secret's value, nor what came from the environment.
+    /// The error and its remedy. Never holds a secret's value, nor text from the environment.
     package let message: String
 
     /// Control characters that came from the file are made visible, so that it can't drive the terminal it is checked on.

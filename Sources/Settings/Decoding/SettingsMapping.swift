@@ -83,7 +83,7 @@ final class SettingsMapping {
         return found
     }
 
-    /// A value that may be left out. What is faulty reads as the default: the fault is noted.
+    /// A value that may be left out. A faulty one reads as the default, and the fault is noted.
     func value<Value>(_ name: String, _ format: ScalarFormat<Value>, default standard: Value) -> Value {
         node.context.recorder?.note(default: format.show(standard), of: name, in: self)
         guard let found = find(name) else {

@@ -149,8 +149,8 @@ struct SettingsNode {
         }
     }
 
-    /// A value as the file has it, before the environment's values are put in, since those may be secrets. What may
-    /// hold a password before an `@` is not quoted at all, nor the query of a URL, which may hold a key.
+    /// A value as the file has it, before the environment's values are put in, since those may be secrets. Text that
+    /// may hold a password before an `@` is not quoted at all, nor the query of a URL, which may hold a key.
     private static func quoted(_ raw: String) -> String? {
         guard !raw.contains("@") else { return nil }
         var raw = raw

@@ -11,7 +11,7 @@ struct SettingsSource {
     /// The name that a renamed key had.
     let renamedKeys: [String: String]
 
-    /// What stops the reading of a file as YAML.
+    /// An error that stops the reading of a file as YAML.
     struct Failure: Error {
         let line: Int
         let column: Int?

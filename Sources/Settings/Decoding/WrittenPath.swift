@@ -1,4 +1,4 @@
-/// What the settings name for the gateway to write to.
+/// A file or directory that the settings name for the gateway to write to.
 package struct WrittenPath: Sendable {
     package enum Kind: Sendable {
         case directory

@@ -22,8 +22,8 @@ package struct HostAndPort: Sendable, Hashable, CustomStringConvertible {
         host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)"
     }
 
-    /// Whether a system that listens at one of the two refuses the other: one of them is every address, and the other one
-    /// is among these. `[::]` takes IPv4 as well (RFC 3493, 5.3). What a name stands for is not known here.
+    /// Whether a system that listens at one of the two refuses the other: one of them is every address, and the other
+    /// one is among these. `[::]` takes IPv4 as well (RFC 3493, 5.3). Names are not resolved.
     func overlaps(_ other: HostAndPort) -> Bool {
         guard port != 0, port == other.port else { return false }
         let addresses = [IPAddress(host), IPAddress(other.host)]

@@ -1,4 +1,4 @@
-/// What the reference, Config/gatehouse.yaml, says of each key, by schema path.
+/// The descriptions of all keys in the reference, Config/gatehouse.yaml, by schema path.
 ///
 /// It is in `key-descriptions.txt`, which is made of the reference (see Tests/EndToEnd/test_schema.py): a line with the path,
 /// and lines with the text behind two spaces.

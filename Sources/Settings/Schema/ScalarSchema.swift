@@ -1,6 +1,6 @@
 internal import Encoding
 
-/// What a schema says of single values.
+/// The schema of a single value.
 struct ScalarSchema: Hashable, Sendable {
     enum Kind: Hashable, Sendable {
         case text
@@ -57,7 +57,7 @@ struct ScalarSchema: Hashable, Sendable {
         ["anyOf": [schema, ["$ref": .string(interpolated)]]]
     }
 
-    /// What a word without quotes is to YAML: `1.2` is a number there.
+    /// The values that YAML reads from a word without quotes: `1.2` is a number there.
     private static func values(_ word: String) -> [JSON] {
         [.string(word)] + [Double(word).flatMap { JSONNumber($0) }.map(JSON.number)].compactMap { $0 }
     }

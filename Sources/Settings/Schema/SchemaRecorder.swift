@@ -6,7 +6,7 @@ internal import Yams
 /// (a profile, a list instead of a single name) is another, so that all passes together meet every key. Nothing is by
 /// chance: which pass has what follows from the key's path and the pass' number.
 final class SchemaRecorder {
-    /// What has been asked of one key path.
+    /// The questions asked about one key path.
     struct Entry {
         /// Keys of the section, in the order asked for.
         var keys: [String] = []

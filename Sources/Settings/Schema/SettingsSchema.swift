@@ -24,7 +24,7 @@ package enum SettingsSchema {
         return schema
     }
 
-    /// What all passes have asked for.
+    /// The record of all passes.
     static func recorded() -> SchemaRecorder {
         let recorder = SchemaRecorder()
         let context = SettingsContext(
@@ -62,7 +62,7 @@ package enum SettingsSchema {
         return .object(schema)
     }
 
-    /// What the reference says of a key, and then what is said of all values of its kind.
+    /// The reference's description of a key, followed by the description of its kind of value.
     private static func sentences(_ text: String, _ kind: String?) -> String {
         guard let kind else { return text }
         return text + (text.last == "." ? " " : ". ") + kind

@@ -4,7 +4,8 @@ internal import Pipeline
 /// Where `/healthz`, `/readyz`, `/metrics` and `/status` are served, and what it takes to see and change more.
 package struct AdminSettings: Sendable {
     package var address: HostAndPort
-    /// What the rest asks for; nil: it is for whoever can connect, and nothing can be changed.
+    /// The token that further status and all changes require. Nil: anyone who can connect sees the status, and nothing
+    /// can be changed.
     package var token: Secret?
 
     /// Whether only this machine can connect.

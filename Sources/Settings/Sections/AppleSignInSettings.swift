@@ -6,7 +6,7 @@ package enum AppleSignInMode: String, Sendable, CaseIterable {
     case forward
 }
 
-/// What becomes of a sign-in that names a user and proves nothing.
+/// The treatment of a sign-in that names a user and proves nothing.
 package enum LegacyUserIdentifierSetting: String, Sendable, CaseIterable {
     case reject
     /// It goes to the backend, unverified and without identity.
@@ -25,7 +25,7 @@ package enum ServerNonceSetting: String, Sendable, CaseIterable {
 package struct AppleSignInSettings: Sendable {
     /// The name of the issuer of identity tokens.
     package var issuer: String
-    /// What the endpoints' paths begin with, such as `/api/auth`.
+    /// The prefix of the endpoints' paths, such as `/api/auth`.
     package var prefix: String
     /// The role of an app's users, by its id; empty: users have none. Else every app of the issuer's has one.
     package var roles: [String: String]

@@ -1,7 +1,7 @@
 package import Cryptography
 package import Pipeline
 
-/// What is told of what happens to accounts.
+/// The log and the webhook for account events.
 package struct AuditSettings: Sendable {
     /// Where audit lines go.
     package enum Log: Sendable, Equatable {

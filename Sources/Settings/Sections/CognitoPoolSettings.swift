@@ -45,7 +45,7 @@ extension IssuerParts {
         return keys.list("client_ids", .identifier, of: "app client ids") ?? []
     }
 
-    /// What stands at this path below an issuer; a `/` at the issuer's end is not doubled (OpenID Connect Discovery 1.0,
+    /// The URL of this path below an issuer; a `/` at the issuer's end is not doubled (OpenID Connect Discovery 1.0,
     /// 4.1).
     static func derived(from issuer: String, _ path: String) -> ServiceURL? {
         guard let url = try? ScalarFormat.url.read(issuer) else { return nil }

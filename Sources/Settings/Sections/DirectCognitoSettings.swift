@@ -1,4 +1,4 @@
-/// What happens to calls that an app sends to Cognito through the gateway.
+/// The treatment of calls that an app sends to Cognito through the gateway.
 package enum DirectCognitoMode: String, Sendable, CaseIterable {
     /// They are refused, and nothing is sent on.
     case block

@@ -2,8 +2,7 @@ package import Pipeline
 
 /// How the backend is told who the caller is.
 package struct IdentitySettings: Sendable {
-    /// What the names of the identity headers begin with, such as `X-Auth-`. A client's headers that begin with it
-    /// are removed.
+    /// The prefix of the identity headers' names, such as `X-Auth-`. A client's headers with this prefix are removed.
     package var namespace: String
     /// Claims that have headers beside those that every token's identity has.
     package var claims: [IdentityClaim]

@@ -13,7 +13,7 @@ package enum IssuerProfile: String, Sendable, CaseIterable {
     case gatehouse
 }
 
-/// What a token is for.
+/// The purpose of a token.
 package enum TokenUseSetting: String, Sendable, CaseIterable {
     case access
     case id
@@ -22,7 +22,7 @@ package enum TokenUseSetting: String, Sendable, CaseIterable {
 
 /// An issuer whose tokens are accepted.
 package struct IssuerSettings: Sendable {
-    /// What a profile's tokens must say.
+    /// The rules for the tokens of each profile.
     package enum Rules: Sendable {
         case cognito(CognitoPoolSettings)
         /// App ids; at least one.
@@ -104,7 +104,7 @@ extension IssuerSettings {
     }
 }
 
-/// What each profile reads in its own way.
+/// The settings that each profile reads in its own way.
 struct IssuerParts {
     let rules: IssuerSettings.Rules
     let issuer: String

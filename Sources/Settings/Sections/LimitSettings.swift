@@ -1,4 +1,4 @@
-/// What a client may take of the gateway's time and memory.
+/// The limits on the time and memory that a client may use.
 package struct LimitSettings: Sendable {
     /// For a PROXY header, and then for a TLS handshake.
     package var handshakeTimeout: Duration
@@ -34,7 +34,7 @@ package struct LimitSettings: Sendable {
     package var http2: HTTP2LimitSettings
 }
 
-/// What a client may do on one HTTP/2 connection.
+/// The limits for a client on one HTTP/2 connection.
 package struct HTTP2LimitSettings: Sendable {
     /// Open at once.
     package var streams: Int

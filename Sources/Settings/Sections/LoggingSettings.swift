@@ -29,7 +29,7 @@ package struct AccessSamplingSetting: Sendable, Equatable {
     package var every: Int
 }
 
-/// What is written of what goes on, and where to.
+/// The contents and destinations of the logs.
 package struct LoggingSettings: Sendable {
     /// The least level of the gateway's own log.
     package var level: LogLevelSetting

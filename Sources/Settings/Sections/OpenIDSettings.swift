@@ -4,7 +4,7 @@ internal import Pipeline
 extension IssuerParts {
     static func openID(_ keys: SettingsMapping, _ reading: KeySourceReading) -> IssuerParts? {
         let discovers = keys.value("discovery", .boolean, default: false)
-        // What is not a URL, such as accounts.google.com, is an issuer's name all the same.
+        // An issuer's name need not be a URL: accounts.google.com is one.
         let issuer = keys.required("issuer", discovers ? .issuer : .identifier)
         let algorithms = keys.has("secret") ? keys.secretAlgorithm() : keys.algorithms(default: [.rs256])
         let rules = rules(of: keys)

@@ -10,7 +10,7 @@ package enum AccessSetting: String, Sendable, CaseIterable {
     case required
 }
 
-/// What is forwarded where, and for whom.
+/// A route: which requests it takes, their upstream, and the tokens they need.
 package struct RouteSettings: Sendable {
     /// Unique; the label in logs and metrics.
     package var name: String
@@ -25,7 +25,7 @@ package struct RouteSettings: Sendable {
     package var tokenUses: [TokenUseSetting]
     /// Where the token may come from besides `Authorization`; nil for nowhere.
     package var tokenSources: TokenSources?
-    /// What a verified token must be besides; nil for nothing.
+    /// The requirements of a verified token; nil for none.
     package var requirements: Requirements?
     /// The upstream's name.
     package var upstream: String
@@ -41,7 +41,7 @@ package struct RouteSettings: Sendable {
 }
 
 extension RouteSettings {
-    /// What metrics have in the place of a route's name where there is none.
+    /// The label in metrics for requests without a route.
     private static let nameOfNone = "none"
 
     static func all(of file: SettingsMapping, known: KnownNames, identity: IdentitySettings) -> [RouteSettings] {
@@ -117,7 +117,7 @@ extension RouteSettings {
         return accepted
     }
 
-    /// What a token must be follows from its `iss`.
+    /// A token's `iss` selects the rules that it must meet, so two accepted issuers must not share one.
     private static func refuseNamesakes(among issuers: [IssuerSettings], _ keys: SettingsMapping) {
         for (index, issuer) in issuers.enumerated() {
             guard let other = issuers[..<index].first(where: { $0.issuer == issuer.issuer }) else { continue }

@@ -1,7 +1,7 @@
 package import Cryptography
 internal import Pipeline
 
-/// What a route changes in its requests and responses on the way.
+/// A route's changes to its requests and responses on the way, and its limits.
 package struct RouteTreatmentSettings: Sendable {
     /// The most bytes of a request's body; zero for no limit.
     package var bodyLimit: Int

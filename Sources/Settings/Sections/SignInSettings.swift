@@ -40,7 +40,7 @@ package struct CognitoSignInSettings: Sendable {
     package var clientSecret: Secret
     /// Cognito's API. Follows from the issuer's region unless it is given.
     package var endpoint: ServiceURL
-    /// What the endpoints' paths begin with, such as `/api/v1/auth`.
+    /// The prefix of the endpoints' paths, such as `/api/v1/auth`.
     package var prefix: String
     /// The hosts whose requests are this pool's, in lower case; empty for those that no other pool names.
     package var hosts: [String]
@@ -59,7 +59,7 @@ package struct CognitoSignInSettings: Sendable {
     package var loginWith: [AccountNameKind]
     /// Whether registering an address that has an account looks as if it had none.
     package var concealExistingUsers: Bool
-    /// What authenticator apps show beside the account.
+    /// The name that authenticator apps show beside the account.
     package var totpIssuer: String
     /// Whether Cognito is told the client's address.
     package var sendClientAddress: Bool

@@ -1,5 +1,5 @@
 extension GatewaySettings {
-    /// Reads the whole file. What is faulty gets some value: the faults noted keep the settings from being used.
+    /// Reads the whole file. Faulty settings get some value: the faults noted keep the settings from being used.
     init(reading file: SettingsMapping) {
         listeners = ListenSettings.all(of: file)
         threads = file.value("threads", .integer(0...1024), default: 0)

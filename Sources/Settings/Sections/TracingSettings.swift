@@ -2,7 +2,7 @@ package import Cryptography
 
 /// Where spans are sent, and of which requests.
 package struct TracingSettings: Sendable, Equatable {
-    /// What takes `POST` of OTLP over HTTP.
+    /// The URL that accepts `POST` of OTLP over HTTP.
     package var endpoint: ServiceURL
     package var headers: [TracingHeaderSetting]
     /// Of the traces that begin here this share is sampled, 0 to 1.

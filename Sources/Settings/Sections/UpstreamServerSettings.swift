@@ -78,7 +78,7 @@ extension ScalarFormat where Value == ServerAddress {
 /// How servers with https URLs are verified, and how the gateway shows who it is.
 package struct UpstreamTLSSettings: Sendable {
     package var certificateAuthorities: TrustedCertificates?
-    /// What the files hold, PEM.
+    /// The contents of the files, PEM.
     package var certificate: [UInt8]?
     package var key: Secret?
     /// `sha256//…`
@@ -100,7 +100,7 @@ package struct UpstreamTLSSettings: Sendable {
 }
 
 extension ScalarFormat where Value == String {
-    /// What libcurl's `CURLOPT_PINNEDPUBLICKEY` takes: the SHA-256 of the key's DER form in base64, one or several.
+    /// The value of libcurl's `CURLOPT_PINNEDPUBLICKEY`: the SHA-256 of the key's DER form in base64, one or several.
     fileprivate static var pinnedKey: Self {
         Self { (text) throws(ScalarRefusal) in
             let isPin = { (pin: Substring) in

@@ -1,4 +1,4 @@
-/// What of users' lives the backend is told.
+/// The events of users' lives that the backend is notified of.
 package enum UserSyncEvent: String, Sendable, CaseIterable {
     case signedIn = "signed_in"
     case confirmed

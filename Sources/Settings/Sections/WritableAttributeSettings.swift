@@ -80,7 +80,7 @@ extension GatewaySettings {
         for case (let name, .openID(let rules)) in names.map({ ($0.name, $0.rules) }) {
             uses.append(AttributeUse(attribute: rules.groupsClaim.names[0], place: "issuers.\(name).groups_claim"))
             uses += rules.requiredClaims.map { AttributeUse(attribute: $0, place: "issuers.\(name).required_claims") }
-            // What this profile takes for the user's name in the identity headers.
+            // The claim that this profile uses as the user's name in the identity headers.
             uses.append(AttributeUse(attribute: "preferred_username", place: "issuers.\(name)"))
         }
         return uses
