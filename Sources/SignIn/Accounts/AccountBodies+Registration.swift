@@ -136,7 +136,7 @@ extension RequestFields {
                 inner.refuse(key, Self.notWritable)
                 continue
             }
-            // What is null is removed, which Cognito does for an empty value.
+            // Null removes the attribute, as an empty value does in Cognito.
             let value = inner.optionalText(key, atMost: 2048) ?? ""
             if attributes.contains(where: { $0.name.hasSameBytes(as: key) }) {
                 inner.refuse(key, "is given twice")

@@ -8,7 +8,7 @@ struct LoginBody: Sendable {
     var password: Secret
     var rememberMe: Bool
     var device: DeviceInfo?
-    /// What an earlier sign-in gave this device, where the pool tracks devices.
+    /// The device token from an earlier sign-in, if the pool tracks devices.
     var deviceToken: Secret?
 
     /// - Throws: a 422 naming every faulty field.
@@ -30,7 +30,7 @@ struct LoginBody: Sendable {
     }
 }
 
-/// What an app says about the device it runs on.
+/// The app's description of the device that it runs on.
 package struct DeviceInfo: Sendable, Equatable {
     @Exact package var deviceID: String
     @Exact package var platform: String?

@@ -20,24 +20,24 @@ package struct AccountCall: Sendable {
     package var subject: String?
     /// The session that it is of, where a token of one was shown that is, or was, good.
     package var session: CalledSession?
-    /// What stands for the token of a direct call, whose owner is known only when Cognito has taken it.
+    /// A digest of the token of a direct call. Its owner is known only when Cognito has accepted it.
     package var tokenDigest: String?
-    /// What the app says of its device, and for `refresh` what the session was bound to.
+    /// The app's description of its device; for `refresh`, the device that the session was bound to.
     package var device: DeviceInfo?
     /// Apple's guess whether there is a person behind a new account, where it makes one.
     package var realUserStatus: String?
     /// The pool's own key for the device whose token the client has shown; nil without one that this gateway gave to this
     /// account.
     package var provenDevice: String?
-    /// What a direct step of a sign-in showed of which the gateway does not know whose it is: nothing but the client says
-    /// then that it is ``account``'s. Nil for all other calls.
+    /// Digests of a direct sign-in step whose owner the gateway does not know: only the client says that it is
+    /// ``account``'s. Nil for all other calls.
     package var unknownStep: [String]?
     /// As the gateway trusts it: an IPv4 or IPv6 literal.
     package var clientAddress: String
     package var userAgent: String?
     package var requestID: String
 
-    /// What it is called in logs.
+    /// The call's name in logs.
     package var name: String { directOperation ?? sessionOperation?.rawValue ?? operation.rawValue }
 
     private static let lastSerial = Atomic<UInt64>(0)
@@ -90,7 +90,7 @@ package struct AccountCall: Sendable {
     }
 }
 
-/// What became of an account call.
+/// The outcome of an account call.
 package enum AccountOutcome: Sendable {
     /// Done, without a sign-in.
     case succeeded
@@ -103,8 +103,8 @@ package enum AccountOutcome: Sendable {
     case refused(GatewayError, reason: String)
 }
 
-/// What watches over account calls: limits, audit, notification of backends. Each call passes each of them, in their
-/// order, once before Cognito is asked and once when the answer is known.
+/// An observer of account calls: limits, audit, notification of backends. Each call passes all observers, in their
+/// order: once before Cognito is asked, and once when the response is known.
 ///
 /// `confirm` with a password is two calls: `confirm`, and the `login` after it.
 package protocol AccountObserver: Sendable {
@@ -127,7 +127,7 @@ package protocol AccountObserver: Sendable {
     ///   Ignored for a call that was refused.
     func ended(_ call: AccountCall, _ outcome: AccountOutcome) async throws(Refusal)
 
-    /// What this observer holds about a user, for `GET me/export`: members to add to the answer.
+    /// The observer's data about a user, for `GET me/export`: members to add to the response.
     func held(about subject: String, poolID: String) async throws(Refusal) -> JSONObject
 }
 
@@ -154,7 +154,7 @@ extension [any AccountObserver] {
 }
 
 extension DeviceInfo {
-    /// What is known of a device by a direct call: the key under which the pool tracks it.
+    /// The description of the device of a direct call: only the key under which the pool tracks it is known.
     init(directDevice key: String) {
         self.init(deviceID: key.cut(toBytes: 256), platform: "cognito")
     }

@@ -40,7 +40,7 @@ package enum AccountOperation: String, Sendable, CaseIterable {
         }
     }
 
-    /// What the pipeline does about an access token before it asks for this.
+    /// The pipeline's treatment of an access token before this operation.
     package var bearer: Bearer {
         switch self {
         case .changePassword, .me, .updateMe, .deleteMe, .export, .setUpTOTP, .verifyTOTP, .removeTOTP: .required

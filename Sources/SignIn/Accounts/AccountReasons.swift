@@ -4,7 +4,7 @@ package enum AccountReasons {
         own + sessions + AppleFault.allCases.map(\.rawValue) + AppleClientError.Kind.allCases.map(\.rawValue)
         + LimitReached.Cause.allCases.map(\.rawValue) + CognitoErrorKind.allCases.map(\.rawValue)
 
-    /// What the gateway finds itself.
+    /// Reasons of the gateway itself.
     private static let own = [
         "malformed-json", "content-type", "invalid-fields", "not-an-access-token", "invalid-refresh-token",
         "expired-refresh-token", "refresh-token-reused", "session-ended", "other-device", "invalid-challenge-session",
@@ -12,7 +12,7 @@ package enum AccountReasons {
         "attribute-not-writable",
     ]
 
-    /// What the gateway finds of its own sessions.
+    /// Reasons that concern the gateway's own sessions.
     private static let sessions = [
         "not-a-session", "session-too-old", "session-idle", "session-keys-unavailable", "session-not-signed",
         "role-conflict", "user-disabled",

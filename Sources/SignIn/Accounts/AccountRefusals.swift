@@ -21,7 +21,7 @@ enum CallStage: Sendable {
     case delivery
 }
 
-/// What a failure of Cognito's means to the client, by stage: the one table from provider errors to refusals.
+/// The refusal for an error of Cognito's, by stage: the one table from provider errors to refusals.
 ///
 /// Two rules decide it. Before the caller has proven who they are, nothing may tell whether a user exists. And what
 /// is the gateway's own fault is never put to the caller as a wrong password.
@@ -44,8 +44,8 @@ enum AccountRefusals {
         return refusal ?? common(error)
     }
 
-    /// What must look like a wrong password or a wrong code where nothing may tell that an address is registered; nil for
-    /// what is as in the table.
+    /// The refusal that looks like a wrong password or code, where nothing may reveal that an address is registered;
+    /// nil where the table's refusal stands.
     static func concealing(_ error: CognitoError, at stage: CallStage) -> Refusal? {
         let reason = error.kind.rawValue
         switch (stage, error.kind) {
@@ -120,7 +120,7 @@ enum AccountRefusals {
         case .usernameExists: Refusal(.usernameExists, reason: error.kind.rawValue)
         case .rejectedByTrigger:
             Refusal(.accessDenied, message: "This account can not be registered.", reason: error.kind.rawValue)
-        // What Cognito calls credentials here is what was chosen for them.
+        // The credentials of this error are the ones that the caller chose.
         case .invalidPassword, .invalidParameter, .badCredentials: invalidInput(error)
         default: nil
         }
@@ -147,7 +147,7 @@ enum AccountRefusals {
         error.kind == .rejectedByTrigger ? Refusal(.accessDenied, reason: error.kind.rawValue) : nil
     }
 
-    /// What the caller can set right.
+    /// Errors that the caller can correct.
     private static func invalidInput(_ error: CognitoError) -> Refusal {
         let reason = error.kind.rawValue
         switch error.kind {
@@ -160,7 +160,7 @@ enum AccountRefusals {
         }
     }
 
-    /// What means the same everywhere.
+    /// Errors that mean the same at every stage.
     private static func common(_ error: CognitoError) -> Refusal {
         let reason = error.kind.rawValue
         switch error.kind {
@@ -178,7 +178,7 @@ extension CognitoError {
     /// Whether it is a limit that Cognito has for each user.
     var isLimitOfUser: Bool { ["LimitExceededException", "TooManyFailedAttemptsException"].contains(ExactText(type)) }
 
-    /// What Cognito says of the password that it refuses, where that is plain text and no more than its policy.
+    /// The password policy in Cognito's message; nil if the message is not plain text or holds more than the policy.
     var passwordPolicy: String? {
         let known = ["Password did not conform with policy: ", "Password does not conform to policy: "]
         guard let start = known.first(where: { message.begins(with: $0) }) else { return nil }
@@ -191,7 +191,7 @@ extension CognitoError {
 }
 
 extension CognitoErrorKind {
-    /// What has to be set right when Cognito refuses the gateway itself; `nil` for other failures.
+    /// The setting to correct when Cognito refuses the gateway itself; `nil` for other errors.
     var guiltySetting: String? {
         switch self {
         case .clientSecretRefused: "sign_in.cognito.client_secret"

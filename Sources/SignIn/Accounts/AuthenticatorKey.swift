@@ -9,7 +9,7 @@ struct AuthenticatorKey: Sendable {
     /// The service's name, as the app shows it.
     var issuer: String
 
-    /// What a QR code for authenticator apps holds: the "Key Uri Format" of Google Authenticator.
+    /// The text of the QR code for authenticator apps: the "Key Uri Format" of Google Authenticator.
     var uri: String {
         let (issuer, account) = (PercentEncoding.encode(issuer), PercentEncoding.encode(account))
         return "otpauth://totp/\(issuer):\(account)?secret=\(secret)&issuer=\(issuer)&algorithm=SHA1&digits=6&period=30"

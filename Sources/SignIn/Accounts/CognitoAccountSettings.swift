@@ -1,7 +1,7 @@
 package import Cryptography
 package import Pipeline
 
-/// What the account endpoints have to know of one user pool and its app client.
+/// The settings of the account endpoints for one user pool and its app client.
 package struct CognitoAccountSettings: Sendable {
     /// Cognito's API, such as `https://cognito-idp.eu-west-1.amazonaws.com/`.
     package var endpoint: String
@@ -12,7 +12,7 @@ package struct CognitoAccountSettings: Sendable {
     package var clientID: String
     /// `nil` for an app client that has none.
     package var clientSecret: Secret?
-    /// What seals and opens refresh tokens.
+    /// The keys that seal and open refresh tokens.
     package var sealingKeys: SealingKeyRing
     /// How long a sign-in can be refreshed with `remember_me`, in seconds.
     package var refreshLifetime: Int64
@@ -26,7 +26,7 @@ package struct CognitoAccountSettings: Sendable {
     package var requiresDevice: Bool
     /// Whether registering an address that has an account looks as if it had none.
     package var concealsExistingUsers: Bool
-    /// What authenticator apps show beside the account.
+    /// The name that authenticator apps show beside the account.
     package var totpIssuer: String
     /// Whether clients get the ID token too.
     package var returnIDToken: Bool

@@ -15,7 +15,7 @@ extension CognitoAccounts {
         }
     }
 
-    /// What a failure of Cognito's means to the client; what it means to the operator goes into the log.
+    /// The refusal for an error of Cognito's. Its meaning for the operator goes into the log.
     func refusal(of error: CognitoError, at stage: CallStage, _ request: AccountRequest) -> Refusal {
         let concealed = settings.concealsExistingUsers ? AccountRefusals.concealing(error, at: stage) : nil
         let refusal = concealed ?? AccountRefusals.refusal(error, at: stage)
@@ -23,7 +23,7 @@ extension CognitoAccounts {
         return refusal
     }
 
-    /// Puts into the log what an operator has to set right. What users do wrong is in the access log.
+    /// Logs errors that an operator must correct. Users' errors are in the access log.
     private func report(_ error: CognitoError, _ request: AccountRequest, isOurs: Bool) {
         var metadata: Logger.Metadata = [
             "operation": "\(request.operation.rawValue)", "request_id": "\(request.requestID)",
@@ -42,7 +42,7 @@ extension CognitoAccounts {
         refusal(of: CognitoError(unavailable: what), at: .signIn, request)
     }
 
-    /// What tells Cognito's threat protection where the user is, if the app client allows that.
+    /// The user's address for Cognito's threat protection; nil if the app client does not allow that.
     func userContext(_ request: AccountRequest) -> JSON? {
         settings.propagateClientAddress ? ["IpAddress": .string(request.clientAddress)] : nil
     }

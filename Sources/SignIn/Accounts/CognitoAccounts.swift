@@ -7,7 +7,7 @@ package import Upstream
 
 /// The account endpoints over one Cognito user pool.
 ///
-/// What a refresh needs is in the sealed token that the client keeps; the session records tell which of a sign-in's
+/// The sealed token that the client keeps holds everything for a refresh. The session records show which of a sign-in's
 /// tokens is the newest one.
 package struct CognitoAccounts: Sendable {
     package let settings: CognitoAccountSettings
@@ -129,7 +129,7 @@ package struct CognitoAccounts: Sendable {
 
     private func tell(_ call: AccountCall, refusal: Refusal) async throws(Refusal) -> Never {
         for observer in observers {
-            // What is refused is refused, whatever an observer says to it.
+            // The refusal stands, whatever an observer throws.
             try? await observer.ended(call, .refused(refusal.error, reason: refusal.reason))
         }
         throw refusal

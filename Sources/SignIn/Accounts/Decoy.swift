@@ -1,8 +1,8 @@
 internal import Cryptography
 internal import Encoding
 
-/// What Cognito is asked with where the answer is already known to be no: so that it takes as long, and says the same, as
-/// where it is not.
+/// Values for asking Cognito where the answer is already known to be no. The call then takes as long, and fails in the
+/// same way, as a genuine one.
 enum Decoy {
     /// The name of a user that nobody can be.
     static func username() -> String { Hexadecimal.encode(SecureRandom.bytes(16)) + "@gatehouse.invalid" }

@@ -3,15 +3,15 @@ internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 
-/// What a sign-in began with, as far as its end depends on it.
+/// The beginning of a sign-in, as far as its end depends on it.
 struct SignInContext: Sendable {
     /// As it was typed.
     var account: String
     var rememberMe: Bool
     var device: DeviceInfo?
-    /// What the device was bound to when the sign-in began.
+    /// The device's id when the sign-in began.
     var deviceID: String?
-    /// What the device proves itself with, where the pool knows it.
+    /// The device's credentials, if the pool knows it.
     var credentials: DeviceCredentials?
 }
 
@@ -72,7 +72,7 @@ extension CognitoAccounts {
     /// Whether the pool's users may sign in with such a name.
     func accepts(_ name: String) -> Bool { AccountNameKind(name).map(settings.acceptedNames.contains) ?? false }
 
-    /// What Cognito is asked with: the name as typed, or a name that nobody has in the place of one that is not accepted.
+    /// The name for Cognito: as typed, or a name that nobody has in place of one that is not accepted.
     func cognitoName(_ typed: String) -> String { accepts(typed) ? typed : Decoy.username() }
 
     private static var wrongCredentials: Refusal {

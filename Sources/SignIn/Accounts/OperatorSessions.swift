@@ -4,7 +4,7 @@ internal import Logging
 package import Pipeline
 internal import Store
 
-/// What ending sessions has come to.
+/// The result of ending sessions.
 package struct EndedSessions: Sendable {
     package var count = 0
     /// How many of them Cognito could not be told of. They are refused here all the same.
@@ -23,8 +23,8 @@ package struct EndedSessions: Sendable {
     }
 }
 
-/// What an operator may know of the sessions of a pool's users, and do about them. They are of all the pool's app clients,
-/// each of which has keys of its own for what it has sealed, and alone may end what Cognito gave to it.
+/// An operator's view of the sessions of a pool's users, and ways to end them. It covers all the pool's app clients.
+/// Each client seals with keys of its own, and alone may end the tokens that Cognito gave to it.
 package struct OperatorSessions: Sendable {
     /// At least one.
     private let clients: [CognitoAccounts]

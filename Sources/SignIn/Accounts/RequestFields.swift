@@ -5,7 +5,7 @@ internal import Pipeline
 struct RequestFields {
     private let object: JSONObject
     private let prefix: String
-    /// What is wrong, by the field's path.
+    /// Errors by the field's path.
     private(set) var faults: [ExactText: String] = [:]
 
     /// - Parameter prefix: the path of the object itself, with a dot behind, for fields within fields.
@@ -113,7 +113,7 @@ struct RequestFields {
     }
 }
 
-/// What a text of a request must be like beside its length.
+/// The permitted form of a request's text, beside its length.
 enum Grammar {
     /// No control characters, and none that change how others are read.
     case line
@@ -128,7 +128,7 @@ enum Grammar {
     /// ASCII letters, digits, "-" and "_": digits of other scripts are no code.
     case code
 
-    /// What is wrong with a text; `nil` for nothing.
+    /// The error in a text; `nil` if there is none.
     func fault(of text: String, atMost limit: Int) -> String? {
         guard text.utf8.count <= limit || text.unicodeScalars.count <= limit else {
             return "must be at most \(limit) characters"
@@ -160,7 +160,8 @@ enum Grammar {
         return parts.count == 2 && parts.allSatisfy { !$0.isEmpty }
     }
 
-    /// What begins and ends tags of HTML. The rest of what pages give a meaning to is in people's names.
+    /// The characters that begin and end tags of HTML. Other characters with a meaning in pages occur in people's
+    /// names.
     static func isMarkup(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">") }
 
     private static func isCodeByte(_ byte: UInt8) -> Bool {

@@ -71,7 +71,7 @@ extension CognitoAccounts {
         }.value
     }
 
-    /// What the device proves itself with from now on; `nil` where the pool tracks none.
+    /// The device's credentials from now on; `nil` if the pool tracks no devices.
     ///
     /// A device that could not be confirmed is one that the user is asked about again: no reason to refuse the sign-in.
     private func confirmedDevice(

@@ -6,7 +6,7 @@ internal import Pipeline
 struct AppleSignInBody: Sendable {
     var identityToken: Secret
     var nonce: Secret
-    /// What the app calls the user. Apple's tokens never say, and apps learn it at the first sign-in only.
+    /// The user's name from the app. Apple's tokens never contain it, and apps learn it at the first sign-in only.
     var name: String?
     var userIdentifier: String?
     var authorizationCode: Secret?
@@ -29,7 +29,7 @@ struct AppleSignInBody: Sendable {
         if authorizationCode?.isEmpty == true { authorizationCode = nil }
     }
 
-    /// What is blank is no name.
+    /// The name without outer white space; nil if nothing is left.
     private static func trimmed(_ name: String?) -> String? {
         guard let scalars = name?.unicodeScalars else { return nil }
         let front = scalars.drop { $0.properties.isWhitespace }

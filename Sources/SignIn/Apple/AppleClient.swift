@@ -5,7 +5,7 @@ package import Upstream
 
 /// Calls Apple's token endpoints (RFC 6749, 4.1.3 and 6; RFC 7009), with a client secret of its own for each call.
 package struct AppleClient: Sendable {
-    /// What an authorization code is worth.
+    /// Apple's response to an authorization code.
     package struct Grant: Sendable {
         /// Lasts until the user or Apple ends it.
         package var refreshToken: Secret

@@ -1,8 +1,8 @@
 package import Cryptography
 internal import Encoding
 
-/// What the gateway proves itself with to Apple's token endpoint: a JWT that it signs anew for every call (RFC 7523,
-/// 2.2, with Apple's names for the parts).
+/// The gateway's proof of identity to Apple's token endpoint: a JWT that it signs anew for every call (RFC 7523, 2.2,
+/// with Apple's names for the parts).
 package struct AppleClientSecret: Sendable {
     /// Apple allows half a year. Nobody needs one for longer than a call takes.
     private static let lifetime: Int64 = 300

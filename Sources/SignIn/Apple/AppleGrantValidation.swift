@@ -60,7 +60,7 @@ package final class AppleGrantValidation: Sendable {
             return grants.logger.error("a refresh token of Apple's does not open any more and can't be validated")
         }
         do {
-            // What begins while Apple is asked is not what it was asked about.
+            // The answer does not apply to sessions that begin while Apple is asked.
             let held = try await sessions.records.sessions(of: record.userID).filter { $0.endedAt == nil }
             if try await isGood(token, record) {
                 await grants.reseal(token, record)

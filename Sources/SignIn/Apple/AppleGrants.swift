@@ -35,8 +35,8 @@ package struct AppleGrants: Sendable {
         self.logger = logger
     }
 
-    /// What an authorization code is worth; nil where it is worth nothing, which takes nothing from who has shown an
-    /// identity token as well. A sign-in that is tried again has what Apple gave for it before.
+    /// The refresh token for an authorization code; nil if Apple rejects the code, which does not fail a sign-in with a
+    /// good identity token. A sign-in that is tried again gets the token from the first attempt.
     ///
     /// - Parameter proof: SHA-256 of the identity token.
     /// - Throws: 503 where Apple does not take the gateway for what it is: that is for the operator to set right, and
@@ -157,7 +157,9 @@ package struct AppleRevoker: Sendable {
         self.logger = logger
     }
 
-    /// - Throws: where it is to be tried again. What Apple does not know any more is taken back already.
+    /// Revokes a refresh token. A token that Apple does not know any more counts as revoked.
+    ///
+    /// - Throws: when the call must be tried again.
     package func revoke(_ revocation: AppleRevocation) async throws(AppleClientError) {
         let (userID, clientID) = (revocation.userID, revocation.clientID)
         let opened = try? SealedAppleToken.open(

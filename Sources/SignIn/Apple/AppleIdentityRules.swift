@@ -2,12 +2,12 @@ package import Cryptography
 internal import Encoding
 package import Pipeline
 
-/// What an identity token of Apple's must say besides what every token must: that it was made for this sign-in, a
-/// moment ago, beside this authorization code. Pure: the token's signature and times have been verified already.
+/// The rules for Apple's identity tokens besides those for every token: made for this sign-in, a moment ago, beside
+/// this authorization code. Pure: the token's signature and times have been verified already.
 package struct AppleIdentityRules: Sendable {
-    /// What the app shows along with the token.
+    /// The app's proof that the token was made for this sign-in.
     package struct Proof: Sendable {
-        /// What the app has made the token's nonce of.
+        /// The nonce whose SHA-256 the app gave to Apple.
         package var nonce: Secret
         package var authorizationCode: Secret?
         /// Whom the app says that the user is, which proves nothing.
@@ -62,8 +62,8 @@ package struct AppleIdentityRules: Sendable {
         roles.first { $0.key.hasSameBytes(as: audience) }?.value
     }
 
-    /// Apps give Apple the SHA-256 of a nonce and show the nonce itself here. Who has only the token has only the hash:
-    /// the claim itself must never do for a nonce.
+    /// Apps give Apple the SHA-256 of a nonce and show the nonce itself here. A thief of the token has only the hash,
+    /// so the claim itself must never be accepted as the nonce.
     private func checkNonce(_ claim: JSON?, _ nonce: Secret) throws(AppleFault) {
         guard let claim = claim?.stringValue else { throw .nonceMissing }
         let expected = Hexadecimal.encode(SHA256.hash(nonce.expose()))

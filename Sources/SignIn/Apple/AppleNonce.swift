@@ -7,7 +7,7 @@ struct AppleNonce: Sendable, Equatable {
     private static let randomCount = 16
 
     let expiresAt: Int64
-    /// What makes it different from every other.
+    /// Random bytes that make it unique.
     let random: [UInt8]
 
     /// - Parameter random: 16 bytes from a cryptographic source.
@@ -32,6 +32,6 @@ struct AppleNonce: Sendable, Equatable {
         return try SealedText.seal(writer.bytes, as: .nonce, with: keys, poolID: issuer)
     }
 
-    /// What the store knows a used one by.
+    /// The name under which the store records a used nonce.
     var digest: [UInt8] { SHA256.hash(Array("gatehouse nonce\0".utf8) + random) }
 }

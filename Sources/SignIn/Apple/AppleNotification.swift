@@ -1,6 +1,6 @@
 internal import Encoding
 
-/// What Apple's server tells of a user (Apple, "Processing changes for Sign in with Apple accounts").
+/// A notification of Apple's server about a user (Apple, "Processing changes for Sign in with Apple accounts").
 package struct AppleNotification: Sendable, Equatable {
     package enum Event: Sendable, Equatable {
         /// The user has stopped using Sign in with Apple for these apps.
@@ -26,7 +26,7 @@ package struct AppleNotification: Sendable, Equatable {
     package var endsAt: Int64
 }
 
-/// What a notification must say, its signature being Apple's. Pure.
+/// The rules for a notification whose signature is Apple's. Pure.
 package struct AppleNotificationRules: Sendable {
     package var issuer: String
     package var audiences: Set<String>

@@ -79,9 +79,9 @@ extension AppleSignIn {
         }
     }
 
-    /// The end of a sign-in where a backend keeps the users: identity token and nonce are used up, and the backend gets
-    /// the request, with the identity that was verified. What it makes of it is its own: a sign-in that it fails to
-    /// answer begins with a new identity token.
+    /// The end of a sign-in where a backend keeps the users. Identity token and nonce are used up, and the backend gets
+    /// the request with the verified identity. If the backend does not answer, the user must sign in with a new
+    /// identity token.
     func forward(_ proven: Proven, _ request: SessionRequest) async throws(Refusal) -> AccountAnswer {
         let step = try await kept(request) { try await spent.spend(proven.proof, now: now()) }
         switch step {

@@ -6,8 +6,8 @@ internal import Pipeline
 internal import Store
 
 extension AppleSignIn {
-    /// `POST apple/notifications`. What came before, is about nobody here, or is of a kind that there was not yet, is
-    /// fine: Apple would send it again and again.
+    /// `POST apple/notifications`. Repeated notifications, those about unknown users and those of unknown kinds
+    /// succeed: Apple would send them again and again.
     func receive(
         _ body: AppleNotificationBody, _ endpoints: SessionEndpoints, _ request: SessionRequest,
         _ call: inout AccountCall
@@ -70,7 +70,7 @@ extension AppleSignIn {
         }
     }
 
-    /// What Apple gave for it is void. It may be told late: what the user has consented to since then goes on.
+    /// Apple's tokens for the user are void. The notification may be late: consent given since then goes on.
     private func endConsent(
         of user: UserRecord, upTo time: Int64, _ sessions: UserSessions, _ request: SessionRequest
     ) async throws(Refusal) {

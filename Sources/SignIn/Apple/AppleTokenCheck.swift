@@ -4,7 +4,7 @@ package import Pipeline
 
 /// The keys of the issuer of identity tokens, as the pipeline keeps them.
 package protocol IssuerKeys: Sendable {
-    /// What verifies now; nil while there is none.
+    /// The keys that verify now; nil while there are none.
     var currentSet: KeySet? { get }
     /// A key is wanted that the set lacks. Returns when it has been looked for, as often as that may be done.
     func findKey(_ keyID: String) async
@@ -43,7 +43,7 @@ struct AppleTokenCheck: Sendable {
             token, accepting: TokenAcceptance(tokenUses: [.id]), keys: { _ in set }, now: now())
     }
 
-    /// What is in a JWS of Apple's that is no token.
+    /// The payload of a JWS of Apple's that is no token.
     ///
     /// - Throws: as ``identityToken(_:)``.
     func payload(_ text: Secret) async throws(Refusal) -> [UInt8] {

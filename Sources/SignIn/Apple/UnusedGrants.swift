@@ -1,8 +1,8 @@
 internal import Cryptography
 internal import Locking
 
-/// What Apple gave for the codes of sign-ins that then could not be kept here, for as long as the same sign-in may be
-/// tried again: a code is exchanged only once, and without what it gave the consent could never be taken back.
+/// Apple's grants for sign-ins that could not be stored here, for as long as the same sign-in may be tried again. A
+/// code is exchanged only once, and without its grant the consent could never be revoked.
 final class UnusedGrants: Sendable {
     /// As many as a store that is away for minutes may leave.
     static let limit = 10_000
@@ -27,7 +27,7 @@ final class UnusedGrants: Sendable {
         }
     }
 
-    /// What was kept for a sign-in, which has it from now on.
+    /// Takes out the refresh token kept for a sign-in; nil if there is none.
     func take(for proof: [UInt8], now: Int64) -> Secret? {
         held.withLock { held in
             guard !held.isEmpty, let grant = held.removeValue(forKey: proof), grant.endsAt > now else { return nil }

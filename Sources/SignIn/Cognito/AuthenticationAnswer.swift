@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Encoding
 
-/// What Cognito answers to a sign-in or refresh: tokens, or a question first.
+/// Cognito's response to a sign-in or refresh: tokens, or a challenge first.
 enum AuthenticationAnswer: Sendable {
     case tokens(AuthenticationResult)
     case challenge(AuthenticationChallenge)

@@ -14,9 +14,9 @@ struct Authenticator: Sendable {
         /// As it was typed.
         var username: String
         var password: Secret
-        /// What the device proves itself with, where it is known to the pool.
+        /// The device's credentials, if the pool knows it.
         var device: DeviceCredentials?
-        /// What Cognito is told of where the user is.
+        /// The user's address for Cognito (`UserContextData`).
         var context: JSON?
         /// Whether the account with this name of Cognito's own is closed, so that no password is right.
         var isClosed: (@Sendable (String) async -> Bool)?

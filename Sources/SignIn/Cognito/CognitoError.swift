@@ -23,7 +23,7 @@ package struct CognitoError: Error, Equatable, Sendable, CustomStringConvertible
     package var description: String { "CognitoError(\(type), \(kind.rawValue))" }
 }
 
-/// What a failure means to the gateway: the closed list that every endpoint's error table is over.
+/// The kinds of Cognito's errors: the closed list that every endpoint's error table is over.
 ///
 /// The raw value is the reason in logs.
 package enum CognitoErrorKind: String, Sendable, CaseIterable {

@@ -23,7 +23,7 @@ enum ClientOperation {
     /// Nil for an operation that is not carried out.
     static func proof(of operation: String) -> Proof? { proofs[ExactText(operation)] }
 
-    /// What comes nearest among the gateway's own calls: it comes under the same limits, and is told in the same way.
+    /// The most similar one of the gateway's own calls. Its limits apply, and it names the call in audit and metrics.
     static func accountOperation(of operation: String) -> AccountOperation {
         nearest[ExactText(operation)] ?? .updateMe
     }

@@ -15,7 +15,7 @@ struct CognitoAnswer {
     private(set) var body: [UInt8]
     /// Nil for a success.
     private(set) var error: CognitoError?
-    /// What an operation gives; empty for an error.
+    /// The operation's output; empty for an error.
     private(set) var output: JSONObject
 
     private static let passed = ["x-amzn-errortype", "x-amzn-errormessage", "x-amzn-requestid"]
@@ -45,7 +45,7 @@ struct CognitoAnswer {
         self.output = output
     }
 
-    /// What it means to those who watch over account calls.
+    /// The outcome for observers of account calls.
     var outcome: AccountOutcome {
         if let error { return .refused(error.kind.gatewayError, reason: error.kind.rawValue) }
         switch AuthenticationAnswer(output) {

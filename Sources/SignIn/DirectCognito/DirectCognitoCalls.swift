@@ -167,7 +167,7 @@ package struct DirectCognitoCalls: Sendable {
         return signIn.usernames.first?.text
     }
 
-    /// What is refused here is told to all observers, and is refused whatever they say to it.
+    /// Reports refusals of the gateway's own to all observers. A refusal stands, whatever they throw.
     private func admitted(
         _ call: AccountCall, _ body: () async throws(DirectCognitoRefusal) -> CognitoAnswer
     ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
@@ -194,7 +194,7 @@ package struct DirectCognitoCalls: Sendable {
         return longest
     }
 
-    /// What came of a call; what is learnt of it is added.
+    /// The outcome of a call. Adds to `call` what the answer shows about it.
     private func note(
         _ answer: CognitoAnswer, to translated: TranslatedCall, in call: inout AccountCall
     ) -> AccountOutcome {
@@ -330,7 +330,7 @@ package struct DirectCognitoCalls: Sendable {
         }
     }
 
-    /// What is the gateway's own fault is never put to the caller as theirs.
+    /// Throws the gateway's own errors as such, so that they never look like the caller's.
     private func check(
         _ error: CognitoError, _ call: TranslatedCall, _ request: DirectCognitoRequest
     ) throws(DirectCognitoRefusal) {
@@ -351,7 +351,8 @@ package struct DirectCognitoCalls: Sendable {
 }
 
 extension VerifiedToken {
-    /// What the revocation list needs of an access token that Cognito has given, or is about to judge.
+    /// The parts of an access token that the revocation list needs. Cognito has given the token, or is about to judge
+    /// it.
     fileprivate init?(claims: JSONObject, of pool: DirectCognitoPool) {
         guard let subject = claims["sub"]?.stringValue else { return nil }
         self.init(

@@ -2,8 +2,8 @@ internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 
-/// What a direct call is refused with before, or instead of, asking Cognito: an error of Cognito's own kind, which its
-/// SDKs understand.
+/// The refusal of a direct call before, or instead of, asking Cognito: an error of Cognito's own kind, which its SDKs
+/// understand.
 struct DirectCognitoRefusal: Error, Equatable {
     var status = 400
     /// Cognito's name for it.
@@ -22,7 +22,7 @@ struct DirectCognitoRefusal: Error, Equatable {
         status: 413, type: "RequestEntityTooLargeException", message: "The request body is too large.",
         reason: "body-too-large")
 
-    /// What AWS services say of a body that is no JSON object.
+    /// The error of AWS services for a body that is no JSON object.
     static let malformed = DirectCognitoRefusal(
         type: "SerializationException", message: "The request body is not a JSON object.", reason: "malformed-json")
 
@@ -74,7 +74,7 @@ struct DirectCognitoRefusal: Error, Equatable {
             retryAfter: max(1, seconds))
     }
 
-    /// What an observer of account calls has said to it.
+    /// The refusal of an observer of account calls.
     init(_ refusal: Refusal) {
         let seconds = refusal.headers[.retryAfter].flatMap { Int($0) } ?? 5
         self =
@@ -90,7 +90,7 @@ struct DirectCognitoRefusal: Error, Equatable {
         self.retryAfter = retryAfter
     }
 
-    /// What is told to those who watch over account calls.
+    /// The error for observers of account calls.
     var gatewayError: GatewayError {
         if ExactText(type) == "TooManyRequestsException" { return .tooManyRequests }
         if ExactText(type) == "NotAuthorizedException" { return .notAuthorized }

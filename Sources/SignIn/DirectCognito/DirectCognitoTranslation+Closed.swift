@@ -48,7 +48,7 @@ extension DirectCognitoTranslation {
             guard parameters["PASSWORD"] != nil else { return }
             parameters["PASSWORD"] = .string(Decoy.password().exposeText())
             call.input["AuthParameters"] = .object(parameters)
-            // What reads no password goes on as it would for any account.
+            // A flow that reads no password goes on as it would for any account.
             guard call.isPasswordSignIn else { return }
             // Cognito counts wrong passwords too: not against the user, whose password this is not.
             replaceName(in: &call)

@@ -6,8 +6,8 @@ internal import Pipeline
 struct TranslatedCall {
     var operation: String
     var input: JSONObject
-    /// What to send where Cognito does not take a refresh token for the configured client's: the former client's own
-    /// call, which needs no secret. Sessions from before the app client had one live on by it.
+    /// The call to send if Cognito does not accept a refresh token for the configured client: the former client's own
+    /// call, which needs no secret. It keeps sessions alive that began before the app client had a secret.
     var asFormerClient: JSONObject?
     /// The account that the call names: what was typed, or Cognito's own name for the user.
     var account: String?
@@ -16,11 +16,11 @@ struct TranslatedCall {
     var claimed: (subject: String?, originID: String?) {
         (claims?["sub"]?.stringValue, claims?["origin_jti"]?.stringValue)
     }
-    /// What stands for the access or refresh token in the call.
+    /// A digest of the access or refresh token in the call.
     var tokenDigest: String?
     /// The device that the pool tracks.
     var deviceKey: String?
-    /// What stands for the step of a sign-in that the call goes on with.
+    /// Digests of the sign-in step that the call continues.
     var shownDigests: [String] = []
     /// Whether nobody's password is tried in the place of the account's.
     var isDecoy = false
@@ -43,7 +43,7 @@ struct DirectCognitoTranslation: Sendable {
     static let maximumBodyBytes = 64 << 10
     static let limits = JSONLimits(maximumBytes: maximumBodyBytes, maximumDepth: 8)
 
-    /// What has USERNAME among its parameters, by which the hash is made.
+    /// Flows with USERNAME among their parameters, which the secret hash is made of.
     private static let flowsWithUsername: Set<ExactText> = [
         "USER_PASSWORD_AUTH", "USER_SRP_AUTH", "CUSTOM_AUTH", "USER_AUTH",
     ]
@@ -170,7 +170,7 @@ struct DirectCognitoTranslation: Sendable {
 
     // MARK: Tokens
 
-    /// The gateway is no way to other pools of the region. What the token says is Cognito's to verify.
+    /// Refuses tokens of other pools of the region. Cognito itself verifies the token.
     private func checkToken(_ call: inout TranslatedCall) throws(DirectCognitoRefusal) {
         let token = try text("AccessToken", in: call.input)
         guard let claims = pool.claims(of: token) else { throw .foreignToken }
@@ -178,7 +178,7 @@ struct DirectCognitoTranslation: Sendable {
         call.tokenDigest = Self.digest(token)
     }
 
-    // MARK: What goes along
+    // MARK: Context
 
     /// Cognito believes an address that comes with the client's secret, so the app's own word for it never does. The
     /// app's device data is signed with the client's id that it knows, and means nothing with another.

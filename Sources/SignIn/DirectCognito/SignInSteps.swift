@@ -66,13 +66,13 @@ package final class SignInSteps: Sendable {
 }
 
 extension DirectCognitoPool {
-    /// What stands for a step in an answer of Cognito's.
+    /// Digests of the step in a response of Cognito's.
     func stepDigests(given output: JSONObject) -> [String] {
         [output["Session"], output["ChallengeParameters"]?["SECRET_BLOCK"]].compactMap { $0?.stringValue }.map(digest)
     }
 
-    /// What stands for the step that a call answers. Each spelling of a member is looked at, since whichever Cognito reads
-    /// must be one that is known.
+    /// Digests of the step that a call answers. Each spelling of a member counts, since whichever Cognito reads must be
+    /// a known one.
     func stepDigests(shown input: JSONObject) -> [String] {
         let responses = input["ChallengeResponses"]?.objectValue ?? [:]
         let shown =

@@ -61,7 +61,7 @@ struct ByteReader {
         return String(validating: field, as: UTF8.self)
     }
 
-    /// What ``ByteWriter/write(optional:)`` wrote.
+    /// Reads the output of ``ByteWriter/write(optional:)``.
     mutating func readOptional() -> OptionalText? {
         guard let isThere = readByte(), isThere <= 1, let text = readText() else { return nil }
         return OptionalText(text: isThere == 1 ? text : nil)

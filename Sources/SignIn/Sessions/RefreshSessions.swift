@@ -2,7 +2,7 @@ internal import Cryptography
 internal import Encoding
 internal import Store
 
-/// What the records say of a refresh token that is whole and has not expired.
+/// The standing of a refresh token that is intact and has not expired, by the session records.
 enum RefreshStanding: Sendable {
     /// It is the newest one of its session.
     case current
@@ -137,7 +137,7 @@ struct RefreshSessions: Sendable {
     }
 }
 
-/// What a refresh gives to everyone who waits for it.
+/// The result of a refresh, for everyone who waits for it.
 struct RefreshedSession: Sendable {
     /// The client's next one, sealed.
     var refreshToken: Secret

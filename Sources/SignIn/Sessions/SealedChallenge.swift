@@ -1,6 +1,6 @@
 internal import Cryptography
 
-/// What a client holds as the `session` of a challenge: Cognito's own session, and what the rest of the sign-in needs.
+/// The `session` of a challenge that a client holds: Cognito's own session, and the state for the rest of the sign-in.
 struct SealedChallenge: Sendable {
     /// Cognito's longest session is 15 minutes; what is older than that can only be a replay.
     static let lifetime: Int64 = 15 * 60
@@ -10,11 +10,11 @@ struct SealedChallenge: Sendable {
     var session: String
     /// The name that the answer must be sent and hashed with: often not what the user typed.
     var username: String
-    /// What the user typed, for limits and audit.
+    /// The account's name as the user typed it, for limits and audit.
     var account: String
     var rememberMe: Bool
     var deviceID: String?
-    /// What the device has proven itself with before, where the pool tracks devices.
+    /// The credentials with which the device has proven itself before, if the pool tracks devices.
     var device: DeviceCredentials?
     /// In seconds since 1970.
     var expiresAt: Int64

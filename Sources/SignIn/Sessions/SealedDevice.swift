@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Encoding
 
-/// What a device that a pool tracks proves itself with: Cognito's keys for it, and the secret whose verifier Cognito has.
+/// The credentials of a device that a pool tracks: Cognito's keys for it, and the secret whose verifier Cognito has.
 struct DeviceCredentials: Sendable, Equatable {
     @Exact var key: String
     @Exact var groupKey: String
@@ -25,7 +25,7 @@ struct DeviceCredentials: Sendable, Equatable {
     }
 }
 
-/// What a client holds as its device token: the credentials of its device, for one user.
+/// The device token that a client holds: the credentials of its device, for one user.
 ///
 /// It is not the `device_id`, which is no secret: where a remembered device stands in for the second factor, a known
 /// `device_id` would do so for anybody who has the password.

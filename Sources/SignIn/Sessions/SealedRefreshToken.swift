@@ -1,9 +1,8 @@
 package import Cryptography
 
-/// What a client holds as its refresh token: the provider's own refresh token and all that is needed to use it.
+/// The refresh token that a client holds: the provider's own refresh token, and everything else that a refresh needs.
 ///
-/// A refresh needs nothing else. What the store keeps of a family of such tokens tells only whether this one is the
-/// newest of them.
+/// The store's records of a family of such tokens only show whether this one is the newest.
 package struct SealedRefreshToken: Sendable {
     package var clientID: String
     /// The access token's `username`, which SECRET_HASH needs at refresh: often not what the user typed.

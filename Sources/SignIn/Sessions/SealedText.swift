@@ -10,7 +10,7 @@ package struct InvalidSealedToken: Error, Equatable, Sendable {}
 /// Something that could not be sealed: a fault of the gateway's or an absurdly long token of the provider's.
 package struct SealingFailure: Error, Equatable, Sendable {}
 
-/// What clients, and the gateway's own store, keep for the gateway without being able to read or change it.
+/// Encrypted text that clients, and the gateway's own store, keep for the gateway. They can neither read nor change it.
 ///
 /// Text form: `v2.` key id `.` base64url(nonce ‖ AES-256-GCM ciphertext ‖ tag). The additional authenticated data binds
 /// form, purpose, key id and pool: a token of one pool or purpose does not open for another that shares the key.
@@ -18,7 +18,7 @@ enum SealedText {
     /// The longest text that is looked at. Cognito's refresh tokens have about 1800 characters, its sessions up to 2048.
     static let maximumLength = 8192
 
-    /// What a text is for.
+    /// The purpose of a text.
     enum Purpose: String {
         case refreshToken = "refresh token"
         case challenge = "challenge"

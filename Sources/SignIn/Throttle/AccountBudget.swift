@@ -4,10 +4,10 @@ package enum AccountBudget: String, Sendable, CaseIterable {
     case signIn = "sign_in"
     /// Codes that were sent, which can be guessed.
     case codes
-    /// What has Cognito send a message or makes a user.
+    /// Calls that make Cognito send a message or create a user.
     case messages
     case refresh
-    /// What a signed-in user does with the own account.
+    /// Calls of a signed-in user about their own account.
     case account
 }
 

@@ -9,13 +9,13 @@ package struct LimitedCall: Sendable {
     package var budget: AccountBudget
     /// The account that the call is said or known to be about; nil where nothing in it says.
     package var account: String?
-    /// What the app calls its device.
+    /// The app's id for its device.
     package var device: String?
     /// The device that is proven otherwise than by an earlier sign-in, by a name that the client cannot choose. It counts in
     /// the place of ``device``.
     package var provenDevice: String?
-    /// What a step of a sign-in showed of which nobody knows here whose it is; nil for all other calls. Such a step is no
-    /// device's, and nothing is learnt from the name in it.
+    /// Digests of a sign-in step whose owner is not known here; nil for all other calls. Such a step belongs to no
+    /// device, and the name in it proves nothing.
     package var unknownStep: [String]?
     /// An IPv4 or IPv6 literal.
     package var clientAddress: String
@@ -51,8 +51,8 @@ package struct LimitReached: Error, Equatable, Sendable {
 
 /// A call that was let through: hand it back with its outcome.
 package struct AdmittedCall: Sendable {
-    /// What a failure is counted by: what the account was called, and of an unknown step what it showed and where it came
-    /// from.
+    /// The keys that a failure is counted under: the account's name; for an unknown step also its digests and the
+    /// client's address.
     var failureKeys: [String] = []
     /// The account itself, where it is known. A failure counts by that as well.
     var accountKeys: [String] = []

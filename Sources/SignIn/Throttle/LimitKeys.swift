@@ -2,8 +2,8 @@ internal import Cryptography
 internal import Encoding
 internal import Pipeline
 
-/// What limits are counted by: codes that say nothing of the account, device or address they stand for to whoever has
-/// the store but not the key.
+/// The keys of counts: keyed hashes, which reveal no account, device or address to a reader of the store who lacks the
+/// key.
 struct LimitKeys: Sendable {
     private let key: Secret
 

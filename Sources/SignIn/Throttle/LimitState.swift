@@ -14,7 +14,7 @@ struct CountedLimit {
     }
 }
 
-/// What limits know in memory. Times are milliseconds since 1970 unless they say otherwise.
+/// The limits' state in memory. Times are milliseconds since 1970 unless they say otherwise.
 struct LimitState: Sendable {
     var settings: AccountLimitSettings
     private var counts: ExpiringTable<SlidingCount>
@@ -23,7 +23,7 @@ struct LimitState: Sendable {
     private var aliases: ExpiringTable<String>
     /// When somebody has proven last to be whom a name calls.
     private var proofs: ExpiringTable<Int64>
-    /// What was counted since it was written last.
+    /// Counts since the last write.
     private var unwritten: [Unwritten: CountRecord] = [:]
     private(set) var refused: [LimitReached.Cause: Int] = [:]
 
@@ -70,8 +70,8 @@ struct LimitState: Sendable {
         return longest.map { LimitReached(cause: $0.cause, retryAfter: Int(($0.wait + 999) / 1000)) }
     }
 
-    /// What was counted, in the window that the clock is in. Where the clock has been set back, that is noted also for a
-    /// call that counts nothing: what is held up by it must not begin anew with each call.
+    /// The count in the clock's present window. If the clock has been set back, the window is adjusted even when the
+    /// call counts nothing, so that a wait does not begin anew with each call.
     private mutating func count(of counted: CountedLimit, at now: Int64) -> SlidingCount? {
         guard var known = counts.value(of: counted.key, at: now / 1000) else { return nil }
         let window = known.window
@@ -162,7 +162,7 @@ struct LimitState: Sendable {
         aliases.set(key, of: typed, endsAt: endsAt, at: now / 1000)
     }
 
-    /// What the failures of the account are counted by that a name is of; nil where nobody knows which it is.
+    /// The key that counts the failures of the account behind a name; nil if the account is unknown.
     func account(calledBy typed: String, at now: Int64) -> String? { aliases.value(of: typed, at: now / 1000) }
 
     /// Begins an attempt at an account, unless it is locked.
@@ -219,7 +219,7 @@ struct LimitState: Sendable {
         var known =
             counts.value(of: record.key, at: now / 1000)
             ?? SlidingCount(window: record.window, current: 0)
-        // What was counted here since is not in the total yet.
+        // Calls counted here since then are not in the total yet.
         let since = unwritten[Unwritten(key: record.key, window: record.window)]?.count ?? 0
         known.adopt(total: total + since, ofWindow: record.window)
         let endsAt = max(record.endsAt, counts.endsAt(of: record.key) ?? 0)

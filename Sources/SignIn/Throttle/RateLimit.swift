@@ -12,10 +12,10 @@ package struct RateLimit: Sendable, Equatable, CustomStringConvertible {
     package var description: String { "\(count)/\(window)s" }
 }
 
-/// What was counted against a ``RateLimit``: in the window that the clock is in, and in the one before.
+/// The calls counted against a ``RateLimit``: in the window that the clock is in, and in the one before.
 ///
-/// Windows begin at multiples of their length. What was counted in the one before fades as the present one goes on, so
-/// that no two bursts fit around the moment where one window ends.
+/// Windows begin at multiples of their length. The count of the one before fades as the present one goes on, so that no
+/// two bursts fit around the moment where one window ends.
 struct SlidingCount: Sendable, Equatable {
     /// The number of the window that ``current`` counts.
     private(set) var window: Int64

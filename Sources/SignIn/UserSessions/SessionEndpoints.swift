@@ -3,22 +3,22 @@ internal import HTTPTypes
 package import Pipeline
 package import Store
 
-/// What else holds something of a user's, besides the users' records.
+/// A further place with data about users, besides the users' records.
 package protocol UserCompanion: Sendable {
-    /// Called before a user is deleted, with all of theirs still there. What has to be told to others must outlast the
-    /// process when this returns.
+    /// Called before a user is deleted, while all of their data is still there. Messages to others about it must be
+    /// stored durably when this returns.
     ///
     /// - Throws: what keeps the user from being deleted.
     func willDelete(_ user: UserRecord) async throws
 
-    /// What it holds, for `GET me/export`: members to add to the answer.
+    /// The data about the user, for `GET me/export`: members to add to the response.
     func held(of user: UserRecord) async throws -> JSONObject
 }
 
 /// The endpoints of sign-in with Apple and of the gateway's own sessions.
 package struct SessionEndpoints: Sendable {
-    /// What audit, limits and backends know these users' realm by: the `iss` of the sessions, or Apple's where none are
-    /// kept.
+    /// The name of these users' realm for audit, limits and backends: the `iss` of the sessions, or Apple's if no
+    /// sessions are kept.
     let name: String
     /// Nil where a backend keeps users and sessions.
     package let sessions: UserSessions?
@@ -38,7 +38,7 @@ package struct SessionEndpoints: Sendable {
         self.observers = observers
     }
 
-    /// What asks Apple about consents; nil where nothing does.
+    /// The task that asks Apple about consents; nil if there are none to ask about.
     package var grantValidation: AppleGrantValidation? {
         guard let grants = apple.grants, let sessions else { return nil }
         return AppleGrantValidation(grants, sessions)
@@ -74,7 +74,7 @@ package struct SessionEndpoints: Sendable {
         } catch {
             if error.error == .tokenRefresh { call.session = sessions?.called(by: request.bearer) }
             for observer in observers {
-                // What is refused is refused, whatever an observer says to it.
+                // The refusal stands, whatever an observer throws.
                 try? await observer.ended(call, .refused(error.error, reason: error.reason))
             }
             throw error

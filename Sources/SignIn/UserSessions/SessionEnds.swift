@@ -136,7 +136,7 @@ extension UserSessions {
     /// nobody fills the revocation list by signing in and out.
     private static let revokedSingly = 64
 
-    /// What has to be on the revocation list for these sessions to end.
+    /// The revocations that end these sessions.
     ///
     /// - Parameter held: what is kept of them.
     private func targets(

@@ -1,7 +1,7 @@
 package import Encoding
 internal import Store
 
-/// What an operator may know of users and do about them.
+/// An operator's view of users, and operations on them.
 package struct UserAdministration: Sendable {
     /// Why something was not done, in words.
     package struct Fault: Error, CustomStringConvertible, Equatable {

@@ -41,15 +41,15 @@ package struct UserSessions: Sendable {
 
 /// The keys that sessions are signed and verified with.
 package protocol SessionKeys: Sendable {
-    /// What signs now; nil while there is none.
+    /// The key that signs now; nil while there is none.
     var signing: AssertionKey? { get }
-    /// What verifies: keys that have signed included.
+    /// The keys that verify, including those that no longer sign.
     var keySet: KeySet? { get }
 }
 
-/// What makes sessions count no more everywhere.
+/// The revocation of sessions.
 package protocol SessionRevocations: Sendable {
-    /// What is revoked now.
+    /// The current revocations.
     var current: RevocationList { get }
     /// Returns when none of these tokens is accepted any more.
     func revoke(_ revocations: [Revocation]) async throws
@@ -57,7 +57,7 @@ package protocol SessionRevocations: Sendable {
     func supersede(_ session: SupersededSession)
 }
 
-/// What a sign-in gives.
+/// The result of a sign-in.
 package struct BegunSession: Sendable {
     package var token: Secret
     package var user: UserRecord
@@ -69,7 +69,7 @@ package struct BegunSession: Sendable {
 extension UserSessions {
     /// A user who signs in, once the identity provider's word for it was verified.
     package struct Arrival: Sendable {
-        /// What is used up; nil where nothing is.
+        /// The proof that the sign-in uses up; nil if there is none.
         package var proof: UserArrival.Proof?
         /// The user by issuer and subject, and as whom they are made if they are not known yet; `id` and `createdAt` are
         /// filled in.
@@ -77,7 +77,7 @@ extension UserSessions {
         package var device: DeviceInfo?
         /// When the user proved who they are, in seconds since 1970; nil: now.
         package var authTime: Int64?
-        /// What the client is told whose app is not the one for the user's role.
+        /// The message for a client whose app does not fit the user's role.
         package var roleConflictMessage: String?
         /// As ``UserArrival/appleToken``.
         package var appleToken: (@Sendable (_ userID: String) -> AppleTokenRecord?)?
@@ -96,8 +96,8 @@ extension UserSessions {
         }
     }
 
-    /// A sign-in: uses up what it is proven by, finds or makes the user, and begins a session, all in one step. What is
-    /// returned outlasts the process.
+    /// A sign-in: uses up its proof, finds or makes the user, and begins a session, all in one step. The result
+    /// outlasts the process.
     package func begin(_ arrival: Arrival, requestID: String) async throws(Refusal) -> BegunSession {
         // Before anything is used up.
         guard let key = keys.signing else { throw unavailable("session-keys-unavailable", requestID) }

@@ -4,7 +4,7 @@ package import Upstream
 /// The places where AWS's own tools look for credentials, in their order: the environment, the shared credentials file,
 /// the container's endpoint, the instance's.
 package actor AWSCredentialChain: AWSCredentialSource {
-    /// What the chain asks.
+    /// The chain's sources and their dependencies.
     package struct Surroundings: Sendable {
         let environment: [String: String]
         /// Throws for a file that is not there.
@@ -57,7 +57,7 @@ package actor AWSCredentialChain: AWSCredentialSource {
 
     private func isFresh(_ held: (credentials: AWSCredentials, since: Int64)) -> Bool {
         guard let end = held.credentials.expiresAt else {
-            // What was taken in the future was taken before the clock was set back.
+            // Credentials from the future were read before the clock was set back.
             return (0..<Self.longestRest).contains(surroundings.now() - held.since)
         }
         return end - surroundings.now() > Self.margin

@@ -1,6 +1,6 @@
 package import Cryptography
 
-/// What an AWS account's calls are signed with.
+/// The credentials that sign an AWS account's calls.
 package struct AWSCredentials: Sendable, Equatable {
     package var accessKeyID: String
     package var secretAccessKey: Secret
