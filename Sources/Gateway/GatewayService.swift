@@ -50,7 +50,7 @@ package struct GatewayService: Service {
         return ShownCertificate.all(settings.listeners, shown).compactMap { $0.warning(now: WallClock.seconds()) }
     }
 
-    /// What a listener does that its operator may not mean, and that is no fault.
+    /// Notes about listeners whose behaviour is valid but may not be intended.
     package static func notes(_ settings: GatewaySettings) -> [String] {
         settings.listeners.filter { $0.serverNames == nil }.map { listener in
             "\(listener.address) serves requests for any Host: server_names keeps others from the backends"

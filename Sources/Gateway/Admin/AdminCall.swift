@@ -1,9 +1,9 @@
 internal import Encoding
 internal import HTTPTypes
 
-/// What is asked of the admin listener.
+/// A call of the admin listener.
 enum AdminCall: Equatable {
-    /// What is shown.
+    /// A page that the admin listener shows.
     enum Page: Equatable {
         case alive, ready, metrics, status, dashboard
 
@@ -51,7 +51,7 @@ enum AdminCall: Equatable {
         }
     }
 
-    /// What `POST` begins and `DELETE` ends.
+    /// The call of a path on which `POST` begins a change and `DELETE` ends it.
     static func switched(_ method: HTTPRequest.Method, _ change: (Bool) -> AdminChange) -> AdminCall {
         switch method {
         case .post: .change(change(true))
@@ -66,15 +66,15 @@ enum AdminCall: Equatable {
     }
 }
 
-/// What is changed while the gateway runs.
+/// A change while the gateway runs.
 enum AdminChange: Equatable {
     case reload
-    /// What the body says.
+    /// The level is in the body.
     case logLevel
     /// Whether load balancers are to leave the gateway.
     case drain(Bool)
     /// Whether a server gets nothing new.
     case server(Bool, upstream: String, server: String)
-    /// What is asked about users and sessions, which takes the token as well.
+    /// A call about users and sessions, which requires the token as well.
     case users(AdminUserCall)
 }

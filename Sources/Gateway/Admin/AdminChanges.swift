@@ -3,11 +3,11 @@ internal import HTTPTypes
 internal import Logging
 internal import Pipeline
 
-/// What a change is answered with.
+/// The response to a change.
 struct AdminAnswer: Sendable {
     var status: HTTPResponse.Status
     var body: JSON
-    /// What is answered instead, in the form of all refusals.
+    /// The refusal to send instead, in the form of all refusals.
     var refusal: Refusal?
     /// By which logs know of it.
     var requestID = AdminRequestID.make()

@@ -183,6 +183,6 @@ private final class AdminExchange: ExchangeSink {
         writer.take()?.answer(head, body)
     }
 
-    /// What was begun goes on to its end.
+    /// A change that has begun is completed.
     func clientDisconnected() { _ = writer.take() }
 }

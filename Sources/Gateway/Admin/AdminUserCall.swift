@@ -1,7 +1,7 @@
 internal import Encoding
 internal import HTTPTypes
 
-/// What is asked of the admin listener about users who are kept here, and about sessions.
+/// A call of the admin listener about the users kept here, or about sessions.
 enum AdminUserCall: Equatable {
     /// Users by id, from behind `after` on; `matching` is whose id or subject it is, or what address or name begins with.
     case find(matching: String?, after: String, limit: Int)
@@ -13,7 +13,7 @@ enum AdminUserCall: Equatable {
     case sessions(of: String, issuer: String?)
     case endSession(String)
     case endSessions(of: String, issuer: String?)
-    /// What the query says cannot be made sense of.
+    /// The query is invalid; the text says why.
     case malformed(String)
 
     /// The most users that one answer tells of.
@@ -79,7 +79,7 @@ struct AdminQuery {
 
     subscript(name: String) -> String? { parameters.first { $0.name.hasSameBytes(as: name) }?.value }
 
-    /// What is wrong with it: a parameter that is misspelt must not be one that is left out.
+    /// The error in the query; nil if there is none. A misspelt parameter is an error and not an absent one.
     func fault(knowing names: [String]) -> String? {
         for (index, parameter) in parameters.enumerated() {
             guard parameter.name.isOne(of: names) else {

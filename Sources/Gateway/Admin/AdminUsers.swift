@@ -6,8 +6,8 @@ internal import Pipeline
 internal import SignIn
 internal import Telemetry
 
-/// Carries out what is asked of the admin listener about users and sessions. What has changed counts from the next
-/// request on, and is in the audit log.
+/// Carries out the admin listener's calls about users and sessions. Changes apply from the next request on, and are in
+/// the audit log.
 struct AdminUsers: Sendable {
     private let kept: KeptUsers?
     private let logger: Logger

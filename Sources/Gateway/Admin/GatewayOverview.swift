@@ -2,7 +2,7 @@ internal import Listener
 internal import Pipeline
 internal import Settings
 
-/// What `/status` tells besides numbers that are counted.
+/// The contents of `/status` besides counters.
 struct GatewayOverview: Sendable {
     struct Server: Sendable {
         var name: String

@@ -41,7 +41,7 @@ final class GatewayStatus: Sendable {
     private let state: Locked<State>
 
     private let logs: GatewayLogs
-    /// What has become of spans.
+    /// Counts of exported and lost spans.
     let spanTally = SpanTally()
 
     let recent = RecentEvents()
@@ -98,7 +98,7 @@ final class GatewayStatus: Sendable {
     /// Whether load balancers are to leave the gateway, which goes on serving.
     func setAside(_ isSetAside: Bool) { state.withLock { $0.isSetAside = isSetAside } }
 
-    /// What the admin listener asks for; nil before there are settings.
+    /// The admin listener's settings; nil before there are settings.
     var admin: AdminSettings? { state.withLock { $0.settings?.admin } }
 
     /// The users and sessions that an operator can look at; nil where no tokens are taken.

@@ -37,7 +37,7 @@ struct KeptUsers: Sendable {
         ownIssuer = sessions.map { $0.settings.issuer.name }
         let accounts = plan.accounts.flatMap(\.members).map(\.accounts)
         var pools: [Pool] = []
-        // What is kept of a pool is the same for all app clients.
+        // The records of a pool are the same for all its app clients.
         for (index, first) in accounts.enumerated() {
             let poolID = first.settings.poolID
             guard !accounts[..<index].contains(where: { $0.settings.poolID == poolID }),

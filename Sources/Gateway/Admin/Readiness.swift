@@ -1,4 +1,4 @@
-/// What `/readyz` says.
+/// The contents of `/readyz`.
 struct ReadinessReport: Equatable {
     /// An upstream whose servers are checked, and which of them are healthy.
     struct CheckedUpstream: Equatable {

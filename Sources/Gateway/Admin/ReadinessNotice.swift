@@ -2,7 +2,7 @@ internal import Logging
 
 /// Says in the log when the gateway is ready for the first time, and once what it waits for where that takes long.
 struct ReadinessNotice {
-    /// What readiness is, and which issuers have no key set.
+    /// The readiness, and the issuers that have no key set.
     let ask: @Sendable () -> (report: ReadinessReport, issuersWithoutKeys: [String])
     /// Since the start.
     let elapsed: @Sendable () -> Duration

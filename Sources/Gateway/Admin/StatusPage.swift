@@ -76,7 +76,7 @@ enum StatusPage {
             let reading = readings.first { $0.upstream == upstream.name && $0.server == server.name }
             return [
                 "name": .string(server.name),
-                // What health checks say, where there are any.
+                // The result of health checks; null if there are none.
                 "healthy": server.isHealthy.map { .bool($0) } ?? .null,
                 "drained": .bool(status.drainedServers.contains(server.name, of: upstream.name)),
                 // Whether every event loop sends it requests.

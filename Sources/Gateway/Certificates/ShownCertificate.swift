@@ -24,7 +24,7 @@ struct ShownCertificate: Sendable, Equatable {
         }
     }
 
-    /// What is to be said of it; nil while its end is far.
+    /// The warning about its end; nil while that is far.
     ///
     /// - Parameter now: seconds since 1970.
     func warning(now: Int64) -> CertificateWarning? {

@@ -3,8 +3,8 @@ internal import Pipeline
 internal import SignIn
 internal import Telemetry
 
-/// What watches over account calls: limits before, and after each the word of it to the backend, the limits and the
-/// audit log, in this order: what the backend must know of and does not is no success to the others.
+/// Observes account calls. It applies the limits before each call. After the call it notifies the backend, the limits
+/// and the audit log, in this order: a call that the backend must know of and does not is no success to the others.
 final class AccountConduct: AccountObserver {
     private let limits: AccountLimits
     private let audit: AuditTrail
@@ -90,14 +90,14 @@ final class AccountConduct: AccountObserver {
     /// Reasons that look like a wrong password where addresses are concealed, and lock as one does.
     private static let concealed = Set([CognitoErrorKind.userNotConfirmed, .lockedOut].map(\.rawValue))
 
-    /// What a wrong password or second factor is refused for, and all that must look like one.
+    /// The reasons for refusing a wrong password or second factor, and those of all refusals that must look like one.
     private static let guesses = Set(
         [CognitoErrorKind.badCredentials, .userNotFound, .userDisabled, .rejectedByTrigger, .codeMismatch]
             .map(\.rawValue))
 }
 
 extension AccountTally.Key {
-    /// What happens to account calls in the ordinary way.
+    /// The outcomes of account calls in ordinary operation.
     static let expected: [Self] = AccountOperation.allCases.flatMap { operation in
         let challenges = operation == .login || operation == .challenge
         return [Self(operation: operation.rawValue, result: "success")]

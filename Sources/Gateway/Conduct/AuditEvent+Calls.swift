@@ -3,7 +3,7 @@ internal import SignIn
 internal import Telemetry
 
 extension AuditEvent {
-    /// What is told of an account call: nothing of reading a profile, nor of requests that are not well-formed.
+    /// The audit events of an account call. There are none for reading a profile, nor for malformed requests.
     ///
     /// - Parameter locks: whether the account is locked by it.
     static func events(of call: AccountCall, _ outcome: AccountOutcome, locks: Bool) -> [AuditEvent] {
@@ -45,7 +45,7 @@ extension AuditEvent {
         }
     }
 
-    /// What never got as far as being tried.
+    /// The reasons of requests that were malformed, and therefore never tried.
     private static let malformed: Set<String> = ["invalid-fields", "malformed-json", "content-type", "body-too-large"]
 
     private static func kind(ofRefused operation: AccountOperation, _ reason: String) -> AuditEventKind? {
@@ -64,12 +64,12 @@ extension AuditEvent {
         }
     }
 
-    /// What a token is refused for that someone else may have.
+    /// The reasons for refusing a token that someone else may have.
     private static let reused: Set<String> = [
         "refresh-token-reused", "other-device", CognitoErrorKind.tokenReused.rawValue,
     ]
 
-    /// What a session that has come to its end is refused for.
+    /// The reasons for refusing a session that has ended.
     private static let ended: Set<String> = [
         "expired-refresh-token", "session-ended", "session-too-old", "session-idle",
         CognitoErrorKind.tokenExpired.rawValue,

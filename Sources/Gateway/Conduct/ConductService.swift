@@ -8,8 +8,8 @@ internal import Store
 internal import Telemetry
 internal import Upstream
 
-/// Limits, audit and messages of one reading of the settings. What lasts through reloads is taken over from the one
-/// before, and goes by the new settings from ``adopt()`` on.
+/// Limits, audit and messages of one configuration snapshot. State that outlasts reloads is taken over from the
+/// previous one, and follows the new settings from ``adopt()`` on.
 struct ConductService: Sendable {
     let limits: AccountLimits
     let outbox: Outbox
@@ -38,7 +38,7 @@ struct ConductService: Sendable {
             outboxDelivered: outbox.delivered, outboxFailures: outbox.failures, outboxLost: outbox.lost)
     }
 
-    /// What of it goes on by itself, until cancelled.
+    /// Runs its background tasks until cancelled.
     func run() async {
         await withTaskGroup(of: Void.self) { tasks in
             tasks.addTask { await limits.run() }
@@ -48,7 +48,7 @@ struct ConductService: Sendable {
 }
 
 extension ConductService {
-    /// What it takes to make one.
+    /// The dependencies of a service.
     struct Surroundings: Sendable {
         var assertionKeys: AssertionKeyService?
         var store: Store

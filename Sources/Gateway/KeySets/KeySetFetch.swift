@@ -7,7 +7,7 @@ struct KeySetFetch: Sendable {
     /// Why there is no set.
     struct Fault: Error {
         let reason: String
-        /// What was left out of a set of which nothing is left.
+        /// The keys that were left out of a set, if none is left.
         var dropped: [String] = []
         /// Whether nobody waits for it any more, as when the gateway stops.
         var isCancelled = false

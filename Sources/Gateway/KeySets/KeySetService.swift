@@ -4,7 +4,7 @@ package import Logging
 package import Pipeline
 package import Upstream
 
-/// What may be done about a key that a token names and no set holds.
+/// The result of looking for a key that a token names and no set holds.
 package enum KeyLookup: Sendable {
     /// The set was fetched just now: decide again with it.
     case refreshed
@@ -109,7 +109,7 @@ package actor KeySetService {
     /// Readable from anywhere, for metrics.
     package nonisolated var currentStatus: Status { mirrored.withLock { $0 } }
 
-    /// The set to verify with, readable from anywhere. What `publish` gives is never newer.
+    /// The set to verify with, readable from anywhere. The sets given to `publish` are never newer.
     package nonisolated var currentSet: KeySet? { own.map { $0() } ?? mirroredSet.withLock { $0 } }
 
     /// - Parameters:
@@ -162,15 +162,15 @@ package actor KeySetService {
         }
     }
 
-    /// What is done before anyone asks: reads the kept set, or fetches one, once.
+    /// Prepares before the first request: reads the kept set, or fetches one, once.
     package func prepare() async {
         guard configured == nil, own == nil else { return }
         restore()
         if held == nil { _ = await refresh() }
     }
 
-    /// Serves on under another policy, which holds for the set at hand too. What ``run()`` waits for it finds out about
-    /// when it is started anew.
+    /// Continues under another policy, which applies to the present set too. A sleep of ``run()`` that has begun keeps
+    /// its length; restart ``run()`` to apply the new policy to it.
     package func adopt(_ policy: Policy) {
         self.policy = policy
         guard let held else { return }
@@ -186,7 +186,7 @@ package actor KeySetService {
     private func isRefreshDue() -> Bool {
         let now = now()
         guard let held else { return true }
-        // What was fetched in the future may be as old as the clock was wrong.
+        // A set fetched in the future may be as old as the clock was wrong.
         return held.fetchedAt > now || age(of: held) >= held.freshFor
     }
 

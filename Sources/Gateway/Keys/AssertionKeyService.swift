@@ -36,7 +36,7 @@ package final class AssertionKeyService: Sendable {
         state = Locked(State(schedule: schedule))
     }
 
-    /// What signs and is published now. Nil before the first ``follow(_:)``.
+    /// The keys that sign and are published now. Nil before the first ``follow(_:)``.
     package var current: AssertionKeys? { state.withLock { $0.keys } }
 
     /// Seconds since 1970 when the signing key began to sign.

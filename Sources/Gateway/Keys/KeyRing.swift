@@ -1,6 +1,6 @@
 internal import Cryptography
 
-/// What a key of the gateway's own is for.
+/// The purpose of a key of the gateway's own.
 package enum KeyPurpose: String, Sendable, CaseIterable {
     /// Signs what backends are told of a caller.
     case assertion
@@ -8,7 +8,7 @@ package enum KeyPurpose: String, Sendable, CaseIterable {
     case session
     /// Seals the refresh tokens that clients keep.
     case sealing
-    /// Hashes what stands for users in the audit log. What one key has hashed says nothing beside another's.
+    /// Hashes the names of users in the audit log. Hashes under different keys cannot be compared.
     case audit
     /// Hashes what limits count by: with another key all counts, locks and known devices begin anew.
     case limits

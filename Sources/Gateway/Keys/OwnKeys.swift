@@ -78,7 +78,7 @@ package struct OwnKeys: Sendable {
             _ = try rotated.advance(now: now, schedule(purpose), for: purpose, make: make)
             ring = rotated
         }
-        // What was counted with the other key would be lost at once.
+        // A running gateway would lose all counts made with the other key at once.
         let follows = purpose == .limits ? "a gateway follows at its next start" : "a running gateway follows at SIGHUP"
         let done = "\(file.path): rotated, key \(ring.current?.id ?? ""); \(follows)"
         guard purpose == .sealing, !configuredSealingKeys.isEmpty else { return done }

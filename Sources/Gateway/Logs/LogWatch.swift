@@ -1,7 +1,7 @@
 internal import Logging
 
-/// Says in the gateway's own log that lines of a log are lost, and when none are any more. What becomes of its own lines
-/// then, the metrics tell.
+/// Reports in the gateway's own log when lines of a log are lost, and when none are any more. Losses of its own lines
+/// are in the metrics.
 struct LogWatch: Sendable {
     private static let interval = Duration.seconds(2)
     /// For so many looks none must be lost before it is over: a disk that is full may have room for a line now and then.

@@ -64,7 +64,7 @@ final class CalledRequest: Sendable {
 }
 
 extension FetchRequest {
-    /// What Cognito is asked to do; nil for other calls.
+    /// The operation of a call to Cognito; nil for other calls.
     var cognitoOperation: String? {
         headers.first { $0.name.lowercased() == "x-amz-target" }.map { target in
             String(target.value.split(separator: ".").last ?? "")

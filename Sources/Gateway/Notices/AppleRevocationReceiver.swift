@@ -4,7 +4,7 @@ internal import Store
 /// Apple, as it is told through the outbox that consents are taken back.
 struct AppleRevocationReceiver: OutboxReceiver {
     static let destination = "apple"
-    /// What the message is about, for the log.
+    /// The message's kind, for the log.
     private static let kind = "revoke"
 
     var name: String { Self.destination }

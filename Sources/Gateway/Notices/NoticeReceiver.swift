@@ -16,7 +16,7 @@ struct NoticeReceiver: OutboxReceiver {
     /// Nil where nothing is signed.
     var issuer: String?
     var header: String
-    /// What is signed with now.
+    /// The keys that sign; nil if there are none.
     var keys: AssertionKeyService?
     var fetcher: any Fetcher
 

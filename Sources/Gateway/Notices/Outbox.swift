@@ -20,8 +20,8 @@ protocol OutboxReceiver: Sendable {
 
 /// Sends what other services are to be told, each at least once, from a table that outlasts the process.
 ///
-/// What is not received is sent again after a second, then after twice as long each time, up to an hour; and given up
-/// after a week. Messages of different ages may arrive in another order than they were written in.
+/// A message that is not received is sent again after a second, then after twice as long each time, up to an hour. It
+/// is given up after a week. Messages of different ages may arrive in another order than they were written in.
 ///
 /// No destination waits for another one: each has its own room, and its own deliveries.
 actor Outbox {
@@ -77,7 +77,7 @@ actor Outbox {
         self.random = random
     }
 
-    /// From now on sends to these. What waits for a receiver that is gone waits on.
+    /// Sends to these receivers from now on. Messages for a receiver that is gone wait on.
     nonisolated func adopt(_ receivers: [any OutboxReceiver]) {
         let byName = Dictionary(receivers.map { ($0.name, $0) }) { first, _ in first }
         self.receivers.withLock { $0 = byName }

@@ -15,7 +15,7 @@ struct ClockDifference: CustomStringConvertible {
         ahead = isCredible ? response.header("date").flatMap(Self.seconds).map { now - $0 - age } : nil
     }
 
-    /// Whether it is no more than this. What cannot be told is not held against anybody.
+    /// Whether the difference is at most this. An unknown difference counts as none.
     func isWithin(_ seconds: Int64) -> Bool { ahead.map { abs($0) <= seconds } ?? true }
 
     var description: String {

@@ -3,7 +3,7 @@ internal import NIOCore
 internal import NIOPosix
 internal import Upstream
 
-/// What a command needs to fetch something without a gateway that runs: one event loop, and libcurl on it.
+/// The means for a command to fetch without a running gateway: one event loop, and libcurl on it.
 struct FetchSession: Sendable {
     let curl: NIOLoopBound<CurlLoop>
 
@@ -30,7 +30,7 @@ struct FetchSession: Sendable {
 }
 
 extension Result where Failure == any Error {
-    /// What `body` returns or throws, for what has to be done in either case.
+    /// The outcome of `body`, for work that must be done in either case.
     fileprivate static func of(_ body: () async throws -> Success) async -> Self {
         do {
             return .success(try await body())

@@ -3,7 +3,7 @@ internal import Upstream
 
 /// Asks a running gateway whether it is well, by its admin listener.
 package struct HealthQuestion: Sendable {
-    /// What the gateway says.
+    /// The gateway's response.
     package struct Answer: Sendable, Equatable {
         package var isGood: Bool
         /// Its own words, or why there are none.

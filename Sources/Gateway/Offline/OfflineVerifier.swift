@@ -8,7 +8,7 @@ internal import Upstream
 
 /// Judges tokens as a gateway with these settings does, without serving anything.
 package struct OfflineVerifier: Sendable {
-    /// What a token is found to be.
+    /// The verdict on a token.
     package enum Finding: Sendable {
         /// The issuer's name, what the token is for, and what the backend is told: header lines as name and value.
         case accepted(issuer: String, use: String, headers: [(name: String, value: String)])
@@ -67,7 +67,7 @@ package struct OfflineVerifier: Sendable {
             }.get()
             let service = KeySetService(
                 issuer: issuers[index], policy: policy, fetcher: fetcher,
-                // What a gateway keeps is read and left as it is.
+                // A gateway's own files are read and left unchanged.
                 file: KeySetFile(directory: settings.stateDirectory, issuer: issuers[index], isReadOnly: true),
                 configured: try Wiring.configuredKeySet(issuers[index]),
                 own: issuers[index].keySource == .own ? try ownKeys(settings) : nil, logger: logger,

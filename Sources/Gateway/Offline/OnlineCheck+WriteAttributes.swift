@@ -57,7 +57,7 @@ extension ServiceURL {
     }
 }
 
-/// What a pool's users may set through the gateway, and what the app client may write.
+/// The attributes that a pool's users may set through the gateway, compared with those that the app client may write.
 struct WriteComparison {
     /// The standard attributes: an app client may write them unless its permissions are set.
     static let standard = WritableAttributes.standard.names + ["email", "preferred_username", "updated_at"]

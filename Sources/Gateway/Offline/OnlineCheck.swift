@@ -10,7 +10,7 @@ internal import Upstream
 /// All are asked at once, and each for no longer than the gateway itself would wait. Nobody's account is touched, and
 /// nothing secret is told.
 package struct OnlineCheck: Sendable {
-    /// What asking one of them has shown.
+    /// The result of asking one of them.
     package struct Finding: Sendable {
         /// The key path in the settings, such as `issuers.users`.
         package var subject: String

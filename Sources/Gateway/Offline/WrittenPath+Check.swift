@@ -2,8 +2,8 @@ internal import Glibc
 internal import Settings
 
 extension WrittenPath {
-    /// What stands against writing there whoever looks, and wherever: something of another kind is there, or in the place
-    /// of a directory above it. What is missing, or not permitted, may be otherwise where the gateway runs.
+    /// The error that prevents writing there on every machine and for every user: something of another kind is there,
+    /// or in the place of a directory above it. Missing files and permissions may differ where the gateway runs.
     var fault: SettingsFault? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else {

@@ -1,7 +1,7 @@
 internal import Settings
 internal import SignIn
 
-/// What goes on beside requests: key sets are kept fresh, keys are rotated, and servers are asked how they are.
+/// The tasks beside requests: key sets are kept fresh, keys are rotated, and servers' health is checked.
 struct BackgroundWork {
     private var policies: [ObjectIdentifier: KeySetService.Policy] = [:]
     private var keySets: [ObjectIdentifier: Task<Void, Never>] = [:]

@@ -36,12 +36,12 @@ struct Generation: Sendable {
     /// One for each key set service of the plan.
     var keySetPolicies: [KeySetService.Policy] { Wiring.keySetPolicies(settings) }
 
-    /// What listeners show.
+    /// The certificates that listeners present.
     var certificates: [ShownCertificate] {
         ShownCertificate.all(settings.listeners, listeners.map { $0.tls?.certificates ?? [] })
     }
 
-    /// What is in use for listeners with TLS.
+    /// The TLS contexts in use, with their parameters.
     var knownTLS: [(TLSParameters, ListenerTLS)] {
         zip(settings.listeners, listeners).compactMap { configured, bound in
             guard let parameters = Wiring.parameters(configured), let tls = bound.tls else { return nil }

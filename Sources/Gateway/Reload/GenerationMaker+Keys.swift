@@ -62,7 +62,7 @@ extension GenerationMaker {
             let namesake = previous?.plan.keyServices.first { $0.issuer.name == issuer.name }
             let configured = settings.issuers[index]
             let wasConfigured = previous?.settings.issuers.first { $0.name == issuer.name }
-            // What is accepted beside the keys is the verifier's matter.
+            // The key service does not depend on the verifier's other rules.
             if let namesake, namesake.issuer.issuer == issuer.issuer, namesake.issuer.keySource == issuer.keySource,
                 namesake.issuer.algorithms == issuer.algorithms, wasConfigured?.mayFetchAs(configured) == true
             {

@@ -55,7 +55,7 @@ extension GenerationMaker {
             after: previous?.plan.accounts ?? [])
     }
 
-    /// What carries direct calls out; nil where they are refused.
+    /// The service that carries out direct calls; nil if they are refused.
     func directCalls(
         _ settings: GatewaySettings, _ sessions: StoredSessions?, _ conduct: ConductService?,
         _ revocations: RevocationService?
@@ -68,7 +68,7 @@ extension GenerationMaker {
             isRevoked: { revocations.current.revokes($0) }, now: { WallClock.seconds() }, logger: logger)
     }
 
-    /// What limits and tells of account calls.
+    /// The limits and the audit of account calls.
     func conduct(
         _ settings: GatewaySettings, _ store: Store?, _ assertionKeys: AssertionKeyService?, _ places: LogPlaces,
         after previous: Generation?

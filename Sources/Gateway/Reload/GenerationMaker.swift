@@ -9,8 +9,8 @@ internal import Store
 internal import Telemetry
 internal import Upstream
 
-/// Makes a ``Generation`` of settings. What these leave as it was is taken over from the one before; nothing that
-/// serves is touched.
+/// Makes a ``Generation`` of settings. Parts that these leave unchanged are taken over from the previous one. Nothing
+/// that serves is touched.
 struct GenerationMaker: Sendable {
     let curls: [NIOLoopBound<CurlLoop>]
     let directory: LoopDirectory

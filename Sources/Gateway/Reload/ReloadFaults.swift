@@ -8,7 +8,7 @@ struct ReloadFaults: Error, CustomStringConvertible {
 
     var description: String { faults.map(\.description).joined(separator: "; ") }
 
-    /// What an operator is told of any fault.
+    /// The lines of an error's report to the operator.
     static func lines(of error: any Error) -> [String] {
         switch error {
         case let faults as SettingsFaults: faults.faults.map(\.description)

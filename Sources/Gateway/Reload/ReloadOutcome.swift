@@ -1,6 +1,6 @@
 internal import Encoding
 
-/// What whoever looks after the process is told of a reload.
+/// A step of a reload, for the supervisor of the process.
 package enum ReloadStep: Sendable {
     case begun
     case applied
@@ -10,9 +10,9 @@ package enum ReloadStep: Sendable {
     case stopping
 }
 
-/// What came of a reload.
+/// The outcome of a reload.
 enum ReloadOutcome: Sendable {
-    /// What has changed, by kind, and each value that is another one.
+    /// The changes by kind, and each value that differs.
     case applied([(name: String, change: String)], differences: [String])
     /// Why the settings in use stay, one line a reason.
     case refused([String])

@@ -4,7 +4,7 @@ internal import Pipeline
 internal import Settings
 internal import Upstream
 
-/// What a reload changes, by name, for the log.
+/// The changes of a reload by name, for the log.
 struct ReloadSummary: Equatable {
     /// One kind of entries.
     struct Part: Equatable {

@@ -33,7 +33,7 @@ actor RunningGateway {
 
     // MARK: Start
 
-    /// Binds every address and begins to serve. What was begun ends when that fails.
+    /// Binds every address and begins to serve. If that fails, everything already begun is ended.
     static func start(
         _ settings: GatewaySettings, on group: MultiThreadedEventLoopGroup, logs: GatewayLogs,
         reloads: ReloadRequests

@@ -1,7 +1,7 @@
 internal import Settings
 
-/// A single value of the settings that is another one than before, as a line for the log: `limits.connections: 10000 ->
-/// 500`. What may be a secret is named and never shown.
+/// A changed value of the settings, as a line for the log: `limits.connections: 10000 -> 500`. Possible secrets are
+/// reported by key path only.
 struct ValueChange {
     let old: ReadValue?
     let new: ReadValue?
@@ -20,7 +20,7 @@ struct ValueChange {
         return changed + gone.map { ValueChange(old: $0, new: nil) } + reordered(old, new, known: before)
     }
 
-    /// What tells a value from the others of its settings.
+    /// The key that identifies a value among the others of its settings.
     private struct Key: Hashable {
         let path: String
         let element: String?
@@ -45,7 +45,7 @@ struct ValueChange {
 
     // MARK: As text
 
-    /// What the log has room for: so many lines, and so many characters of a path and of a value.
+    /// The limits of the report: lines, and characters of a path and of a value.
     private static let mostLines = 50
     private static let mostCharacters = 200
 

@@ -2,7 +2,7 @@ internal import Pipeline
 package import Settings
 internal import Store
 
-/// What an operator revokes by hand. A running gateway follows within two seconds.
+/// Revocations by an operator. A running gateway follows within two seconds.
 package struct OperatorRevocation: Sendable {
     /// Which tokens are meant, by one claim of theirs.
     package enum Claim: Sendable {

@@ -34,7 +34,7 @@ actor RevocationService {
     private nonisolated let limit: Locked<Int>
     private nonisolated let held = Locked((list: RevocationList.empty, failures: 0))
 
-    /// What is revoked now. Readable from anywhere.
+    /// The current revocations, readable from anywhere.
     nonisolated var current: RevocationList { held.withLock { $0.list } }
     nonisolated var status: Status {
         held.withLock { held in
@@ -106,8 +106,9 @@ actor RevocationService {
         await publish()
     }
 
-    /// What means a whole user, as when one is deleted or locked out, has an eighth more: sign-outs, of which anyone can
-    /// make many, don't stand in its way. What is held already takes no room.
+    /// Whether these fit into the list. Revocations of a whole user, as on deletion or disabling, may use a 12.5 %
+    /// reserve: sign-outs, of which anyone can make many, do not stand in their way. Targets that are revoked already
+    /// take no room.
     private func hasRoom(for revocations: [Revocation]) -> Bool {
         let reserve = revocations.allSatisfy(\.meansUser) ? max(1, maximumCount / 8) : 0
         let limit = maximumCount + reserve

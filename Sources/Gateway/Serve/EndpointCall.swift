@@ -40,7 +40,7 @@ final class EndpointCall {
         return SessionEndpoints.validation(of: token)
     }
 
-    /// What asks for the answer, wherever it is called.
+    /// The closure that asks for the answer. It can be called anywhere.
     func question() -> @Sendable () async -> AccountAnswer {
         switch target {
         case .account(let operation, let accounts):

@@ -17,11 +17,11 @@ final class DirectCall {
     }
 }
 
-/// What an app sent for Cognito: refused, or carried out for it. It never goes to a backend.
+/// An app's call to Cognito: refused, or carried out for it. It never goes to a backend.
 extension Exchange {
     func takeDirect(_ call: DirectCognitoCall) {
         service.metrics.directCognitoCall(operation: call.operation)
-        // What has no operation is a page, a token endpoint or a tunnel at Cognito's address.
+        // A call without an operation is for a page, a token endpoint or a tunnel at Cognito's address.
         guard service.plan.directCalls != nil, call.operation != nil, request.head.method == .post else {
             return refuseDirect(call)
         }

@@ -13,7 +13,7 @@ extension Exchange {
         return decision
     }
 
-    /// What tasks for this request work under; nil where no spans are made.
+    /// The span scope of tasks for this request; nil if no spans are made.
     var spanScope: SpanScope? {
         guard let trace = log.trace, let tracer = service.tracer else { return nil }
         return SpanScope(ids: trace.ids, isSampled: trace.isSampled, service: tracer.service)

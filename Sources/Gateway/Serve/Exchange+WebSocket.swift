@@ -35,8 +35,8 @@ extension Exchange {
         passOn(head)
     }
 
-    /// What the backend answers instead is the answer, and the last one on its connection: nobody can know whether the
-    /// client's next bytes are a request.
+    /// Passes on the backend's response to the declined handshake. It is the last one on its connection: nobody can
+    /// know whether the client's next bytes are a request.
     func webSocketWasDeclined(_ head: HTTPResponse, _ upstream: UpstreamExchange) {
         state = .forwarding(upstream)
         // RFC 8441 §4: over HTTP/2 every 2xx would say that the WebSocket is open.

@@ -13,7 +13,7 @@ internal import Upstream
 /// It is the sink of the client's bytes and of the backend's alike, so that nothing is passed through a third.
 final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     enum State {
-        /// A key is being looked for. What the client sends waits.
+        /// A key is being looked for. The client's bytes wait.
         case awaitingKeys
         case collecting(EndpointCall)
         case collectingDirect(DirectCall)
@@ -37,7 +37,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     /// How many bytes of body may still go to the backend.
     private var bodyLimit = Int.max
     private var bodyHasEnded: Bool
-    /// What the client sends next may be no request.
+    /// The client's next bytes may be no request.
     var closesConnection = false
     /// There was no room for it, so that it takes none.
     private var wasTurnedAway = false
@@ -371,7 +371,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         _ = writer.take()
         _ = bodyWriter.take()
         log.reason = "client-disconnected"
-        // What nginx logs for it; no response carries this status.
+        // The status that nginx logs for it; no response carries it.
         if log.status == 0 { log.status = 499 }
         record()
     }

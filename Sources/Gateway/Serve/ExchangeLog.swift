@@ -4,7 +4,7 @@ internal import NIOCore
 internal import Telemetry
 internal import Upstream
 
-/// What becomes of one request, gathered for its log line and the metrics.
+/// The course of one request, gathered for its log line and the metrics.
 struct ExchangeLog {
     let requestID: String
     /// The client's address: the connection's peer, or the one that a trusted proxy says.

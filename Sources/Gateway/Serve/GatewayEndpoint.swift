@@ -3,7 +3,7 @@ internal import NIOCore
 internal import Pipeline
 internal import SignIn
 
-/// What the gateway answers itself on the public listeners.
+/// An endpoint of the gateway's own on the public listeners.
 enum GatewayEndpoint: Sendable {
     /// - Parameter group: the number of the group of pools that share the path.
     case account(AccountOperation, group: Int)

@@ -4,8 +4,8 @@ internal import Listener
 internal import NIOCore
 internal import Telemetry
 
-/// What the connections of one event loop talk to for as long as they live. It hands each request to the
-/// ``LoopService`` that is in use when the request begins; a reload puts another one there.
+/// The service of one event loop's connections, for as long as they live. It hands each request to the ``LoopService``
+/// that is in use when the request begins; a reload replaces that one.
 final class LoopGateway: RequestService {
     private let curl: CurlLoop
     private let watch: LoopWatch

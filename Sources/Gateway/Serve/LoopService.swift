@@ -102,7 +102,7 @@ final class LoopService {
         plan.upstreams.firstIndex { $0.number == number }.map { pools[$0] }
     }
 
-    /// What an upstream's number stands for is the same in all plans; one that is not in this plan has been replaced.
+    /// Upstreams keep their numbers in all plans. A number that is not in this plan belongs to a replaced upstream.
     func setHealthy(_ healthy: Bool, server: Int, ofUpstream number: UInt64) {
         pool(ofUpstream: number)?.setHealthy(healthy, server: server)
     }
@@ -195,13 +195,13 @@ final class LoopService {
 
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {
         metrics.connectionRefused(refusal.rawValue)
-        // Anyone may come when there is no room, or fail at TLS. What trusted proxies get wrong is worth a line.
+        // Anyone may connect when there is no room, or fail at TLS. Errors of trusted proxies are worth a line.
         guard refusal != .limit, refusal != .addressLimit, refusal != .handshakeFailed else { return }
         let now = WallClock.milliseconds()
         recorder?.record(
             AccessRecord(
                 time: now, requestID: makeRequestID(at: now), clientAddress: peer, method: "-", target: "-",
-                // What nginx logs where it closes without an answer; no response carries this status.
+                // The status that nginx logs when it closes without a response; no response carries it.
                 status: 444, bytesSent: 0, duration: 0, denialReason: refusal.rawValue))
     }
 

@@ -8,7 +8,7 @@ internal import SignIn
 internal import Telemetry
 internal import Upstream
 
-/// What all event loops serve with. A value: a reload makes another one.
+/// The plan that all event loops serve by. A value: a reload makes another one.
 struct ServingPlan: Sendable {
     var gate: Gate
     /// For each route the position of its upstream, nil where the gateway answers itself.
@@ -16,13 +16,13 @@ struct ServingPlan: Sendable {
     var upstreams: [ServedUpstream]
     /// For each route its own time-outs, nil where the upstream's hold.
     var timeoutsOfRoute: [UpstreamTimeouts?]
-    /// What the gateway answers itself, by number.
+    /// The gateway's own endpoints, by number.
     var endpoints: [GatewayEndpoint]
     /// By the number that account endpoints name.
     var accounts: [AccountGroup]
     /// Nil where nobody signs in with Apple here.
     var sessions: SessionEndpoints?
-    /// What their paths begin with, with the slash at the end.
+    /// The prefix of their paths, with the slash at the end.
     var sessionPrefix: String?
     /// In the verifier's order.
     var keyServices: [KeySetService]
@@ -79,7 +79,7 @@ struct ServedUpstream: Sendable {
     let knownUnhealthy: [Int]
 }
 
-/// What a token's cache entry depends on, beside its issuer's keys.
+/// The rules that a token's cache entry depends on, beside its issuer's keys.
 struct TokenRules: Sendable, Equatable {
     var issuers: [Issuer]
     var maximumTokenBytes: Int
@@ -104,7 +104,7 @@ struct TokenRules: Sendable, Equatable {
 /// Why a gateway with good settings cannot start.
 package struct WiringFault: Error, CustomStringConvertible {
     package let description: String
-    /// What stands against the state directory itself.
+    /// The error of the state directory itself; nil for other errors.
     var ofStateDirectory: KeyFileFault?
 
     package init(description: String) { self.description = description }

@@ -10,7 +10,7 @@ internal import Upstream
 /// frames begin is looked at, so that a Close frame of the gateway's own can be put between two of them.
 final class WebSocketTunnel: UpstreamResponseReceiver {
     enum Phase {
-        /// The backend has not answered. What the client sends waits here.
+        /// The backend has not answered. The client's bytes wait here.
         case asking
         /// The backend declined; the exchange passes on what it answers.
         case declined

@@ -33,7 +33,7 @@ extension Wiring {
         return routes
     }
 
-    /// What the account endpoints of all pools have in common.
+    /// The dependencies that the account endpoints of all pools share.
     struct AccountSurroundings {
         /// May fetch without TLS only where the flag says so.
         var fetcher: (_ plain: Bool) async throws -> any Fetcher

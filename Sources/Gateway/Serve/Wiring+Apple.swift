@@ -9,13 +9,13 @@ internal import Upstream
 
 /// From settings to Sign in with Apple.
 extension Wiring {
-    /// What it has in common with the rest of the gateway.
+    /// The dependencies that it shares with the rest of the gateway.
     struct AppleSurroundings {
         var keys: any IssuerKeys
         var users: StoredUsers
         /// Sends what is to be taken back. Nil where no messages are kept.
         var outbox: Outbox?
-        /// What served until now.
+        /// The endpoints that served until now.
         var previous: AppleSignIn?
         /// May fetch without TLS only where the flag says so.
         var fetcher: (_ plain: Bool) async throws -> any Fetcher

@@ -5,7 +5,7 @@ internal import Pipeline
 internal import Settings
 
 extension Wiring {
-    /// What of the settings only shows to be faulty when it is put together.
+    /// The gate and the listeners. Some errors of the settings show only when these are put together.
     ///
     /// - Throws: ``SettingsFaults`` with all of it.
     static func fitted(

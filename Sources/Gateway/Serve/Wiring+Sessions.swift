@@ -8,7 +8,7 @@ internal import Store
 
 /// From settings to sign-in with Apple and the gateway's own sessions.
 extension Wiring {
-    /// What is served of the sessions' endpoints, in the order of their routes.
+    /// The sessions' endpoints that are served, in the order of their routes.
     static func sessionOperations(_ settings: GatewaySettings) -> [SessionOperation] {
         guard let apple = settings.signIn.apple else { return [] }
         return SessionOperation.allCases.filter { operation in
@@ -60,7 +60,7 @@ extension Wiring {
             keepPrevious: lifetime + refreshWithin + day)
     }
 
-    /// What the sessions' endpoints have in common with the rest of the gateway.
+    /// The dependencies that the sessions' endpoints share with the rest of the gateway.
     struct SessionSurroundings {
         var service: SessionService
         var keys: SessionKeyService

@@ -6,8 +6,8 @@ extension Wiring {
     /// For each listener its TLS, or nil for a plain one.
     ///
     /// - Parameter known: what is in use; taken over where nothing has changed, so that clients' sessions go on.
-    /// - Throws: ``SettingsFaults`` with every file that cannot be used. What is no PEM, or another certificate's key, was
-    ///   told when the settings were read; here are those that this TLS library does not take.
+    /// - Throws: ``SettingsFaults`` with every file that this TLS library does not accept. Files that are no PEM, and
+    ///   keys of other certificates, were reported when the settings were read.
     static func tls(
         _ listeners: [ListenSettings], known: [(TLSParameters, ListenerTLS)] = []
     ) throws(SettingsFaults) -> [ListenerTLS?] {

@@ -7,7 +7,7 @@ internal import Store
 
 /// The users in the state directory, for an operator's commands beside a gateway that runs or does not.
 package enum OperatorUsers {
-    /// What is revoked goes into the state directory; a running gateway follows within two seconds.
+    /// Puts revocations into the state directory. A running gateway follows within two seconds.
     private struct KeptRevocations: SessionRevocations {
         let store: StoredRevocations
         var current: RevocationList { .empty }

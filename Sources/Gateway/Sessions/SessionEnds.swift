@@ -4,10 +4,10 @@ internal import Pipeline
 internal import SignIn
 internal import Store
 
-/// What makes sessions count no more: revocations, and newer tokens, whose predecessors count no more once nobody may
-/// ask for the newer one with them.
+/// Ends the validity of sessions' tokens: by revocation, or by a newer token. The predecessors of a newer token become
+/// invalid once nobody may ask for it with them.
 ///
-/// What is superseded is not kept: the sessions' records say it after a restart.
+/// Superseded tokens are not stored: the sessions' records show them after a restart.
 final class SessionEnds: SessionRevocations {
     private static let interval = Duration.seconds(1)
     /// How many intervals pass between two looks for what other processes have refreshed.
@@ -77,7 +77,7 @@ final class SessionEnds: SessionRevocations {
         guard before?.changes != changes else { return }
         let sessions =
             if let before {
-                // What others refreshed after the clock was set back has earlier times than what is known.
+                // Sessions refreshed elsewhere after the clock was set back have earlier times than the known ones.
                 try await records.refreshed(
                     since: before.time <= time ? before.time : time - StoredUsers.retryWindow,
                     limit: revocations.room)

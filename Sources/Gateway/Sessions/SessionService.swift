@@ -4,14 +4,14 @@ internal import Settings
 internal import SignIn
 internal import Store
 
-/// What of the gateway's own sessions lasts through reloads.
+/// The parts of the gateway's own sessions that outlast reloads.
 struct SessionService: Sendable {
     let users: StoredUsers
     let ends: SessionEnds
     /// The `iss` of the sessions.
     let issuer: String
 
-    /// What of it goes on by itself, until cancelled.
+    /// Runs its background tasks until cancelled.
     func run() async { await ends.run() }
 }
 

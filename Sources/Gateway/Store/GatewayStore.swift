@@ -4,9 +4,9 @@ internal import Store
 
 /// The gateway's database in the state directory: one file, in which one connection writes.
 ///
-/// What is revoked waits for the disk, and what is written often doesn't: that is a matter of each write, not of the
-/// file (``Store/Durability``), and no write waits for another one's disk. So a backup is of one moment, and nothing has
-/// to agree across files after a crash.
+/// Revocations wait for the disk, and frequent writes do not: that is a matter of each write, not of the file
+/// (``Store/Durability``), and no write waits for another one's disk. So a backup is of one moment, and nothing has to
+/// agree across files after a crash.
 enum GatewayStore {
     static let migrations =
         StoredRevocations.migrations + StoredSessions.migrations + StoredLimits.migrations + StoredOutbox.migrations
@@ -63,7 +63,7 @@ enum GatewayStore {
         }
     }
 
-    /// What is revoked, read without changing anything; nothing where no gateway has kept anything yet.
+    /// The revocations, read without changing anything; none if no gateway has stored anything yet.
     ///
     /// - Throws: ``WiringFault``
     static func revocations(in stateDirectory: String, now: Int64) async throws(WiringFault) -> RevocationList {

@@ -68,8 +68,8 @@ struct RestoredFiles {
 
     // MARK: Replacing
 
-    /// Puts staged files in place. What was there is kept under names of its own. When this returns, all of it outlasts a
-    /// loss of power; when it throws, everything is as it was, unless the error says otherwise.
+    /// Puts staged files in place. The files that were there are kept under names of their own. When this returns, all
+    /// of it outlasts a loss of power; when it throws, everything is as it was, unless the error says otherwise.
     ///
     /// - Parameters:
     ///   - keys: the names of staged files beside the database.
@@ -132,7 +132,7 @@ struct RestoredFiles {
 
     /// Each step may have been taken or not.
     private func undo(_ changes: [Change]) throws {
-        // What is undone can be interrupted too.
+        // Undoing can be interrupted too.
         if !exists(Self.recordName) { try write(changes) }
         for change in changes.reversed() {
             if let kept = change.kept {

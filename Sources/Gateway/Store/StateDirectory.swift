@@ -77,7 +77,7 @@ struct StateDirectory {
 
     private func fault(_ status: stat) -> KeyFileFault? {
         let user = geteuid()
-        // What root makes is handed to the directory's owner, whoever that is.
+        // Files that root makes are handed to the directory's owner, whoever that is.
         guard status.st_uid == user || status.st_uid == 0 || user == 0 else {
             return KeyFileFault(path, "belongs to user \(status.st_uid), and this runs as user \(user)")
         }
@@ -110,7 +110,7 @@ struct StateDirectory {
 
     private static func text(_ mode: mode_t) -> String { String(mode & 0o777, radix: 8) }
 
-    // MARK: What is in it
+    // MARK: Contents
 
     /// Begins the names of key sets that were fetched: public, so others may read them, and earlier versions let them.
     static let keySetPrefix = "key-set-"

@@ -71,8 +71,8 @@ package struct StoreCopies: Sendable {
 
     // MARK: Restore
 
-    /// Puts the copy in the database's place, if it is whole and no newer than this version. What was there is kept. When
-    /// this throws, everything is as it was.
+    /// Replaces the database with the copy, if that is whole and no newer than this version. The replaced files are
+    /// kept. When this throws, everything is as it was.
     ///
     /// A restore that was interrupted before is undone first.
     ///

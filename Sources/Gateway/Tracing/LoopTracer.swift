@@ -3,7 +3,7 @@ internal import NIOCore
 internal import Pipeline
 internal import Telemetry
 
-/// What is known of a request's trace while it is served.
+/// The trace of a request while it is served.
 struct ExchangeTrace {
     /// Of the request's own span.
     let ids: TraceIDs
@@ -17,14 +17,14 @@ struct ExchangeTrace {
 
     var beginsHere: Bool { parentID == 0 }
 
-    /// What the backend is told.
+    /// The trace context for the backend.
     var context: TraceContext {
         TraceContext(
             traceID: ids.traceID, parentID: isSampled ? upstreamSpan : ids.spanID, isSampled: isSampled)
     }
 }
 
-/// Traces the requests of one event loop. What was traced is handed over many at a time.
+/// Traces the requests of one event loop. Finished spans are handed over many at a time.
 final class LoopTracer {
     let service: TraceService
     private let eventLoop: any EventLoop

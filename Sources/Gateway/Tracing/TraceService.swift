@@ -38,7 +38,8 @@ final class TraceService: Sendable {
         encoder = SpanEncoder(attributes: Self.resource(settings))
     }
 
-    /// What tells this process from others (OpenTelemetry's conventions, Service); the settings may say otherwise.
+    /// The attributes that identify this process (OpenTelemetry's conventions, Service); the settings may override
+    /// them.
     private static func resource(_ settings: TracingSettings) -> [(name: String, value: String)] {
         let own = [
             ("service.name", settings.serviceName), ("service.version", GatehouseVersion.current),
@@ -150,7 +151,7 @@ final class TraceService: Sendable {
             body: body, deadline: deadline, maximumResponseBytes: 64 << 10)
     }
 
-    /// What may be tried again is by OTLP/HTTP, "Failures".
+    /// Sends one request. OTLP/HTTP, "Failures", decides which responses may be tried again.
     private func post(_ request: FetchRequest) async -> Outcome {
         do throws(FetchError) {
             let response = try await fetcher.fetch(request)

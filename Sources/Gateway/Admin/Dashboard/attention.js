@@ -1,6 +1,6 @@
 "use strict";
 
-/* What is wrong, in plain words: the worst first. */
+/* The problems in plain words, the worst first. */
 
 /** Figures are of the last minute, tables of the last five. */
 const SHORT = 60;
@@ -161,7 +161,7 @@ function* room(status) {
   }
 }
 
-/** What should have been kept or sent on, and was not. */
+/** Log lines and messages that were lost, and messages that wait. */
 function* losses(status, readings) {
   for (const { name, increase, total } of readings.by("gatehouse_log_lines_lost_total", "log", LONG)) {
     const lately = increase > 0 ? `${count(increase)} of them in the last ${spoken(readings)}` : "none of them lately";

@@ -2,13 +2,13 @@
 
 /* The lines of the last quarter of an hour. */
 
-/** What a chart spans while there is little to show. */
+/** The least time that a chart spans, in seconds. */
 const SHORTEST_SECONDS = 120;
-/** What lies further apart is not joined by a line: in between nobody looked. */
+/** Points further apart than this, in seconds, are not joined by a line: there are no readings in between. */
 const GAP_SECONDS = 20;
 const SVG = "http://www.w3.org/2000/svg";
 
-/** What is drawn, measured over the seconds before each moment. */
+/** The points of all charts, measured over the seconds before each moment. */
 class Course {
   points = [];
 

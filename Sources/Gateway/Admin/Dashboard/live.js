@@ -9,7 +9,7 @@ const WORDS = { bad: "Urgent", warn: "Attention", note: "Note", good: "All well"
 
 const readings = new Readings();
 const course = new Course();
-/** What is wrong with the connection itself; null while there are answers. */
+/** The problem with the connection itself; null while there are responses. */
 let outage = null;
 /** When /status was last answered, by the steady clock in seconds; null before. */
 let answeredAt = null;
@@ -96,7 +96,7 @@ function show(status, metrics, readiness) {
   for (const name of Object.keys(CHARTS)) drawChart(name, course, answeredAt);
 }
 
-/** What `/readyz` says; that it is ready does not say that all is well. */
+/** The state by `/readyz`. A ready gateway may still have problems. */
 function stateOf(status, problems) {
   if (status.draining) return ["Draining", "warn"];
   if (!status.ready) return ["Not ready", "bad"];

@@ -1,6 +1,6 @@
 "use strict";
 
-/* What /metrics says, and what two readings of it tell together. */
+/* The samples of /metrics, and the changes between two readings of it. */
 
 const SAMPLE = /^([A-Za-z_:][\w:]*)(?:\{(.*)\})? (\S+)$/;
 const LABEL = /(\w+)="((?:[^"\\]|\\.)*)"/g;

@@ -1,6 +1,6 @@
 "use strict";
 
-/* What the page shows of one reading. */
+/* The page's sections for one reading. */
 
 function showFigures(status, readings) {
   const per = (matches) => readings.increase("gatehouse_requests_total", SHORT, matches);
