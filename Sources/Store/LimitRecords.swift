@@ -2,7 +2,7 @@ internal import GRDB
 
 /// How often something happened in one window of time.
 package struct CountRecord: Sendable, Hashable {
-    /// What is counted; tells nothing of whom.
+    /// The key of the count, which reveals no account, device or address.
     package var key: String
     /// The number of the window.
     package var window: Int64
@@ -186,7 +186,7 @@ package struct StoredLimits: LimitRecords {
         let pruning = store.pruningTime(now)
         for table in ["limit_counts", "sign_in_failures", "known_devices"] {
             try await store.removeInSteps(table, where: "ends_at <= ?", [pruning])
-            // What is kept beyond the limit ends first: the newest stay.
+            // Rows beyond the limit go, those that end first before the others.
             let first = try await store.read { database in
                 try Int64.fetchOne(
                     database, sql: "SELECT ends_at FROM \(table) ORDER BY ends_at DESC LIMIT 1 OFFSET ?",

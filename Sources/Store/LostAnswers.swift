@@ -1,6 +1,6 @@
 internal import GRDB
 
-/// What was kept for a client that a process may have ended without answering.
+/// Answers that were stored for clients to which a killed process may not have sent them.
 ///
 /// Whoever did not get the answer to a refresh asks for the same once more, for ``window`` seconds. When a process is
 /// killed, nobody can say what it still gave, and nobody can ask it: the windows that were open then open once more at the

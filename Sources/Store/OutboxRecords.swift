@@ -6,7 +6,7 @@ package struct OutboxMessage: Sendable, Equatable {
     package var key: String
     /// The receiver's name.
     package var destination: String
-    /// What it is about, for the log.
+    /// The message's kind, for the log.
     package var kind: String
     /// The user it is about, where it is known.
     package var subject: String?

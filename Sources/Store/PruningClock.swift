@@ -5,9 +5,10 @@ internal import Locking
 /// The time by which ended rows are removed: never ahead of the time of day, and never ahead of the stored time by more
 /// than twice what has passed on the monotonic clock.
 ///
-/// The time of day can be wrong for a while, as after a start without time synchronization. What is removed by a clock
-/// that is ahead cannot be brought back: a session that was ended, or a revocation, would count again once the clock is
-/// right. After a long stop this clock is behind, catches up two seconds in each, and rows stay somewhat longer.
+/// The time of day can be wrong for a while, as after a start without time synchronization. Rows removed by a clock
+/// that is ahead cannot be brought back: a session that was ended, or a revoked token, would be valid again once the
+/// clock is right. After a long stop this clock is behind, catches up two seconds in each, and rows stay somewhat
+/// longer.
 package final class PruningClock: Sendable {
     package static let migrations = [
         Store.Migration(name: "pruning-clock-1", sql: "CREATE TABLE pruning_clock (at INTEGER NOT NULL) STRICT")

@@ -1,8 +1,8 @@
 /// A sign-in as it is kept: one family of refresh tokens, of which the newest counts.
 ///
-/// What is secret in it is sealed by whoever keeps it here.
+/// Secret parts are sealed by the caller.
 package struct SessionRecord: Sendable, Equatable {
-    /// What all refresh tokens of the sign-in have in common: 16 bytes.
+    /// The identifier that all refresh tokens of the sign-in share: 16 bytes.
     package var family: [UInt8]
     package var poolID: String
     package var subject: String
@@ -50,7 +50,7 @@ package struct SessionRecord: Sendable, Equatable {
     }
 }
 
-/// What became of taking a session one step on.
+/// The result of advancing a session by one refresh.
 package enum SessionStep: Sendable, Equatable {
     /// The record is the session's now.
     case taken
@@ -65,8 +65,8 @@ package protocol SessionRecords: Sendable {
 
     func session(_ family: [UInt8]) async throws -> SessionRecord?
 
-    /// Takes a session on to this refresh token and answer, if it goes on and is not that far yet. What is known of the
-    /// sign-in itself stays as it was. A session that is not there is made.
+    /// Advances a session to this refresh token and answer, if it has not ended and is not that far yet. The data about
+    /// the sign-in itself stays unchanged. A missing session is created.
     func advance(to record: SessionRecord) async throws -> SessionStep
 
     /// Ends the sessions of this family or these `origin_jti`.

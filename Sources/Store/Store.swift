@@ -18,7 +18,7 @@ package final class Store: Sendable {
         }
     }
 
-    /// What a write that has returned outlasts.
+    /// The event that a returned write outlasts.
     package enum Durability: Sendable {
         /// The end of the process.
         case process
@@ -27,7 +27,7 @@ package final class Store: Sendable {
     }
 
     private let database: any DatabaseWriter
-    /// What says that the file is in use, for as long as it is.
+    /// Marks the file as in use, as long as this is held.
     private let lock: (any Sendable)?
     private let longestQueueing: Duration
     /// Nil for a database that is on no disk.
@@ -58,7 +58,7 @@ package final class Store: Sendable {
         var configuration = Configuration()
         configuration.foreignKeysEnabled = true
         configuration.busyMode = .timeout(patience)
-        // What is deleted is overwritten, also where SQLite was not built to do so.
+        // Deleted data is overwritten, also where SQLite was not built to do so.
         configuration.prepareDatabase { try $0.execute(sql: "PRAGMA secure_delete = ON") }
         if path == ":memory:" {
             database = try DatabaseQueue(configuration: configuration)
@@ -95,13 +95,13 @@ package final class Store: Sendable {
     /// Why nothing can be written now; nil where it can, as far as is known from the last writes and trials.
     package var writeFault: String? { trial?.condition.fault(now: .now) }
 
-    /// Finds out whether it can be written, a bounded time long, beside the writes that wait for each other. What then is
-    /// known is at ``writeFault``.
+    /// Tries whether the database can be written, for a bounded time, beside the queue of writes. The result is at
+    /// ``writeFault``.
     package func tryWriting() async {
         await trial?.run { [log] in try await log?.wait() }
     }
 
-    /// What `body` reads, in one consistent snapshot.
+    /// Runs `body`, which reads from one consistent snapshot.
     package func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
         try await StoreObserver.observing("read") { [database] in try await database.read(body) }
     }

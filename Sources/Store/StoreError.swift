@@ -21,7 +21,7 @@ package enum StoreError: Error, Equatable, CustomStringConvertible {
 }
 
 extension StoreError {
-    /// What an operator is told of any error of a store: without the SQL that met it.
+    /// The text of a store's error for an operator, without the SQL that met it.
     package static func words(_ error: any Error) -> String {
         guard let error = error as? DatabaseError else { return "\(error)" }
         let reason = error.message ?? "no reason is given"

@@ -1,6 +1,6 @@
 internal import GRDB
 
-/// What a look at a database finds.
+/// The findings of a look at a database.
 package struct StoreReport: Sendable, Equatable {
     /// How its schema stands to the one that this version makes.
     package enum Schema: Sendable, Equatable {
@@ -13,7 +13,7 @@ package struct StoreReport: Sendable, Equatable {
         case unreadable
     }
 
-    /// What SQLite's integrity check says, what cannot be read, and rows that refer to none; nothing where all is well.
+    /// Errors of SQLite's integrity check, unreadable parts, and rows with dangling references; empty if all is well.
     package var faults: [String] = []
     package var schema: Schema
     /// By the tables' names.
@@ -33,7 +33,7 @@ package struct StoreReport: Sendable, Equatable {
 }
 
 extension Store {
-    /// Looks at the whole database. What cannot be read of it is a fault that is told, and no error.
+    /// Looks at the whole database. Parts that cannot be read are listed as faults, and nothing is thrown.
     ///
     /// - Parameter migrations: what the schema should be.
     package func report(_ migrations: [Migration]) async -> StoreReport {

@@ -28,14 +28,14 @@ package struct StoredSessions: SessionRecords {
                 CREATE INDEX sessions_by_end ON sessions (ends_at);
                 CREATE INDEX sessions_by_answer ON sessions (refreshed_at) WHERE answer IS NOT NULL;
                 """),
-        // What was 1 is a time that is long past.
+        // An earlier flag of 1 becomes a time that is long past.
         Store.Migration(
             name: "sessions-2", sql: "ALTER TABLE sessions RENAME COLUMN answer_may_be_lost TO retry_until"),
     ]
 
     /// For how many seconds after a refresh the same one may be asked for once more.
     package static let retryWindow = LostAnswers.window
-    /// What is done at most of each kind of tidying with one write, so that no write takes long.
+    /// The most rows of each kind that one write tidies, so that no write takes long.
     private static let tidiedAtOnce = 8
 
     private let store: Store
@@ -124,7 +124,7 @@ package struct StoredSessions: SessionRecords {
         ).map(SessionRecord.init)
     }
 
-    /// What is known of the sign-in itself stays as it was.
+    /// The data about the sign-in itself stays unchanged.
     private static func put(_ record: SessionRecord, in database: Database) throws {
         let statement = try database.cachedStatement(
             sql: """

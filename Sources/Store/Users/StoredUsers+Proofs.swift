@@ -2,7 +2,7 @@ internal import FoundationEssentials
 internal import GRDB
 
 extension StoredUsers: SpentRecords {
-    /// What has ended is removed so many at a time with each new one.
+    /// The most ended rows that are removed with each new one.
     private static let removedAtOnce = 16
 
     package func spend(_ digest: [UInt8], until endsAt: Int64, now: Int64) async throws -> Bool {
@@ -73,7 +73,8 @@ extension StoredUsers: AppleTokenRecords {
         try await store.write { database in
             let due = try Row.fetchAll(
                 database,
-                // What was validated in the future was so by a clock that was wrong. Each half is one search of the index.
+                // A validation in the future was recorded by a clock that was wrong. Each half is one search of the
+                // index.
                 sql: """
                     SELECT * FROM (SELECT * FROM apple_tokens WHERE validated_at < ?1 ORDER BY validated_at LIMIT ?3)
                     UNION ALL

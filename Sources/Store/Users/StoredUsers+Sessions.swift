@@ -4,7 +4,7 @@ internal import GRDB
 extension StoredUsers: UserSessionRecords {
     /// For how many seconds after a refresh the same one may be asked for once more.
     package static let retryWindow = LostAnswers.window
-    /// What is done at most of each kind of tidying with one write, so that no write takes long.
+    /// The most rows of each kind that one write tidies, so that no write takes long.
     private static let tidiedAtOnce = 8
 
     package func arrive(_ arrival: UserArrival) async throws -> UserArrivalStep {
@@ -111,7 +111,7 @@ extension StoredUsers: UserSessionRecords {
         try await store.read { database in
             try Row.fetchAll(
                 database,
-                // What has no successor any more was refreshed longer ago.
+                // Sessions without a successor were refreshed longer ago.
                 sql: """
                     SELECT id, rotation, refreshed_at, previous_expires_at FROM user_sessions
                     WHERE successor IS NOT NULL AND refreshed_at >= ? ORDER BY refreshed_at LIMIT ?

@@ -57,7 +57,7 @@ package struct StoredUsers: Sendable {
                 ) STRICT, WITHOUT ROWID;
                 CREATE INDEX apple_tokens_by_validation ON apple_tokens (validated_at);
                 """),
-        // What was 1 is a time that is long past.
+        // An earlier flag of 1 becomes a time that is long past.
         Store.Migration(
             name: "users-2", sql: "ALTER TABLE user_sessions RENAME COLUMN answer_may_be_lost TO retry_until"),
         Store.Migration(

@@ -86,8 +86,8 @@ package protocol UserRecords: Sendable {
     func delete(_ id: String, handingOver handOver: AppleTokenHandOver?) async throws -> UserRecord?
 }
 
-/// What may be used only once: identity tokens, nonces, messages. What it was is kept as a hash until it could be used no
-/// more.
+/// Records of things that may be used only once: identity tokens, nonces, messages. Each is stored as a hash until it
+/// would have expired anyway.
 package protocol SpentRecords: Sendable {
     /// Marks something as used.
     ///
@@ -103,7 +103,7 @@ package protocol SpentRecords: Sendable {
     func isSpent(_ digest: [UInt8]) async throws -> Bool
 }
 
-/// What became of using something up.
+/// The result of using up a proof.
 package enum SpendingStep: Sendable, Equatable {
     case spent
     /// The identity token was used before.
@@ -131,7 +131,7 @@ package struct AppleTokenRecord: Sendable, Equatable {
     }
 }
 
-/// What becomes of Apple's tokens whose user goes: messages of the outbox.
+/// Turns Apple's token of a deleted user into a message of the outbox.
 package typealias AppleTokenHandOver = @Sendable (AppleTokenRecord) -> OutboxMessage
 
 package protocol AppleTokenRecords: Sendable {

@@ -47,7 +47,7 @@ package struct UserSessionRecord: Sendable, Equatable {
     }
 }
 
-/// What a sign-in does in one step: either all of it happens, or nothing.
+/// The effects of a sign-in, in one step: either all of them happen, or nothing.
 package struct UserArrival: Sendable {
     /// Something that is used once.
     package struct Spent: Sendable {
@@ -62,7 +62,7 @@ package struct UserArrival: Sendable {
         }
     }
 
-    /// What is used up by it: the identity token, and a nonce that was given out.
+    /// The proof that a sign-in uses up: the identity token, and a nonce that was given out.
     package struct Proof: Sendable {
         /// SHA-256 of the identity token.
         package var digest: [UInt8]
@@ -99,7 +99,7 @@ package struct UserArrival: Sendable {
     }
 }
 
-/// What became of an arrival.
+/// The result of an arrival.
 package enum UserArrivalStep: Sendable, Equatable {
     case arrived(UserRecord, isNew: Bool)
     /// The identity token was used before.
@@ -111,7 +111,7 @@ package enum UserArrivalStep: Sendable, Equatable {
     case disabled(UserRecord)
 }
 
-/// What became of taking a session one step on.
+/// The result of advancing a session by one refresh.
 package enum UserSessionStep: Sendable, Equatable {
     /// The record is the session's now.
     case taken
