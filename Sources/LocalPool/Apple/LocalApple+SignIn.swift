@@ -3,7 +3,7 @@ internal import GRDB
 internal import Store
 
 extension LocalApple {
-    /// What an app asks the phone for, and what the user answers.
+    /// An app's request to the phone, and the user's choices.
     struct SignIn: Sendable {
         /// An e-mail address or a `sub`. An address that isn't known makes an account.
         var user: String
@@ -11,14 +11,14 @@ extension LocalApple {
         var clientID: String
         /// As it goes into the token.
         var nonce: String?
-        /// What the user chooses at the first sign-in to the app; the account's own choice when nil.
+        /// The user's choice at the first sign-in to the app; nil for the account's own choice.
         var hidesEmail: Bool?
         /// Laid over the token's claims.
         var changes: JSONObject = [:]
     }
 
-    /// What the phone gives the app: `{identity_token, authorization_code, user, real_user_status}`, at the first sign-in
-    /// to the app also `email` and `full_name`.
+    /// Returns the phone's result for the app: `{identity_token, authorization_code, user, real_user_status}`, at the
+    /// first sign-in to the app also `email` and `full_name`.
     ///
     /// - Throws: InvalidParameterException for an app that isn't the team's or an unknown `sub`.
     func signIn(_ request: SignIn) async throws -> JSONObject {
@@ -45,7 +45,7 @@ extension LocalApple {
         return answer
     }
 
-    /// What a sign-in leaves behind.
+    /// The records that a sign-in leaves behind.
     private struct Agreement {
         var account: AppleAccount
         var hidesEmail: Bool

@@ -92,7 +92,7 @@ struct ConfigurationSection {
         _ key: String, isEmpty: (Value) -> Bool, read: (Node, String) -> Value?
     ) -> Value? {
         if let member = member(key) {
-            // What can't be read has its own fault already.
+            // An unreadable value has its own fault already.
             guard let value = read(member.node, member.path) else { return nil }
             if !isEmpty(value) { return value }
         }

@@ -1,6 +1,6 @@
 package import Cryptography
 
-/// What a local pool is: where it listens, its app clients, its rules and lifetimes and the users it starts with.
+/// The configuration of a local pool: its address, app clients, rules and lifetimes, and the users it starts with.
 package struct LocalPoolConfiguration: Sendable {
     package var host = "127.0.0.1"
     /// 0 lets the system choose a port.

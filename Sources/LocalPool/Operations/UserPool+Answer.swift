@@ -83,8 +83,8 @@ extension UserPool {
         }
     }
 
-    /// What was sent to this e-mail address or telephone number: a list of `{email | phone, purpose, code, sent_at}`,
-    /// newest last.
+    /// The messages sent to this e-mail address or telephone number: a list of `{email | phone, purpose, code,
+    /// sent_at}`, newest last.
     package func inbox(of address: String) async throws -> JSON {
         try await store.read { try Message.inbox(of: address, in: $0) }
     }

@@ -8,7 +8,7 @@ internal import Store
 /// A Cognito user pool with its app clients: requests in, answers out, state in a ``Store``.
 ///
 /// Users sign in with their e-mail address; their real user name is their `sub`. Each operation is one function from
-/// the request's JSON to the answer's, in a file with its family. What the time is and what is random are parameters.
+/// the request's JSON to the response's, in a file with its family. Clock and randomness are parameters.
 package struct UserPool: Sendable {
     let configuration: LocalPoolConfiguration
     let clients: [ClientAuthentication]
@@ -116,7 +116,8 @@ package struct UserPool: Sendable {
         }
     }
 
-    /// What to keep of a new password. Computes for tens of milliseconds, on threads that no other task waits for.
+    /// The credentials to store for a new password. Computes for tens of milliseconds, on threads that no other task
+    /// waits for.
     func credentials(_ password: String, of sub: String) async throws -> UserRecord.Credentials {
         let salt = random(16)
         let identity = SRPIdentity(poolID: configuration.poolID, userID: sub)

@@ -13,7 +13,7 @@ struct ChallengeRecord: Sendable {
     var sub: String?
     var clientID: String
     var name: String
-    /// What the next step needs to know.
+    /// The state for the next step.
     var data: JSONObject
     var attempts: Int64 = 0
     var expires: Int64

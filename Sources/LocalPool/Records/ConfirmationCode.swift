@@ -3,7 +3,7 @@ internal import GRDB
 
 /// The codes a pool sends to prove an address.
 enum ConfirmationCode {
-    /// What a code is for; a user has at most one for each.
+    /// The purpose of a code; a user has at most one code for each.
     enum Purpose: String, Sendable {
         case signUp = "sign-up"
         case passwordReset = "password-reset"

@@ -1,7 +1,7 @@
 internal import Encoding
 internal import GRDB
 
-/// What the pool "sends": it is kept in an inbox instead.
+/// A message that the pool "sends": it is stored in an inbox instead.
 struct Message: Sendable {
     enum Medium: String, Sendable {
         case email = "EMAIL"
@@ -38,7 +38,7 @@ struct Message: Sendable {
             arguments: [address, medium.rawValue, purpose, code, now])
     }
 
-    /// What was sent to this address, newest last: a list of `{email | phone, purpose, code, sent_at}`.
+    /// The messages sent to this address, newest last: a list of `{email | phone, purpose, code, sent_at}`.
     static func inbox(of address: String, in database: Database) throws -> JSON {
         let rows = try Row.fetchAll(
             database, sql: "SELECT * FROM messages WHERE email = ? ORDER BY id", arguments: [address])

@@ -14,7 +14,7 @@ struct UserRecord: Sendable {
         case mustResetPassword = "RESET_REQUIRED"
     }
 
-    /// What is kept instead of the password.
+    /// The data stored in place of the password.
     struct Credentials: Sendable {
         var passwordHash: String
         /// Absent for users from before the pool had SRP, until they next sign in with the password itself.

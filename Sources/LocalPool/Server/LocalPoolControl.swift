@@ -1,7 +1,7 @@
 internal import Encoding
 
-/// What tests do with a pool: move its clock, rotate its keys, order trouble, look at what was asked. Only for clients
-/// on this machine, and with a content type that a page in a browser can't send unasked.
+/// The control interface of a pool for tests: move its clock, rotate its keys, order errors, look at past requests.
+/// Only for clients on this machine, and with a content type that a page in a browser can't send unasked.
 struct LocalPoolControl: Sendable {
     let pool: UserPool
     var apple: LocalApple?

@@ -3,7 +3,7 @@ internal import Locking
 
 /// Trouble on order and a record of what was asked, for tests of the pool's clients.
 final class Rehearsal: Sendable {
-    /// What happens to the next calls of an operation.
+    /// An error ordered for the next calls of an operation.
     struct Fault: Sendable, Equatable {
         /// When the connection is closed.
         enum Drop: String, Sendable, CaseIterable {

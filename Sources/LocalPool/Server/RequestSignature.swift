@@ -35,12 +35,12 @@ struct RequestSignature {
         }
     }
 
-    /// What the signature of this request has to be, over the headers that the client names.
+    /// The correct signature of this request, over the headers that the client names.
     private func signature(
         of request: LocalPoolRequest, _ parts: Parts, _ scope: SignatureVersion4.Scope, _ secret: Secret
     ) throws(PoolError) -> String {
         let names = parts.signedHeaders.split(separator: ";").map(String.init)
-        // What isn't signed could have been changed on the way.
+        // Unsigned headers could have been changed on the way.
         guard Set(names).isSuperset(of: ["host", "x-amz-date", "x-amz-target"]) else {
             throw Self.invalid("host, x-amz-date and x-amz-target have to be signed.")
         }

@@ -3,7 +3,7 @@ internal import Encoding
 
 /// Checks the pool's own access tokens, for the operations that take one.
 struct AccessTokenReader {
-    /// What the operations need to know of a token.
+    /// The claims that the operations need.
     struct Claims: Sendable {
         var sub: String
         var originJTI: String

@@ -5,7 +5,7 @@ internal import Store
 
 /// The pool's signing keys. Cognito signs access tokens and ID tokens with different ones.
 struct PoolKeys: Sendable {
-    /// What a token is for, as in its `token_use`.
+    /// The purpose of a token, as in its `token_use`.
     enum Use: String, CaseIterable { case access, id }
 
     let access: SigningKey

@@ -1,6 +1,6 @@
 internal import Encoding
 
-/// What the tokens of one sign-in or refresh say.
+/// The claims of the tokens of one sign-in or refresh.
 struct TokenClaims {
     let issuer: String
     let clientID: String

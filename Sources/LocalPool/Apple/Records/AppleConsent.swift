@@ -5,7 +5,7 @@ internal import GRDB
 struct AppleConsent: Sendable {
     var sub: String
     var clientID: String
-    /// What the user chose at the first sign-in.
+    /// The user's choice at the first sign-in.
     var hidesEmail: Bool
 
     static func find(_ sub: String, _ clientID: String, in database: Database) throws -> AppleConsent? {

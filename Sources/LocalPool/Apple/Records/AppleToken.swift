@@ -7,7 +7,7 @@ struct AppleToken: Sendable {
     enum Kind: String, Sendable {
         case code, refresh, access
 
-        /// What the text of one begins with.
+        /// The first letter of such a token's text.
         var letter: String { rawValue.prefix(1).lowercased() }
     }
 

@@ -1,8 +1,8 @@
 internal import Encoding
 internal import Logging
 
-/// What tests and apps do with the local Apple: sign users in, act for them, rotate keys. Requests have passed
-/// ``LocalPoolControl``'s checks.
+/// The control interface of the local Apple for tests and apps: sign users in, act for them, rotate keys. Requests have
+/// passed ``LocalPoolControl``'s checks.
 struct AppleControl: Sendable {
     let apple: LocalApple
 

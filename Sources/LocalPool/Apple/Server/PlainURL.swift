@@ -20,7 +20,7 @@ package struct PlainURL: Sendable, Equatable {
             + (parts.percentEncodedQuery.map { "?" + $0 } ?? "")
     }
 
-    /// What stands against an answer.
+    /// The reason why a delivery failed.
     enum DeliveryError: String, Error, CustomStringConvertible {
         case noAnswer = "no answer"
 

@@ -4,8 +4,8 @@ internal import GRDB
 internal import Locking
 internal import Store
 
-/// The local Apple's signing keys: three in the key set, of which two sign. Who takes the first one of the set, or the
-/// only one that ever signed, is found out.
+/// The local Apple's signing keys: three in the key set, of which two sign. Clients fail that always take the first key
+/// of the set, or the only one that ever signed.
 final class AppleKeys: Sendable {
     private struct Keys {
         /// For the phone, for the servers, and one that nobody uses.

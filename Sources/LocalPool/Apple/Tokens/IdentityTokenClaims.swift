@@ -1,10 +1,10 @@
 internal import Cryptography
 internal import Encoding
 
-/// What an identity token says.
+/// The claims of an identity token.
 struct IdentityTokenClaims {
-    /// What else was handed out with the token, and is bound to it by half of its hash (OpenID Connect Core, 3.1.3.6
-    /// and 3.3.2.11).
+    /// A code or token handed out together with the identity token, which holds half of its hash (OpenID Connect Core,
+    /// 3.1.3.6 and 3.3.2.11).
     enum Companion {
         case code(String)
         case accessToken(String)

@@ -11,7 +11,7 @@ extension LocalPoolConfiguration.Apple.RegisteredKey {
         self.init(id: id, key: key)
     }
 
-    /// What comes before the point of every SubjectPublicKeyInfo on P-256 (RFC 5480, 2): the two algorithm identifiers,
+    /// The bytes before the point of every SubjectPublicKeyInfo on P-256 (RFC 5480, 2): the two algorithm identifiers,
     /// the bit string's head and the mark of an uncompressed point.
     private static let prefix: [UInt8] = [
         0x30, 0x59, 0x30, 0x13, 0x06, 0x07, 0x2A, 0x86, 0x48, 0xCE, 0x3D, 0x02, 0x01, 0x06, 0x08, 0x2A, 0x86, 0x48,

@@ -5,7 +5,7 @@ enum UserAttribute {
         "nickname", "phone_number", "picture", "preferred_username", "profile", "updated_at", "website", "zoneinfo",
     ]
 
-    /// What the pool itself sets, and a client must not.
+    /// The attributes that the pool itself sets, and a client must not.
     private static let managed: Set<String> = [
         "sub", "email_verified", "phone_number_verified", "identities", "cognito:user_status",
     ]
@@ -43,7 +43,7 @@ enum UserAttribute {
     static func isManaged(_ name: String) -> Bool { managed.contains(name) }
 }
 
-/// What counts as an e-mail address in a user name.
+/// The form of an e-mail address in a user name.
 enum EmailAddress {
     /// One `@` with something before it, a dotted name after it, and neither spaces nor controls.
     static func isPlausible(_ text: String) -> Bool {

@@ -29,7 +29,7 @@ extension UserPool {
         return message
     }
 
-    /// What an answer says of a code that was sent.
+    /// The part of a response that describes a sent code.
     static func delivery(_ message: Message) -> JSONObject {
         ["CodeDeliveryDetails": .object(message.deliveryDetails)]
     }

@@ -15,7 +15,7 @@ struct PasswordHashing: Sendable {
         try await NIOThreadPool.singleton.runIfActive { matches(Secret(password), stored) }
     }
 
-    /// What to keep of a new password.
+    /// The credentials to store for a new password.
     ///
     /// - Parameter salt: 16 random bytes, for SRP; the hash has a salt of its own.
     func credentials(

@@ -1,6 +1,6 @@
 internal import Cryptography
 
-/// What a user who isn't there seems to have: the same at each request, and unlike anyone else's.
+/// The invented data of an unknown user: the same at each request, and different from everyone else's.
 struct Pretence {
     let sub: String
     let credentials: UserRecord.SRPCredentials

@@ -21,7 +21,7 @@ struct SignInAttempt: Sendable {
             hasSecondFactor: challenge.data["has_second_factor"]?.boolValue ?? false)
     }
 
-    /// What a challenge keeps of it.
+    /// The state that a challenge stores for the rest of the attempt.
     var data: JSONObject {
         var data: JSONObject = ["has_second_factor": .bool(hasSecondFactor)]
         if let deviceKey { data["device_key"] = .string(deviceKey) }
@@ -29,7 +29,7 @@ struct SignInAttempt: Sendable {
     }
 }
 
-/// What comes next in a sign-in.
+/// The next step of a sign-in.
 enum SignInStep: Sendable {
     /// The whole answer.
     case challenge(JSONObject)

@@ -26,7 +26,7 @@ extension UserPool {
         return try await admit(user)
     }
 
-    /// What is said without a look at the password: the lock, and that the password is out of use.
+    /// Throws the errors that do not depend on the password: the account is locked, or its password must be reset.
     func checkBeforeProof(_ user: UserRecord) throws(PoolError) {
         if configuration.hasLockout, user.lockedUntil > clock() { throw .attemptsExceeded }
         if user.status == .mustResetPassword { throw .passwordResetRequired }
