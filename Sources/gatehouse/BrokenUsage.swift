@@ -23,7 +23,7 @@ enum BrokenUsage {
         return lines.joined(separator: "\n")
     }
 
-    /// What is between brackets stays together, and so does an option with its value.
+    /// The pieces of a usage line that stay together: text in brackets, and an option with its value.
     private static func pieces(_ usage: Substring) -> [String] {
         var (pieces, depth) = ([String](), 0)
         for word in usage.split(separator: " ") {

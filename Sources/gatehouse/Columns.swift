@@ -24,7 +24,7 @@ struct Columns {
         }
     }
 
-    /// What others have chosen is not to move the cursor or turn the text around.
+    /// Replaces characters that could move the cursor or change the direction of text.
     static func visible(_ text: String) -> String {
         String(
             String.UnicodeScalarView(

@@ -50,7 +50,7 @@ struct CommandFailure: Error {
     }
 }
 
-/// What tells results as JSON when it is asked to.
+/// A command's options for its output: as JSON, or as text.
 protocol ResultOptions {
     var json: Bool { get }
 }

@@ -12,8 +12,8 @@ struct EnvironmentOptions: ParsableArguments {
             """, valueName: "file"), completion: .file())
     var environmentFile: String?
 
-    /// Puts what the file says into this process's environment, from where the settings, the AWS credentials and all
-    /// else take it. What is there already gives way, as it does for a service of systemd.
+    /// Puts the file's variables into this process's environment, from where the settings, the AWS credentials and
+    /// everything else read them. They override variables that are set already, as for a service of systemd.
     ///
     /// - Throws: ``SettingsFaults``
     func apply() throws {

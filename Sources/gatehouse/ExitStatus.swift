@@ -11,7 +11,7 @@ extension ExitCode {
     static let faultyConfiguration = ExitCode(EX_CONFIG)
 }
 
-/// What the help says of them.
+/// The help text about exit statuses.
 enum ExitStatusHelp {
     static let text = """
         Exit status:

@@ -24,8 +24,8 @@ struct Gatehouse: AsyncParsableCommand {
             LocalPoolCommand.self,
         ])
 
-    /// Runs the command, and tells why it failed as it would have told its result. What was told and could not be written
-    /// is a failure too.
+    /// Runs the command, and reports a failure in the form of its result. Output that cannot be written is a failure
+    /// too.
     static func main() async {
         var status = await outcome()
         if let reason = StandardOutput.finish() {
@@ -53,7 +53,7 @@ struct Gatehouse: AsyncParsableCommand {
         }
     }
 
-    /// What the command line asks for. What is wrong with it is told as JSON where that is asked for too.
+    /// The command of the command line. Errors in the command line are reported as JSON if it asks for that.
     private static func parsed() throws -> any ParsableCommand {
         // The parser's own help is of what it knows of the words, and good.
         if CommandLine.arguments.dropFirst().first == "help", let unknown { throw ValidationError(unknown.message) }

@@ -98,7 +98,7 @@ struct KeysCommand: ParsableCommand {
 extension KeyPurpose: ExpressibleByArgument {}
 
 extension OutputOptions {
-    /// What was done, and with `--json` the keys there are now.
+    /// Reports a completed change, and with `--json` the resulting keys.
     fileprivate func tell(_ done: String, _ keys: OwnKeys, _ purpose: KeyPurpose) throws {
         let listed = try keys.list(purpose)
         tell(["good": true, "done": true, "text": .string(done), "keys": .array(listed.map(\.json))], text: done)

@@ -51,7 +51,7 @@ enum SettingsOrigin {
         }
     }
 
-    /// What the settings hold, or a file that they name.
+    /// The contents of the settings, or of a file that they name.
     private func bytes(of path: String) throws(FileReadFailure) -> [UInt8] {
         switch self {
         case .text(let bytes, let name) where path == name:

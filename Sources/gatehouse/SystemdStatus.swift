@@ -1,5 +1,6 @@
-/// What `systemctl status` shows of the gateway: one line, since the next line of a message to the service manager would be
-/// an assignment of its own (sd_notify(3)), without what moves a terminal's cursor, and short enough to be read.
+/// The gateway's line in `systemctl status`. It is one line, since the next line of a message to the service manager
+/// would be an assignment of its own (sd_notify(3)). It holds nothing that moves a terminal's cursor, and is short
+/// enough to be read.
 struct SystemdStatus: Equatable {
     static let serving = Self(text: "serving")
     /// Unicode scalars of a fault: what is longer than 4096 bytes the service manager drops. The log has the whole.

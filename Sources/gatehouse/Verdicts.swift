@@ -1,7 +1,7 @@
 import ArgumentParser
 import Encoding
 
-/// What a command has found out about one token.
+/// A command's verdict on one token.
 struct TokenVerdict {
     let isAccepted: Bool
     /// For `--json` and `--lines`.
