@@ -12,7 +12,7 @@ struct BenchmarkKey {
     }
 
     let algorithm: SignatureAlgorithm
-    /// What a JSON Web Key says of this one.
+    /// The members of its JSON Web Key.
     let members: JSONObject
     let bare: BareVerification
     let sign: ([UInt8]) throws -> Signature

@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Pipeline
 
-/// What tokens of one algorithm cost that were never seen before, beside the bare verification of their signatures.
+/// The cost of tokens of one algorithm that were never seen before, beside the bare verification of their signatures.
 struct FirstSeenBenchmark {
     let algorithm: String
     let supply: TokenSupply

@@ -3,7 +3,7 @@ internal import Glibc
 internal import HTTPTypes
 internal import Pipeline
 
-/// What a token costs: one that was never seen before beside OpenSSL's bare verification of its signature, for the
+/// The cost of a token: one that was never seen before beside OpenSSL's bare verification of its signature, for the
 /// algorithms that providers use most, and one that the cache knows. CPU time, medians of interleaved rounds.
 @main
 struct VerifyBenchmark {

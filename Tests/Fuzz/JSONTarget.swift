@@ -9,7 +9,7 @@ private func visit(_ value: JSON, depth: Int = 1, _ body: (JSON, Int) -> Void) {
     for member in value.objectValue ?? [:] { visit(member.value, depth: depth + 1, body) }
 }
 
-/// What a number says in each of its forms must be the same, and asking never ends the process.
+/// All forms of a number must agree, and reading them never ends the process.
 private func check(_ number: JSONNumber) {
     guard let date = number.numericDate else { return }
     precondition(abs(date) <= 1 << 53, "a date is out of bounds")

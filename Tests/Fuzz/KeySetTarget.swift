@@ -14,7 +14,7 @@ private func number(_ member: String, of key: JSONObject) -> [UInt8] {
     return bytes
 }
 
-/// What a key that came into the set must be, looked up in the document once more.
+/// Checks a key of the set against the document.
 private func check(_ key: JSONObject, for algorithm: SignatureAlgorithm) {
     precondition(key["use"].map { $0 == "sig" } ?? true, "a key for something else is used")
     precondition(key["key_ops"].map { $0.arrayValue?.contains("verify") == true } ?? true, "a key must not verify")

@@ -17,7 +17,7 @@ private func heads(_ bytes: ArraySlice<UInt8>, step: Int) -> [RequestHead] {
             while let head = try parser.next(from: &buffer) { heads.append(head) }
         }
     } catch {
-        // What was taken before the fault is the result.
+        // The heads before the fault are the result.
     }
     return heads
 }

@@ -55,7 +55,7 @@ private func written(_ reading: Reading, _ response: HTTPResponse) -> [UInt8] {
     return Array(buffer.readableBytesView)
 }
 
-/// What a head's lines must be when they are passed on without having become values.
+/// Checks the lines of heads that are passed on without having become values.
 private func checkLines(of bytes: ArraySlice<UInt8>, toHead: Bool) {
     var (listParser, lineParser) = (
         ResponseHeadParser(limits: limits), ResponseHeadParser(limits: limits, copiesLines: true)

@@ -157,7 +157,7 @@ struct KeyFileTests {
             try service.follow()
             #expect(log.warnings == ["another key signs"])
             let second = try #require(service.current)
-            // What verifiers have been given already.
+            // The key that verifiers have been given already.
             #expect(second.signing.id == first.ids[1])
             #expect(second.ids.count == 3 && second.ids.contains(first.signing.id))
             // Another process, or this one after a restart, has the same.

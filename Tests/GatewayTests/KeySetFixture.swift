@@ -69,7 +69,7 @@ actor RecordedFetcher: Fetcher {
     func answer(_ answer: Result<FetchResponse, FetchError>) { answers = [answer] }
 }
 
-/// What a service published, in order: the key ids of each set, nil for none.
+/// The sets that a service published, in order: the key ids of each, nil for none.
 final class Published: Sendable {
     private let sets = Mutex<[[String]?]>([])
     private let generationsSeen = Mutex<[UInt64]>([])
@@ -140,7 +140,7 @@ struct KeySetFixture {
         await Task { await service.run() }.value
     }
 
-    /// What a look-up says, as text.
+    /// The result of a look-up, as text.
     func lookUp(_ keyID: String) async -> String { "\(await service.lookUp(keyID))" }
 }
 

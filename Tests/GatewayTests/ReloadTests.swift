@@ -54,7 +54,7 @@ struct ReloadTests {
         let lines = new.split(separator: "\n").map { String($0.prefix { $0 != ":" }) }
         for change in changes {
             let top = String(change.keyPath.prefix { $0 != "." })
-            // What the file leaves out is told at its beginning.
+            // Values that the file leaves out are reported at its beginning.
             #expect(change.line == (lines.firstIndex(of: top).map { $0 + 4 } ?? 1))
         }
     }

@@ -107,7 +107,7 @@ struct StoreTests {
         while try await Self.count(store) != 5 { await Task.yield() }
         disk.mayGoOn.signal()
         try await first
-        // What was committed after the disk had begun takes another turn.
+        // Writes committed after the disk had begun take another turn.
         await Self.wait(for: disk.isAsked)
         disk.mayGoOn.signal()
         disk.mayGoOn.signal()

@@ -4,7 +4,7 @@ import Testing
 
 @testable import HTTP1
 
-/// What `decoder` makes of `text`, given `step` bytes at a time: the body and what is left behind its end.
+/// Decodes `text`, given `step` bytes at a time: the body, and the text behind its end.
 private func decode(_ framing: BodyFraming, _ text: String, step: Int) throws(HTTP1Fault) -> (String, String)? {
     var decoder = BodyDecoder(framing)
     var buffer = ByteBuffer()

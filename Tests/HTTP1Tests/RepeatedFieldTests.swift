@@ -12,7 +12,7 @@ struct RepeatedFieldTests {
         "GET /x HTTP/1.1\r\nHost: a\r\n" + lines.map { $0 + "\r\n" }.joined() + "\r\n"
     }
 
-    /// What heads that follow one another on a connection are read as; nil for the one that ends it.
+    /// The requests of heads that follow one another on a connection; nil for the one that ends it.
     static func connection(_ heads: [String]) -> [HTTPRequest?] {
         var parser = RequestHeadParser(limits: HeadLimits(), scheme: "http")
         var requests: [HTTPRequest?] = []

@@ -1,4 +1,5 @@
-// What untrusted_text.py has to find, and what it must not: see test_untrusted_text.py. Not part of any target.
+// Uses that untrusted_text.py must find, and others that it must not: see test_untrusted_text.py. Not part of any
+// target.
 
 struct Sample: Equatable {
     var name: String
@@ -12,7 +13,7 @@ enum Choice: String, CaseIterable {
     case one, two
 }
 
-// What it finds.
+// Found.
 
 func equals(_ text: String) -> Bool { text == "x" }
 func differs(_ text: String?) -> Bool { text != "x" }
@@ -52,7 +53,7 @@ func comparesSamples(_ one: Sample, _ other: Sample) -> Bool { one == other }
 func comparesLists(_ one: [String], _ other: [String]) -> Bool { one == other }
 func inClosure(_ texts: [String]) -> [String] { texts.filter { $0 == "x" } }
 
-// What it does not.
+// Not found.
 
 func equalsBytes(_ text: String) -> Bool { text.utf8.elementsEqual("x".utf8) }
 func splitsBytes(_ text: String) -> [String] {

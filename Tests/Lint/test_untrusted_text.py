@@ -42,7 +42,7 @@ class UntrustedText(unittest.TestCase):
         status, lines = self.lint("")
         self.assertEqual(status, 1)
         found = {match[1] for line in lines if (match := re.match(r"not by bytes: Sample: (\w+)[<(]", line))}
-        bad, good = SOURCE.read_text().split("// What it does not.")
+        bad, good = SOURCE.read_text().split("// Not found.")
         # That two samples are compared is told by the equality that was made for it.
         self.assertEqual(found, set(re.findall(r"func (\w+)", bad)) - {"comparesSamples"})
         self.assertTrue(set(re.findall(r"func (\w+)", good)))

@@ -72,7 +72,7 @@ struct LeastRateTests {
         let later = Self.start + .seconds(64)
         rate.wait(at: later)
         #expect(rate.deadline == later + .seconds(1))
-        // Who is waited for already is not waited for anew.
+        // A second wait does not begin anew.
         rate.wait(at: later + .milliseconds(500))
         #expect(rate.deadline == later + .seconds(1))
     }
@@ -245,7 +245,7 @@ struct HTTP2HeadProgressTests {
             + [UInt8](repeating: 0x41, count: length)
     }
 
-    /// What came, and whether something must follow.
+    /// The bytes that came, and whether something must follow.
     static let cases: [([UInt8], Bool)] = [
         ([], false), (Array(preface.prefix(10)), true), (preface, false),
         (preface + frame(4, 0, 0), false), (preface + frame(4, 0, 12), false),
@@ -269,7 +269,7 @@ struct HTTP2HeadProgressTests {
 }
 
 extension HTTP2HeadProgressTests {
-    /// What comes in one read behind the beginning of a head, and whether that head ends in it.
+    /// The bytes of one read behind the beginning of a head, and whether that head ends in them.
     static let ends: [([UInt8], Bool)] = [
         (frame(1, 1, 20).suffix(5) + frame(9, 4, 20), true), (frame(1, 1, 20).suffix(5) + frame(9, 0, 20), false),
         (frame(1, 1, 20).suffix(5) + frame(9, 4, 20) + frame(1, 5, 20).prefix(3), true), ([0x41], false),
@@ -401,7 +401,7 @@ struct SlowClientTests {
         _ = try wire.take()
         let answered = wire.loop.now
         #expect(codec.idleSince == answered)
-        // What its requests had in common is forgotten on the way.
+        // The common data of its requests is dropped on the way.
         for _ in 0..<5 { wire.advance(.seconds(2)) }
         #expect(codec.idleSince == answered)
         #expect(wire.connections.evictIdlest())

@@ -24,7 +24,7 @@ enum RawFrame {
 
 @Suite("The reader of a client's HTTP/2 frames")
 struct HTTP2FrameReaderTests {
-    /// What the reader makes of bytes that come in reads.
+    /// The reader's result for bytes that come in reads.
     private struct Outcome: Equatable {
         var passed: [ByteBuffer] = []
         var isFlooded = false

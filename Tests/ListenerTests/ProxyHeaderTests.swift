@@ -132,7 +132,7 @@ struct ProxyHeaderTests {
             ("PROXY UNKNOWN " + String(repeating: "f", count: 200), .malformed),
         ].map { (ProxyHeaderCase($0), $1) }
 
-    /// What is wrong with the bytes behind the fixed part of a header for TCP over IPv4.
+    /// Errors in the bytes behind the fixed part of a header for TCP over IPv4.
     static let badValues: [(String, [UInt8], ProxyHeaderFault)] = [
         ("half a value", [4, 0], .malformed),
         ("a value beyond the end", [4, 0, 2, 0], .malformed),

@@ -170,7 +170,7 @@ struct ResponseTests {
         var minorVersion = 1
         var keepAlive = true
         var head: String
-        /// What a body of "abcd" becomes, with its end.
+        /// The wire form of a body of "abcd", with its end.
         var body: String
         var mustClose = false
 

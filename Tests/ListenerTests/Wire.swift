@@ -42,7 +42,7 @@ final class Wire {
         try deliver()
     }
 
-    /// What has arrived goes up when it is read; then the channel asks for more, as one of a socket does.
+    /// Arrived bytes go up when they are read; then the channel asks for more, as one of a socket does.
     private func deliver() throws {
         while socket.isReading, !isClosed, !kernel.isEmpty {
             socket.isReading = false
@@ -51,7 +51,7 @@ final class Wire {
         }
     }
 
-    /// What has been sent and not been read.
+    /// Bytes that were sent and not read.
     var unread: String { kernel.joined() }
 
     /// Everything the client got since it was last asked, when the tick is over.
@@ -182,7 +182,7 @@ final class ScriptedService: RequestService {
 final class ScriptedExchange: ExchangeSink {
     let request: InboundRequest
     let demand: BodyDemand
-    /// What ``receive(_:)`` says.
+    /// The result of ``receive(_:)``.
     var wantsMore = true
     /// Whether this part leaves room for more.
     var takes: (String) -> Bool = { _ in true }

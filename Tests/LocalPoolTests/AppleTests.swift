@@ -43,7 +43,7 @@ struct TestApple {
         return try JSON.parse(answer.body)
     }
 
-    /// What the phone gives the app.
+    /// The phone's result for the app.
     func signIn(_ user: String = ada, _ more: JSONObject = [:]) async throws -> JSONObject {
         let body: JSONObject = ["user": .string(user), "client_id": .string(Self.clientID)]
         return try #require(try await control("sign-in", body.changed(by: more)).objectValue)

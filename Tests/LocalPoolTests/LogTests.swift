@@ -33,7 +33,7 @@ struct LogTests {
     }
 }
 
-/// What was logged, line after line.
+/// The logged lines.
 private final class LogLines: Sendable {
     private let lines = Mutex<[String]>([])
 

@@ -87,7 +87,7 @@ struct AssertionTests {
         return try #require(JSON.parse(bytes).objectValue)
     }
 
-    // MARK: What it says
+    // MARK: Claims
 
     @Test("It names the gateway, the upstream, the caller and the token it stands for, and has its own type")
     func contents() throws {

@@ -10,7 +10,7 @@ struct GatePermitTests {
 
     struct NotForwarded: Error {}
 
-    /// What the permit for this request lets through, by name, and the lines it adds.
+    /// The fields that the permit for this request lets through, by name, and the lines it adds.
     func passed(_ path: String, _ fields: [(String, String)]) throws -> (names: [String], lines: String) {
         let decision = try fixture.decide(GateFixture.request(path, fields))
         guard case .forward(let permit) = consume decision else { throw NotForwarded() }
@@ -56,7 +56,7 @@ struct GatePermitTests {
         #expect(try passed("/required", bearer).names == [])
         #expect(try passed("/optional", bearer).names == [])
         #expect(try passed("/forwarding", bearer).names == ["Authorization"])
-        // What the gateway did not judge is the backend's to judge.
+        // A token that the gateway did not judge is the backend's to judge.
         #expect(try passed("/public/a", bearer).names == ["Authorization"])
         #expect(try passed("/optional", Credential.basic.fields(fixture.tokens)).names == ["Authorization"])
     }

@@ -195,7 +195,7 @@ struct GatePolicyTests {
     func separators() throws {
         let claims = VerifyFixture.accessClaims.with("sub", "a/b")
         #expect(try outcome("/users/a/b", claims: claims) == Self.denied(.subjectMismatch, "own"))
-        // Who drops parameters reads `a`.
+        // Backends that drop parameters read `a`.
         let parameter = VerifyFixture.accessClaims.with("sub", "a;b")
         #expect(try outcome("/users/a;b", claims: parameter) == Self.denied(.subjectMismatch, "own"))
         let percent = VerifyFixture.accessClaims.with("sub", "%41")

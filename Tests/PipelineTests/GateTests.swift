@@ -3,7 +3,7 @@ import HTTPTypes
 import Pipeline
 import Testing
 
-/// What a request can have where its token should be.
+/// The contents of a request in the place of its token.
 enum Credential: String, CaseIterable, CustomTestStringConvertible {
     case none, valid, expired, tampered, unknownIssuer, idToken, repeated, basic, schemeOnly, garbage
 

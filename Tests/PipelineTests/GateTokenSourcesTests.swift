@@ -118,7 +118,7 @@ struct GateTokenSourcesTests {
             Case([("Cookie", "a=\u{37e}session=x; session=TOKEN")], passed("cookie: a=\u{37e}session=x")),
             Case([("Cookie", "session=TOKEN; session=\u{338}x")], .refused(400, "repeated-token")),
             Case([("Cookie", "a=1;\u{338}b=2; session=TOKEN")], passed("cookie: a=1; \u{338}b=2")),
-            // What the client says itself goes first.
+            // The client's explicit token takes precedence.
             Case([("Authorization", "Bearer TOKEN"), ("Cookie", "session=x; a=1")], passed("cookie: a=1")),
             Case([("Authorization", "Bearer x"), ("Cookie", "session=TOKEN")], .refused(401, "malformed-token")),
             Case(

@@ -12,7 +12,7 @@ struct RouteTableTests {
             destination: .upstream("backend"))
     }
 
-    /// What a request comes to: a route's name, `405 <Allow>` or `404`.
+    /// The outcome of a request: a route's name, `405 <Allow>` or `404`.
     static func outcome(_ table: RouteTable, _ method: HTTPRequest.Method, _ target: String) throws -> String {
         switch table.match(method: method, path: try RequestPath.parse(target)) {
         case .route(let index): table.routes[index].name

@@ -33,7 +33,7 @@ struct VerifyAlgorithmTests {
             token.utf8, accepting: TokenAcceptance(tokenUses: [.access]), keys: { _ in keySet }, now: VerifyFixture.now)
     }
 
-    /// What a verdict says, in a word.
+    /// A verdict in a word.
     static func word(_ verdict: Verdict) -> String {
         switch verdict {
         case .verified: "verified"

@@ -143,7 +143,7 @@ struct VerifyPropertyTests {
         }
     }
 
-    /// What is revoked must therefore be so by its claims, and never by a token's bytes.
+    /// Revocation must therefore go by claims, and never by a token's bytes.
     @Test("Row 33: The one other spelling of a signature is ECDSA's n − s, and it says the same")
     func twin() throws {
         let (_, keyID, text) = try #require(AlgorithmTokens.tokens.first { $0.algorithm == .es256 })

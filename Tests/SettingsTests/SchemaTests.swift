@@ -48,7 +48,7 @@ struct SchemaTests {
                 String(decoding: text.reversed().prefix { Self.isOfName($0) }.reversed(), as: UTF8.self)
             })
         for path in SettingsSchema.recorded().entries.keys {
-            // What the user names, and elements of lists, have no name of their own.
+            // Keys that the user chooses, and elements of lists, have no name of their own.
             let name = String(path.split(separator: ".").last?.prefix { $0 != "[" } ?? "")
             guard !name.isEmpty, name != "*" else { continue }
             #expect(keys.contains(name), "\(path) is not in Config/gatehouse.yaml")

@@ -47,7 +47,7 @@ struct ShippedSettingsTests {
         var standard = try load(yaml)
         // All methods is shown as their list.
         standard.routes[0].methods = shown.routes[0].methods
-        // What is off by default is shown as an example.
+        // Settings that are off by default are shown as an example.
         standard.routes[0].crossOrigin = shown.routes[0].crossOrigin
         #expect(shown.routes[0].crossOrigin?.headers == ["authorization", "content-type"])
         #expect(shown.routes[0].crossOrigin?.maximumAge == .seconds(600))

@@ -32,7 +32,7 @@ struct AccountCallTests {
 
     static let withBody = AccountOperation.allCases.filter { !body($0).isEmpty }
 
-    // MARK: What Cognito is asked
+    // MARK: Calls to Cognito
 
     @Test(
         "Each call becomes the operations it should, with hash or secret as each wants it",

@@ -39,7 +39,7 @@ struct AccountLimitsTests {
         LimitedCall(budget: .signIn, account: account, device: device, clientAddress: address)
     }
 
-    /// What stands against a call; nil when it was let through and has ended.
+    /// The cause of a call's refusal; nil when it was let through and has ended.
     func reached(_ limits: AccountLimits, _ call: LimitedCall) async -> LimitReached.Cause? {
         do {
             limits.ended(try await limits.admit(call))
@@ -163,7 +163,7 @@ struct AccountLimitsTests {
         #expect(await reached(limits, signIn(from: "203.0.113.1")) == .lockout)
         #expect(await reached(limits, signIn(device: "another")) == .lockout)
         #expect(await reached(limits, signIn(device: "phone-1")) == nil)
-        // What is known is known for one account.
+        // A device is known for one account.
         for number in 0..<20 { _ = await reached(limits, signIn("u\(number)", device: "phone-1")) }
         #expect(await reached(limits, signIn("eve@example.com", device: "phone-1")) == .global)
         #expect(await reached(limits, signIn(device: "phone-1")) == nil)
@@ -355,7 +355,7 @@ struct AccountLimitsTests {
         }
         #expect(await reached(limits, step("made-up-9", shows: "s9", from: "2001:db8::2")) == .lockout)
         #expect(await reached(limits, step("made-up-9", shows: "s9", from: "2001:db8:1::1")) == nil)
-        // What begins here is another matter.
+        // Sign-ins that begin here are another matter.
         #expect(await reached(limits, signIn("made-up-9", from: "2001:db8::1")) == nil)
     }
 

@@ -378,7 +378,7 @@ struct DirectCognitoTests {
     }
 }
 
-/// What was put on the revocation list.
+/// The entries of the revocation list.
 final class Revoked: Sendable {
     private let list = Mutex<[Revocation]>([])
     var targets: [Revocation.Target] { list.withLock { $0.map(\.target) } }

@@ -30,7 +30,7 @@ final class Closing: AccountObserver {
 struct DirectStepTests {
     static let closed = "closed@example.com"
 
-    /// What Cognito asks, and gives for the answer.
+    /// A challenge of Cognito's, with the parts that its answer needs.
     static func challenge(_ name: String, session: String? = nil, block: String? = nil) -> FetchResponse {
         var parameters: JSONObject = ["USER_ID_FOR_SRP": .string(Fixture.username)]
         parameters["SECRET_BLOCK"] = block.map(JSON.string)
@@ -88,7 +88,7 @@ struct DirectStepTests {
     static let wrong = Fixture.failure("NotAuthorizedException", "Incorrect username or password.")
     static let mismatch = Fixture.failure("CodeMismatchException", "Invalid code received for user")
 
-    // MARK: Whose a step is
+    // MARK: The owner of a step
 
     @Test("A step comes under the name that its sign-in began with, by session and by secret block")
     func names() async throws {

@@ -110,7 +110,7 @@ final class SessionFixture: Sendable {
             UserSessions.Arrival(user: user, device: device, authTime: now), requestID: "request-1")
     }
 
-    /// What the gate makes of a token: nil for one that is refused.
+    /// The gate's verdict on a token: nil for one that is refused.
     func verify(_ token: Secret) -> VerifiedToken? {
         let verdict = TokenVerifier(issuers: [Self.gatehouse]).verify(
             token.expose(), accepting: TokenAcceptance(tokenUses: [.session]), keys: { _ in self.keys.keySet },

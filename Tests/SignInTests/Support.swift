@@ -67,7 +67,7 @@ actor GatedFetcher: Fetcher {
     }
 }
 
-/// What was put on the revocation list.
+/// The entries of the revocation list.
 final class RecordedRevocations: Sendable {
     private let recorded = Mutex<[Revocation]>([])
 

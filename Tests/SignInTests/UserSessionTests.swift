@@ -136,7 +136,7 @@ struct UserSessionTests {
         let (isTokenSpent, isNonceSpent) = try await (users.isSpent([2]), users.isSpent([12]))
         #expect(!isTokenSpent && !isNonceSpent)
         #expect(try await users.spend(proof(2, 12), now: now) == .spent)
-        // What has ended is forgotten with what comes later.
+        // Proofs that have ended are removed with later ones.
         #expect(try await users.spend([9], until: now + 120, now: now + 60))
         #expect(try await !users.isSpent([1]))
     }

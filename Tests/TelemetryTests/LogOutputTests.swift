@@ -26,7 +26,7 @@ struct LogOutputTests {
         }
         #expect(try text("a.log") == "one\ntwo\n")
         let found = try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
-        // What the umask leaves of it.
+        // The mode as the umask leaves it.
         #expect(found.map { $0 & ~mode } == 0)
     }
 

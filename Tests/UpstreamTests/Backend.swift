@@ -1,7 +1,7 @@
 import NIOCore
 import NIOPosix
 
-/// What a backend does on a connection when it has received something.
+/// A backend's action on a connection when it has received something.
 struct Step: Sendable {
     /// Waits until these bytes have come.
     var await = "\r\n\r\n"
@@ -20,7 +20,7 @@ struct Step: Sendable {
     static let ok = answer("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
 }
 
-/// What took longer than any test may.
+/// A wait that took longer than any test may.
 struct TooLong: Error {}
 
 extension EventLoopPromise {

@@ -48,7 +48,7 @@ struct BackpressureTests {
                 receiver.onWantsBody = { sender.send() }
                 sender.send()
             }
-            // What fits into the sockets' buffers, and no more.
+            // As much as fits into the sockets' buffers, and no more.
             let sent = try await full.futureResult.get()
             #expect(sent < total)
             try await client.backend.startReading()

@@ -7,7 +7,7 @@ import Pipeline
 
 @testable import Upstream
 
-/// What became of one exchange.
+/// The outcome of one exchange.
 struct Outcome: Sendable, Equatable {
     var status: Int?
     var fields: HTTPFields = [:]

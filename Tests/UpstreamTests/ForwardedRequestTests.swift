@@ -52,7 +52,7 @@ struct ForwardedRequestTests {
         Row(method: .put, lines: "Content-Length: 0\r\n", isRepeatable: true),
         Row(method: .patch, lines: "Content-Length: 0\r\n"),
         Row(method: .post, fields: [.contentLength: "7"], framing: .length(7), lines: "Content-Length: 7\r\n"),
-        // What was understood is written, and never what was received.
+        // The understood framing is written, and never the received fields.
         Row(method: .post, fields: [.contentLength: "9"], framing: .length(7), lines: "Content-Length: 7\r\n"),
         Row(method: .post, framing: .chunked, lines: "Transfer-Encoding: chunked\r\n"),
         Row(

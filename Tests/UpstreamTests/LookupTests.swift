@@ -11,7 +11,7 @@ struct LookupTests {
         fresh: .seconds(1), servedWhileRefreshed: .seconds(5), patience: .milliseconds(500), retry: .seconds(1))
     static let failure = CurlFailure(kind: .resolve, code: 6, description: "no address")
 
-    /// What a record says at a time, in words.
+    /// A record's reply at a time, in words.
     static func ask(_ record: inout LookupRecord<String>, at milliseconds: Int64) -> String {
         let now = NIODeadline.uptimeNanoseconds(0) + .milliseconds(milliseconds)
         let (reply, starts) = record.ask(at: now, times)

@@ -38,7 +38,7 @@ struct ServerStateTests {
         state.eject(at: at(0))
         #expect(!state.takesRequests)
         #expect(state.ejectedUntil == at(10))
-        // What fails afterwards was under way before.
+        // Failures after that are of requests that were under way before.
         #expect(state.failed(.unreachable) == false)
     }
 

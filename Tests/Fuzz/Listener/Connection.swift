@@ -13,7 +13,7 @@ final class Connection {
     private let writeSize: Int
     /// The write that is not complete.
     private var write = ByteBuffer()
-    /// What the gateway has not read.
+    /// Bytes that the gateway has not read.
     private var kernel: [ByteBuffer] = []
     private var hasEnded = false
     /// The stream that the client opened last.
@@ -24,7 +24,7 @@ final class Connection {
     private static let mostInKernel = 8
 
     var receivedBytes: Int { socket.writtenBytes }
-    /// What of the process's memory is the client's and not the gateway's.
+    /// The part of the process's memory that is the client's and not the gateway's.
     var clientBytes: Int { kernel.reduce(write.storageCapacity) { $0 + $1.storageCapacity } }
     var isOpen: Bool { channel.isActive }
 

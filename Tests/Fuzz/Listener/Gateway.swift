@@ -19,8 +19,8 @@ final class FuzzGateway {
     private var mostTimeOfKilobyte: UInt64 = 0
 
     static let proxyAddress = "198.51.100.1"
-    /// What a connection may have stored at any time. Bodies of a connection's window, 1 MiB, are the most that is
-    /// wanted; the bytes sent are up to ``mostSent``.
+    /// The most bytes that a connection may have stored at any time. Bodies of a connection's window, 1 MiB, are the
+    /// most that is wanted; the bytes sent are up to ``mostSent``.
     private static let mostStored = 4 << 20
     private static let mostSent = 8 << 20
     /// In this many writes, and so much processor time, a connection has shown what it costs.
@@ -56,7 +56,7 @@ final class FuzzGateway {
         var nanoseconds: UInt64 = 0
         /// The most bytes that the connection had stored.
         var stored = 0
-        /// What the process has allocated when it has gone.
+        /// The bytes that the process has allocated when the connection has gone.
         var liveAfter = 0
         var sentBytes = 0
         var receivedBytes = 0
@@ -137,7 +137,7 @@ extension FuzzGateway {
         print("ordinary requests: \(Int(ordinaryCost)) ns a byte")
     }
 
-    /// Processor time that so many bytes may cost. What a response's bytes cost is little beside.
+    /// The processor time that so many bytes may cost. A response's bytes cost little beside.
     private func allowed(_ cost: Cost) -> UInt64 {
         UInt64(ordinaryCost * Self.factor * (Double(cost.sentBytes) + Double(cost.receivedBytes) / 16)) + Self.slack
     }
@@ -169,8 +169,8 @@ extension FuzzGateway {
             """)
     }
 
-    /// Lets libFuzzer go on from inputs that cost more than those before. What seems to cost more is played again, since
-    /// else whatever was slow by chance would be taken for the costliest of all.
+    /// Lets libFuzzer go on from inputs that cost more than those before. A costlier input is played again, since else
+    /// an input that was slow by chance would be taken for the costliest of all.
     private func report(_ cost: inout Cost, _ script: Script) {
         var tries = 0
         while tries < 3, cost.nanoseconds > 2 * mostTime || cost.nanosecondsOfKilobyte > 2 * mostTimeOfKilobyte {

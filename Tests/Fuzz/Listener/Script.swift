@@ -1,4 +1,4 @@
-/// What a client does on one connection, in the order of the input's bytes.
+/// A client's actions on one connection, in the order of the input's bytes.
 ///
 /// The input's first byte says how the client's bytes are cut into writes, and what the connection is; see
 /// ``Script/init(_:)``. The rest is sent as it is, except for what follows an escape byte:
@@ -73,9 +73,9 @@ struct Script {
 private struct ScriptReader {
     private(set) var steps: [Script.Step] = []
     private var rest: ArraySlice<UInt8>
-    /// What was read since the last step.
+    /// Bytes read since the last step.
     private var pending = Script.Block()
-    /// What was read since the mark.
+    /// Bytes read since the mark.
     private var block = Script.Block()
     /// Where the frame that has not ended begins in ``pending``.
     private var frame: Int?

@@ -49,7 +49,7 @@ final class FuzzService: RequestService {
     func pause(_ exchange: FuzzExchange) { paused[ObjectIdentifier(exchange)] = exchange }
     func forget(_ exchange: FuzzExchange) { paused[ObjectIdentifier(exchange)] = nil }
 
-    /// What held bodies back takes more of them.
+    /// Lets exchanges that held bodies back take more of them.
     func resume() {
         let resumed = paused.values
         paused.removeAll()

@@ -9,7 +9,7 @@ import Testing
 struct AppleBodyTests {
     static let smallest: JSONObject = ["identity_token": "a.b.c", "nonce": "n"]
 
-    /// What is wrong with the smallest body with this changed; empty for nothing.
+    /// The faults of the smallest body with this field changed; empty for none.
     static func faults(_ name: String, _ value: JSON?) -> [ExactText: String] {
         var object = smallest
         object[name] = value

@@ -52,7 +52,7 @@ struct AppleSignInTests {
                 fixture.request(.apple, nil, .object(body)))
         }
 
-        /// What is to be taken back at Apple.
+        /// The tokens to revoke at Apple.
         func revocations() async throws -> [AppleRevocation] {
             try await StoredOutbox(fixture.store).claim(
                 for: "apple", now: 1 << 60, lease: 0, longestPause: 0, limit: 100
