@@ -42,9 +42,9 @@ package protocol OutboxRecords: Sendable {
     ///
     /// - Returns: whether it was taken.
     func add(_ message: OutboxMessage, limit: Int) async throws -> Bool
-    /// Messages for one destination that are due, oldest first. They count as tried, and are due again after the lease and a pause that doubles
-    /// with each attempt. Two processes do not send one at the same time, a message whose process ends is sent again, and one
-    /// that ends its process does so ever more rarely.
+    /// Messages for one destination that are due, oldest first. They count as tried, and are due again after the lease
+    /// and a pause that doubles with each attempt. Two processes never send one at the same time. A message whose
+    /// process ends is sent again, and one that ends its process is sent ever more rarely.
     ///
     /// - Parameters:
     ///   - lease: milliseconds; longer than any attempt takes.

@@ -178,8 +178,8 @@ package final class Store: Sendable {
         try database.read(body)
     }
 
-    /// Another number each time when any other process, or another ``Store``, has changed the database. Numbers of two stores mean nothing to
-    /// each other.
+    /// A number that differs after any other process, or another ``Store``, has changed the database. Numbers of two
+    /// stores cannot be compared.
     package func foreignChanges() async throws -> Int64 {
         // On the one connection that writes, whose own commits do not change it (SQLite, PRAGMA data_version).
         try await database.writeWithoutTransaction { database in

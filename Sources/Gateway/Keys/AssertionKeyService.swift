@@ -2,7 +2,7 @@ internal import Locking
 package import Logging
 package import Pipeline
 
-/// The keys that assertions, or sessions, are signed with: read from the state directory, rotated there, and given to every event
+/// The keys that sign assertions or sessions: read from the state directory, rotated there, and given to every event
 /// loop.
 ///
 /// Not an actor: it is asked for what it holds from anywhere, and what it does takes no longer than a small file.

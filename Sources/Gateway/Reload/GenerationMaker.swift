@@ -24,8 +24,8 @@ struct GenerationMaker: Sendable {
 
     var logger: Logger { logs.logger }
 
-    /// - Throws: ``SettingsFaults``, also for a state directory or a file with keys that cannot be used until somebody sets it
-    ///   right; or what else stands against these settings.
+    /// - Throws: ``SettingsFaults``, also for a state directory or a key file that cannot be used until somebody
+    ///   corrects it; or another error that prevents these settings from being used.
     func make(_ settings: GatewaySettings, after previous: Generation?) async throws -> Generation {
         do {
             return try await generation(of: settings, after: previous)

@@ -4,8 +4,8 @@ internal import Telemetry
 /// Counts the stalls of one event loop: times when it did nothing for anyone else because something blocked it, or
 /// computed for long.
 ///
-/// The loop looks at the clock every 20 ms while it has clients. Time that it was ready to run, and the processors were busy with others, is
-/// not its own and is left out.
+/// The loop looks at the clock every 20 ms while it has clients. Time in which the loop was ready to run while the
+/// processors were busy with other threads is not its own and is left out.
 final class LoopWatch {
     private static let interval = TimeAmount.milliseconds(20)
     /// Without clients, so that an idle gateway sleeps.

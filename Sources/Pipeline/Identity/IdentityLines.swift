@@ -40,7 +40,9 @@ package struct IdentityLines: Sendable {
         self.claims = claims
     }
 
-    /// The lines, each ended by CR LF; `payload` is the token's. Throws rather than leave out or shorten what the backend decides by.
+    /// The lines, each ended by CR LF. Throws rather than omit or shorten values that the backend decides by.
+    ///
+    /// - Parameter payload: the token's.
     package func lines(for identity: Identity, payload: JSONObject = [:]) throws(IdentityFault) -> [UInt8] {
         guard !identity.subject.isEmpty else { throw .emptySubject }
         var lines: [UInt8] = []

@@ -4,7 +4,8 @@ internal import Encoding
 /// the path before it and everything below (`/api/**` matches `/api`, `/api/x` and `/api/x/y`; `/**` matches all).
 /// `{sub}` matches as `*` does, and says that the segment must be the subject of the request's token.
 ///
-/// Literal segments are in the normal form of ``RequestPath``: decoded, case-sensitive. Backends that ignore case: see ``Route/ignoresCase``.
+/// Literal segments are in the normal form of ``RequestPath``: decoded, case-sensitive. Backends that ignore case: see
+/// ``Route/ignoresCase``.
 package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
     enum Segment: Sendable, Hashable {
         case literal(String)

@@ -1,7 +1,7 @@
 /// The descriptions of all keys in the reference, Config/gatehouse.yaml, by schema path.
 ///
-/// It is in `key-descriptions.txt`, which is made of the reference (see Tests/EndToEnd/test_schema.py): a line with the path,
-/// and lines with the text behind two spaces.
+/// They are in `key-descriptions.txt`, which is generated from the reference (see Tests/EndToEnd/test_schema.py): a
+/// line with the path, and lines with the text behind two spaces.
 enum KeyDescriptions {
     static let all: [String: String] = {
         var (all, path) = ([String: String](), "")

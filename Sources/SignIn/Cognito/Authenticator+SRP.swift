@@ -82,8 +82,8 @@ extension Authenticator {
         ]
     }
 
-    /// A pool that tells at once that there is no such user, or none that is confirmed, would let the missing second step tell it to the client:
-    /// the same work is done, and the same call made, for nothing.
+    /// Does the work and makes the call of the second step for nothing. Some pools report at once that there is no such
+    /// user, or none that is confirmed; a missing second step would then reveal that to the client.
     private func pretend(_ client: SRPClient, _ attempt: Attempt) async {
         let challenge = AuthenticationChallenge(
             name: "PASSWORD_VERIFIER", session: nil,

@@ -82,9 +82,9 @@ extension DirectCognitoPool {
         return shown.map(\.value).filter { $0 != .null }.map { digest($0.stringValue ?? "") }
     }
 
-    /// Over what any decoder makes of Base64, be it strict or not: else another spelling of the same bytes would make a known
-    /// step one that nobody knows. Other characters, padding and the last character, of which some bits may be unused, are
-    /// left out.
+    /// A digest of the characters that every Base64 decoder reads, strict or not. With another spelling of the same
+    /// bytes, a known step would otherwise be an unknown one. Other characters, padding and the last character, of
+    /// which some bits may be unused, are left out.
     private func digest(_ text: String) -> String {
         let digits = text.utf8.compactMap { byte -> UInt8? in
             switch byte {

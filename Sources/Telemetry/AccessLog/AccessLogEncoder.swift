@@ -4,8 +4,8 @@ internal import Encoding
 ///
 /// Keys: `time` (RFC 3339, UTC, milliseconds), `request_id`, `client_address`, `method`, `path` (with the names of the
 /// query's parameters and without their values), `status`, `bytes_sent`, `duration_us`, and where known
-/// `upstream_duration_us`, `server`, `retries` (where there were any), `route`, `subject_hash` (as in the audit log, see ``UserHashes``), `denial_reason`,
-/// and `trace_id` and `span_id`.
+/// `upstream_duration_us`, `server`, `retries` (where there were any), `route`, `subject_hash` (as in the audit log,
+/// see ``UserHashes``), `denial_reason`, `trace_id` and `span_id`.
 package struct AccessLogEncoder: Sendable {
     private let format: LogFormat
     private let hashes: UserHashes?

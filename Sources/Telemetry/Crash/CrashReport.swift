@@ -46,7 +46,8 @@ package enum CrashReport {
         }
     }
 
-    /// The signal is blocked while this runs. Raised once more, it comes when the handler returns, and has its earlier effect.
+    /// The signal is blocked while this runs. When it is raised again, it arrives as the handler returns, and has its
+    /// earlier effect.
     private static func handle(_ number: CInt) {
         guard let prepared = unsafe prepared else { return }
         unsafe sigaction(number, prepared.earlier + Int(number), nil)
