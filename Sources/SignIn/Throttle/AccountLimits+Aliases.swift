@@ -21,7 +21,7 @@ extension AccountLimits {
     ) async -> LimitReached? {
         guard let typed = admitted.failureKeys.first, !admitted.isKnownDevice else { return nil }
         let accounts = accounts(account.map(keys.failures(of:)), calledBy: typed, learns: !call.isUnknownStep)
-        if await isKnownDevice(call, of: account, accounts, calledBy: typed) { return nil }
+        if await isKnownDevice(call, of: accounts, calledBy: typed) { return nil }
         var longest: LimitReached?
         for key in accounts {
             switch tryAccount(key, calledBy: typed, known: admitted.failureKeys + admitted.accountKeys) {
@@ -109,17 +109,15 @@ extension AccountLimits {
     /// Whether one of the accounts that a name may be of knows the device.
     ///
     /// - Parameters:
-    ///   - account: by which versions before 0.10 have stored it.
-    ///   - keys: what the accounts' failures are counted by. Where there are none, as much is looked up.
-    private func isKnownDevice(
-        _ call: LimitedCall, of account: String?, _ accounts: [String], calledBy typed: String
-    ) async -> Bool {
+    ///   - accounts: the keys that count the accounts' failures. If there are none, a meaningless key is looked up instead,
+    ///     which takes as long.
+    ///   - typed: the key that counts the failures of the name.
+    private func isKnownDevice(_ call: LimitedCall, of accounts: [String], calledBy typed: String) async -> Bool {
         guard !call.isUnknownStep, let device = call.device else { return false }
-        let known =
-            (accounts.isEmpty ? [keys.padding(of: typed, number: 0)] : accounts)
-            .map { keys.knownDevice(device, ofKey: $0) }
-            + [account.map { keys.knownDevice(device, of: $0) }].compactMap { $0 }
-        for key in known where (try? await records.knows(device: key, now: now() / 1000)) == true { return true }
+        for key in accounts.isEmpty ? [keys.padding(of: typed, number: 0)] : accounts {
+            let known = keys.knownDevice(device, ofKey: key)
+            if (try? await records.knows(device: known, now: now() / 1000)) == true { return true }
+        }
         return false
     }
 
