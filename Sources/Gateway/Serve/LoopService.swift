@@ -58,33 +58,32 @@ final class LoopService {
         _ index: Int, _ plan: ServingPlan, _ curl: CurlLoop, _ metrics: LoopMetrics
     ) -> UpstreamPool {
         let upstream = plan.upstreams[index]
+        let (first, logger) = (plan.firstServer(of: index), plan.logger)
+        func report(_ message: Logger.Message, _ server: Int, _ reason: String) {
+            logger.debug(
+                message,
+                metadata: [
+                    "upstream": "\(upstream.settings.name)", "server": "\(upstream.settings.servers[server].name)",
+                    "reason": "\(reason)",
+                ])
+        }
         let pool = UpstreamPool(settings: upstream.settings, loop: curl) { event in
             switch event {
             case .opened: metrics.upstreamConnectionOpened(index)
             case .reused: metrics.upstreamConnectionReused(index)
             case .retried: metrics.upstreamRetried(index)
             }
-        } observeServer: { [first = plan.firstServer(of: index), logger = plan.logger] server, event in
+        } observeServer: { server, event in
             switch event {
             case .began: metrics.serverBegan(first + server)
             case .ended: metrics.serverEnded(first + server)
             case .failed: metrics.serverFailed(first + server)
             case .ejected(let reason):
                 metrics.serverEjected(first + server)
-                logger.debug(
-                    "server ejected by an event loop",
-                    metadata: [
-                        "upstream": "\(upstream.settings.name)", "server": "\(upstream.settings.servers[server].name)",
-                        "reason": "\(reason)",
-                    ])
+                report("server ejected by an event loop", server, reason)
             case .ejectionWithheld(let reason):
                 metrics.serverEjectionWithheld(first + server)
-                logger.debug(
-                    "server not ejected: it is the last one, or enough others are",
-                    metadata: [
-                        "upstream": "\(upstream.settings.name)", "server": "\(upstream.settings.servers[server].name)",
-                        "reason": "\(reason)",
-                    ])
+                report("server not ejected: it is the last one, or enough others are", server, reason)
             case .unsolicited(let more): metrics.serverSentUnsolicited(more: more, at: first + server)
             case .idle(let more): metrics.connectionsIdle(more: more, at: first + server)
             case .serving(let serving): metrics.server(first + server, isServing: serving)
