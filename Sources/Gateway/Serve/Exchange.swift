@@ -45,14 +45,12 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
     init(_ inbound: InboundRequest, _ writer: consuming ResponseWriter, service: LoopService) {
         self.service = service
         var request = inbound
-        if let scheme = service.plan.trustedProxies?.scheme(peer: request.peer, request.head.headerFields) {
-            request.head.scheme = scheme
-        }
+        let origin = service.plan.trustedProxies?.origin(peer: request.peer, request.head.headerFields)
+        if let scheme = origin?.scheme { request.head.scheme = scheme }
         self.request = request
         let now = WallClock.milliseconds()
-        let client = service.plan.trustedProxies?.client(peer: request.peer, request.head.headerFields)
         self.log = ExchangeLog(
-            requestID: service.requestID(of: request.head, at: now), clientAddress: client ?? request.peer,
+            requestID: service.requestID(of: request.head, at: now), clientAddress: origin?.client ?? request.peer,
             startedAt: now)
         self.demand = writer.bodyDemand
         self.writer = consume writer

@@ -14,36 +14,42 @@ package struct TrustedProxies: Sendable, Equatable {
         self.networks = networks
     }
 
-    /// The client's address as text.
+    /// A request's origin, as a trusted proxy states it.
+    package struct Origin: Sendable, Equatable {
+        /// The client's address as text.
+        package let client: String
+        /// `http` or `https`: how the client came to the proxy that the connection is with. Nil if that proxy sends no
+        /// `X-Forwarded-Proto`: then the connection's own scheme counts.
+        package let scheme: String?
+    }
+
+    /// The origin of a request; nil if the peer is not trusted.
     ///
-    /// - Parameter peer: whom the connection is with.
-    package func client(peer: String, _ fields: HTTPFields) -> String {
-        guard let connected = IPAddress(peer), isTrusted(connected) else { return peer }
+    /// - Parameter peer: the address of the connection's peer.
+    package func origin(peer: String, _ fields: HTTPFields) -> Origin? {
+        guard let connected = IPAddress(peer), isTrusted(connected) else { return nil }
+        return Origin(client: client(of: connected, fields).description, scheme: Self.scheme(fields))
+    }
+
+    private func client(of connected: IPAddress, _ fields: HTTPFields) -> IPAddress {
         var client = connected
         for field in fields.reversed() where field.name == .xForwardedFor {
             for element in Array(field.value.utf8).split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
                 .reversed()
             {
-                // Behind what cannot be read nobody is known.
-                guard let address = Self.address(element) else { return client.description }
+                // Beyond an unreadable address, nobody is known.
+                guard let address = Self.address(element) else { return client }
                 client = address
-                guard isTrusted(address) else { return client.description }
+                guard isTrusted(address) else { return client }
             }
         }
-        return client.description
+        return client
     }
 
-    /// `http` or `https`: how the client came to the proxy that the connection is with, by that proxy's own word.
-    ///
-    /// Nil where there is no such word, so that the connection tells: the peer is not trusted, or does not send
-    /// `X-Forwarded-Proto`. The last value there is the peer's own; what stands before it came to the peer. A value that is
-    /// neither counts as `http`, which claims the least.
-    ///
-    /// - Parameter peer: whom the connection is with.
-    package func scheme(peer: String, _ fields: HTTPFields) -> String? {
-        guard let connected = IPAddress(peer), isTrusted(connected),
-            let field = fields.last(where: { $0.name == .xForwardedProto })
-        else { return nil }
+    /// The last value is the trusted peer's own; those before it came to the peer. A value that is neither `http` nor
+    /// `https` counts as `http`, which claims the least.
+    private static func scheme(_ fields: HTTPFields) -> String? {
+        guard let field = fields.last(where: { $0.name == .xForwardedProto }) else { return nil }
         let elements = Array(field.value.utf8).split(separator: UInt8(ascii: ","), omittingEmptySubsequences: false)
         return elements.last?.withoutOuterBlanks.elementsEqual("https".utf8) == true ? "https" : "http"
     }
