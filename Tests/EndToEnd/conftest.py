@@ -28,7 +28,7 @@ FAULTS = {
         "slow_backends", "trusted_certificates", "unread_responses", "unreliable_peers", "upstream",
     )
 }
-# What the longest files take, roughly, so that the parts take as long as one another; the others take five.
+# The rough duration of the longest files in seconds, so that the parts take equally long; the others take five.
 SECONDS = {
     "test_hostile_answers.py": 90, "test_release.py": 60, "test_unread_responses.py": 74, "test_openapi.py": 65,
     "test_clock.py": 56, "test_fair_shares.py": 55, "test_name_resolution.py": 49, "test_conduct.py": 45,
@@ -222,6 +222,14 @@ def gateway(run_directory: Path, shared_recorder, issuer, example, pool):
 @pytest.fixture
 def own_recorder():
     """A recording backend of the test's own."""
+    backend = RecordingBackend()
+    yield backend
+    backend.stop()
+
+
+@pytest.fixture
+def receiver():
+    """A recording backend of the test's own, for messages that the gateway sends by itself."""
     backend = RecordingBackend()
     yield backend
     backend.stop()

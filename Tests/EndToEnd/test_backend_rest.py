@@ -1,4 +1,4 @@
-"""What a backend sends behind its response, or does with the connection then, belongs to no other request."""
+"""Bytes that a backend sends behind its response, and the end of the connection then, belong to no other request."""
 
 import os
 import signal
@@ -18,7 +18,7 @@ from harness.process import wait_until
 PLANTED = b"HTTP/1.1 200 OK\r\nContent-Length: 7\r\n\r\nplanted"
 GOOD = b"HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\ngood"
 EMPTY = b"HTTP/1.1 200 OK\r\nContent-Length: 0\r\n\r\n"
-# What the gateway receives at most at once.
+# The most bytes that the gateway receives at once.
 RECEIVE = 64 << 10
 
 
@@ -28,7 +28,7 @@ class Plain:
     def __init__(self, accepted: socket.socket):
         accepted.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
         self.socket = accepted
-        # What an answer leaves for the next one to send first.
+        # Bytes that one answer leaves for the next one to send first.
         self.late = b""
 
     def head(self) -> bytes:
@@ -78,6 +78,23 @@ class TLS(Plain):
 
 
 @contextmanager
+def accepting(take):
+    """A server that hands each connection to `take`, one after the other; the port."""
+
+    def accept() -> None:
+        try:
+            while True:
+                take(listening.accept()[0])
+        except OSError:
+            return
+
+    with socket.create_server(("127.0.0.1", 0), backlog=100) as listening:
+        threading.Thread(target=accept, daemon=True).start()
+        yield listening.getsockname()[1]
+        listening.shutdown(socket.SHUT_RDWR)
+
+
+@contextmanager
 def backend(answer, context: ssl.SSLContext | None = None):
     """A server that has `answer(connection, target)` answer every request; the port."""
 
@@ -89,17 +106,8 @@ def backend(answer, context: ssl.SSLContext | None = None):
         except (EOFError, OSError):
             accepted.close()
 
-    def accept() -> None:
-        try:
-            while True:
-                threading.Thread(target=serve, args=(listening.accept()[0],), daemon=True).start()
-        except OSError:
-            return
-
-    with socket.create_server(("127.0.0.1", 0), backlog=100) as listening:
-        threading.Thread(target=accept, daemon=True).start()
-        yield listening.getsockname()[1]
-        listening.shutdown(socket.SHUT_RDWR)
+    with accepting(lambda accepted: threading.Thread(target=serve, args=(accepted,), daemon=True).start()) as port:
+        yield port
 
 
 def settings(server: dict, **changes) -> dict:
@@ -285,7 +293,7 @@ def test_an_idle_connection_that_ends_as_a_request_comes_costs_nothing(start_gat
         ended = connections[-1].socket
         if end == "reset":
             ended.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-        # What is received then is the end, and who receives closes.
+        # The next receive finds the end and closes the connection.
         ended.shutdown(socket.SHUT_RD if end == "reset" else socket.SHUT_RDWR)
         wait_until(lambda: ended.fileno() < 0, "the connection to be closed")
 
@@ -316,16 +324,9 @@ def test_a_server_that_resets_new_connections_costs_no_request_and_no_other_serv
 def resetting():
     """A server that resets every connection as soon as it is there; the port."""
 
-    def accept() -> None:
-        try:
-            while True:
-                accepted, _ = listening.accept()
-                accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
-                accepted.close()
-        except OSError:
-            return
+    def reset(accepted: socket.socket) -> None:
+        accepted.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
+        accepted.close()
 
-    with socket.create_server(("127.0.0.1", 0), backlog=100) as listening:
-        threading.Thread(target=accept, daemon=True).start()
-        yield listening.getsockname()[1]
-        listening.shutdown(socket.SHUT_RDWR)
+    with accepting(reset) as port:
+        yield port

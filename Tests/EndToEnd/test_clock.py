@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 from harness import raw
 from harness.account import Account, bearer
-from harness.backend import RecordingBackend, answer
+from harness.backend import answer
 from harness.gateway import ADA, Gateway, LocalPool, gatehouse
 from harness.interposed import Clock, without_sanitizer
 from harness.keys import KeyServer, SigningKey
@@ -57,7 +57,7 @@ def login(gateway: Gateway, ledger, password: str = ADA[1]) -> raw.Response:
     return Account(gateway.port, ledger).login(ADA[0], password)
 
 
-# What was ended
+# Ended sessions
 
 
 @STEPS
@@ -179,13 +179,6 @@ def test_key_sets_are_fetched_in_their_time_when_the_clock_is_set_back(start_gat
 
 
 # Messages
-
-
-@pytest.fixture
-def receiver():
-    backend = RecordingBackend()
-    yield backend
-    backend.stop()
 
 
 @STEPS

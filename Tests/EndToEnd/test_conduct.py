@@ -180,7 +180,7 @@ def test_all_together_are_limited(start):
 def test_each_kind_of_call_is_limited_by_address(start, kind, name, body):
     gateway = start(limits(kind, address="2/1h"))
     answers = [call(gateway, name, body).status for _ in range(3)]
-    # What is no token counts as well: whoever shows it may be trying some out.
+    # Malformed tokens count as well: their sender may be trying some out.
     assert 429 not in answers[:2] and answers[2] == 429
 
 
@@ -588,17 +588,10 @@ def test_counts_of_an_earlier_version_are_gone_on_with(start):
 # Messages to backends
 
 
-@pytest.fixture
-def backend():
-    backend = RecordingBackend()
-    yield backend
-    backend.stop()
-
-
-def sync(backend: RecordingBackend, **changes) -> dict:
+def sync(receiver: RecordingBackend, **changes) -> dict:
     return {
         "identity": {"assertion": {"issuer": ISSUER}},
-        "user_sync": {"url": f"{backend.url}/users", "allow_insecure_http": True, "audience": "users", **changes},
+        "user_sync": {"url": f"{receiver.url}/users", "allow_insecure_http": True, "audience": "users", **changes},
         **PROXY,
     }
 
@@ -617,20 +610,20 @@ def verified(gateway: Gateway, request) -> dict:
     return claims
 
 
-def told(backend: RecordingBackend, count: int) -> list:
+def told(receiver: RecordingBackend, count: int) -> list:
     return wait_until(
-        lambda: len(found := [each for each in backend.requests_to("/users") if each.complete]) >= count and found,
+        lambda: len(found := [each for each in receiver.requests_to("/users") if each.complete]) >= count and found,
         f"{count} messages",
     )
 
 
-def test_the_backend_is_told_of_users(start, conduct_pool, backend, email):
-    backend.on("/users", answer(204, b""))
-    gateway = start(sync(backend))
+def test_the_backend_is_told_of_users(start, conduct_pool, receiver, email):
+    receiver.on("/users", answer(204, b""))
+    gateway = start(sync(receiver))
     register(gateway, conduct_pool, email)
     session = login(gateway, PASSWORD, email=email).json()
     raw.exchange(gateway.port, "DELETE", "/api/v1/auth/me", bearer(session["access_token"]))
-    requests = told(backend, 3)
+    requests = told(receiver, 3)
     bodies = [json.loads(request.body) for request in requests]
     assert [body["event"] for body in bodies] == ["confirmed", "signed_in", "deleted"]
     subject = session["user"]["id"]
@@ -643,9 +636,9 @@ def test_the_backend_is_told_of_users(start, conduct_pool, backend, email):
     assert [each.get("sub") for each in claims] == [None, subject, subject]
 
 
-def test_the_backend_is_told_of_direct_calls_too(start, conduct_pool, backend, email):
-    backend.on("/users", answer(204, b""))
-    gateway = start({**sync(backend), "direct_cognito": {"mode": "translate"}})
+def test_the_backend_is_told_of_direct_calls_too(start, conduct_pool, receiver, email):
+    receiver.on("/users", answer(204, b""))
+    gateway = start({**sync(receiver), "direct_cognito": {"mode": "translate"}})
     client = cognito_client(gateway.url)
     named = {"ClientId": POOL_CLIENT_ID, "Username": email}
     client.sign_up(**named, Password=PASSWORD)
@@ -655,7 +648,7 @@ def test_the_backend_is_told_of_direct_calls_too(start, conduct_pool, backend, e
         ClientId=POOL_CLIENT_ID, AuthFlow="USER_PASSWORD_AUTH", AuthParameters=parameters
     )["AuthenticationResult"]
     client.delete_user(AccessToken=tokens["AccessToken"])
-    bodies = [json.loads(request.body) for request in told(backend, 3)]
+    bodies = [json.loads(request.body) for request in told(receiver, 3)]
     assert [body["event"] for body in bodies] == ["confirmed", "signed_in", "deleted"]
     assert bodies[1]["user"]["id"] == bodies[2]["user"]["id"]
     events = ("registered", "confirmed", "signed_in", "user_deleted")
@@ -664,56 +657,56 @@ def test_the_backend_is_told_of_direct_calls_too(start, conduct_pool, backend, e
     ]
 
 
-def test_a_message_that_is_not_received_comes_again(start, backend):
-    backend.on("/users", sequence(answer(503, b""), answer(302, b""), answer(200)))
-    gateway = start(sync(backend))
+def test_a_message_that_is_not_received_comes_again(start, receiver):
+    receiver.on("/users", sequence(answer(503, b""), answer(302, b""), answer(200)))
+    gateway = start(sync(receiver))
     assert login(gateway, ADA[1]).status == 200
-    requests = told(backend, 3)
+    requests = told(receiver, 3)
     assert len({request.header("idempotency-key") for request in requests}) == 1
     assert len({request.body for request in requests}) == 1
     wait_until(lambda: gateway.samples()["gatehouse_outbox_delivered_total"] == 1, "the delivery to be counted")
     assert gateway.samples()["gatehouse_outbox_failures_total"] == 2
 
 
-def test_a_message_outlasts_a_kill(start, backend):
-    backend.on("/users", answer(503, b""))
-    gateway = start(sync(backend))
+def test_a_message_outlasts_a_kill(start, receiver):
+    receiver.on("/users", answer(503, b""))
+    gateway = start(sync(receiver))
     assert login(gateway, ADA[1]).status == 200
-    key = told(backend, 1)[0].header("idempotency-key")
-    backend.on("/users", answer(200))
-    before = len(backend.requests_to("/users"))
+    key = told(receiver, 1)[0].header("idempotency-key")
+    receiver.on("/users", answer(200))
+    before = len(receiver.requests_to("/users"))
     gateway = restarted(gateway, signal.SIGKILL)
     try:
         requests = wait_until(
-            lambda: len(found := backend.requests_to("/users")) > before and found, "the message again", 30
+            lambda: len(found := receiver.requests_to("/users")) > before and found, "the message again", 30
         )
         assert {request.header("idempotency-key") for request in requests} == {key}
     finally:
         gateway.stop()
 
 
-def test_a_sign_in_does_not_wait_for_the_backend(start, backend):
-    gateway = start(sync(backend, url="http://127.0.0.1:9/users"))
+def test_a_sign_in_does_not_wait_for_the_backend(start, receiver):
+    gateway = start(sync(receiver, url="http://127.0.0.1:9/users"))
     assert login(gateway, ADA[1]).status == 200
 
 
-def test_a_required_backend_must_have_been_told(start, backend):
-    backend.on("/users", answer(503, b""))
-    gateway = start(sync(backend, mode="required", timeout="2s"))
+def test_a_required_backend_must_have_been_told(start, receiver):
+    receiver.on("/users", answer(503, b""))
+    gateway = start(sync(receiver, mode="required", timeout="2s"))
     refused = login(gateway, ADA[1])
     assert_refusal(refused, 503, "ServiceUnavailableException")
     assert "token" not in refused.body.decode()
     assert audited(gateway, "sign_in_failed")[0]["reason"] == "user-sync-failed"
-    backend.on("/users", answer(200))
+    receiver.on("/users", answer(200))
     assert login(gateway, ADA[1]).status == 200
-    assert len(told(backend, 2)) == 2
+    assert len(told(receiver, 2)) == 2
     assert not gateway.audit_log("locked_out")
 
 
-def test_a_sign_in_that_the_backend_was_not_told_of_leaves_no_session(start, conduct_pool, backend, email):
+def test_a_sign_in_that_the_backend_was_not_told_of_leaves_no_session(start, conduct_pool, receiver, email):
     """Neither here nor at Cognito, whichever way it came; and the app that tries on leaves none either."""
-    backend.on("/users", answer(503, b""))
-    sessions = sync(backend, mode="required", timeout="2s", events=["signed_in"])
+    receiver.on("/users", answer(503, b""))
+    sessions = sync(receiver, mode="required", timeout="2s", events=["signed_in"])
     gateway = start({**sessions, "direct_cognito": {"mode": "translate"}})
     register(gateway, conduct_pool, email)
     assert_refusal(login(gateway, PASSWORD, email=email), 503, "ServiceUnavailableException")
@@ -730,13 +723,13 @@ def test_a_sign_in_that_the_backend_was_not_told_of_leaves_no_session(start, con
     with closing(sqlite3.connect(Path(gateway.config["state_directory"]) / "gatehouse.sqlite")) as database:
         rows = database.execute("SELECT ended_at, token FROM sessions").fetchall()
     assert len(rows) == 2 and all(ended_at and not token for ended_at, token in rows), rows
-    backend.on("/users", answer(200))
+    receiver.on("/users", answer(200))
     assert login(gateway, PASSWORD, email=email).status == 200
 
 
-def test_a_deletion_whose_answer_was_lost_is_told_when_it_is_finished(start, conduct_pool, backend, email):
-    backend.on("/users", answer(204, b""))
-    gateway = start(sync(backend, events=["deleted"]))
+def test_a_deletion_whose_answer_was_lost_is_told_when_it_is_finished(start, conduct_pool, receiver, email):
+    receiver.on("/users", answer(204, b""))
+    gateway = start(sync(receiver, events=["deleted"]))
     register(gateway, conduct_pool, email)
     session = login(gateway, PASSWORD, email=email).json()
     delete = lambda: raw.exchange(gateway.port, "DELETE", "/api/v1/auth/me", bearer(session["access_token"])).status
@@ -746,13 +739,13 @@ def test_a_deletion_whose_answer_was_lost_is_told_when_it_is_finished(start, con
     finally:
         control(conduct_pool, "DELETE", "faults")
     assert [delete(), delete()] == [204, 401]
-    assert json.loads(told(backend, 1)[0].body)["user"] == {"id": session["user"]["id"]}
+    assert json.loads(told(receiver, 1)[0].body)["user"] == {"id": session["user"]["id"]}
 
 
-def test_a_direct_deletion_whose_answer_was_lost_is_finished_by_the_next_one(start, conduct_pool, backend, email):
+def test_a_direct_deletion_whose_answer_was_lost_is_finished_by_the_next_one(start, conduct_pool, receiver, email):
     """The SDK itself asks again; here it is told not to."""
-    backend.on("/users", answer(204, b""))
-    gateway = start({**sync(backend, events=["deleted"]), "direct_cognito": {"mode": "translate"}})
+    receiver.on("/users", answer(204, b""))
+    gateway = start({**sync(receiver, events=["deleted"]), "direct_cognito": {"mode": "translate"}})
     register(gateway, conduct_pool, email)
     session = login(gateway, PASSWORD, email=email).json()
 
@@ -770,16 +763,16 @@ def test_a_direct_deletion_whose_answer_was_lost_is_finished_by_the_next_one(sta
     assert (finished.status, finished.body) == (200, b"{}"), finished.body
     me = raw.exchange(gateway.port, "GET", "/recorded/required/me", bearer(session["access_token"]))
     assert me.status == 401
-    assert json.loads(told(backend, 1)[0].body)["user"] == {"id": session["user"]["id"]}
+    assert json.loads(told(receiver, 1)[0].body)["user"] == {"id": session["user"]["id"]}
     assert audited(gateway, "user_deleted")[0]["operation"] == "DeleteUser"
     with closing(sqlite3.connect(Path(gateway.config["state_directory"]) / "gatehouse.sqlite")) as database:
         assert database.execute("SELECT count(*) FROM sessions").fetchone() == (0,)
 
 
-def test_events_are_posted_to_a_webhook(start, backend):
-    backend.on("/events", sequence(answer(500, b""), answer(200)))
+def test_events_are_posted_to_a_webhook(start, receiver):
+    receiver.on("/events", sequence(answer(500, b""), answer(200)))
     webhook = {
-        "url": f"{backend.url}/events",
+        "url": f"{receiver.url}/events",
         "allow_insecure_http": True,
         "events": ["sign_in_failed"],
         "secret": "webhook-secret",
@@ -787,7 +780,7 @@ def test_events_are_posted_to_a_webhook(start, backend):
     gateway = start({"audit": {"webhook": webhook}, **PROXY})
     assert login(gateway, ADA[1]).status == 200
     assert login(gateway, WRONG, "203.0.113.9").status == 401
-    requests = wait_until(lambda: len(found := backend.requests_to("/events")) >= 2 and found, "the event twice")
+    requests = wait_until(lambda: len(found := receiver.requests_to("/events")) >= 2 and found, "the event twice")
     assert requests[0].body == requests[1].body
     assert json.loads(requests[0].body) == audited(gateway, "sign_in_failed")[0]
     code = hmac.new(b"webhook-secret", requests[0].body, hashlib.sha256).hexdigest()

@@ -22,13 +22,6 @@ STARTS = 3
 NO_BACKTRACE = {"SWIFT_BACKTRACE": "enable=no"}
 
 
-@pytest.fixture
-def receiver():
-    receiver = RecordingBackend()
-    yield receiver
-    receiver.stop()
-
-
 def webhook(receiver: RecordingBackend) -> dict:
     return {"audit": {"webhook": {"url": f"{receiver.url}/audit", "secret": "s" * 32, "allow_insecure_http": True}}}
 
@@ -126,7 +119,7 @@ def fill(path: Path) -> None:
     rows += [("audit_webhook", "x", None, "{}", 0, 0, extreme) for extreme in extremes]
     with closing(sqlite3.connect(path, timeout=10)) as database, database:
         for destination, kind, subject, body, created, due, attempts in rows:
-            # What is too old is given up, so that most are of now.
+            # Messages that are too old are given up, so most are of now.
             database.execute(
                 "INSERT INTO outbox VALUES (hex(randomblob(16)), ?, ?, ?, ?,"
                 " CASE ? WHEN 0 THEN unixepoch() * 1000 ELSE ? END, ?, ?, random() % 3)",

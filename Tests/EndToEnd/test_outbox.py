@@ -28,13 +28,6 @@ def own_pool(run_directory):
 
 
 @pytest.fixture
-def receiver():
-    backend = RecordingBackend()
-    yield backend
-    backend.stop()
-
-
-@pytest.fixture
 def start(start_gateway, own_pool, receiver):
     def start() -> Gateway:
         webhook = {"url": f"{receiver.url}/events", "events": ["sign_in_failed"], "timeout": "60s"}
