@@ -49,7 +49,7 @@ need_real_servers() {
         node-{vary,debbundle-es-to-primitive}) || true
 }
 
-# What could not be installed is a failure of its own, with the usual last line.
+# A failed installation is a failure of its own, with the usual last line.
 if ! (
     need_packages ca-certificates curl libcurl4-openssl-dev libsqlite3-dev libssl-dev pkg-config python3 python3-venv \
         binutils chromium-headless-shell groff lintian systemd
@@ -161,7 +161,7 @@ fuzz() {
     count "$sound" "$broken"
 }
 
-# What a token costs: that it can be measured, and with --check that it is within its limits.
+# The cost of a token: that it can be measured, and with --check that it is within its limits.
 verify_benchmark() {
     swift build -c release --static-swift-stdlib --product verify-benchmark >"$results/build" 2>&1 || {
         tail -40 "$results/build"

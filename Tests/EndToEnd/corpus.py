@@ -23,7 +23,7 @@ from pathlib import Path
 from harness import raw
 from harness.backend import RecordingBackend, Request
 
-# What comes at all comes within milliseconds; this is for a busy machine, and only a case that fails waits so long.
+# Responses come within milliseconds; this is for a busy machine, and only a case that fails waits so long.
 PATIENCE_SECONDS = 5.0
 # How long nothing more must come where nothing is expected.
 SILENCE_SECONDS = 0.1

@@ -138,7 +138,7 @@ def test_another_name_gets_around_no_lock(start, names_pool, flow):
     right, wrong, nobody = (account.login(*each) for each in ((phone, PASSWORD), (phone, WRONG), ("+15000", WRONG)))
     assert shape(right) == shape(wrong) == shape(nobody)
     assert_refusal(right, 401, "NotAuthorizedException")
-    # What is typed is locked in its turn, for a telephone number that nobody has as well.
+    # The typed name is locked in its turn, also for a telephone number that nobody has.
     assert [account.login(phone, PASSWORD).status for _ in range(4)] == [401] * 3 + [429]
     assert [account.login("+15000", WRONG).status for _ in range(5)] == [401] * 4 + [429]
 

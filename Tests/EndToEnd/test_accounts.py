@@ -301,7 +301,7 @@ def lost(pool: LocalPool, *operations: str):
 
 
 def kept_sessions(gateway: Gateway, user: str) -> list[tuple]:
-    """What the gateway keeps of a user's sessions: when each has ended."""
+    """The gateway's records of a user's sessions: when each has ended."""
     path = Path(gateway.config["state_directory"]) / "gatehouse.sqlite"
     with closing(sqlite3.connect(f"file:{path}?mode=ro", uri=True)) as database:
         return database.execute("SELECT ended_at FROM sessions WHERE subject = ?", [user]).fetchall()
@@ -345,7 +345,7 @@ def test_a_password_change_whose_answer_was_lost_is_done(account, pool):
 
 
 def test_a_lost_answer_lets_nobody_try_out_passwords(account, pool):
-    """What comes next is another call, and a wrong password in it is one."""
+    """The next call is another one, and a wrong password in it counts."""
     _, tokens = signed_in_user(account, pool)
     with lost(pool, "ChangePassword"):
         account.post(

@@ -71,7 +71,7 @@ def test_without_a_token_a_name_that_is_not_this_machines_is_refused(start_gatew
             assert status_as(gateway, host, path) == 403
         for host in ("localhost", f"LocalHost:{gateway.admin_port}", "127.0.0.1", f"127.0.0.1:{gateway.admin_port}", "[::1]:9901"):
             assert status_as(gateway, host, path) == 200
-        # Who has the token is no page of another site.
+        # A caller with the token is no page of another site.
         assert status_as(administered, "gatehouse.internal", path, bearer(TOKEN)) == 200
     for path in ("/healthz", "/"):
         assert status_as(gateway, "rebound.example", path) == 200

@@ -66,7 +66,7 @@ def database(gateway) -> sqlite3.Connection:
     return sqlite3.connect(path, timeout=10, isolation_level=None)
 
 
-# What a sign-in gives
+# The result of a sign-in
 
 
 def test_a_sign_in_makes_the_user_once_and_begins_a_session(gateway, app, apple, user):
@@ -110,7 +110,7 @@ def test_the_app_of_another_role(gateway, app, apple, ledger, user):
     assert driver.signed_in(f"driver-{user}")["user"]["role"] == "driver"
 
 
-# What is refused
+# Refusals
 
 
 def with_claims(**claims):
@@ -258,7 +258,7 @@ def test_a_nonce_can_be_required_and_ends(start, apple, ledger, user):
     assert AppleApp(off.port, apple, ledger).post("apple/nonce").status == 404
 
 
-# What Apple is told
+# Calls to Apple
 
 
 def test_a_code_that_cannot_be_exchanged_loses_no_sign_in(gateway, app, apple, user):
@@ -283,7 +283,7 @@ def test_a_locked_database_is_503_and_the_same_sign_in_goes_on_afterwards(gatewa
         for table in ("users", "user_sessions", "spent", "apple_tokens"):
             assert lock.execute(f"SELECT count(*) FROM {table}").fetchone() == (0,), "nothing half-written"
     token = app.post("apple", body).json()["token"]
-    # What Apple gave at the first try was not lost: a code is exchanged only once.
+    # Apple's token of the first try was not lost: a code is exchanged only once.
     assert [kept["client_id"] for kept in app.send("GET", "me/export", token=token).json()["apple_tokens"]] == [APP]
     assert app.send("DELETE", "me", token=token).status == 204
     wait_until(lambda: apple.account(user)["clients"] == [], "the revocation at Apple", 15)
@@ -324,7 +324,7 @@ def test_the_keys_that_apples_part_is_sealed_with_rotate_beside_configured_ones(
     gateway.reload()
     assert key_id(app.post("apple/nonce").json()["nonce"]) == listed[1][-1]
     assert key_id(account.login(*ADA).json()["refresh_token"]) == "one"
-    # What was sealed before still opens.
+    # Nonces sealed before still open.
     assert app.post("apple", app.body(user, nonce)).status == 200
     assert app.send("DELETE", "me", token=token).status == 204
     wait_until(lambda: apple.account(user)["clients"] == [], "the revocation at Apple", 15)
@@ -408,7 +408,7 @@ def test_who_is_deleted_has_the_consent_taken_back(gateway, app, apple, user):
     assert user not in kept_addresses(gateway)
 
 
-# What Apple tells
+# Notifications from Apple
 
 
 def notified(app, payload: str) -> raw.Response:

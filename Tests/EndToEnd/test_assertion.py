@@ -85,7 +85,7 @@ def verified(gateway, assertion: str, audience: str = "api") -> dict:
 
 
 def private_key(gateway):
-    """What only the gateway has: to make what it never would."""
+    """The gateway's private key, to sign assertions that it never would."""
     text = Path(gateway.config["state_directory"], "assertion-keys.json").read_text()
     current = next(key for key in json.loads(text)["keys"] if key["state"] == "current")
     return current["id"], serialization.load_pem_private_key(current["key"].encode(), None)
@@ -204,9 +204,9 @@ def test_rotation_leaves_no_request_unverified(behind, own_recorder, issuer):
     second = rotate("--now")
     assert second == published[1]
     assert raw.exchange(gateway.port, "GET", ORDERS, headers=headers).status == 200
-    # What the key before has signed is still good.
+    # Assertions signed with the previous key are still good.
     assert backend.ask(first) == 200
-    # This key the backend's copy lacks, for as long as it keeps that; who fetches the set now has it.
+    # The backend's copy of the set lacks this key until it is fetched again.
     third = rotate("--now")
     assert third not in published
     signed_by_third = recorded(gateway, own_recorder, headers)

@@ -135,7 +135,7 @@ def test_which_server_it_was_and_how_often_it_was_tried_is_logged(balanced, serv
     lines = [gateway.access_line(raw.exchange(gateway.port, "GET", "/recorded/public/x").header("x-request-id")) for _ in range(4)]
     assert [(line["status"], line["server"]) for line in lines] == [(200, servers[0].url)] * 4
     assert sorted(line.get("retries", 0) for line in lines) == [0, 0, 1, 1]
-    # Who answers nothing is told as well; what no server had is nobody's.
+    # A server that does not answer is named as well; a request that reached no server names none.
     alone = balanced([gone], ejection={"after": 0})
     line = alone.access_line(raw.exchange(alone.port, "GET", "/recorded/public/x").header("x-request-id"))
     assert (line["status"], line["server"]) == (502, gone) and "retries" not in line
@@ -395,7 +395,7 @@ def test_a_connection_that_is_old_enough_is_replaced(balanced, servers):
     assert len(servers[0].connections) == 2
 
 
-# What a route changes
+# Changes by a route
 
 
 @pytest.fixture

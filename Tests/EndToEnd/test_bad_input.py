@@ -109,7 +109,7 @@ AMBIGUOUS_PATHS = [
 ]
 
 
-# What one backend reads differently from another, and the status: forwarded as it is where every reading comes under the
+# Targets that backends read differently, and the status: forwarded as they are where every reading comes under the
 # same route, 404 where one does not.
 OTHER_READINGS = {
     "/recorded/public/a%0d%0ab": 200,

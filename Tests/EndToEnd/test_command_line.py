@@ -52,7 +52,7 @@ def test_every_help_has_an_example_that_can_be_copied(command):
     lines = lines if heading == "Examples:" else [f"  {heading.removeprefix('Example: ')}", *lines]
     assert any(" ".join(("gatehouse", *command)) in line for line in lines), examples
     for before, line in zip(["", *lines], lines):
-        # Who has broken it at 80 columns has left no space at the beginning.
+        # An example broken at 80 columns by the parser would begin without a space.
         assert line.startswith("    " if before.endswith("\\") else "  "), examples
 
 
@@ -170,7 +170,7 @@ def test_a_result_that_cannot_be_written_is_a_failure(name, config_path, tmp_pat
     assert run(subprocess.DEVNULL) == (0, "")
     with open("/dev/full", "w") as full:
         assert run(full) == (1, "standard output cannot be written: No space left on device\n")
-    # Who reads no more is no fault: it is how head ends.
+    # A reader that ends early is no error: head does that.
     reading, writing = os.pipe()
     os.close(reading)
     try:
@@ -229,7 +229,7 @@ def test_a_wrong_command_line_is_told_as_json_where_that_is_asked_for(arguments,
     told = json.loads(result.stdout)
     assert (result.returncode, told["good"], result.stderr) == (64, False, "")
     assert words in told["text"]
-    # What is behind "--" is no option.
+    # Words behind "--" are no options.
     assert gatehouse("check", "--no-such-option", "--", "--json").stdout == ""
 
 
@@ -493,7 +493,7 @@ def test_every_command_tells_faulty_settings_as_json(tmp_path):
         usage = " ".join(gatehouse(*command, "--help").stdout.partition("USAGE:")[2].partition("OPTIONS:")[0].split())
         if "--config" not in usage:
             continue
-        # What is between brackets may be left out.
+        # Words between brackets may be left out.
         needed = re.sub(r"\[[^]]*\]+", "", usage.partition("ARGUMENTS:")[0])
         given = ["some"] * len(re.findall(r" <", needed.replace("--purpose <purpose>", "")))
         given += ["--purpose", "sealing"] * ("--purpose" in needed) + ["--jti", "some-token"] * (command == ("revoke",))
@@ -534,7 +534,7 @@ def test_the_text_of_a_key_list_stays_in_columns(config_path):
 
 
 def on_a_terminal(arguments: list[str], environment: dict[str, str]) -> str:
-    """What a command shows to somebody who sits at a terminal."""
+    """A command's output on a terminal."""
     master, slave = pty.openpty()
     process = subprocess.Popen(
         [str(binary()), *arguments], stdin=subprocess.DEVNULL, stdout=slave, stderr=slave,
@@ -679,7 +679,7 @@ def test_the_readme_has_the_statuses_of_the_help():
 
 
 def completed(script, *words: str) -> list[str]:
-    """What bash offers for the last of the words."""
+    """Bash's completions of the last word."""
     line, quoted = " ".join(words), " ".join(f"'{word}'" for word in words)
     command = (
         f"source {script}; COMP_WORDS=({quoted}); COMP_CWORD={len(words) - 1}; COMP_LINE='{line}'; "

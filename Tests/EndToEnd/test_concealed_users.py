@@ -59,7 +59,7 @@ def shape(answer: raw.Response) -> tuple:
 
 
 def transcripts(account: Account, pool: LocalPool, sequences: list[tuple[str, ...]]) -> dict:
-    """What each sequence is answered in each state, and how long each call took."""
+    """The responses to each sequence in each state, and how long each call took."""
     times: dict[tuple[str, str], list[float]] = {}
 
     def play(job: tuple[tuple[str, ...], str]) -> list[tuple]:

@@ -46,5 +46,5 @@ def test_the_public_raw_cases_go_as_the_corpus_says(run):
     unmet = [outcome for outcome in binding if not outcome.met]
     assert not unmet, "\n".join(map(str, unmet))
     refused = sum(outcome.met for outcome in rejects)
-    # What is left are rejects of a lower level that phones really send: see PathBytes.isQuery.
+    # The others are rejects of a lower level that phones really send: see PathBytes.isQuery.
     assert refused >= 0.95 * len(rejects), f"{refused} of {len(rejects)} rejects were rejected"

@@ -15,7 +15,7 @@ from harness.gateway import binary
 from harness.keys import base64url
 from harness.sanitizer import PATIENCE
 
-# What depends on the clock. Everything else comes before it, so that a verdict at another time has the same reason.
+# Verdicts that depend on the clock. Everything else comes before it, so that a verdict at another time has the same reason.
 OF_TIME = {"expired", "not-yet-valid", "issued-in-future"}
 
 
@@ -83,7 +83,7 @@ def test_the_cookbooks_compact_signatures_verify(tmp_path):
         keys.write_text(json.dumps({"keys": [{name: key[name] for name in kept if name in key}]}))
         result = command(["jws", "verify", "--jwks", keys, "--json"], compact)
         if ".." in compact:
-            # What the signature is over is not in it.
+            # The payload is detached, so the signed bytes are missing.
             assert json.loads(result.stdout) == {"verdict": "rejected", "reason": "bad-signature"}
             continue
         assert result.returncode == 0, (path.name, result.stdout, result.stderr)

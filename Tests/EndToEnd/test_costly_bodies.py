@@ -19,7 +19,7 @@ EMAIL = "costly@example.com"
 REGISTER = {"email": EMAIL, "password": PASSWORD}
 LOGIN = {"email": EMAIL, "password": PASSWORD}
 DEVICE = {"device_id": "d", "platform": "ios"}
-# What one call of each kind is counted by is part of its cost.
+# Counting one call of each kind is part of its cost.
 LIMITS = {
     **{kind: dict.fromkeys(("address", "account", "global"), "1000000/1h") for kind in BUDGETS},
     "lockout": {"after": 1000},

@@ -43,7 +43,7 @@ def test_it_is_one_document_that_may_load_and_run_nothing_else(start_gateway):
         "form-action 'none'",
         "frame-ancestors 'none'",
     ]
-    # What the gateway says is put in as text.
+    # The gateway's data is put in as text.
     assert not re.search(r"innerHTML|outerHTML|insertAdjacentHTML|document\.write|eval\(|new Function", text)
     assert raw.exchange(gateway.admin_port, "HEAD", "/").body == b""
     assert raw.exchange(gateway.admin_port, "POST", "/", {}, b"").status == 405

@@ -1,4 +1,4 @@
-"""What the dashboard's script makes of two readings, and what it says needs attention: its own functions, in Chromium."""
+"""The dashboard's evaluation of two readings, and the problems that it reports: its own functions, in Chromium."""
 
 import json
 
@@ -10,7 +10,7 @@ BUCKETS = {"0.001": 50, "0.01": 90, "+Inf": 100}
 
 
 def measured(page: Page, *samples: tuple[float, int, dict[str, float]], asked: str):
-    """What readings of these (seconds, start, values by sample) say."""
+    """Evaluates readings of (seconds, start, values by sample)."""
     texts = ["".join(f"{name} {value}\n" for name, value in values.items()) for _, _, values in samples]
     readings = [[time, start, text] for (time, start, _), text in zip(samples, texts, strict=True)]
     add = f"for (const [time, start, text] of {json.dumps(readings)}) r.add(time, start, parseMetrics(text));"
@@ -52,7 +52,7 @@ def test_labels_are_read_as_they_were_written(functions):
     ],
 )
 def test_quantiles_are_read_off_the_buckets_since(functions, share, counts, value, kind):
-    # What the buckets held before is none of it.
+    # The earlier contents of the buckets do not count.
     before = {f'd_bucket{{le="{limit}"}}': 1000 for limit in counts}
     after = {f'd_bucket{{le="{limit}"}}': 1000 + number for limit, number in counts.items()}
     found = measured(functions, (0, 1, before), (10, 1, after), asked=f"r.quantile('d', {share}, 60)")
@@ -77,7 +77,7 @@ def test_quantiles_are_of_all_series_or_of_some(functions):
 
 DAY = 86_400
 ISSUER = "status.issuers[0]"
-# What is changed in a sound status, and what is then said.
+# Changes of a sound status, and the problems that they cause.
 FAULTS = [
     ("status.ready = false", "bad", "Not ready: waiting for key sets. Load balancers send nothing."),
     (
@@ -145,7 +145,7 @@ FAULTS = [
 
 
 def judged(page: Page, change: str) -> list[dict]:
-    """What a status needs attention for after a change, or readings a minute apart."""
+    """The problems of a status after a change, or of readings a minute apart."""
     return page.run(
         f"""ask("status").then((text) => {{
             const status = JSON.parse(text), values = [{{}}, {{}}], readings = new Readings();

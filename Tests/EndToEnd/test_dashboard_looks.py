@@ -29,7 +29,7 @@ CONTRASTS = """(() => {
     });
 })()"""
 
-# What does not fit into its own box.
+# Elements that do not fit into their own box.
 OVERFLOWING = """[...document.querySelectorAll("section, table, th, td, p, li")]
     .filter((node) => node.scrollWidth > node.clientWidth + 1 && !node.matches(".unseen"))
     .map((node) => node.outerHTML.slice(0, 200))"""

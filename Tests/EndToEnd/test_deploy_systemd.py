@@ -25,7 +25,7 @@ ACCOUNT = (64999, 64999)
 
 def directives() -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
-    # What is continued on the next line is one.
+    # Continued lines are one.
     for name, value in re.findall(r"(?m)^(\w+)=(.*)$", re.sub(r"\\\n *", "", UNIT.read_text())):
         found.setdefault(name, []).append(value)
     return found
@@ -126,7 +126,7 @@ def starts_reloads_and_stops(deployed, manager, path, files, user):
     assert refused["STATUS"].endswith("… (and 1 more)") and len(refused["STATUS"]) < 400
     assert "\x1b" not in refused["STATUS"]
 
-    # What is mended is forgotten.
+    # A corrected error is forgotten.
     (service.root.path / "etc/gatehouse/gatehouse.yaml").write_text(settings())
     service.process.signal(signal.SIGHUP)
     wait_until(lambda: manager.heard("READY") == before + 3, "READY=1 after the reload")

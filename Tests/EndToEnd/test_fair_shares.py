@@ -111,7 +111,7 @@ def test_trusted_proxies_have_no_share_and_their_clients_have(start_gateway, own
             assert gateway.access_line(answer.header("x-request-id"))["denial_reason"] == "overloaded-address"
         for client in ("192.0.2.2", "2001:db8:0:1::1"):
             assert raw.exchange(gateway.port, "GET", TARGET, {"X-Forwarded-For": client}).status == 200
-        # What the proxy asks on its own behalf is nobody's.
+        # The proxy's own requests count for no client.
         assert raw.exchange(gateway.port, "GET", TARGET).status == 200
         held_back.released.set()
         assert [connection.response().status for connection in held] == [200] * 4
@@ -310,7 +310,7 @@ def test_the_connection_that_is_idle_the_longest_makes_room(start_gateway, proto
                     return other.response().status == 200
                 return False
 
-        # What has just been used may have its next request on the way: at first there is no room.
+        # A connection just used may have its next request on the way: at first there is no room.
         wait_until(served, "a connection to make room")
         assert gateway.metric("gatehouse_client_connections_evicted_total") == 1
         open_ones = gateway.metric("gatehouse_client_connections_open")

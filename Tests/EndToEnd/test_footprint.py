@@ -1,4 +1,4 @@
-"""What a gateway takes before anybody asks for anything: the time until it is ready, and the memory it holds."""
+"""The cost of a gateway before the first request: the time until it is ready, and the memory it holds."""
 
 import re
 import statistics

@@ -23,7 +23,7 @@ def connection(gateway, recorder):
         yield connection
 
 
-# What a request becomes
+# Requests
 
 
 def test_a_request_becomes_http_1_1(connection, recorder):
@@ -85,7 +85,7 @@ def test_100_continue_is_sent_when_the_request_is_accepted(connection, recorder)
     assert connection.streams[refused].interim == []
 
 
-# What a response becomes
+# Responses
 
 
 def test_responses_without_a_body_end_with_their_head(connection, recorder):
@@ -257,7 +257,7 @@ def test_large_bodies_pass_whole(connection, recorder):
     assert connection.response(stream).body == body
 
 
-# What is malformed
+# Malformed input
 
 
 @pytest.mark.parametrize(
@@ -351,7 +351,7 @@ def test_a_body_that_is_not_as_long_as_announced_never_arrives_whole(connection,
     assert not any(got.complete for got in recorder.requests_to(PATH))
 
 
-# What is hostile
+# Hostile input
 
 
 def flood(connection: H2Connection, data: bytes, count: int) -> int:

@@ -16,7 +16,7 @@ from harness.process import free_port, wait_until
 pytestmark = pytest.mark.alone
 
 PATH = "/recorded/public/poured"
-# What is sent of each kind of input. The smaller amount is three times what the gateway may grow by.
+# The bytes sent of each kind of input. The smaller amount is three times what the gateway may grow by.
 AMOUNTS = [24 * MEGABYTE, pytest.param(200 * MEGABYTE, marks=pytest.mark.long)]
 amounts = pytest.mark.parametrize("size", AMOUNTS, ids=lambda size: f"{size // MEGABYTE}MB")
 
@@ -415,7 +415,7 @@ def test_websocket_frames_on_a_stream_pass_without_being_stored(gateway, own_rec
                 connection.data(stream, (unit * 17)[:16_000])
 
 
-# What servers answer
+# Servers' responses
 
 
 class Pourer:

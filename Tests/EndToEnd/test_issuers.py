@@ -122,7 +122,7 @@ def test_each_route_takes_the_tokens_of_its_issuers_and_no_others(gateway, provi
         # Apple's are ID tokens, which a route must ask for.
         assert status("any", token) == (401 if name == "apple" else 200), name
     assert provider.fetched.count("/.well-known/openid-configuration") == 1
-    # What one issuer's key signs is not another's token, nor one that says that it is something else.
+    # A token signed by one issuer's key is not another's, nor is one that claims to be of another kind.
     for wrong in (
         rs256(session, typ="session+jwt"),
         jwt.encode(session, session_key, algorithm="ES256", headers={"kid": "s1"}),

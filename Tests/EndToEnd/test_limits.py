@@ -1,4 +1,4 @@
-"""What the configured limits do."""
+"""The effects of the configured limits."""
 
 import socket
 import ssl
@@ -71,7 +71,7 @@ def held(own_recorder):
 def test_requests_over_the_limit_are_told_503_at_once(start_gateway, own_recorder, held):
     gateway = start_gateway({"limits": {"requests": 3, "requests_per_address": 3}, "upstreams": {"recorder": {"first_byte_timeout": "20s"}}})
     with H2Connection(gateway.port) as busy, raw.RawConnection(gateway.port) as other:
-        # What was refused, and what its client gave up, does not count any more.
+        # Refused requests, and those that their client gave up, do not count any more.
         for _ in range(5):
             assert raw.exchange(gateway.port, "GET", "/nowhere").status == 404
             with raw.RawConnection(gateway.port) as bad:

@@ -1,4 +1,4 @@
-"""What a login through the gateway takes besides Cognito's own time: at most 2 ms at the median."""
+"""The time of a login through the gateway besides Cognito's own: at most 2 ms at the median."""
 
 import http.client
 import json

@@ -200,7 +200,7 @@ def test_on_a_full_disk_requests_are_served_and_lost_lines_counted(start_gateway
     direct = {"X-Amz-Target": "AWSCognitoIdentityProviderService.SignUp"}
     assert raw.exchange(gateway.port, "POST", "/", direct, b"{}").status == 403
     wait_until(lambda: lost(gateway, "audit") == 1, "a lost audit line")
-    # What it says when it starts.
+    # The lines of its start.
     wait_until(lambda: lost(gateway, "application") >= 2, "lost lines of its own")
     gateway.process.signal(signal.SIGTERM)
     assert gateway.process.wait(10) == 0
@@ -248,7 +248,7 @@ def test_successes_of_health_checks_are_sampled_and_failures_are_not(start_gatew
     assert found.count(("/recorded/exact", 200)) == 2
     assert found.count(("/recorded/public/live", 200)) == 4
     assert found.count(("/recorded/exact", 503)) == 3
-    # What is not logged is counted all the same.
+    # Requests that are not logged are counted all the same.
     assert gateway.samples()['gatehouse_requests_total{route="exact",method="safe",status="2xx"}'] == 20
 
 

@@ -247,5 +247,5 @@ def test_what_a_client_makes_up_makes_no_series(full, ledger, own_recorder):
         assert not any("made-up" in name or "M1X" in name for name in others), others
     apps = {re.search(r'application="([^"]*)"', name)[1] for name in seen if "_applications_total{" in name}
     assert len(apps) <= 201
-    # What else is new are reasons and classes from closed lists that had not occurred before.
+    # Further new samples have reasons and classes from closed lists that had not occurred before.
     assert len(seen - first) <= 2 * 201 + 40

@@ -247,7 +247,7 @@ def test_it_listens_on_ipv6_when_told_to(start_gateway, own_recorder):
         except ConnectionRefusedError:
             return None
 
-    # What the harness has waited for is the first listener.
+    # The harness has waited for the first listener only.
     with wait_until(connected, "the second listener") as connection:
         connection.sendall(raw.request_bytes("GET", "/recorded/public/x", {"Connection": "close"}))
         assert connection.recv(100).startswith(b"HTTP/1.1 200")

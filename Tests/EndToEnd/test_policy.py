@@ -1,4 +1,4 @@
-"""What a route requires of a verified token: scopes, groups, claims, the age of a sign-in, the subject in the path."""
+"""A route's requirements of a verified token: scopes, groups, claims, the age of a sign-in, the subject in the path."""
 
 import time
 import urllib.parse

@@ -1,4 +1,4 @@
-"""What the README shows is true: its configuration is good, its backend code reads the identity, its app code compiles,
+"""The README's examples work: its configuration is good, its backend code reads the identity, its app code compiles,
 its links lead somewhere. The code that verifies assertions is tested in test_assertion.py."""
 
 import re

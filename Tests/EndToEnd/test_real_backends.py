@@ -188,7 +188,7 @@ def test_express_takes_capitals_around_a_stricter_route_until_its_upstream_says_
         for target in ("/gu/STAFF/secret", "/gu/Staff/secret", "/gu/sTAFF/"):
             assert raw.exchange(open_.port, "GET", target).json()["resource"] == "staff"
             assert raw.exchange(safe.port, "GET", target).status == 404
-        # What is the laxer route's in every case goes on as it came.
+        # A path that is the laxer route's in every reading is forwarded as it came.
         assert raw.exchange(safe.port, "GET", "/gu/X/Secret").json()["resource"] == "gu"
         told = check(open_.config_path).stdout
         assert "warning: line" in told and "/gu/staff/** with other letters in capitals comes under /gu/**" in told

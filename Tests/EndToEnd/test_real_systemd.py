@@ -47,7 +47,7 @@ def test_a_reload_that_fails_says_so_and_why(machine):
     assert f"{SETTINGS}:{GOOD.count(chr(10)) + 1}" in log(machine) and "unknown_key" in log(machine)
     assert "not reloaded" not in log(machine)
 
-    # What only the running gateway can tell: the status has it, until a reload succeeds.
+    # Errors that only the running gateway finds are in the status until a reload succeeds.
     machine.write(SETTINGS, GOOD + "admin: {address: 127.0.0.1:9902}\n")
     machine.checked("systemctl", "reload", UNIT)
     wait_until(lambda: "last reload failed" in machine.property(UNIT, "StatusText"), "the status to tell of it")

@@ -196,7 +196,7 @@ def test_the_archive_has_what_the_package_has(files, unpacked):
         if not name.startswith(("etc/", "usr/share/lintian/")):
             assert content[name.removeprefix("usr/")] == each.read_bytes(), name
     assert "lib/systemd/system/gatehouse.service" in content
-    # What the copyright file refers to is not there on every system.
+    # The files that the copyright file refers to are not on every system.
     assert b"Apache License" in content["share/doc/gatehouse/Apache-2.0"]
 
 
@@ -224,7 +224,7 @@ test "$(dpkg-query -W -f '${Conffiles}' gatehouse | grep -c /etc/logrotate.d/gat
 test "$(stat -c '%U:%G %a' /etc/gatehouse/environment)" = "root:root 600"
 gatehouse check --environment-file /etc/gatehouse/environment
 
-# What root does beside it is the service's: its secrets only root reads.
+# Files that root makes beside the service belong to the service. Only root reads its secrets.
 echo 'SOME_SECRET=0123456789abcdef' >> /etc/gatehouse/environment
 gatehouse keys generate --environment-file /etc/gatehouse/environment --purpose sealing
 test "$(stat -c '%U:%G %a' /var/lib/gatehouse/sealing-keys.json)" = "gatehouse:gatehouse 600"

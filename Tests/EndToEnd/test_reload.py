@@ -84,7 +84,7 @@ def test_a_stream_begun_before_ends_whole_though_its_route_and_upstream_are_gone
         stream.send(b"two")
         stream.end()
         assert b"".join(connection.chunks()) == b"onetwo"
-        # What comes next on the connection is served by what is in use now.
+        # The next request on the connection is served by the new settings.
         assert connection.request("GET", "/new").status == 200
     # Its connection is kept for nobody.
     assert own_recorder.connection_of(own_recorder.last("/recorded/public/stream")).closed_by_peer.wait(10)
@@ -356,7 +356,7 @@ def test_issuers_come_and_go_and_nobody_meets_an_empty_key_set(start_gateway, ow
     second.server.status = 500
     assert status(gateway, "/recorded/required/x", other) == 200
     assert status(gateway, "/recorded/required/x", token) == 200
-    # Who was known is asked nothing, through any number of reloads.
+    # Known users are asked nothing, through any number of reloads.
     for number in range(3):
         gateway.reload({"limits": {"header_count": 50 + number}})
     assert issuer.server.fetches == fetches
@@ -560,7 +560,7 @@ def test_counters_go_on(start_gateway, own_recorder):
         assert after[f"gatehouse_upstream_server_requests_total{server}"] == 4
         assert after[f"gatehouse_upstream_server_up{server}"] == 1
         assert after['gatehouse_key_set_refreshes_total{issuer="own"}'] == before['gatehouse_key_set_refreshes_total{issuer="own"}']
-        # What began before is counted where it belongs.
+        # A request that began before is counted where it belongs.
         stream.end()
         assert connection.response().body == b"one"
     wait_until(lambda: gateway.samples()['gatehouse_requests_total{route="public",method="safe",status="2xx"}'] == 4, "the end counted")

@@ -54,7 +54,7 @@ class Saved:
         shutil.copytree(self.template, self.state)
 
     def seen(self) -> tuple:
-        """What is revoked, and the keys; what is not there is nothing."""
+        """The revocations and the keys; empty where there are none."""
         revoked: tuple = ()
         path = self.state / "gatehouse.sqlite"
         if path.exists():

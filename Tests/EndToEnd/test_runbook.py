@@ -12,7 +12,7 @@ from harness.deployment import DEPLOY, Root, needs_root
 from harness.gateway import REPOSITORY, gatehouse
 
 TEXT = (DEPLOY / "runbook.md").read_text()
-# What is broken over two lines is one.
+# The text with its line breaks removed.
 FLAT = re.sub(r"\s*\n\s*", " ", TEXT)
 
 

@@ -127,7 +127,7 @@ def test_both_refuse_what_is_wrong(tmp_path, validator, config, changes):
 
 
 FORMS = [
-    # What may be written in more than one way.
+    # Values that may be written in more than one way.
     {"routes": [{"path": "/x", "access": "public", "upstream": "recorder", "websocket": True}]},
     {"routes": [{"path": "/x", "access": "public", "upstream": "recorder", "websocket": {"idle_timeout": "5m"}}]},
     {"direct_cognito": "block"},

@@ -14,7 +14,7 @@ from harness.user import signed_in_user
 
 
 def gateway_logs(run_directory: Path) -> list[Path]:
-    """What all gateways of the run have written, audit logs in files of their own as well."""
+    """The logs of all gateways of the run, including audit logs in files of their own."""
     return sorted([*run_directory.rglob("gateway.log*"), *run_directory.rglob("audit-*.log*")])
 
 
@@ -67,7 +67,7 @@ def test_row_89_no_secret_is_in_any_log(gateway, pool, account, issuer, ledger, 
 
     # Of a token, its signature must not be there either, even with the rest cut off.
     signatures = {secret.rsplit(".", 1)[1][:40] for secret in ledger.secrets if secret.count(".") == 2}
-    # What is made of one letter or two fills a token or a name, and is nobody's secret.
+    # Texts of one or two letters fill tokens and names, and are nobody's secrets.
     secrets = {secret for secret in ledger.secrets | signatures if len(secret) >= 8 and len(set(secret)) > 2}
     assert len(secrets) >= 10
 

@@ -350,7 +350,7 @@ def test_a_reload_switches_sessions_on_and_off_and_they_are_still_there(start_ga
     gateway.reload(settings)
     assert app.validate(token).status == 200 and proxied(gateway, token) == 200
     assert app.logout(token).status == 204 and proxied(gateway, token) == 401
-    # What holds for tokens from now on is what the settings say now.
+    # The new settings apply to tokens from now on.
     shorter = {**settings["sign_in"]["apple"]["session"], "lifetime": "1h"}
     gateway.reload({"sign_in": {"apple": {"session": shorter}}})
     claims = jwt.decode(app.refresh(state.begin().token).json()["token"], options={"verify_signature": False})
@@ -455,7 +455,7 @@ def test_a_full_disk_is_503_and_it_recovers_by_itself(start_sessions, run_direct
             while True:
                 file.write(b"\0" * 4096)
         token, refused = session.token, None
-        # What the log of changes has room for is still taken.
+        # Changes that fit into the log are still accepted.
         for _ in range(2000):
             answer = app.refresh(token)
             if answer.status != 200:

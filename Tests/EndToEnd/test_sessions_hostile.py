@@ -1,4 +1,4 @@
-"""What attackers, late messages and careless clients do to sign-in with Apple and to the gateway's own sessions."""
+"""Attacks, late messages and careless clients against sign-in with Apple and the gateway's own sessions."""
 
 import json
 import sqlite3

@@ -57,7 +57,7 @@ def test_the_configuration_of_these_tests_is_ok(tmp_path):
 
 
 FAULTS = {
-    # What replaces a line of GOOD → the key's path that must be named.
+    # The replacement of a line of GOOD → the key's path that must be named.
     "unknown-key": ("admin:", "adnim:", "adnim"),
     "unknown-nested-key": ("    url: http", "    uri: http", "upstreams.api.uri"),
     "bad-address": ("127.0.0.1:8080", "127.0.0.1:eighty", "listeners[0].address"),
@@ -104,7 +104,7 @@ def test_many_faults_are_told_at_once(tmp_path):
 
 
 CLASHES = {
-    # What stands behind the routes → the fault that is told at its line.
+    # Text behind the routes → the fault reported at its line.
     "the gateway's own endpoint": "  - {path: /api/v1/auth/login, methods: [POST], access: public, upstream: api}\n",
     "all methods over one method": (
         "  - {path: /x, access: public, upstream: api}\n  - {path: /x, methods: [GET], access: public, upstream: api}\n"
@@ -221,7 +221,7 @@ def test_a_reload_with_a_faulty_url_that_is_a_secret_does_not_print_it(start_gat
 
 
 SENSELESS = {
-    # What stands behind GOOD, and what is said of its last line.
+    # Text behind GOOD, and the fault reported at its last line.
     "former clients that nobody serves": (
         "direct_cognito:\n  mode: block\n  client_ids: [4example0client0id000000009]\n",
         "direct_cognito.client_ids: are served by mode: translate only",

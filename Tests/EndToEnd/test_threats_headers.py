@@ -32,7 +32,7 @@ def sent_as_h2(gateway, path: str, lines: list[str], method: str = "GET") -> int
 
 
 def identity(request: Request) -> dict[str, list[str]]:
-    """What the origin could take for identity, by normalised name."""
+    """Headers that the origin could take for identity, by normalised name."""
     found: dict[str, list[str]] = {}
     for name, value in request.headers:
         if normalised(name).startswith("x-auth-"):
@@ -282,7 +282,7 @@ def test_row_44_two_session_cookies_come_to_the_same_over_http_1_and_in_crumbs(s
         ([f"session={good}", "a=1;session =x"], 400, None),
         ([f"SESSION=x; session={good}"], 200, "SESSION=x"),
         ([f"session=bad{good}"], 401, None),
-        # What only some readers take for a separator or a part of a character is neither.
+        # Bytes that only some readers take for a separator or a part of a character are neither.
         ([f"a=\u037esession={other}", f"session={good}"], 200, f"a=\u037esession={other}"),
         ([f"a=\u037esession={good}"], 401, None),
         ([f"session={good}", "session=\u0338x"], 400, None),

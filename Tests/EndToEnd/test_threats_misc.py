@@ -1,4 +1,4 @@
-"""What else the list of threats names and is there already: key-set addresses, log lines, other sites' pages.
+"""Further threats of the list whose features are there already: key-set addresses, log lines, other sites' pages.
 
 Row 89 is test_secrets. Rows of features that are not there yet have no test.
 """
@@ -83,7 +83,7 @@ def test_row_88_what_a_client_sends_stays_within_its_own_record(start_gateway, o
     with H2Connection(gateway.port) as connection:
         connection.response(connection.open(h2raw.request("GET", "/nowhere/x", ("user-agent", '"}{"forged":true}'))))
         expected += 1
-    # What is no request at all has a line as well.
+    # Bytes that are no request have a line as well.
     with raw.RawConnection(gateway.port) as connection:
         connection.send(b'GET /"}{"forged":true} HTTP/1.1\r\nHost: a\r\n {"forged":true}\r\n\r\n')
         assert connection.response().status == 400

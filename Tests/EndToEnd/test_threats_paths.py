@@ -101,7 +101,7 @@ def test_row_50_overlong_and_look_alike_utf_8(gateway, own_recorder):
         # Full-width and small full stops, one and two dot leaders, slashes of other kinds.
         "/public/%ef%bc%8e%ef%bc%8e/admin", "/public/%ef%b9%92%ef%b9%92/admin", "/public/%e2%80%a4%e2%80%a4/admin", "/public/%e2%80%a5/admin",
         "/public/..%ef%bc%8fadmin", "/public/..%e2%88%95admin", "/public/..%e2%81%84admin", "/public/..%ef%bc%bcadmin", "/public/..%ef%b9%a8admin",
-        # What compatibility normalisation makes two dots, or a slash with letters around it, of.
+        # Characters that compatibility normalisation turns into two dots, or into a slash with letters around it.
         "/public/%ef%b8%b0/admin", "/public/%e2%84%80", "/public/%e2%84%81", "/public/%e2%84%85", "/public/%e2%84%86",
         # As they are, without percents.
         "/public/\xc0\xae\xc0\xae/admin", "/public/\xff", "/public/\xc3\xa9",

@@ -238,7 +238,7 @@ def test_a_handshake_that_fails_is_counted_once(start_gateway, authority, fails)
     for count in (1, 2):
         fails(gateway, authority)
         wait_until(lambda: failed_handshakes(gateway) == count, "the failed handshake to be counted")
-    # What the end of those connections still brings about, and a handshake that succeeds, count nothing.
+    # Errors after the end of those connections, and a handshake that succeeds, are not counted.
     with handshake(gateway.port, client_context(authority)) as tls:
         assert get(tls).startswith(b"HTTP/1.1 200 ")
     time_out = raw.RawConnection(gateway.port)

@@ -14,7 +14,7 @@ from harness.sanitizer import PATIENCE
 
 CASES = token_cases.load(Path(__file__).parent / "cases" / "tokens.json")
 NOW = 1_780_000_000
-# What a client hears, whatever the reason (RFC 6750 §3.1).
+# The challenge for clients, whatever the reason (RFC 6750 §3.1).
 CHALLENGE = 'Bearer error="invalid_token"'
 
 

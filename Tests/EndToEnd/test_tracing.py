@@ -120,7 +120,7 @@ def test_a_trace_begins_where_the_client_has_none(traced, collector, own_recorde
 VALID = "00-" + "1" * 32 + "-" + "2" * 16 + "-01"
 
 
-# What a client sends as `traceparent`, and whether its trace goes on.
+# A client's `traceparent`, and whether its trace goes on.
 PARENTS = [
     ([VALID], True),
     (["01" + VALID[2:] + "-later"], True),

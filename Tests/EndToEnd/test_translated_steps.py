@@ -160,7 +160,7 @@ def test_steps_that_began_elsewhere_are_counted_together(start, front, steps_poo
     restarted(account)
     try:
         front.calls.clear()
-        # Who was about to sign in is let in.
+        # A user who was about to sign in is let in.
         assert respond(account, "PASSWORD_VERIFIER", right) == ""
         tried = [
             respond(account, "PASSWORD_VERIFIER", answers | {"USERNAME": name})
@@ -168,7 +168,7 @@ def test_steps_that_began_elsewhere_are_counted_together(start, front, steps_poo
         ]
         assert tried == [INCORRECT] * 5 + [LIMITED] * 15
         assert guesses(front) == 6
-        # What begins here goes on here.
+        # A sign-in that begins here goes on here.
         assert respond(account, "PASSWORD_VERIFIER", begin(account, email, PASSWORD)) == ""
     finally:
         account.gateway.stop()

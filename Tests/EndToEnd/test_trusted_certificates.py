@@ -138,7 +138,7 @@ def test_many_cold_connections_hold_nobody_up(serve, authority, bundle, own):
                 assert ask(gateway, NOWHERE) == 404
                 longest = max(longest, time.monotonic() - began)
         assert {each.result() for each in statuses} == {200}
-        # The clients and the server take their time as well. What the event loop took, `no_stalls` knows.
+        # The clients and the server take their time as well. The event loop's own share is checked by `no_stalls`.
         assert longest < 4 * PATIENCE
 
 

@@ -172,7 +172,7 @@ def test_such_a_response_counts_for_its_clients_address(start_gateway, own_recor
         wait_until(lambda: gateway.metric("gatehouse_responses_unsent") == 3, "three that wait for their client")
         statuses = [raw.exchange(gateway.port, "GET", TARGET, {"X-Forwarded-For": f"192.0.2.{last}"}).status for last in (1, 2)]
         assert statuses == [429, 200]
-        # What is refused for that takes no place of its own, however little its client takes of it.
+        # Refused requests take no place of their own, however little their client reads.
         refused = [connection.open(request("GET", TARGET, ("x-forwarded-for", "192.0.2.1"))) for _ in range(5)]
         until_heads(connection, refused)
         assert {connection.streams[stream].status for stream in refused} == {429}

@@ -96,7 +96,7 @@ def public_pem(name: str) -> bytes:
     return private_key(name).public_key().public_bytes(*form)
 
 
-# MARK: What tokens of each kind say
+# MARK: Claims of each kind of token
 
 
 def claims_of(kind: str, now: int) -> dict:
@@ -261,7 +261,7 @@ def load(path: Path) -> list[TokenCase]:
 
 
 def issuers(directory: Path) -> dict:
-    """What is configured for the cases, with the key sets as files."""
+    """The configuration for the cases, with the key sets as files."""
 
     def keys(*names: str) -> str:
         path = directory / f"{'-'.join(names)}.json"

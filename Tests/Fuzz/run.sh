@@ -11,7 +11,7 @@
 # The targets of Tests/Fuzz/Listener play whole connections: there HTTP1 and Listener are compiled here, instrumented, as
 # modules of their own, and all other modules are linked as they were built. They run without the address sanitizer,
 # whose allocator would hide what a connection stores.
-# What a run finds new stays in .build/fuzz, and the next run starts from there; an input that fails is written to
+# New inputs of a run stay in .build/fuzz, and the next run starts from there; an input that fails is written to
 # .build/fuzz/failed-*.
 set -euo pipefail
 
@@ -24,7 +24,7 @@ built=.build/release
 work=.build/fuzz
 mkdir -p "$work"
 
-# What SwiftPM calls the package where it compiles with package access: its directory.
+# SwiftPM's name of the package where it compiles with package access: its directory.
 package=$(basename "$PWD" | tr '[:upper:]' '[:lower:]' | tr -c '[:alnum:]\n' _)
 
 rm -f "$work/dependencies.a"
@@ -111,7 +111,7 @@ build_connection() {
         -Xlinker --gc-sections -lcrypto -lssl -lcurl -lsqlite3 -lz -o "$work/$target"
 }
 
-# What a process takes, and one input, is bounded so that a finding is a finding and not the machine's trouble.
+# Limits of a process and of one input, so that a finding is a finding and not the machine's trouble.
 declare -A longest=([KeySet]=2048 [Token]=1024)
 is_connection() { [[ $1 == Listener* || $1 == AccountBody ]]; }
 fuzz() {

@@ -1,4 +1,4 @@
-"""What the functions of an object file (ELF, 64 bits, little-endian) refer to, by its relocations."""
+"""The references of an object file's functions (ELF, 64 bits, little-endian), by its relocations."""
 
 import bisect
 import struct

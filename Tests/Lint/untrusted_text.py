@@ -50,9 +50,9 @@ LINEAR = re.compile(
 )
 SPECIALISED = re.compile(rf"^(?:generic|function signature) .*<{TEXT}.*> of ")
 OWN = re.compile(r"^(?:Encoding|Pipeline|HTTP1|Listener|Upstream|SignIn|Telemetry|Store|Gateway|Curl|Cryptography|GRDB|NIO\w*|Logging)$")
-# What only hands on the use: whoever refers to it is found.
+# Functions that only hand on the use: the callers are found.
 HANDS_ON = re.compile(r"^lazy protocol witness table accessor|\.init\(rawValue: Swift\.String\)")
-# What refers to that without using it.
+# References to that without a use.
 REQUIRED = re.compile(r"^protocol witness for Swift\.RawRepresentable\.init|^enum \w+ with raw")
 ENUMERATION_HASH = re.compile(r"OS[HQ]\w*TW$")
 # Equality and hashing: used only if something else refers to it.
@@ -64,7 +64,7 @@ EQUALITY = re.compile(
     r".*: Swift\.(?:Equatable|Hashable) "
     r"|^base witness table accessor for Swift\.Equatable in |^associated conformance .*SH\w*SQ$"
 )
-# What a witness table calls: nothing else does, so that a call of one of the file's own is in the relocations.
+# Functions that only a witness table calls, so that a call of one of the file's own is in the relocations.
 WITNESS = re.compile(r"T[Wb]$|Wb$")
 PARTS = re.compile(
     r"^(?:(?:implicit )?closure #\d+ in |partial apply for |partial apply forwarder for |static "
@@ -191,7 +191,7 @@ class Program:
         return found
 
     def _forgive_metadata(self, function: Function) -> None:
-        """What is logged beside a message is a dictionary that is written out, its names with it."""
+        """Metadata of a log message is a dictionary that is written out, its names with it."""
         literals = sum(count for symbol, count in function.references.items() if "17dictionaryLiteralSD" in symbol)
         hashed = "protocol witness table for Swift.String : Swift.Hashable in Swift"
         is_metadata = any("7Logging6LoggerV13MetadataValue" in symbol for symbol in function.references)

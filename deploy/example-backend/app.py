@@ -33,7 +33,7 @@ def current_caller(
     x_auth_username: Annotated[str | None, Header()] = None,
     x_auth_groups: Annotated[str | None, Header()] = None,
 ) -> Caller:
-    """Who calls; 401 should this ever run without Gatehouse in front or on a route it was not told to protect."""
+    """The caller; 401 should this ever run without Gatehouse in front or on a route it was not told to protect."""
     if not x_auth_subject:
         raise HTTPException(status_code=401, detail="no identity")
     return Caller(
@@ -65,7 +65,7 @@ async def items() -> dict:
 
 @app.get("/api/v1/profile")
 async def profile(caller: Annotated[Caller, Depends(current_caller)]) -> Caller:
-    """What application code looks like: it asks for the caller and gets a value."""
+    """An example of application code: it asks for the caller and gets a value."""
     return caller
 
 

@@ -81,7 +81,7 @@ cpu_ticks() { sed 's/.*) //' "/proc/$1/stat" | awk '{ print $12 + $13 }'; }
 # Memory of a process in KiB: resident, and the anonymous part of it, which is not the code and other pages of files.
 memory_kib() { awk '$1 == "VmRSS:" { resident = $2 } $1 == "RssAnon:" { print resident, $2 }' "/proc/$1/status"; }
 
-# What the machine is, for a line under the figures.
+# The machine's description, for a line under the figures.
 machine() { echo "$(date -u +%F), $(sed -n 's/^model name.*: //p' /proc/cpuinfo | head -1), $cores cores"; }
 
 # ---- nginx: the backend of all, and the plain proxy
@@ -122,7 +122,7 @@ nginx_upstream() {
     echo "upstream backend { server 127.0.0.1:$1; keepalive 1024; keepalive_requests 100000000; }"
 }
 
-# What the plain proxy does with every request.
+# The plain proxy's settings for every request.
 nginx_pass() {
     cat <<'CONF'
 proxy_pass http://backend;

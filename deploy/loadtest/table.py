@@ -13,7 +13,7 @@ from collections.abc import Callable
 Figures = list[float]  # requests/s, p50 ms, p99 ms, CPU µs, resident MB, anonymous MB
 RPS, P50, P99, CPU, RSS, ANON = range(6)
 
-# What is wanted of a ratio of Gatehouse to another proxy: case, figure, other, limit, whether the limit is the least. The
+# The limits of ratios of Gatehouse to another proxy: case, figure, other, limit, whether the limit is the least. The
 # case telemetry is Gatehouse itself with logs and traces, beside one without.
 WANTED: list[tuple[str, int, str, float, bool]] = [
     *((case, CPU, "nginx", 1.5, False) for case in ("hot-token", "many-tokens")),

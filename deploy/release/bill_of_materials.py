@@ -15,7 +15,7 @@ from embedded import embedded
 
 
 def swift_packages(path: str) -> list[dict]:
-    """What Package.resolved pins."""
+    """The pins of Package.resolved."""
     with open(path, encoding="utf-8") as file:
         pins = json.load(file)["pins"]
     return [swift_package(pin) for pin in sorted(pins, key=lambda pin: pin["identity"])]

@@ -16,9 +16,9 @@ LIBYAML_BY_SOURCES = {"54501849a1c44cb96a5c744a86ab9193a655a34476556084a6cb951e7
 @dataclass(frozen=True)
 class Library:
     name: str
-    # Who brings it: the identity of a Swift package, or "swift" for the runtime.
+    # The supplier: the identity of a Swift package, or "swift" for the runtime.
     owner: str
-    # What names of its functions begin with, or have in them, in the binary's symbol table.
+    # A prefix or part of its functions' names in the binary's symbol table.
     symbol: str
     purl: str
     cpe: str

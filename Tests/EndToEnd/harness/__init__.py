@@ -1,1 +1,1 @@
-"""What the end-to-end tests stand on: processes, a recording backend, a key server, raw sockets."""
+"""The parts that the end-to-end tests share: processes, a recording backend, a key server, raw sockets."""

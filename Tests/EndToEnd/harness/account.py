@@ -5,7 +5,7 @@ import json
 from . import raw
 
 
-# What answers hold that nobody but the app may have.
+# The members of responses that are the app's secrets.
 SECRET_MEMBERS = ("access_token", "refresh_token", "id_token", "device_token", "session", "secret", "otpauth_uri")
 
 

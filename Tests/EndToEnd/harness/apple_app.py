@@ -64,7 +64,7 @@ class AppleApp:
         self.app = app
 
     def body(self, user: str, nonce: str | None = None, **phone) -> dict:
-        """What a sign-in sends, for the test to change. `phone` goes to ``LocalApple.apple_sign_in``."""
+        """The body of a sign-in, for the test to change. `phone` goes to ``LocalApple.apple_sign_in``."""
         nonce = nonce or secrets.token_urlsafe(24)
         answer = self.apple.apple_sign_in(user, self.app, sha256hex(nonce), **phone)
         self.ledger.note(answer["identity_token"], answer["authorization_code"], nonce)

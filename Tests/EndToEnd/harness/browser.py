@@ -56,7 +56,7 @@ class Browser:
 
     def stop(self) -> None:
         self._process.stop()
-        # What was started may have been a script that the browser outlives.
+        # The started command may have been a script that the browser outlives.
         wait_until(lambda: not accepts_connections(self._port), "the browser to end")
 
 
@@ -70,7 +70,7 @@ class Page:
         self._socket = self._open.enter_context(connection)
         self._ids = itertools.count(1)
         self.events: list[dict] = []
-        # What answers requests in the network's place: gets a URL, returns a body, or None for the network's own.
+        # Answers requests in the network's place: gets a URL, returns a body, or None for the network's own.
         self._stand_in: Callable[[str], str | None] | None = None
         for domain in ("Page", "Runtime", "Log", "Network", "Security"):
             self.send(f"{domain}.enable")
@@ -144,7 +144,7 @@ class Page:
         return self.run(f"[...document.querySelectorAll({json.dumps(selector + ' tr')})].map((row) => {cells})")
 
     def press(self, selector: str) -> None:
-        # What is pressed may lead to another document.
+        # A click may lead to another document.
         with contextlib.suppress(Navigated):
             self.send("Runtime.evaluate", expression=f"document.querySelector({json.dumps(selector)}).click()")
 

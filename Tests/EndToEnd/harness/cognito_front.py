@@ -16,7 +16,7 @@ class CognitoFront:
         self.calls: list[tuple[str, dict]] = []
         # Operation name → (status, error type, message) given instead of asking the pool.
         self.refused: dict[str, tuple[int, str, str]] = {}
-        # What the pool is asked in the place of a call: operation and body → body.
+        # Replaces the body of a call to the pool: operation and body → body.
         self.rewrite: Callable[[str, dict], dict] | None = None
         outer = self
 
@@ -33,7 +33,7 @@ class CognitoFront:
                     status, error, message = outer.refused[operation]
                     answer = json.dumps({"__type": error, "message": message}).encode()
                 else:
-                    # What a signature is over goes along with it.
+                    # The signed headers go along with the signature.
                     names = ("Content-Type", "X-Amz-Target", "Authorization", "X-Amz-Date", "Host")
                     headers = {name: self.headers[name] for name in names if self.headers[name]}
                     request = urllib.request.Request(pool_url + "/", data=body, headers=headers, method="POST")

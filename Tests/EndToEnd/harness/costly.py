@@ -10,7 +10,7 @@ from collections.abc import Callable
 
 from .process import Process, wait_until
 
-# What is repeated. The classes of combining marks differ, and stand in an order that must be sorted.
+# The repeated parts. The classes of combining marks differ, and stand in an order that must be sorted.
 SHAPES = {
     "marks": "\u0345\u0334",
     "marks-in-the-other-order": "\u0334\u0345",
@@ -40,7 +40,7 @@ def costly(shape: str, size: int, beginning: str = "a", number: int = 0) -> str:
 
 
 class Meter:
-    """What a process takes of the processor."""
+    """The processor time of a process."""
 
     def __init__(self, process: Process):
         # The clock of another process (Linux, CPUCLOCK_SCHED).

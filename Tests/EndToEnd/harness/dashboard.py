@@ -13,12 +13,12 @@ class Dashboard(Page):
     """The admin listener's page at `/`."""
 
     def refresh(self) -> "Dashboard":
-        """Has the page ask at once, and waits until it shows what it was told. What it asked before may be of before."""
+        """Makes the page ask at once, after any earlier question, and waits until it shows the response."""
         self.run("Promise.resolve(asking).then(refresh)")
         return self
 
     def problems(self) -> list[str]:
-        """What needs attention now, a line each."""
+        """The problems that need attention now, a line each."""
         return self.refresh().text("#problems").splitlines()
 
     def row(self, selector: str, name: str) -> list[str] | None:

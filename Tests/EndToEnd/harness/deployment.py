@@ -40,7 +40,7 @@ def checked(*command: str | Path) -> str:
 
 
 class Image:
-    """What a Dockerfile's last stage says of the container."""
+    """The container that a Dockerfile's last stage describes."""
 
     def __init__(self, path: Path):
         # A line's continuation and comments apart, an instruction is a line.
@@ -146,7 +146,7 @@ class Root:
         for source, name in binds:
             target = shlex.quote(f"{self.path}/{name}")
             lines.append(f"mount --bind {shlex.quote(str(source))} {target}")
-            # What is connected to, a socket, is not written to.
+            # A socket is connected to and not written to.
             lines.append(f"mount -o remount,bind,ro {target}")
         lines += [
             f"mount --bind {shlex.quote(str(self.state))} {root}/var/lib/gatehouse",

@@ -29,7 +29,7 @@ class Frame:
 
 @dataclass
 class Stream:
-    """What has come for one stream."""
+    """The parts received for one stream."""
 
     headers: list[tuple[str, str]] = field(default_factory=list)
     interim: list[int] = field(default_factory=list)

@@ -51,7 +51,7 @@ class LocalApple(LocalPool):
         return answer.json()
 
     def apple_sign_in(self, user: str = "ada@icloud.example", app: str = APP, nonce: str | None = None, **more) -> dict:
-        """What the phone gives the app: `identity_token`, `authorization_code`, `user`, … The nonce goes into the token
+        """The phone's result for the app: `identity_token`, `authorization_code`, `user`, … The nonce goes into the token
         as it is: apps give the SHA-256 of their own, in hex."""
         body = {"user": user, "client_id": app, **more}
         return self.control_apple("sign-in", body if nonce is None else {**body, "nonce": nonce})

@@ -1,4 +1,4 @@
-"""What tests do with a running LocalPool beside being its client: its clock, its keys, trouble on order."""
+"""The control interface of a running LocalPool: its clock, its keys, errors on order."""
 
 import base64
 import hashlib
@@ -27,7 +27,7 @@ def advance_clock(pool: LocalPool, seconds: int) -> None:
 
 
 def one_time_code(pool: LocalPool, secret: str) -> str:
-    """What an authenticator app with this key shows at the pool's time (RFC 6238)."""
+    """The code of an authenticator app with this key at the pool's time (RFC 6238)."""
     now = control(pool, "GET", "clock")["now"]
     key = base64.b32decode(secret + "=" * (-len(secret) % 8))
     digest = hmac.new(key, (now // 30).to_bytes(8, "big"), hashlib.sha1).digest()

@@ -90,7 +90,7 @@ class NameServer:
         self._socket.close()
 
     def within(self, directory: Path) -> list[str]:
-        """What a command stands behind to ask this server and no other; see `mounted`."""
+        """The prefix of a command that asks this server and no other; see `mounted`."""
         directory.mkdir(parents=True, exist_ok=True)
         resolver, services = directory / "resolv.conf", directory / "nsswitch.conf"
         resolver.write_text(f"nameserver {self.host}\n")
@@ -99,7 +99,7 @@ class NameServer:
 
 
 def mounted(files: dict[str, Path]) -> list[str]:
-    """What a command stands behind to find these files at these places; skips where that is not allowed."""
+    """The prefix of a command that finds these files at these places; skips where that is not allowed."""
     if not _may_mount():
         pytest.skip("mounting needs root and namespaces")
     script = "".join(f"mount --bind {shlex.quote(str(file))} {shlex.quote(place)} && " for place, file in files.items())

@@ -136,7 +136,7 @@ class Process:
         return self._popen.returncode
 
     def cpu_seconds(self) -> float:
-        """What the process has taken of processors so far, in steps of the kernel's clock (a hundredth of a second)."""
+        """The process's processor time so far in seconds, in steps of the kernel's clock (a hundredth of a second)."""
         fields = Path(f"/proc/{self.pid}/stat").read_text().rsplit(")", 1)[1].split()
         return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
 

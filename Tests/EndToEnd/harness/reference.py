@@ -1,4 +1,4 @@
-"""What the reference, Config/gatehouse.yaml, says of each key: the one source of the schema's descriptions."""
+"""The descriptions of all keys in the reference, Config/gatehouse.yaml: the one source of the schema's descriptions."""
 
 import re
 import textwrap
@@ -12,7 +12,7 @@ KEY = re.compile(r"^ *(?:# )?(?P<indent> *)(?P<dashes>(?:- )*)(?P<key>\"?[A-Za-z
 COMMENT = re.compile(r"(?:^|\s)# (?P<text>\S.*)$")
 # Behind this column a comment is about a key, before it a line of the file that is left out.
 COLUMN = 30
-# What has the same keys as something else, which the reference explains there.
+# Sections with the same keys as another one, where the reference explains them.
 SAME = {
     "sign_in.more_pools[].": "sign_in.cognito.",
     "sign_in.cognito.cors": "routes[].cors",

@@ -23,7 +23,7 @@ class PatientEvent(threading.Event):
 
 
 def reports() -> list[Path]:
-    """What the sanitizer has written until now; nothing is ever taken away."""
+    """The sanitizer's reports until now; none is ever removed."""
     return sorted(Path(_directory).iterdir()) if _directory else []
 
 

@@ -23,7 +23,7 @@ WINDOW = 60
 
 
 def session_settings(jwks_url: str, apple: dict | None = None, **session) -> dict:
-    """What a gateway needs to keep sessions. Apple's keys are whoever's are served at `jwks_url`."""
+    """The settings of a gateway that keeps sessions. The keys served at `jwks_url` count as Apple's."""
     return {
         "issuers": {
             "apple": {

@@ -18,7 +18,7 @@ class SteadyLoad:
         )  # fmt: skip
 
     def stop(self) -> dict:
-        """What became of them: `seconds`, `answers` by status, `connections`, `faults`."""
+        """The results: `seconds`, `answers` by status, `connections`, `faults`."""
         output, _ = self._process.communicate("stop\n", timeout=60)
         return json.loads(output)
 

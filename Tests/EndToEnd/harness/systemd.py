@@ -44,7 +44,7 @@ printf '[Unit]\nAllowIsolate=yes\n' >"$root/etc/systemd/system/nothing.target"
 ln -sfn /dev/null "$root/etc/systemd/system/network-online.target"
 ip link set lo up 2>/dev/null || python3 -c \
     "import fcntl,socket,struct; fcntl.ioctl(socket.socket(), 0x8914, struct.pack('16sH14s', b'lo', 0x41, b''))"
-# What a service's credentials are mounted on is seen from outside of it, as on a machine.
+# The mount of a service's credentials is visible from outside of it, as on a machine.
 mount --make-rshared "$root"
 """
 _SYSTEMD = r"""

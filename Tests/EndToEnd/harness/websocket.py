@@ -116,7 +116,7 @@ def switch(exchange: Exchange, changes: dict[str, str | None] | None = None) -> 
 
 
 def tunnelled(exchange: Exchange) -> bytes:
-    """What has come to the backend through the tunnel so far."""
+    """The bytes that the backend has received through the tunnel so far."""
     return bytes(exchange.connection.received.split(b"\r\n\r\n", 1)[1])
 
 
