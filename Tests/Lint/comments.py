@@ -1,10 +1,10 @@
 #!/usr/bin/env python3
 """Finds sentences of comments that begin with a clause where the name of a thing belongs.
 
-    comments.py [DIRECTORY...]      default: Sources and Tests; exit status 1 and a line for each when there are any
+    comments.py [DIRECTORY...]      default: Sources, Tests, deploy, Config; exit status 1 and a line for each if any
 
 A comment says what something is in a noun or verb phrase ("The user who asks.", "Reads the head."). A beginning of "What",
-"Who" or "Whose" leaves the reader to look for the subject.
+"Who" or "Whose" leaves the reader to look for the subject. Of a docstring, the first line is read.
 """
 
 import re
@@ -13,8 +13,10 @@ from collections.abc import Iterator
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
-SLASHES = r"///?|/\*\*?"
-MARKS = {".swift": SLASHES, ".h": SLASHES, ".js": SLASHES}
+SLASHES, HASHES = r"///?|/\*\*?", r"#+"
+MARKS = {
+    ".swift": SLASHES, ".h": SLASHES, ".js": SLASHES, ".py": rf'{HASHES}|"""', ".sh": HASHES, ".yaml": HASHES,
+}  # fmt: skip
 CLAUSE = re.compile(r"(?:^|[.:!?]\s)(?P<clause>(?:What|Who|Whose)\b.*)")
 
 
@@ -40,7 +42,7 @@ def faults(text: str, marks: str) -> Iterator[tuple[int, str]]:
 
 
 def main() -> int:
-    directories = [Path(name) for name in sys.argv[1:]] or [ROOT / "Sources", ROOT / "Tests"]
+    directories = [Path(name) for name in sys.argv[1:]] or [ROOT / name for name in ("Sources", "Tests", "deploy", "Config")]
     files = sorted(path for directory in directories for path in directory.rglob("*") if path.suffix in MARKS)
     if not files:
         print(f"comments.py: no sources in {', '.join(map(str, directories))}", file=sys.stderr)

@@ -31,6 +31,9 @@ class Comments(unittest.TestCase):
     def test_headers_and_scripts_are_read(self) -> None:
         for name in ("shim.h", "page.js"):
             self.assertEqual(self.lint("// Who asks.\n", name=name)[0], 1)
+        for name in ("tool.py", "run.sh", "settings.yaml"):
+            self.assertEqual(self.lint("x: 1\n    # Who asks.\n", name=name)[0], 1)
+        self.assertEqual(self.lint('def user():\n    """Who asks."""\n', name="tool.py")[0], 1)
 
     def test_each_sentence_has_a_beginning(self) -> None:
         for comment in ("/// A user. Who is none has no name.\n", "/// A user.\n/// Who is none has no name.\n"):
