@@ -22,7 +22,7 @@ final class Exchange: ExchangeSink, UpstreamResponseReceiver {
         case done
     }
 
-    /// The most body bytes an endpoint of the gateway's takes (api.md).
+    /// The most bytes of a request body for the gateway's own endpoints.
     static let endpointBodyLimit = 64 << 10
 
     let service: LoopService
