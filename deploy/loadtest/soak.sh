@@ -134,6 +134,7 @@ set_peers() {
     done
 }
 
+# count_of NAME FILE: of lines "name count".
 count_of() { awk -v name="$1" '$1 == name { print $2; there = 1 } END { if (!there) print 0 }' "$2"; }
 
 now
@@ -313,6 +314,7 @@ if [ $problems != 0 ] && [ -n "${LOGS:-}" ]; then
     mkdir -p "$LOGS"
     cp "$work"/*.log "$work/counts" "$work/problems" "$LOGS"
 fi
+echo "apps: $(paste -s -d , "$work/counts" | sed 's/,/, /g'); received: $(paste -s -d , "$work/received" | sed 's/,/, /g')"
 echo "$cycle cycles, anonymous memory $growth MB over the first, descriptors $first_descriptors → $descriptors, $stalls stalls," \
     "$(tail -1 "$work/sessions.log"): $problems problems"
 [ $problems = 0 ]
