@@ -131,7 +131,7 @@ struct SessionRefreshTests {
 
     @Test(
         "A session goes on when the clock is set back, and again when it is right",
-        arguments: [7200, 40 * day] as [Int64])
+        arguments: [7200, 20 * day] as [Int64])
     func clockSetBack(seconds: Int64) async throws {
         let fixture = try SessionFixture()
         var token = try await fixture.begin().token

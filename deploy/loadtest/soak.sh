@@ -53,6 +53,14 @@ need_packages ca-certificates curl gcc libc6-dev libcurl4-openssl-dev libnginx-m
 need_python "$loadtest/requirements.txt"
 need_gatehouse
 
+# shellcheck disable=SC2317 # called by the trap
+keep_logs() {
+    [ -n "${LOGS:-}" ] && [ -z "${all_good:-}" ] || return 0
+    mkdir -p "$LOGS"
+    cp "$work"/*.log "$LOGS"
+}
+trap 'keep_logs; stop_all' EXIT
+
 # ---- Everything up
 
 read -r backend_port other_port steady_port admin_port < <(free_ports 4)
@@ -91,7 +99,7 @@ start peers "http://127.0.0.1:$control_port/" "${later[@]}" python3 "$loadtest/s
     "$control_port" "$audit_port" "$users_port" "$names" "$work/clock" \
     "$keys_port=$work/tokens/jwks.json" "$partner_keys_port=$work/partner/jwks.json"
 
-pool_secret=$(openssl rand -hex 26)
+pool_secret=$(openssl rand -hex 26) fill_secret=$(openssl rand -hex 32)
 conf_pool "$sessions"
 start_pool() {
     start pool "http://127.0.0.1:$pool_port/_local/health" "${later[@]}" \
@@ -147,6 +155,21 @@ for ((tries = 0; tries < 300; tries++)); do
     sleep 0.1
 done
 [ -e "$work/signed-in" ] || fail "the sessions did not begin: $(tail -3 "$work/sessions.log")"
+
+# fill: each event loop keeps 10 000 verified tokens. They are there from the start, so that whatever memory grows by later
+# is something else. wrk takes all of its time also when the last token was sent.
+fill() {
+    local tries
+    for ((tries = 0; tries < 20; tries++)); do
+        python3 "$loadtest/soak_tokens.py" https://fill.example "$fill_secret" 10000 "$hundred_days" >"$work/tokens/fill"
+        ONCE=1 TOKENS=$work/tokens/fill "${later[@]}" wrk -t1 -c64 -d4s --timeout 20s -s "$loadtest/load.lua" \
+            "http://127.0.0.1:${port[gatehouse]}/fill" >"$work/wrk" 2>&1
+        kill -0 "$gatehouse" 2>/dev/null || fail "gatehouse has ended: $(tail -5 "$work/gatehouse.log")"
+        [ "$(metric 'gatehouse_token_cache_total{result="miss"}')" -lt 30000 ] || return 0
+    done
+    fail "the caches of verified tokens did not fill up: $(tail -3 "$work/wrk")"
+}
+fill
 first_stalls=$(metric gatehouse_event_loop_stalls_total)
 
 # ---- Load
@@ -249,11 +272,13 @@ gone() {
     problem "left after the load: ${in_flight:-unknown} requests in flight, ${open:-unknown} connections of clients"
 }
 
+stalls_so_far() { echo $(($(metric gatehouse_event_loop_stalls_total) - first_stalls)); }
+
 sample() {
     read -r resident anonymous <<<"$(memory_kib "$gatehouse")"
     # Connections to upstreams are kept for a minute, as many as there were in the load.
+    stalls=$(stalls_so_far)
     descriptors=$(($(find "/proc/$gatehouse/fd" -mindepth 1 | wc -l) - $(metric gatehouse_upstream_server_connections_idle)))
-    stalls=$(($(metric gatehouse_event_loop_stalls_total) - first_stalls))
 }
 
 # told: takes over the problems that the apps with sessions have noted since the last time.
@@ -273,8 +298,10 @@ while [ $cycle -lt 2 ] || [ $SECONDS -lt $end ]; do
     cycle=$((cycle + 1))
     signal=${signals[cycle % 3]}
     all_well
+    stalls_well=$(stalls_so_far)
     receivers_fail
     if ((cycle % 2)); then restart backend /api /other "$signal"; else restart other /other /api "$signal"; fi
+    stalls_restart=$(stalls_so_far)
     elsewhere
     set_peers audit/well users/well
     kill -0 "$gatehouse" 2>/dev/null || fail "gatehouse has ended: $(tail -5 "$work/gatehouse.log")"
@@ -286,7 +313,8 @@ while [ $cycle -lt 2 ] || [ $SECONDS -lt $end ]; do
     [ $cycle -gt 1 ] || { first_anonymous=$anonymous first_descriptors=$descriptors; }
     echo "cycle $cycle ($signal, receivers $audit_mode and $users_mode, key sets $keys_mode, $reloads reloads so far):" \
         "$(awk '$1 == "mixed" { sum += $2 } END { print sum }' "$work"/mixed-*) requests in the last parts," \
-        "$(count_of refreshes "$work/counts") refreshes so far, $((stalls - earlier_stalls)) stalls," \
+        "$(count_of refreshes "$work/counts") refreshes so far, stalls in the three parts:" \
+        "$((stalls_well - earlier_stalls)), $((stalls_restart - stalls_well)), $((stalls - stalls_restart));" \
         "$((resident / 1024)) MB resident ($((anonymous / 1024)) MB anonymous), $descriptors descriptors," \
         "$(metric gatehouse_outbox_waiting) messages waiting, $problems problems so far"
     earlier_stalls=$stalls
@@ -302,7 +330,7 @@ wait "${process[sessions]}" || problem "a session was lost"
 unset "process[sessions]"
 told
 all_received
-stalls=$(($(metric gatehouse_event_loop_stalls_total) - first_stalls))
+stalls=$(stalls_so_far)
 ((stalls <= maximum_stalls)) || problem "event loops stalled $stalls times (at most $maximum_stalls):" \
     "$(get "http://127.0.0.1:$admin_port/metrics" | grep '^gatehouse_event_loop_stalled_seconds_total')"
 
@@ -310,11 +338,8 @@ kill -TERM "$gatehouse"
 wait "$gatehouse" || problem "gatehouse ended with status $?"
 unset "process[gatehouse]"
 
-if [ $problems != 0 ] && [ -n "${LOGS:-}" ]; then
-    mkdir -p "$LOGS"
-    cp "$work"/*.log "$work/counts" "$work/problems" "$LOGS"
-fi
 echo "apps: $(paste -s -d , "$work/counts" | sed 's/,/, /g'); received: $(paste -s -d , "$work/received" | sed 's/,/, /g')"
 echo "$cycle cycles, anonymous memory $growth MB over the first, descriptors $first_descriptors → $descriptors, $stalls stalls," \
     "$(tail -1 "$work/sessions.log"): $problems problems"
 [ $problems = 0 ]
+all_good=yes

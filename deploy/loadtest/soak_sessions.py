@@ -316,7 +316,7 @@ class Guesser(App):
 
     def live(self) -> None:
         for number in itertools.cycle(range(50)):
-            if self.soak.ending.wait(0.3):
+            if self.soak.ending.wait(1):
                 break
             if self.soak.situation.is_now("pause"):
                 self.client.close()

@@ -87,6 +87,7 @@ issuers:
     audiences: [com.example.app]
     jwks_url: $pool_url/auth/keys
     allow_insecure_http: true
+  fill: {profile: oidc, issuer: "https://fill.example", audiences: [api], secret: $fill_secret, algorithms: [HS256]}
   sessions: {profile: gatehouse, issuer: "https://gateway.example", audiences: [api], own_keys: true}
 sign_in:
   cognito:
@@ -95,7 +96,6 @@ sign_in:
     client_secret: $pool_secret
     endpoint: $pool_url
     allow_insecure_http: true
-    timeout: 1s
     refresh_token_lifetime: 100d
   apple:
     issuer: apple
@@ -107,7 +107,6 @@ sign_in:
       private_key: file:$work/apple.p8
       endpoint: $pool_url
       allow_insecure_http: true
-      timeout: 1s
 identity: {assertion: {issuer: "https://gateway.example"}}
 audit:
   log: "off"
@@ -117,6 +116,7 @@ routes: [
   {name: api, path: "/api/**", access: required, issuers: [cognito], upstream: backend},
   {name: other, path: "/other/**", access: required, issuers: [partner], upstream: other},
   {name: named, path: "/named/**", access: required, issuers: [cognito], upstream: named},
+  {name: fill, path: "/fill", access: required, issuers: [fill], upstream: steady},
   {name: unknown, path: "/unknown", access: public, upstream: unknown},
   {name: session, path: "/session/**", access: required, issuers: [pool, sessions], upstream: steady}]
 logging: {access_log: false}

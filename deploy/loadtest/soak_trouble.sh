@@ -48,7 +48,7 @@ impatient() {
 }
 
 # fetches: how often each key set was fetched, "name{issuer} count" to a line.
-fetches() { get "http://127.0.0.1:$admin_port/metrics" | grep '^gatehouse_key_set_refreshes_total' | grep -v sessions; }
+fetches() { get "http://127.0.0.1:$admin_port/metrics" | grep '^gatehouse_key_set_refreshes_total' | grep -Ev 'fill|sessions'; }
 
 # keys_recover: their servers are well, and each key set is fetched again.
 keys_recover() {
