@@ -44,9 +44,21 @@ def start(start_gateway, own_pool, clock, ledger):
     return lambda changes=None, **more: start_gateway(changes, pool=own_pool, environment=clock.environment, **more)
 
 
+_restarted: list[Gateway] = []
+
+
+@pytest.fixture(autouse=True)
+def nobody_stays():
+    """`start` stops the gateways that it started, and knows nothing of later ones."""
+    yield
+    while _restarted:
+        _restarted.pop().stop()
+
+
 def restarted(gateway: Gateway, clock: Clock) -> Gateway:
     assert gateway.stop() == 0
-    return Gateway(gateway.config_path.parent, "gateway", gateway.config, clock.environment)
+    _restarted.append(Gateway(gateway.config_path.parent, "gateway", gateway.config, clock.environment))
+    return _restarted[-1]
 
 
 def rows(gateway: Gateway, query: str) -> list[tuple]:
