@@ -14,6 +14,7 @@ from harness.gateway import ADA, Gateway, LocalPool, gatehouse
 from harness.interposed import Clock, without_sanitizer
 from harness.keys import KeyServer, SigningKey
 from harness.process import wait_until
+from harness.sessions import App, State, session_settings
 
 pytestmark = without_sanitizer
 
@@ -43,9 +44,21 @@ def start(start_gateway, own_pool, clock, ledger):
     return lambda changes=None, **more: start_gateway(changes, pool=own_pool, environment=clock.environment, **more)
 
 
+_restarted: list[Gateway] = []
+
+
+@pytest.fixture(autouse=True)
+def nobody_stays():
+    """`start` stops the gateways that it started, and knows nothing of later ones."""
+    yield
+    while _restarted:
+        _restarted.pop().stop()
+
+
 def restarted(gateway: Gateway, clock: Clock) -> Gateway:
     assert gateway.stop() == 0
-    return Gateway(gateway.config_path.parent, "gateway", gateway.config, clock.environment)
+    _restarted.append(Gateway(gateway.config_path.parent, "gateway", gateway.config, clock.environment))
+    return _restarted[-1]
 
 
 def rows(gateway: Gateway, query: str) -> list[tuple]:
@@ -105,6 +118,19 @@ def test_a_refresh_token_that_was_exchanged_by_a_wrong_clock_is_not_exchanged_ag
         return
     clock.offset = 0
     assert account.refresh(token).status == 401, "two hours are no retry"
+
+
+@STEPS
+def test_sessions_of_the_gateways_own_go_on_when_the_clock_is_set(start, clock, ledger, issuer, step):
+    gateway = start(session_settings(issuer.server.url, lifetime="100d"))
+    app, token = App(gateway.port, ledger), State(gateway).begin(lifetime=100 * DAY).token
+    for offset in (step, 0):
+        clock.offset = offset
+        refreshed = app.refresh(token)
+        assert refreshed.status == 200, offset
+        token = refreshed.json()["token"]
+        assert app.validate(token).status == 200, offset
+        assert raw.exchange(gateway.port, "GET", REQUIRED, bearer(token)).status == 200, offset
 
 
 # Limits

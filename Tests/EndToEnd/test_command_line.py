@@ -713,6 +713,6 @@ def test_each_shells_completions_have_every_command(shell):
 def test_the_shell_scripts_pass_shellcheck():
     from harness.deployment import DEPLOY
 
-    scripts = sorted(DEPLOY.glob("*.sh"))
+    scripts = sorted(DEPLOY.rglob("*.sh"))
     assert scripts
     checked(tool("shellcheck"), "--external-sources", "--source-path", DEPLOY.parent, *scripts)

@@ -1,8 +1,11 @@
 """Issue item "LocalPool": boto3, an independent client, finds a Cognito there."""
 
+import contextlib
 import json
+import socket
 import time
 import urllib.request
+from concurrent.futures import ThreadPoolExecutor
 
 import jwt
 import pytest
@@ -213,3 +216,19 @@ def test_the_gateway_accepts_what_boto3_signed_in(client, gateway):
     tokens = password_auth(client, *ADA)
     for use in ("AccessToken", "IdToken"):
         assert raw.exchange(gateway.port, "GET", "/api/v1/whoami", bearer(tokens[use])).status == 200
+
+
+def test_a_pool_that_is_stopped_while_clients_connect_ends_in_good_order(run_directory):
+    """A connection that was accepted, and that nobody had begun to serve, was a crash."""
+
+    def connect(port: int) -> None:
+        with contextlib.suppress(OSError):
+            while True:
+                socket.create_connection(("127.0.0.1", port), timeout=5).close()
+
+    for number in range(3):
+        stopped = LocalPool(run_directory, f"stopped-pool-{number}")
+        with ThreadPoolExecutor(8) as clients:
+            for _ in range(8):
+                clients.submit(connect, stopped.port)
+            assert stopped.stop() == 0

@@ -129,6 +129,36 @@ struct SessionRefreshTests {
         if !isTaken { #expect(answer.reason == "expired-refresh-token") }
     }
 
+    @Test(
+        "A session goes on when the clock is set back, and again when it is right",
+        arguments: [7200, 20 * day] as [Int64])
+    func clockSetBack(seconds: Int64) async throws {
+        let fixture = try SessionFixture()
+        var token = try await fixture.begin().token
+        for step in [-seconds, seconds] {
+            fixture.pass(step)
+            token = try #require(try await fixture.refresh(token).token)
+            #expect(fixture.verify(token) != nil)
+        }
+    }
+
+    @Test("Of a session that began in the future nobody knows whether it was before its user's revocation")
+    func revokedAfterClockSetBack() async throws {
+        let fixture = try SessionFixture()
+        let began = try await fixture.begin()
+        fixture.pass(-7200)
+        let refreshed = try #require(try await fixture.refresh(began.token).token)
+        try await fixture.revocations.revoke([
+            Revocation(
+                issuer: SessionFixture.issuer, .subject(began.user.id, before: fixture.now),
+                endsAt: fixture.now + 400 * Self.day)
+        ])
+        for token in [began.token, refreshed] {
+            #expect(try await fixture.refresh(token).status == .unauthorized)
+            #expect(fixture.verify(token) == nil)
+        }
+    }
+
     @Test("A token that was changed, is another gateway's, or is none, is not looked at further")
     func tampered() async throws {
         let (fixture, other) = (try SessionFixture(), try SessionFixture())

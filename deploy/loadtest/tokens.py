@@ -1,10 +1,12 @@
 """Makes an issuer: its key and key set, and tokens like those of a Cognito user pool, about 1 KB each.
 
-tokens.py DIRECTORY ISSUER CLIENT MANY NEW LISTS writes
+tokens.py DIRECTORY ISSUER CLIENT MANY NEW LISTS [AGE LIFETIME] writes
   jwks.json, public.pem          the issuer's key, for those who verify
   hot, many                      one token; MANY tokens, one to a line
   new-1 … new-LISTS              lists of NEW tokens each, no token twice
   expired, other-issuer, other-key, altered   tokens that must be refused
+
+AGE is how many seconds ago the tokens were issued (60), LIFETIME for how many more they are good (a day).
 """
 
 import base64
@@ -30,7 +32,7 @@ def number(value: int) -> str:
     return encoded(value.to_bytes((value.bit_length() + 7) // 8, "big"))
 
 
-def claims(issuer: str, client: str, expires_in: int = DAY) -> dict[str, object]:
+def claims(issuer: str, client: str, expires_in: int = DAY, age: int = 60) -> dict[str, object]:
     now = int(time.time())
     return {
         "sub": str(uuid.uuid4()),
@@ -42,9 +44,9 @@ def claims(issuer: str, client: str, expires_in: int = DAY) -> dict[str, object]
         "event_id": str(uuid.uuid4()),
         "token_use": "access",
         "scope": "openid profile aws.cognito.signin.user.admin",
-        "auth_time": now - 60,
+        "auth_time": now - age,
         "exp": now + expires_in,
-        "iat": now - 60,
+        "iat": now - age,
         "jti": str(uuid.uuid4()),
         "username": str(uuid.uuid4()),
     }
@@ -62,15 +64,18 @@ def altered(good: str) -> str:
     return good[:place] + ("A" if good[place] != "A" else "B") + good[place + 1 :]
 
 
-def write_list(path: pathlib.Path, pem: bytes, issuer: str, client: str, count: int) -> None:
+def write_list(
+    path: pathlib.Path, pem: bytes, issuer: str, client: str, count: int, age: int, lifetime: int
+) -> None:
     key = serialization.load_pem_private_key(pem, None)
     assert isinstance(key, rsa.RSAPrivateKey)
-    path.write_text("".join(token(key, claims(issuer, client)) + "\n" for _ in range(count)))
+    path.write_text("".join(token(key, claims(issuer, client, lifetime, age)) + "\n" for _ in range(count)))
 
 
 def main() -> None:
     directory, issuer, client = pathlib.Path(sys.argv[1]), sys.argv[2], sys.argv[3]
-    many, new, lists = map(int, sys.argv[4:])
+    many, new, lists = map(int, sys.argv[4:7])
+    age, lifetime = map(int, sys.argv[7:9] or (60, DAY))
     directory.mkdir(parents=True, exist_ok=True)
     key = rsa.generate_private_key(public_exponent=65537, key_size=2048)
     public = key.public_key()
@@ -96,7 +101,8 @@ def main() -> None:
     )
     wanted = [("hot", 1), ("many", many), *((f"new-{index}", new) for index in range(1, lists + 1))]
     with multiprocessing.Pool() as pool:
-        pool.starmap(write_list, [(directory / name, pem, issuer, client, count) for name, count in wanted if count])
+        lists_of = [(directory / name, pem, issuer, client, count, age, lifetime) for name, count in wanted if count]
+        pool.starmap(write_list, lists_of)
 
 
 if __name__ == "__main__":

@@ -77,16 +77,27 @@ package struct LocalPoolService: Sendable {
         }
     }
 
-    private func serve(_ channel: LocalPoolConnection.Channel, _ connection: LocalPoolConnection) async {
+    private func serve(_ channel: any Channel, _ connection: LocalPoolConnection) async {
         do {
-            try await connection.serve(channel)
+            try await connection.serve(try await wrapped(channel))
         } catch {
             // A client that goes away or does not speak HTTP ends its own connection only.
             logger.debug("a connection ended early", metadata: ["error": "\(type(of: error))"])
         }
     }
 
-    private func bind() async throws -> NIOAsyncChannel<LocalPoolConnection.Channel, Never> {
+    /// - Throws: `ChannelError.ioOnClosedChannel` for a client that has gone already.
+    private func wrapped(_ channel: any Channel) async throws -> LocalPoolConnection.Channel {
+        try await channel.eventLoop.submit {
+            guard channel.isActive else { throw ChannelError.ioOnClosedChannel }
+            let wrapped = try LocalPoolConnection.Channel(wrappingChannelSynchronously: channel)
+            // Of a channel that closes at this moment, serving finds the end.
+            _ = channel.setOption(.autoRead, value: true)
+            return wrapped
+        }.get()
+    }
+
+    private func bind() async throws -> NIOAsyncChannel<any Channel, Never> {
         do {
             return try await bound()
         } catch let error as IOError {
@@ -96,16 +107,19 @@ package struct LocalPoolService: Sendable {
         }
     }
 
-    private func bound() async throws -> NIOAsyncChannel<LocalPoolConnection.Channel, Never> {
+    /// Connections are read from, and wrapped, once someone serves them: a wrapped one that nobody serves, as when the pool is
+    /// stopped meanwhile, would end the process.
+    private func bound() async throws -> NIOAsyncChannel<any Channel, Never> {
         try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1024)
             .serverChannelOption(.socketOption(.so_reuseaddr), value: 1)
             .childChannelOption(.tcpOption(.tcp_nodelay), value: 1)
+            .childChannelOption(.autoRead, value: false)
             .bind(host: configuration.host, port: configuration.port) { channel in
                 channel.eventLoop.makeCompletedFuture {
                     try channel.pipeline.syncOperations.configureHTTPServerPipeline(
                         withPipeliningAssistance: true, withErrorHandling: true)
-                    return try LocalPoolConnection.Channel(wrappingChannelSynchronously: channel)
+                    return channel
                 }
             }
     }

@@ -121,7 +121,8 @@ package final class RevocationList: Sendable {
         guard count > 0 else { return false }
         if let subject = extent(.subject, token.subject, token) {
             let signedIn = token.claims["auth_time"]?.numberValue?.numericDate ?? token.issuedAt
-            guard let signedIn, signedIn > subject.before else { return true }
+            // A sign-in later than the token was timed by a clock that has been set back since: nobody knows.
+            guard let signedIn, signedIn > subject.before, signedIn <= token.issuedAt ?? signedIn else { return true }
         }
         let names: [(RevocationKey.Kind, String)] = [(.originID, "origin_jti"), (.tokenID, "jti"), (.session, "sid")]
         return names.contains { kind, name in

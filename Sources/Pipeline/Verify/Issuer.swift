@@ -49,6 +49,9 @@ package struct Issuer: Sendable, Equatable {
     /// For how many seconds after its end a token is still taken: for who may exchange it for another one, and for nobody
     /// else.
     package var grace: Int64 = 0
+    /// Whether a token may have been issued in the future. This gateway's own seem to be when its clock was set back: for
+    /// who may exchange them, as ``grace``.
+    package var allowsFutureIssue = false
 
     package init(
         name: String, issuer: String, profile: Profile, keySource: KeySource,

@@ -9,8 +9,9 @@ struct SessionCaller: Sendable {
     var sessionID: String
     /// The number of the token in its session.
     var rotation: Int64
-    /// Seconds since 1970.
+    /// Seconds since 1970, as is `issuedAt`.
     var expiresAt: Int64
+    var issuedAt: Int64?
     var session: CalledSession?
 
     /// - Throws: 401 for a token of another gateway's session, which lacks what this one writes.
@@ -24,6 +25,7 @@ struct SessionCaller: Sendable {
         self.sessionID = sessionID
         self.rotation = rotation
         expiresAt = token.expires
+        issuedAt = token.issuedAt
         session = CalledSession(token)
     }
 }
@@ -31,6 +33,8 @@ struct SessionCaller: Sendable {
 extension UserSessions {
     /// Judges a token that may have expired, and nothing else about it may be wrong: not by more than it can still be
     /// refreshed. Whether another one has taken its place is not looked at.
+    ///
+    /// One that was issued in the future may be from before this clock was set back. The session's record knows.
     func judge(_ bearer: Secret?) throws(Refusal) -> SessionCaller {
         guard let bearer else { throw .tokenMissing() }
         let token: VerifiedToken
@@ -44,7 +48,10 @@ extension UserSessions {
             }
             throw .tokenInvalid(reason: RejectReason.unknownKey.rawValue)
         }
-        guard !revocations.current.isRevoked(token) else {
+        // Of a sign-in in the future nobody knows whether it was before a revocation of the user.
+        var present = token
+        present.issuedAt = token.issuedAt.map { min($0, now() + settings.issuer.skew) }
+        guard !revocations.current.isRevoked(present) else {
             throw .tokenInvalid(.tokenRefresh, reason: RejectReason.revoked.rawValue)
         }
         return try SessionCaller(token)
@@ -72,6 +79,7 @@ extension UserSessions {
     private func verdict(_ bearer: Secret, grace: Int64) -> Verdict {
         var issuer = settings.issuer
         issuer.grace = grace
+        issuer.allowsFutureIssue = true
         let set = keys.keySet
         return TokenVerifier(issuers: [issuer]).verify(
             bearer.expose(), accepting: TokenAcceptance(tokenUses: [.session]), keys: { _ in set }, now: now())

@@ -60,12 +60,26 @@ extension UserSessions {
     ) async throws(Refusal) -> Secret? {
         guard session.endedAt == nil else { throw Self.ended }
         // A record that is behind has lost its last steps with the machine's power.
-        guard caller.rotation < session.rotation else { return nil }
+        guard caller.rotation < session.rotation else {
+            guard isOfPast(caller) || isNewest(caller, of: session) else {
+                throw .tokenInvalid(reason: RejectReason.issuedInFuture.rawValue)
+            }
+            return nil
+        }
         if caller.rotation == session.rotation - 1, mayRetry(session), let token = successor(in: session) {
             return token
         }
         try await endReused(session, requestID)
         throw .tokenInvalid(.tokenRefresh, reason: "refresh-token-reused")
+    }
+
+    private func isOfPast(_ caller: SessionCaller) -> Bool {
+        caller.issuedAt.map { $0 <= now() + settings.issuer.skew } ?? true
+    }
+
+    /// Whether it is the token that was made with the last step of the session, by whatever clock.
+    private func isNewest(_ caller: SessionCaller, of session: UserSessionRecord) -> Bool {
+        caller.rotation == session.rotation && caller.issuedAt == session.refreshedAt
     }
 
     /// Within the window, which opens once more for what a process that ended may never have given.
