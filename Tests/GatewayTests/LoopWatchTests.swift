@@ -27,7 +27,7 @@ struct LoopWatchTests {
         let watch = try loop.submit { NIOLoopBound(LoopWatch(loop, metrics: metrics), eventLoop: loop) }.wait()
         for number in 0..<times {
             // Each begins at another time after the watch has looked.
-            let pause = TimeAmount.microseconds(20_000 + Int64(number) * 5000 / Int64(times))
+            let pause = TimeAmount.microseconds(20_000 + Int64(number) * 10_000 / Int64(times))
             try loop.scheduleTask(in: pause) {
                 let end = Self.seconds(CLOCK_THREAD_CPUTIME_ID) + seconds
                 while Self.seconds(CLOCK_THREAD_CPUTIME_ID) < end {}

@@ -4,10 +4,10 @@ internal import Telemetry
 /// Counts the stalls of one event loop: times when it did nothing for anyone else because something blocked it, or
 /// computed for long.
 ///
-/// The loop looks at the clock every 5 ms while it has clients. Time that it was ready to run, and the processors were busy
+/// The loop looks at the clock every 10 ms while it has clients. Time that it was ready to run, and the processors were busy
 /// with others, is not its own and is left out.
 final class LoopWatch {
-    private static let interval = TimeAmount.milliseconds(5)
+    private static let interval = TimeAmount.milliseconds(10)
     /// Without clients, so that an idle gateway sleeps.
     private static let idleInterval = TimeAmount.milliseconds(100)
     /// Every stall of this length is counted, and some that are shorter by an interval: a look that is late by less than
