@@ -1,6 +1,7 @@
 """As test_clock.py, in a gateway that goes on: signing out, retries, limits, keys and logs while the time of day is set."""
 
 import contextlib
+import json
 import time
 
 import pytest
@@ -8,11 +9,12 @@ from harness import raw
 from harness.account import Account, bearer
 from harness.gateway import ADA, run
 from harness.interposed import without_sanitizer
-from harness.keys import KeyServer, SigningKey
+from harness.keys import KeyServer
 from harness.process import wait_until
 from harness.sessions import App, State, session_settings
 from test_admin_users import TOKEN, Admin
-from test_clock import DAY, HOUR, LOCKOUT, REQUIRED, STEPS, WRONG, clock, login, own_pool, rows, start  # noqa: F401
+from test_clock import DAY, HOUR, LOCKOUT, REQUIRED, WRONG, clock, login, own_pool, start  # noqa: F401
+from test_translate import target
 
 pytestmark = without_sanitizer
 
@@ -60,8 +62,9 @@ def test_what_was_ended_counts_at_no_time(start, clock, ledger, issuer, offsets)
 
 
 @pytest.mark.parametrize("offset", [0, -2 * HOUR], ids=["right", "behind"])
-def test_signing_out_everywhere_ends_tokens_that_are_known_only_to_cognito(start, clock, ledger, offset):
-    gateway = start()
+@pytest.mark.parametrize("way", ["account call", "direct call"])
+def test_signing_out_everywhere_ends_tokens_that_are_known_only_to_cognito(start, clock, ledger, way, offset):
+    gateway = start({"direct_cognito": {"mode": "translate"}})
     account = Account(gateway.port, ledger)
     other = account.login(*ADA).json()["access_token"]
     # As if it had begun at another place.
@@ -72,8 +75,13 @@ def test_signing_out_everywhere_ends_tokens_that_are_known_only_to_cognito(start
     issued = int(time.time())
     wait_until(lambda: time.time() > issued + 2, "a later second")
     clock.offset = offset
-    answer = account.logout(refresh_token=mine["refresh_token"], all_devices=True)
-    assert answer.status == 204, answer.body
+    if way == "account call":
+        answer = account.logout(refresh_token=mine["refresh_token"], all_devices=True)
+        assert answer.status == 204, answer.body
+    else:
+        body = json.dumps({"AccessToken": mine["access_token"]}).encode()
+        answer = raw.exchange(gateway.port, "POST", "/", target("GlobalSignOut"), body)
+        assert answer.status == 200, answer.body
     clock.offset = 0
     assert proxied(gateway, other) == 401
     assert proxied(gateway, mine["access_token"]) == 401
