@@ -122,13 +122,17 @@ let package = Package(
         // Numbers of chance that are the same in every run, for tests.
         .target(name: "SeededRandom", path: "Tests/SeededRandom", swiftSettings: safe),
 
+        // Steps of the time of day, for tests of time.
+        .target(name: "ClockSteps", path: "Tests/ClockSteps", swiftSettings: safe),
+
         .testTarget(name: "EncodingTests", dependencies: ["Encoding", "SeededRandom"], swiftSettings: strict),
         .testTarget(
             name: "CryptographyTests", dependencies: ["Cryptography", "Encoding"], path: "Tests/CryptoTests",
             swiftSettings: strict),
         .testTarget(name: "HTTP1Tests", dependencies: ["HTTP1", httpTypes, nio("NIOCore")], swiftSettings: strict),
         .testTarget(
-            name: "PipelineTests", dependencies: ["Pipeline", "Cryptography", "Encoding", "SeededRandom", httpTypes],
+            name: "PipelineTests",
+            dependencies: ["ClockSteps", "Pipeline", "Cryptography", "Encoding", "SeededRandom", httpTypes],
             swiftSettings: strict),
         .testTarget(
             name: "SettingsTests", dependencies: ["Settings", "Encoding", "Pipeline", "Cryptography"],
@@ -148,14 +152,14 @@ let package = Package(
         .testTarget(
             name: "GatewayTests",
             dependencies: [
-                "Encoding", "Gateway", "Listener", "Pipeline", "SignIn", "Settings", "Store", "Telemetry", "Upstream",
-                "Cryptography", grdb, httpTypes, logging,
+                "ClockSteps", "Encoding", "Gateway", "Listener", "Pipeline", "SignIn", "Settings", "Store", "Telemetry",
+                "Upstream", "Cryptography", grdb, httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: strict),
         .testTarget(
             name: "SignInTests",
             dependencies: [
-                "Encoding", "SignIn", "Pipeline", "Store", "Cryptography", "Upstream", httpTypes, logging,
+                "ClockSteps", "Encoding", "SignIn", "Pipeline", "Store", "Cryptography", "Upstream", httpTypes, logging,
             ],
             swiftSettings: strict),
         .testTarget(

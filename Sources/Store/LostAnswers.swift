@@ -23,12 +23,14 @@ package enum LostAnswers {
         (now - window...now + window).contains(refreshedAt) || (now...now + window).contains(retryUntil)
     }
 
-    /// SQL for rows of which ``isOpen(refreshedAt:retryUntil:now:)`` is false.
+    /// SQL for rows of which ``isOpen(refreshedAt:retryUntil:now:)`` is false, and will not be true when a clock that is
+    /// wrong for a while is right again.
     static let closedCondition =
         "(refreshed_at < ? OR refreshed_at > ?) AND (retry_until < ? OR retry_until > ?)"
 
-    static func closedArguments(now: Int64) -> StatementArguments {
-        [now - window, now + window, now, now + window]
+    static func closedArguments(_ store: Store, now: Int64) -> StatementArguments {
+        let (earliest, latest) = (store.pruningTime(now), store.latestTime(now))
+        return [earliest - window, latest + window, earliest, latest + window]
     }
 
     /// A process begins to serve. How the one before ended is forgotten by it.

@@ -19,7 +19,12 @@ package final class PruningClock: Sendable {
         var newest: Int64
         /// When that was, in seconds of the monotonic clock.
         var uptime: Int64
+        /// The latest time of day that was believed as a whole, and when that was by the monotonic clock.
+        var right: (time: Int64, uptime: Int64)
     }
+
+    /// By how many seconds a time of day may be behind without being doubted: clocks are corrected by less.
+    private static let smallStep: Int64 = 60
 
     private let state: Locked<State>
     private let uptime: @Sendable () -> Int64
@@ -28,7 +33,8 @@ package final class PruningClock: Sendable {
     ///   - newest: the latest time that is known to have been, in seconds since 1970.
     ///   - uptime: seconds of a clock that nobody sets.
     package init(newest: Int64, uptime: @escaping @Sendable () -> Int64 = { PruningClock.uptime() }) {
-        state = Locked(State(newest: newest, uptime: uptime()))
+        let now = uptime()
+        state = Locked(State(newest: newest, uptime: now, right: (newest, now)))
         self.uptime = uptime
     }
 
@@ -38,9 +44,33 @@ package final class PruningClock: Sendable {
         let uptime = uptime()
         return state.withLock { state in
             let believed = min(now, state.newest + 2 * max(0, uptime - state.uptime))
-            if believed > state.newest { state = State(newest: believed, uptime: uptime) }
+            if believed > state.newest {
+                (state.newest, state.uptime) = (believed, uptime)
+                if believed == now { state.right = (now, uptime) }
+            }
             return believed
         }
+    }
+
+    /// The time by which tokens are revoked. A time of day that was set back is doubted for as long as the step was: by it,
+    /// tokens that were issued meanwhile would be left out, and a revocation would end before they do.
+    ///
+    /// - Parameter now: the time of day, in seconds since 1970.
+    /// - Returns: `now`, or a later time where `now` is behind the monotonic clock.
+    package func latest(_ now: Int64) -> Int64 {
+        _ = time(now)
+        let uptime = uptime()
+        let right = state.withLock { $0.right }
+        let steady = right.time + max(0, uptime - right.uptime)
+        return steady - now > Self.smallStep ? steady : now
+    }
+
+    /// The time of day as far as it is believed: where it is behind or ahead, the one that the monotonic clock shows.
+    ///
+    /// - Parameter now: the time of day, in seconds since 1970.
+    package func believed(_ now: Int64) -> Int64 {
+        let latest = latest(now)
+        return latest > now ? latest : time(now)
     }
 
     /// The latest time that was believed.
@@ -57,8 +87,12 @@ package final class PruningClock: Sendable {
 extension Store {
     /// From now on removes nothing that has ended only by a clock which is ahead of the one kept here.
     ///
-    /// - Parameter now: seconds since 1970; believed where nothing is kept yet.
-    package func followPruningClock(now: Int64) throws {
+    /// - Parameters:
+    ///   - now: seconds since 1970; believed where nothing is kept yet.
+    ///   - uptime: seconds of a clock that nobody sets.
+    package func followPruningClock(
+        now: Int64, uptime: @escaping @Sendable () -> Int64 = { PruningClock.uptime() }
+    ) throws {
         let newest = try readBlocking { database in
             // Before there was such a clock: the latest refresh.
             try Int64.fetchOne(
@@ -70,7 +104,7 @@ extension Store {
                             UNION ALL SELECT max(refreshed_at) FROM user_sessions)))
                     """)
         }
-        pruningClock.withLock { $0 = PruningClock(newest: newest ?? now) }
+        pruningClock.withLock { $0 = PruningClock(newest: newest ?? now, uptime: uptime) }
     }
 
     /// Keeps how far the clock is, for the next process. One that is further already stays so.
@@ -92,5 +126,19 @@ extension Store {
     /// - Parameter now: the time of day, in seconds since 1970.
     package func pruningTime(_ now: Int64) -> Int64 {
         pruningClock.withLock { $0 }?.time(now) ?? now
+    }
+
+    /// The time of day as far as it is believed: see ``PruningClock/believed(_:)``.
+    ///
+    /// - Parameter now: the time of day, in seconds since 1970.
+    package func believedTime(_ now: Int64) -> Int64 {
+        pruningClock.withLock { $0 }?.believed(now) ?? now
+    }
+
+    /// The time by which tokens are revoked: see ``PruningClock/latest(_:)``.
+    ///
+    /// - Parameter now: the time of day, in seconds since 1970.
+    package func latestTime(_ now: Int64) -> Int64 {
+        pruningClock.withLock { $0 }?.latest(now) ?? now
     }
 }

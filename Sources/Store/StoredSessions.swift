@@ -46,7 +46,7 @@ package struct StoredSessions: SessionRecords {
 
     package func begin(_ record: SessionRecord) async throws {
         try await store.write { [store] database in
-            try Self.tidy(database, now: record.refreshedAt, pruning: store.pruningTime(record.refreshedAt))
+            try Self.tidy(database, pruning: store.pruningTime(record.refreshedAt))
             try Self.put(record, in: database)
         }
     }
@@ -62,7 +62,7 @@ package struct StoredSessions: SessionRecords {
             {
                 return .overtaken(known)
             }
-            try Self.tidy(database, now: record.refreshedAt, pruning: store.pruningTime(record.refreshedAt))
+            try Self.tidy(database, pruning: store.pruningTime(record.refreshedAt))
             try Self.put(record, in: database)
             return .taken
         }
@@ -113,7 +113,7 @@ package struct StoredSessions: SessionRecords {
     package func removeEnded(now: Int64) async throws {
         try await store.removeInSteps("sessions", where: "ends_at <= ?", [store.pruningTime(now)])
         try await store.clearInSteps(
-            "answer", in: "sessions", where: LostAnswers.closedCondition, LostAnswers.closedArguments(now: now))
+            "answer", in: "sessions", where: LostAnswers.closedCondition, LostAnswers.closedArguments(store, now: now))
     }
 
     // MARK: Statements
@@ -158,7 +158,7 @@ package struct StoredSessions: SessionRecords {
     }
 
     /// Forgets sessions that nobody can have a token of, and answers that nobody may ask for any more.
-    private static func tidy(_ database: Database, now: Int64, pruning: Int64) throws {
+    private static func tidy(_ database: Database, pruning: Int64) throws {
         try database.cachedStatement(
             sql: """
                 DELETE FROM sessions WHERE family IN (SELECT family FROM sessions WHERE ends_at <= ? LIMIT ?)
@@ -170,7 +170,7 @@ package struct StoredSessions: SessionRecords {
                     SELECT family FROM sessions
                     WHERE answer IS NOT NULL AND refreshed_at < ? AND retry_until < ? LIMIT ?)
                 """
-        ).execute(arguments: [now - retryWindow, now, tidiedAtOnce])
+        ).execute(arguments: [pruning - retryWindow, pruning, tidiedAtOnce])
     }
 }
 

@@ -41,7 +41,7 @@ SECONDS = {
     "test_sessions_hostile.py": 18, "test_slow_backends.py": 18, "test_tls.py": 17, "test_corpus_h2.py": 16,
     "test_locks.py": 15, "test_logs.py": 15, "test_corpus_tokens.py": 15, "test_trusted_certificates.py": 15,
     "test_admin_users.py": 15, "test_sessions.py": 14, "test_real_systemd.py": 14, "test_accounts.py": 14,
-    "test_websocket_h2.py": 13, "test_operation.py": 12,
+    "test_websocket_h2.py": 13, "test_operation.py": 12, "test_clock_steps.py": 50,
 }
 
 

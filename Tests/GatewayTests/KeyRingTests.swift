@@ -1,4 +1,6 @@
+import ClockSteps
 import Cryptography
+import Store
 import Testing
 
 @testable import Gateway
@@ -66,6 +68,28 @@ struct KeyRingTests {
         #expect(Self.text(ring) == "next 3, current 2")
         _ = ring.advance(now: 3000, Self.schedule, for: .assertion, make: maker.make)
         #expect(Self.text(ring) == "next 4, current 3, previous 2")
+    }
+
+    @Test(
+        "A clock that is wrong for a while takes no key away, and none stays longer for it",
+        arguments: ClockSteps.passing)
+    func steps(steps: ClockSteps) async {
+        let clock = ManualClock()
+        let believed = PruningClock(newest: clock.read()) { clock.uptime }
+        var ring = KeyRing(first: maker.make(), now: clock.read())
+        func advance() {
+            _ = ring.advance(now: believed.believed(clock.read()), Self.schedule, for: .assertion, make: maker.make)
+        }
+        advance()
+        ring.rotate(now: clock.read(), for: .assertion, make: maker.make)
+        #expect(Self.text(ring) == "next 2, current 1, previous 0")
+        await clock.take(steps) { advance() }
+        clock.advance(299)
+        advance()
+        #expect(Self.text(ring) == "next 2, current 1, previous 0")
+        clock.advance(1)
+        advance()
+        #expect(Self.text(ring) == "next 2, current 1")
     }
 
     @Test("No key signs that was not published long enough, whenever it is asked")

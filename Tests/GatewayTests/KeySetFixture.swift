@@ -1,3 +1,4 @@
+import ClockSteps
 import Cryptography
 import Encoding
 import Logging
@@ -7,21 +8,26 @@ import Upstream
 
 @testable import Gateway
 
-/// A clock that only the test moves.
-final class ManualClock: Sendable {
+/// A time of day that only the test moves and sets, and a steady clock beside it.
+final class ManualClock: SettableClock {
     static let start: Int64 = 1_780_000_000
 
-    private let state = Mutex((now: start, endsReader: false))
+    private let state = Mutex((now: start, error: Int64(0), endsReader: false))
 
-    /// Given to the code under test.
+    /// The time of day, given to the code under test.
     func read() -> Int64 {
-        let (now, endsReader) = state.withLock { state in
+        let (now, error, endsReader) = state.withLock { state in
             defer { state.endsReader = false }
             return state
         }
         if endsReader { withUnsafeCurrentTask { $0?.cancel() } }
-        return now
+        return now + error
     }
+
+    /// The steady clock, given to the code under test.
+    var uptime: Int64 { state.withLock { $0.now } }
+
+    func set(error: Int64) { state.withLock { $0.error = error } }
 
     func advance(_ seconds: Int64) { state.withLock { $0.now += seconds } }
 
@@ -92,24 +98,20 @@ struct KeySetFixture {
     let published = Published()
     let service: KeySetService
 
-    /// - Parameter uptime: a clock that nobody sets; nil: `clock`, as long as nobody sets it.
     init(
         _ answers: Result<FetchResponse, FetchError>..., isOpen: Bool = true, clock: ManualClock = ManualClock(),
-        uptime: ManualClock? = nil,
         name: String = "pool", issuer: Issuer? = nil, configured: KeySet? = nil, directory: String? = nil,
         policy: KeySetService.Policy = KeySetService.Policy(),
         counted: KeySetService.Status = KeySetService.Status(), log: WarningLog = WarningLog()
     ) {
         let issuer = issuer ?? Self.issuer(name)
         self.clock = clock
-        var steady: (@Sendable () -> Int64)?
-        if let uptime { steady = { uptime.read() } }
         fetcher = RecordedFetcher(answers, isOpen: isOpen)
         service = KeySetService(
             issuer: issuer, policy: policy, fetcher: fetcher,
             file: directory.map { KeySetFile(directory: $0, issuer: issuer) }, configured: configured,
             counted: counted, logger: Logger(label: "test") { _ in log },
-            now: { clock.read() }, uptime: steady, publish: { [published] in published.publish($0) })
+            now: { clock.read() }, uptime: { clock.uptime }, publish: { [published] in published.publish($0) })
     }
 
     static func issuer(_ name: String, userPoolID: String = "eu-west-1_Example") -> Issuer {

@@ -1,3 +1,4 @@
+import ClockSteps
 import Cryptography
 import Encoding
 import Logging
@@ -31,16 +32,21 @@ final class ScriptedReceiver: Fetcher {
 
 @Suite("Outbox")
 struct OutboxTests {
-    final class Clock: Sendable {
-        private let time = Mutex<Int64>(1_700_000_000_000)
-        var now: Int64 { time.withLock { $0 } }
-        func advance(_ milliseconds: Int64) { time.withLock { $0 += milliseconds } }
+    final class Clock: SettableClock {
+        private let time = Mutex((steady: Int64(1_700_000_000_000), error: Int64(0)))
+        var now: Int64 { time.withLock { $0.steady + $0.error } }
+        /// In seconds.
+        var uptime: Int64 { time.withLock { $0.steady / 1000 } }
+        func advance(_ milliseconds: Int64) { time.withLock { $0.steady += milliseconds } }
+        func set(error: Int64) { time.withLock { $0.error = error * 1000 } }
     }
 
     let clock = Clock()
 
     func records() throws -> StoredOutbox {
-        StoredOutbox(try Store(path: ":memory:", migrations: StoredOutbox.migrations))
+        let store = try Store(path: ":memory:", migrations: GatewayStore.migrations)
+        try store.followPruningClock(now: clock.now / 1000) { [clock] in clock.uptime }
+        return StoredOutbox(store)
     }
 
     func outbox(_ records: any OutboxRecords, _ receiver: ScriptedReceiver?) -> Outbox {
@@ -251,6 +257,29 @@ struct OutboxTests {
         #expect(try await records.count() == 0)
     }
 
+    @Test(
+        "A clock that is wrong for a while loses no message, and none is much later for it",
+        arguments: ClockSteps.allCases, [1, 7])
+    func steps(steps: ClockSteps, failures: Int) async throws {
+        let (records, receiver) = (try records(), ScriptedReceiver())
+        let failing = outbox(records, ScriptedReceiver(500, 500, 500, 500, 500, 500, 500, 500, 500))
+        #expect(try await records.add(message("k-1"), limit: 9))
+        for _ in 0..<failures {
+            await failing.sendDue()
+            clock.advance(64_000)
+        }
+        try await clock.take(steps) { () async throws in
+            #expect(try await records.removeOlder(than: Outbox.lifetime, now: clock.now).isEmpty)
+            await failing.sendDue()
+        }
+        #expect(try await records.removeOlder(than: Outbox.lifetime, now: clock.now).isEmpty)
+        // As long as the longest pause so far, and once more of it for an attempt by the wrong clock.
+        clock.advance(2 * 128_000)
+        await outbox(records, receiver).sendDue()
+        #expect(receiver.bodies == ["{\"key\":\"k-1\"}"])
+        #expect(try await records.count() == 0)
+    }
+
     @Test("No more wait than may; a key counts once")
     func bounds() async throws {
         let records = try records()
@@ -272,10 +301,13 @@ struct OutboxTests {
         #expect(receiver.requests.count == 1)
     }
 
-    @Test("A week later it is given up")
-    func givenUp() async throws {
+    @Test("A week later it is given up, whatever the clock was meanwhile", arguments: ClockSteps.passing)
+    func givenUp(steps: ClockSteps) async throws {
         let records = try records()
         _ = try await records.add(message("k-1"), limit: 9)
+        try await clock.take(steps) { () async throws in
+            #expect(try await records.removeOlder(than: Outbox.lifetime, now: clock.now).isEmpty)
+        }
         clock.advance(Outbox.lifetime + 1)
         _ = try await records.add(message("k-2"), limit: 9)
         #expect(try await records.removeOlder(than: Outbox.lifetime, now: clock.now).map(\.key) == ["k-1"])

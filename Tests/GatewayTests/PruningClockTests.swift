@@ -1,3 +1,4 @@
+import ClockSteps
 import Store
 import Synchronization
 import Testing
@@ -11,10 +12,12 @@ struct PruningClockTests {
     static let start: Int64 = 1_780_000_000
 
     /// A time of day that a test steps, beside a monotonic clock.
-    final class Times: Sendable {
+    final class Times: SettableClock {
         private let state = Mutex((day: start, uptime: Int64(1000)))
 
         var now: Int64 { state.withLock { $0.day } }
+        /// As it would be on a clock that nobody has set.
+        var right: Int64 { state.withLock { start + $0.uptime - 1000 } }
         var uptime: Int64 { state.withLock { $0.uptime } }
 
         func pass(_ seconds: Int64) {
@@ -22,6 +25,7 @@ struct PruningClockTests {
         }
 
         func step(_ seconds: Int64) { state.withLock { $0.day += seconds } }
+        func set(error: Int64) { state.withLock { $0.day = start + $0.uptime - 1000 + error } }
     }
 
     let times = Times()
@@ -50,6 +54,36 @@ struct PruningClockTests {
         #expect(clock.time(times.now) == times.now, "and is never ahead of the time of day")
         times.pass(3600)
         #expect(clock.time(times.now) == times.now)
+    }
+
+    @Test("Revocations go by no earlier time than the right one, and rotations by that", arguments: ClockSteps.allCases)
+    func steps(steps: ClockSteps) async {
+        let clock = clock()
+        for _ in 0..<3 {
+            await times.take(steps) {
+                times.pass(60)
+                #expect(clock.latest(times.now) == max(times.now, times.right))
+                let ahead = clock.believed(times.now) - times.right
+                // It creeps while nobody knows whether the clock is right after a long stop.
+                #expect(times.now > times.right ? (0...180).contains(ahead) : ahead == 0)
+            }
+            times.pass(600)
+            #expect(clock.latest(times.now) == times.right && clock.believed(times.now) == times.right)
+        }
+    }
+
+    @Test("A step back is doubted for as long as it was, and a small one not at all")
+    func doubted() {
+        let clock = clock()
+        times.step(-7200)
+        for _ in 0..<119 {
+            times.pass(60)
+            #expect(clock.latest(times.now) == times.right)
+        }
+        times.pass(120)
+        #expect(clock.latest(times.now) == times.now)
+        times.step(-60)
+        #expect(clock.latest(times.now) == times.now)
     }
 
     @Test("A step back and forth leaves it where it was")

@@ -1,3 +1,4 @@
+import ClockSteps
 import Encoding
 import Foundation
 import Logging
@@ -28,7 +29,7 @@ struct RevocationServiceTests {
         RevocationService(
             records: records, maximumCount: maximumCount,
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }), now: { [clock] in clock.read() },
-            publish: { [loops] in loops.tell() })
+            revocationTime: { [clock] in clock.read() }, publish: { [loops] in loops.tell() })
     }
 
     static func token(_ claims: JSONObject, subject: String = "ada") -> VerifiedToken {
@@ -111,6 +112,63 @@ struct RevocationServiceTests {
             #expect(!service.current.revokes(Self.token(["jti": "short"])))
             #expect(service.current.revokes(Self.token(["jti": "long"])))
             #expect(try await records.all(now: 0).map(\.value) == ["long"])
+        }
+    }
+
+    /// With the store's clock, as the gateway has it.
+    func service(at path: String) async throws -> RevocationService {
+        let store = try GatewayStore.open(in: path, now: clock.read())
+        try store.followPruningClock(now: clock.read()) { [clock] in clock.uptime }
+        try await store.keepPruningClock(now: clock.read())
+        return RevocationService(
+            records: StoredRevocations(store), maximumCount: 100,
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+            now: { [clock] in store.pruningTime(clock.read()) },
+            revocationTime: { [clock] in store.latestTime(clock.read()) }, publish: {})
+    }
+
+    @Test(
+        "A revocation lasts as long as it was to, whatever the clock is meanwhile, and over restarts",
+        arguments: ClockSteps.allCases, [false, true])
+    func steps(steps: ClockSteps, restarts: Bool) async throws {
+        try await KeySetServiceTests.withDirectory { path in
+            var service = try await service(at: path)
+            try await service.revoke([
+                revocation(.tokenID("t"), for: 100), revocation(.subject("ada", before: ManualClock.start)),
+            ])
+            let later = JSON.number(JSONNumber(ManualClock.start + 1))
+            let claims: [JSONObject] = [["jti": "t", "auth_time": later], ["auth_time": 1]]
+            func isRevoked() -> [Bool] { claims.map { service.current.revokes(Self.token($0)) } }
+            try await clock.take(steps) {
+                if restarts { service = try await self.service(at: path) }
+                try await service.follow()
+                try await service.removeEnded()
+                #expect(isRevoked() == [true, true])
+            }
+            clock.advance(99)
+            if restarts { service = try await self.service(at: path) }
+            try await service.follow()
+            try await service.removeEnded()
+            #expect(isRevoked() == [true, true])
+            clock.set(error: 0)
+            // After a restart it is not known at first how long nothing ran.
+            clock.advance(restarts ? 101 : 1)
+            try await service.removeEnded()
+            #expect(isRevoked() == [false, true])
+        }
+    }
+
+    @Test("The time by which tokens are revoked is never behind", arguments: ClockSteps.allCases)
+    func revocationTime(steps: ClockSteps) async throws {
+        try await KeySetServiceTests.withDirectory { path in
+            let service = try await service(at: path)
+            clock.advance(30)
+            await clock.take(steps) {
+                clock.advance(30)
+                #expect(service.revocationTime() == max(clock.uptime, clock.read()))
+            }
+            clock.advance(30)
+            #expect(service.revocationTime() == clock.uptime, "nobody who signs in later is kept out")
         }
     }
 

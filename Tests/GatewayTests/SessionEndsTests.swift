@@ -1,3 +1,4 @@
+import ClockSteps
 import Cryptography
 import Encoding
 import Foundation
@@ -22,7 +23,8 @@ struct SessionEndsTests {
         let store = StoredRevocations(try GatewayStore.open(in: path))
         let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
         let service = RevocationService(
-            records: store, maximumCount: maximumCount, logger: logger, now: { [clock] in clock.read() }, publish: {})
+            records: store, maximumCount: maximumCount, logger: logger, now: { [clock] in clock.read() },
+            revocationTime: { [clock] in clock.read() }, publish: {})
         let users = try users ?? StoredUsers(GatewayStore.open(in: path))
         let ends = SessionEnds(users, service, issuer: Self.issuer, logger: logger) { [clock] in clock.read() }
         return (service, ends)
@@ -56,6 +58,26 @@ struct SessionEndsTests {
             clock.advance(1)
             await ends.endDue()
             #expect(service.current.revokes(Self.token("two", rotation: 0)))
+        }
+    }
+
+    @Test("A replaced token ends in its time, or at once where a clock was wrong", arguments: ClockSteps.allCases)
+    func steps(steps: ClockSteps) async throws {
+        try await KeySetServiceTests.withDirectory { path in
+            let (service, ends) = try parts(path)
+            ends.supersede(superseded("s", at: clock.read()))
+            clock.advance(30)
+            try await clock.take(steps) {
+                try await ends.follow()
+                await ends.endDue()
+            }
+            // Its successor has been given: whoever has that one loses nothing by it.
+            #expect(service.current.revokes(Self.token("s", rotation: 0)) == (steps != .none))
+            #expect(!service.current.revokes(Self.token("s", rotation: 1)))
+            clock.advance(31)
+            await ends.endDue()
+            #expect(service.current.revokes(Self.token("s", rotation: 0)))
+            #expect(!service.current.revokes(Self.token("s", rotation: 1)))
         }
     }
 

@@ -1,3 +1,4 @@
+import ClockSteps
 import Encoding
 import Foundation
 import GRDB
@@ -285,8 +286,10 @@ struct StoreTests {
         #expect(try await outbox.count() == count - 500)
     }
 
-    @Test("Where nothing is written, what has ended goes all the same, and tokens that nobody may ask for")
-    func upkeep() async throws {
+    @Test(
+        "Where nothing is written, what has ended goes all the same, and tokens that nobody may ask for",
+        arguments: ClockSteps.passing)
+    func upkeep(steps: ClockSteps) async throws {
         let store = try Store(path: ":memory:", migrations: GatewayStore.migrations)
         let (sessions, users) = (StoredSessions(store), StoredUsers(store))
         for (name, ends, at) in [(1, 2000, 900), (2, 3000, 1939), (3, 3000, 1940)] as [(UInt8, Int64, Int64)] {
@@ -301,8 +304,22 @@ struct StoreTests {
             let proof = UserArrival.Proof(digest: [name], endsAt: ends, nonce: nonce)
             _ = try await users.arrive(UserArrival(proof: proof, user: user, session: own))
         }
-        try await StoreUpkeep(store, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, now: { 2000 })
-            .removeEnded()
+        // Nothing has ended at 1999, whatever the clock says for a while.
+        let clock = ManualClock()
+        clock.advance(1900 - ManualClock.start)
+        try store.followPruningClock(now: 1900) { clock.uptime }
+        clock.advance(99)
+        #expect(store.pruningTime(clock.read()) == 1999)
+        let upkeep = StoreUpkeep(
+            store, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, now: { clock.read() })
+        try await clock.take(steps) { try await upkeep.removeEnded() }
+        for name in 1...3 as ClosedRange<UInt8> {
+            #expect(try await sessions.session([name])?.answer == (name == 1 ? nil : [1]))
+            #expect(try await users.session("\(name)")?.session.successor == [1] || name == 1)
+            #expect(try await users.isSpent([name]))
+        }
+        clock.advance(1)
+        try await upkeep.removeEnded()
         for name in 1...3 as ClosedRange<UInt8> {
             #expect(try await sessions.session([name])?.answer == [nil, nil, [1]][Int(name) - 1])
             #expect(try await (sessions.session([name]) == nil) == (name == 1))

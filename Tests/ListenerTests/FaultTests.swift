@@ -180,6 +180,20 @@ struct FaultTests {
         #expect(wire.service.refused == [.requestTimeout])
     }
 
+    @Test("A head must be whole in its time also while an earlier response waits for its client")
+    func headTimeoutBehindUnsent() throws {
+        let wire = try Wire(
+            ScriptedService { $0.answer(.ok, String(repeating: "x", count: 9000)) }, settings: Self.settings)
+        wire.holdWrites(true)
+        try wire.send(KeepAliveTests.get)
+        wire.run()
+        try wire.send("GET /b HTTP/1.1\r\nHo")
+        wire.advance(.seconds(9))
+        #expect(wire.service.refused.isEmpty && !wire.isClosed)
+        wire.advance(.seconds(2))
+        #expect(wire.service.refused == [.requestTimeout])
+    }
+
     @Test("A body may take long as long as it comes; when it stops the request times out")
     func bodyTimeout() throws {
         let wire = try Wire(settings: Self.settings)

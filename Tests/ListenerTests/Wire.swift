@@ -80,6 +80,12 @@ final class Wire {
     /// Whether what was sent before a half close is still on its way to a slow client.
     func holdUnsent(_ isHeld: Bool) { socket.holdsUnsent = isHeld }
 
+    /// Whether the client takes nothing: what is written to it waits here.
+    func holdWrites(_ areHeld: Bool) {
+        socket.holdsWrites = areHeld
+        if !areHeld { channel.flush() }
+    }
+
     /// Whether what the client sends now would be read.
     var isReading: Bool { socket.isReading }
 
@@ -114,6 +120,11 @@ private final class Socket: ChannelOutboundHandler {
         }
     }
     private var unsent: EventLoopPromise<Void>?
+    var holdsWrites = false
+
+    func flush(context: ChannelHandlerContext) {
+        if !holdsWrites { context.flush() }
+    }
 
     func read(context: ChannelHandlerContext) {
         reads += 1

@@ -1,3 +1,4 @@
+import ClockSteps
 import Cryptography
 import Encoding
 import HTTPTypes
@@ -194,6 +195,21 @@ struct AssertionTests {
         let other = try tokens.token(claims: VerifyFixture.accessClaims.with("sub", "someone else"))
         #expect(try Self.part(1, of: assertion("/api", other))["sub"] == "someone else")
     }
+
+    @Test("It is of the present, whatever the clock was when the last one was signed", arguments: ClockSteps.allCases)
+    func steps(steps: ClockSteps) throws {
+        let token = try tokens.token(
+            claims: VerifyFixture.accessClaims.with("iat", nil).with("exp", .number(JSONNumber(Self.lastSecond))))
+        for error in [0] + steps.errors + [0] {
+            for now in [VerifyFixture.now + error, VerifyFixture.now + error + 29] {
+                let claims = try Self.part(1, of: assertion("/api", token, now: now))
+                #expect(claims["iat"]?.integerValue == VerifyFixture.now + error, "at \(error)")
+                #expect(claims["exp"]?.integerValue == VerifyFixture.now + error + 60)
+            }
+        }
+    }
+
+    private static let lastSecond = VerifyFixture.now + 90 * 86_400
 
     @Test("Another key signs from the next request on")
     func rotated() throws {

@@ -1,3 +1,4 @@
+import ClockSteps
 import Cryptography
 import Encoding
 import Pipeline
@@ -73,6 +74,21 @@ struct VerifyCacheTests {
             }
         }
         #expect(extra(text, in: cache) != nil)
+    }
+
+    @Test("An entry ends with its token's life, and is not back when the clock is", arguments: ClockSteps.allCases)
+    func steps(steps: ClockSteps) throws {
+        let cache = VerifiedTokenCache<String>()
+        let (ada, ben) = (try insert("ada", into: cache), try insert("ben", into: cache))
+        let gone = try VerifyFixture.keySet(of: [("new", fixture.otherKey)], generation: 11)
+        for error in steps.errors {
+            let now = VerifyFixture.now + error
+            // The end of a token is a time of day.
+            #expect((extra(ada, in: cache, now: now) != nil) == (error <= 0 && steps != .aheadAndBack))
+            #expect(extra(ben, in: cache, keySet: gone, now: now) == nil, "its key was withdrawn")
+        }
+        #expect((extra(ada, in: cache) != nil) == (steps != .aheadAndBack))
+        #expect((extra(ben, in: cache) != nil) == (steps == .none))
     }
 
     @Test("An entry ends with its token's life")

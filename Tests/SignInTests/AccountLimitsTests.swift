@@ -1,3 +1,4 @@
+import ClockSteps
 import Cryptography
 import Store
 import Synchronization
@@ -5,14 +6,22 @@ import Testing
 
 @testable import SignIn
 
-/// A clock that a test moves.
-final class ManualClock: Sendable {
-    private let time: Mutex<Int64>
+/// A time of day that a test moves and sets, in milliseconds.
+final class ManualClock: SettableClock {
+    private let time: Mutex<(steady: Int64, error: Int64)>
 
-    init(_ milliseconds: Int64 = 1_700_000_000_000) { time = Mutex(milliseconds) }
+    init(_ milliseconds: Int64 = 1_700_000_000_000) { time = Mutex((milliseconds, 0)) }
 
-    var now: Int64 { time.withLock { $0 } }
-    func advance(seconds: Int64) { time.withLock { $0 += seconds * 1000 } }
+    var now: Int64 { time.withLock { $0.steady + $0.error } }
+    var uptime: Int64 { time.withLock { $0.steady } }
+    func advance(seconds: Int64) { time.withLock { $0.steady += seconds * 1000 } }
+    func set(error: Int64) { time.withLock { $0.error = error * 1000 } }
+
+    /// The clock of a process that begins now: the time of day as it is, and from then on the steady clock.
+    func ofProcess() -> @Sendable () -> Int64 {
+        let difference = now - uptime
+        return { self.uptime + difference }
+    }
 }
 
 @Suite("Limits of account calls")
@@ -21,7 +30,12 @@ struct AccountLimitsTests {
     let clock = ManualClock()
 
     func store() throws -> StoredLimits {
-        StoredLimits(try Store(path: ":memory:", migrations: StoredLimits.migrations))
+        let store = try Store(
+            path: ":memory:",
+            migrations: StoredLimits.migrations + StoredSessions.migrations + StoredUsers.migrations
+                + PruningClock.migrations)
+        try store.followPruningClock(now: clock.now / 1000) { [clock] in clock.uptime / 1000 }
+        return StoredLimits(store)
     }
 
     func limits(
@@ -30,7 +44,7 @@ struct AccountLimitsTests {
     ) -> AccountLimits {
         AccountLimits(
             settings: AccountLimitSettings(budgets: budgets, lockout: lockout), key: Self.key, records: records,
-            logger: log.logger, now: { [clock] in clock.now })
+            logger: log.logger, now: clock.ofProcess())
     }
 
     func signIn(
@@ -49,8 +63,12 @@ struct AccountLimitsTests {
         }
     }
 
-    func fail(_ limits: AccountLimits, _ call: LimitedCall, times: Int = 1) async throws {
-        for _ in 0..<times { _ = await limits.failed(try await limits.admit(call)) }
+    /// - Parameter pause: seconds that pass before the last one.
+    func fail(_ limits: AccountLimits, _ call: LimitedCall, times: Int = 1, waiting pause: Int64 = 0) async throws {
+        for number in 1...times {
+            if number == times { clock.advance(seconds: pause) }
+            _ = await limits.failed(try await limits.admit(call))
+        }
     }
 
     func succeed(_ limits: AccountLimits, _ call: LimitedCall) async throws {
@@ -204,6 +222,67 @@ struct AccountLimitsTests {
     }
 
     // MARK: The store
+
+    /// Another process on the same records, which has tidied up.
+    func restarted(_ records: StoredLimits, _ budgets: [AccountBudget: BudgetLimits] = [:]) async throws
+        -> AccountLimits
+    {
+        let limits = limits(records, budgets)
+        try await limits.load()
+        try await records.removeEnded(now: clock.now / 1000, limit: 999)
+        return limits
+    }
+
+    @Test(
+        "A lock holds for its time, no more and no less, whatever the clock is meanwhile",
+        arguments: ClockSteps.allCases, [false, true])
+    func lockAndSteps(steps: ClockSteps, restarts: Bool) async throws {
+        let store = try store()
+        var limits = limits(store)
+        try await fail(limits, signIn(), times: 6, waiting: 30)
+        try await clock.take(steps) {
+            if restarts { limits = try await restarted(store) }
+            // A process that begins forty days later takes it for ended.
+            let isOpen = restarts && steps == .aheadAndBack
+            #expect((await reached(limits, signIn()) == nil) == isOpen)
+        }
+        if restarts { limits = try await restarted(store) }
+        clock.advance(seconds: 59)
+        #expect(await reached(limits, signIn()) == .lockout)
+        clock.advance(seconds: 1)
+        #expect(await reached(limits, signIn()) == nil)
+    }
+
+    @Test(
+        "A limit holds for its time, no more and no less, whatever the clock is meanwhile",
+        arguments: ClockSteps.allCases, [false, true])
+    func limitAndSteps(steps: ClockSteps, restarts: Bool) async throws {
+        let (store, budgets) = (try store(), [AccountBudget.signIn: BudgetLimits(address: RateLimit(3, per: 60))])
+        var limits = limits(store, budgets)
+        for _ in 0..<3 { #expect(await reached(limits, signIn()) == nil) }
+        try await limits.write()
+        try await clock.take(steps) {
+            if restarts { limits = try await restarted(store, budgets) }
+            let isOpen = restarts && steps == .aheadAndBack
+            #expect((await reached(limits, signIn()) == nil) == isOpen)
+        }
+        if restarts { limits = try await restarted(store, budgets) }
+        #expect(await reached(limits, signIn()) == .address)
+        clock.advance(seconds: 120)
+        #expect(await reached(limits, signIn()) == nil)
+    }
+
+    @Test("A device stays known when the clock is wrong for a while", arguments: ClockSteps.allCases)
+    func deviceAndSteps(steps: ClockSteps) async throws {
+        let store = try store()
+        try await succeed(limits(store), signIn(device: "phone-1"))
+        clock.advance(seconds: AccountLimits.deviceLifetime - 100)
+        _ = try await restarted(store)
+        try await clock.take(steps) { _ = try await restarted(store) }
+        let limits = try await restarted(store)
+        try await fail(limits, signIn(), times: 5)
+        #expect(await reached(limits, signIn(device: "phone-1")) == nil)
+    }
 
     @Test("What was counted, locks and known devices survive a restart")
     func restart() async throws {

@@ -1,3 +1,4 @@
+import ClockSteps
 import Cryptography
 import Encoding
 import Pipeline
@@ -10,10 +11,11 @@ import Upstream
 @Suite("AWS credentials and signatures")
 struct CredentialTests {
     /// A clock that is moved by hand.
-    private final class Clock: Sendable {
-        private let seconds = Mutex(Fixture.now)
-        var now: Int64 { seconds.withLock { $0 } }
-        func advance(_ count: Int64) { seconds.withLock { $0 += count } }
+    private final class Clock: SettableClock {
+        private let seconds = Mutex((steady: Fixture.now, error: Int64(0)))
+        var now: Int64 { seconds.withLock { $0.steady + $0.error } }
+        func advance(_ count: Int64) { seconds.withLock { $0.steady += count } }
+        func set(error: Int64) { seconds.withLock { $0.error = error } }
     }
 
     private struct NoFile: Error {}
@@ -110,6 +112,20 @@ struct CredentialTests {
         #expect(try await chain.credentials().accessKeyID == "first", "the endpoint is away")
         #expect(try await chain.credentials().accessKeyID == "second")
         #expect(await fetcher.requests.count == 3)
+    }
+
+    @Test("A clock that is wrong for a while keeps no credentials beyond their end", arguments: ClockSteps.passing)
+    func steps(steps: ClockSteps) async throws {
+        let clock = Clock()
+        let first = Self.answer("first", expires: "2023-11-14T23:13:20Z")
+        let fetcher = RecordedFetcher(first, Self.answer("second", expires: "2099-01-01T00:00:00Z"))
+        let chain = chain(["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/role"], fetcher, clock)
+        _ = try await chain.credentials()
+        try await clock.take(steps) { _ = try await chain.credentials() }
+        let expected = steps == .aheadAndBack ? "second" : "first"
+        #expect(try await chain.credentials().accessKeyID == expected)
+        clock.advance(3301)
+        #expect(try await chain.credentials().accessKeyID == "second")
     }
 
     @Test("What has ended is not used, and without any source that is said")

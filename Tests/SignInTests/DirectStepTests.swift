@@ -1,3 +1,4 @@
+import ClockSteps
 import Cryptography
 import Encoding
 import HTTPTypes
@@ -200,6 +201,22 @@ struct DirectStepTests {
         time.withLock { $0 = 900 }
         #expect(steps.find(["d39"]) == .unknown)
         #expect(steps.find([]) == .unknown)
+    }
+
+    @Test("A step is known again when a clock that was wrong is right", arguments: ClockSteps.passing)
+    func steps(steps: ClockSteps) async {
+        let clock = ManualClock()
+        let held = SignInSteps { clock.now / 1000 }
+        held.note(SignInUnderWay(account: "ada"), by: ["d"])
+        await clock.take(steps) {
+            // Whoever cannot be placed counts as unknown, by address.
+            let isKnown = held.find(["d"]) == .known(SignInUnderWay(account: "ada"))
+            #expect(isKnown == (steps != .aheadAndBack))
+        }
+        clock.advance(seconds: 899)
+        #expect(held.find(["d"]) == .known(SignInUnderWay(account: "ada")))
+        clock.advance(seconds: 1)
+        #expect(held.find(["d"]) == .unknown)
     }
 
     // MARK: Closed accounts

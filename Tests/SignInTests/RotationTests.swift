@@ -1,3 +1,4 @@
+import ClockSteps
 import Cryptography
 import Encoding
 import HTTPTypes
@@ -15,7 +16,28 @@ struct RotationTests {
         let records: StoredSessions
         let revocations = RecordedRevocations()
 
-        init() throws { records = try Fixture.records() }
+        private let store: Store
+
+        init() throws {
+            store = try Store(
+                path: ":memory:",
+                migrations: StoredSessions.migrations + StoredUsers.migrations + PruningClock.migrations)
+            records = StoredSessions(store)
+        }
+
+        /// The clock goes wrong, while a gateway tidies up and others sign in.
+        func take(_ steps: ClockSteps) async throws {
+            try store.followPruningClock(now: Fixture.now) { Fixture.now }
+            for (number, error) in steps.errors.enumerated() {
+                let time = Fixture.now + error
+                try await records.removeEnded(now: time)
+                try await records.begin(
+                    SessionRecord(
+                        family: [UInt8(number)], poolID: Fixture.poolID, subject: "ben", originID: nil, deviceID: nil,
+                        platform: nil, generation: 0, token: [1], signedInAt: time, refreshedAt: time,
+                        endsAt: time + 1000))
+            }
+        }
 
         func refresh(_ token: Secret, at time: Int64 = Fixture.now, _ fetcher: RecordedFetcher) async throws
             -> AccountAnswer
@@ -25,11 +47,14 @@ struct RotationTests {
         }
     }
 
-    @Test("Within the window a retry gets the same tokens, and Cognito is not asked", arguments: [0, 60] as [Int64])
-    func retry(later: Int64) async throws {
+    @Test(
+        "Within the window a retry gets the same tokens, and Cognito is not asked", arguments: [0, 60] as [Int64],
+        ClockSteps.passing)
+    func retry(later: Int64, steps: ClockSteps) async throws {
         let scene = try Scene()
         let token = try Fixture.sealedText()
         let first = try await scene.refresh(token, RecordedFetcher(Fixture.tokens(refreshToken: "rotated")))
+        try await scene.take(steps)
         let fetcher = RecordedFetcher()
         let again = try await scene.refresh(token, at: Fixture.now + later, fetcher)
         #expect(again.status == .ok)
@@ -39,11 +64,12 @@ struct RotationTests {
         #expect(await fetcher.requests.isEmpty)
     }
 
-    @Test("After the window it ends the session, here, at Cognito and for access tokens")
-    func reuse() async throws {
+    @Test("After the window it ends the session, here, at Cognito and for access tokens", arguments: ClockSteps.passing)
+    func reuse(steps: ClockSteps) async throws {
         let scene = try Scene()
         let token = try Fixture.sealedText()
         _ = try await scene.refresh(token, RecordedFetcher(Fixture.tokens(refreshToken: "rotated")))
+        try await scene.take(steps)
         let fetcher = RecordedFetcher(Fixture.output([:]))
         let reused = try await scene.refresh(token, at: Fixture.now + 61, fetcher)
         #expect(reused.status == .unauthorized)
@@ -70,6 +96,20 @@ struct RotationTests {
         #expect(answer.reason == "session-ended")
         #expect(answer.json["error"] == "TokenRefreshException")
         #expect(await fetcher.requests.isEmpty)
+    }
+
+    @Test("By a clock that is behind nobody gets a lost answer, and what is revoked then is so for the whole time")
+    func behind() async throws {
+        let scene = try Scene()
+        let token = try Fixture.sealedText()
+        _ = try await scene.refresh(token, RecordedFetcher(Fixture.tokens(refreshToken: "rotated")))
+        let accounts = try Fixture.accounts(
+            RecordedFetcher(Fixture.output([:]), Fixture.output([:])), now: Fixture.now - 7200, records: scene.records,
+            revocations: scene.revocations, revocationTime: Fixture.now)
+        #expect(await accounts.answer(Fixture.refresh(token)).reason == "refresh-token-reused")
+        #expect(scene.revocations.all.map(\.endsAt) == [Fixture.now + 86_460])
+        #expect(await accounts.answer(Fixture.bearer(.logout, ["all_devices": true])).status == .noContent)
+        #expect(scene.revocations.targets.contains(.subject(Fixture.username, before: Fixture.now - 1)))
     }
 
     @Test("A token whose successor is in use has no window")

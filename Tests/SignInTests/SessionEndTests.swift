@@ -1,3 +1,4 @@
+import ClockSteps
 import Cryptography
 import Encoding
 import HTTPTypes
@@ -28,13 +29,19 @@ struct SessionEndTests {
         func held(of user: UserRecord) async throws -> JSONObject { ["apple": .string(user.subject)] }
     }
 
-    @Test("Signing out ends this session at once, the other device's goes on, and again is fine")
-    func logout() async throws {
+    @Test(
+        "Signing out ends this session at once, the other device's goes on, and again is fine",
+        arguments: ClockSteps.passing)
+    func logout(steps: ClockSteps) async throws {
         let fixture = try SessionFixture()
         let (one, other) = (try await fixture.begin().token, try await fixture.begin().token)
         let endpoints = try fixture.endpoints()
         let answer = await endpoints.answer(fixture.request(.logout, one))
         #expect(answer.status == .noContent && answer.body.isEmpty)
+        try await fixture.take(steps) { () async throws in
+            #expect(fixture.verify(one) == nil)
+            #expect(try await fixture.refresh(one).status == .unauthorized)
+        }
         #expect(fixture.verify(one) == nil)
         #expect(fixture.verify(other) != nil)
         #expect(await endpoints.answer(fixture.request(.logout, one)).status == .noContent)
@@ -72,12 +79,15 @@ struct SessionEndTests {
         #expect(body.status == .unprocessableContent && body.json["success"] == false)
     }
 
-    @Test("A revocation lasts as long as a token from when the settings gave it a longer life")
-    func longerLife() async throws {
+    @Test(
+        "A revocation lasts as long as a token from when the settings gave it a longer life, whatever the clock is then",
+        arguments: ClockSteps.allCases)
+    func longerLife(steps: ClockSteps) async throws {
         let store = try Store(path: ":memory:", migrations: StoredUsers.migrations)
         let before = try SessionFixture(store)
         let user = try await before.begin().user
         let after = try SessionFixture(store) { ($0.lifetime, $0.refreshWithin) = (600, 60) }
+        after.set(error: steps.errors.first ?? 0)
         #expect(try await after.sessions().endAll(of: user.id, requestID: "r") == 1)
         let end = try #require(after.revocations.all.first?.endsAt)
         #expect(end >= SessionFixture.start + 30 * 86_400 + 60)

@@ -1,3 +1,4 @@
+import ClockSteps
 import Cryptography
 import Encoding
 import Pipeline
@@ -56,11 +57,16 @@ final class SessionFixture: Sendable {
     let observer = RecordedCalls()
     let keys: Keys
     let settings: UserSessionSettings
-    private let clock = Mutex(start)
+    private let clock = Mutex((steady: start, error: Int64(0)))
     private let serial = Mutex<UInt8>(0)
 
     init(_ store: Store? = nil, _ change: (inout UserSessionSettings) -> Void = { _ in }) throws {
-        self.store = try store ?? Store(path: ":memory:", migrations: StoredUsers.migrations + StoredOutbox.migrations)
+        self.store =
+            try store
+            ?? Store(
+                path: ":memory:",
+                migrations: StoredUsers.migrations + StoredOutbox.migrations + StoredSessions.migrations
+                    + PruningClock.migrations)
         users = StoredUsers(self.store)
         keys = try Keys()
         var settings = UserSessionSettings(issuer: Self.gatehouse, audience: "api")
@@ -72,8 +78,19 @@ final class SessionFixture: Sendable {
         name: "sessions", issuer: issuer, profile: .gatehouse(audiences: ["api"]), keySource: .own,
         algorithms: [.es256])
 
-    var now: Int64 { clock.withLock { $0 } }
-    func pass(_ seconds: Int64) { clock.withLock { $0 += seconds } }
+    var now: Int64 { clock.withLock { $0.steady + $0.error } }
+    func pass(_ seconds: Int64) { clock.withLock { $0.steady += seconds } }
+    func set(error: Int64) { clock.withLock { $0.error = error } }
+
+    /// The clock goes wrong, while the store is tidied as a gateway does.
+    func take(_ steps: ClockSteps, doing work: () async throws -> Void = {}) async throws {
+        try store.followPruningClock(now: now) { self.clock.withLock { $0.steady } }
+        for error in steps.errors {
+            set(error: error)
+            try await users.removeEnded(now: now)
+            if error != 0 { try await work() }
+        }
+    }
 
     func sessions(records: (any UserSessionRecords)? = nil) throws -> UserSessions {
         UserSessions(

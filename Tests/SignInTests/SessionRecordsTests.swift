@@ -1,3 +1,4 @@
+import ClockSteps
 import Cryptography
 import Foundation
 import Pipeline
@@ -95,14 +96,29 @@ struct SessionRecordsTests {
         #expect(try await records.all(subject: "ben", poolID: "pool").count == 1)
     }
 
-    @Test("With each write some of what is over is forgotten: sessions past their end, answers past their window")
-    func tidied() async throws {
-        let records = try Fixture.records()
+    @Test(
+        "With each write some of what is over is forgotten: sessions past their end, answers past their window",
+        arguments: ClockSteps.passing)
+    func tidied(steps: ClockSteps) async throws {
+        let store = try Self.store()
+        let records = StoredSessions(store)
         try await records.begin(Self.record(1, answer: [1], endsAt: Self.now + 50))
         try await records.begin(Self.record(2, answer: [2], at: Self.now + 30))
+        // A clock that is wrong for a while takes nothing away.
+        let clock = ManualClock((Self.now + 30) * 1000)
+        try store.followPruningClock(now: clock.now / 1000) { clock.uptime / 1000 }
+        try await clock.take(steps) {
+            let time = clock.now / 1000
+            try await records.begin(Self.record(5, at: time, endsAt: time + 1000))
+            try await records.removeEnded(now: time)
+        }
+        #expect(try await records.session(Self.record(1).family)?.answer == [1])
+        #expect(try await records.session(Self.record(2).family)?.answer == [2])
+        clock.advance(seconds: 31)
         try await records.begin(Self.record(3, at: Self.now + 61))
         #expect(try await records.session(Self.record(1).family) == nil)
         #expect(try await records.session(Self.record(2).family)?.answer == [2])
+        clock.advance(seconds: 30)
         try await records.begin(Self.record(4, at: Self.now + 91))
         #expect(try await records.session(Self.record(2).family)?.answer == nil)
     }
@@ -120,7 +136,8 @@ struct SessionRecordsTests {
     private static func store() throws -> Store {
         try Store(
             path: ":memory:",
-            migrations: StoredSessions.migrations + StoredUsers.migrations + LostAnswers.migrations)
+            migrations: StoredSessions.migrations + StoredUsers.migrations + LostAnswers.migrations
+                + PruningClock.migrations)
     }
 
     @Test("After a kill the windows that were open then open once more at the start, and close again")

@@ -1,3 +1,4 @@
+import ClockSteps
 import Cryptography
 import Encoding
 import Foundation
@@ -35,12 +36,21 @@ struct SessionRefreshTests {
         #expect(fixture.observer.entries.last?.call.subject == first.user.id)
     }
 
-    @Test("Within a minute the token before brings the same successor; after that it ends the session for all")
-    func reuse() async throws {
+    @Test(
+        "Within a minute the token before brings the same successor; after that it ends the session for all",
+        arguments: ClockSteps.passing)
+    func reuse(steps: ClockSteps) async throws {
         let fixture = try SessionFixture()
         let first = try await fixture.begin().token
         let second = try #require(try await fixture.refresh(first).token)
         fixture.pass(60)
+        try await fixture.take(steps) {
+            // By a clock that is behind they are of the future, and by one that is ahead they have ended.
+            for token in [first, second] {
+                let reason = try await fixture.refresh(token).reason
+                #expect(reason == (steps == .aheadAndBack ? "expired-refresh-token" : "issued-in-future"))
+            }
+        }
         #expect(try await fixture.refresh(first).token?.exposeText() == second.exposeText())
         fixture.pass(1)
         let reused = try await fixture.refresh(first)
@@ -194,10 +204,13 @@ struct SessionRefreshTests {
         #expect(answer.status == .unauthorized && answer.reason == "not-a-session")
     }
 
-    @Test("A session ends for good after its absolute lifetime, however it is used, and its last token with it")
-    func absoluteLifetime() async throws {
+    @Test(
+        "A session ends for good after its absolute lifetime, however it is used, and its last token with it",
+        arguments: ClockSteps.passing)
+    func absoluteLifetime(steps: ClockSteps) async throws {
         let fixture = try SessionFixture { $0.absoluteLifetime = 40 * Self.day }
         var token = try await fixture.begin().token
+        try await fixture.take(steps)
         fixture.pass(20 * Self.day)
         token = try #require(try await fixture.refresh(token).token)
         #expect(fixture.verify(token)?.expires == SessionFixture.start + 40 * Self.day)
@@ -224,11 +237,12 @@ struct SessionRefreshTests {
         #expect(try await session(after: .refresh, Secret("made up")) == nil)
     }
 
-    @Test("A session that was not refreshed for its idle lifetime ends")
-    func idleLifetime() async throws {
+    @Test("A session that was not refreshed for its idle lifetime ends", arguments: ClockSteps.passing)
+    func idleLifetime(steps: ClockSteps) async throws {
         let fixture = try SessionFixture { $0.idleLifetime = 31 * Self.day }
         var token = try await fixture.begin().token
         fixture.pass(31 * Self.day - 1)
+        try await fixture.take(steps)
         token = try #require(try await fixture.refresh(token).token)
         fixture.pass(31 * Self.day)
         let answer = try await fixture.refresh(token)

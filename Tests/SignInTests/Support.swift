@@ -174,13 +174,16 @@ enum Fixture {
     static func accounts(
         _ fetcher: any Fetcher, settings: CognitoAccountSettings? = nil, log: CapturedLog = CapturedLog(),
         now: Int64 = now, records: (any SessionRecords)? = nil, observers: [any AccountObserver] = [],
-        revocations: RecordedRevocations = RecordedRevocations(), signer: RequestSigner? = nil,
-        after previous: CognitoAccounts? = nil
+        revocations: RecordedRevocations = RecordedRevocations(), revocationTime: Int64? = nil,
+        signer: RequestSigner? = nil, after previous: CognitoAccounts? = nil
     ) throws -> CognitoAccounts {
-        CognitoAccounts(
+        var steady: (@Sendable () -> Int64)?
+        if let revocationTime { steady = { revocationTime } }
+        return CognitoAccounts(
             settings: try settings ?? Self.settings(), fetcher: fetcher, signer: signer,
             records: try records ?? self.records(), observers: observers, revoke: { try revocations.add($0) },
-            after: previous, now: { now }, random: { [UInt8](repeating: 9, count: $0) }, logger: log.logger)
+            revocationTime: steady, after: previous, now: { now }, random: { [UInt8](repeating: 9, count: $0) },
+            logger: log.logger)
     }
 
     static func records() throws -> StoredSessions {

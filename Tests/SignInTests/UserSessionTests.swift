@@ -1,3 +1,4 @@
+import ClockSteps
 import Cryptography
 import Encoding
 import HTTPTypes
@@ -91,8 +92,10 @@ struct UserSessionTests {
         #expect(try await fixture.users.user(first.user.id) == second.user)
     }
 
-    @Test("What a sign-in is proven by counts once, with its nonce, and before anything else is done")
-    func proof() async throws {
+    @Test(
+        "What a sign-in is proven by counts once, with its nonce, and before anything else is done",
+        arguments: ClockSteps.allCases)
+    func proof(steps: ClockSteps) async throws {
         let fixture = try SessionFixture()
         let digest = [UInt8](repeating: 1, count: 32)
         let nonce = [UInt8](repeating: 2, count: 32)
@@ -112,6 +115,9 @@ struct UserSessionTests {
         }
         let unproven = "The sign-in with Apple could not be verified."
         #expect(try await arrive(digest, nonce: nonce) == "begun")
+        try await fixture.take(steps) { () async throws in
+            #expect(try await arrive(digest) == "401 identity-token-replayed \(unproven)")
+        }
         #expect(try await arrive(digest) == "401 identity-token-replayed \(unproven)")
         let other = [UInt8](repeating: 3, count: 32)
         #expect(try await arrive(other, nonce: nonce) == "401 nonce-reused \(unproven)", "a nonce comes back once")

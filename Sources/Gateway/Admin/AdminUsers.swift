@@ -151,7 +151,7 @@ struct AdminUsers: Sendable {
     }
 
     private func revoke(_ subject: String, _ issuers: [Issuer], _ kept: KeptUsers) async throws {
-        let now = WallClock.seconds()
+        let now = kept.revocations.revocationTime()
         // As long as `gatehouse revoke`, and as anything that comes of the sign-ins.
         let endsAt = now + max(30 * 86_400, kept.longestRefresh + 86_400)
         try await kept.revocations.revoke(

@@ -26,12 +26,16 @@ enum GatewayMetrics {
     }
 
     static func reading(_ service: KeySetService) -> MetricsReadings.KeySet {
-        let status = service.currentStatus
-        let now = WallClock.seconds()
+        let (status, age) = (service.currentStatus, service.age)
+        // What is left is counted by the age: a clock that was set back leaves no set more.
+        func left(until end: Int64?) -> Int64? {
+            guard let end, let fetchedAt = status.fetchedAt, let age else { return nil }
+            return end - fetchedAt - age
+        }
         return MetricsReadings.KeySet(
             issuer: service.issuer.name, refreshes: status.refreshes, failures: status.failures,
-            ageSeconds: status.fetchedAt.map { Double(now - $0) }, keys: service.currentSet?.count ?? 0,
-            dueInSeconds: status.freshUntil.map { $0 - now }, endsInSeconds: status.servesUntil.map { $0 - now })
+            ageSeconds: age.map(Double.init), keys: service.currentSet?.count ?? 0,
+            dueInSeconds: left(until: status.freshUntil), endsInSeconds: left(until: status.servesUntil))
     }
 
     /// Every reason code there is, as README lists them.

@@ -17,6 +17,8 @@ struct GatewayOverview: Sendable {
 
     /// Seconds since 1970.
     var startedAt: Int64
+    /// Seconds since then, by a clock that nobody sets.
+    var uptime: Int64
     var isDraining: Bool
     var digest: String
     /// Seconds since 1970 of the last reload with another secret; nil where there was none.

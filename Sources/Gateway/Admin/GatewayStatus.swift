@@ -47,6 +47,7 @@ final class GatewayStatus: Sendable {
     let recent = RecentEvents()
     let drainedServers = DrainedServers()
     private let startedAt: Int64
+    private let began = ContinuousClock.now
 
     /// - Parameter now: seconds since 1970.
     init(now: Int64, logs: GatewayLogs) {
@@ -126,7 +127,8 @@ final class GatewayStatus: Sendable {
                 })
         }
         return GatewayOverview(
-            startedAt: startedAt, isDraining: state.isDraining || state.isSetAside,
+            startedAt: startedAt, uptime: (ContinuousClock.now - began).components.seconds,
+            isDraining: state.isDraining || state.isSetAside,
             digest: state.settings?.digest ?? "", secretsChangedAt: state.secretsChangedAt, faults: state.faults,
             failedAt: state.failedAt,
             listeners: state.settings?.listeners ?? [],
@@ -183,7 +185,7 @@ final class GatewayStatus: Sendable {
                     held: status.count, limit: status.limit, failures: status.failures,
                     superseded: status.superseded)
             },
-            assertionKeyAge: state.assertionKeys?.signingSince.map { Double(WallClock.seconds() - $0) },
+            assertionKeyAge: state.assertionKeys?.signingSince.map { Double(max(0, WallClock.seconds() - $0)) },
             reloads: state.reloads, directApplications: state.directApplications?.snapshot ?? ([], 0),
             directCalls: state.directApplications?.calls ?? [],
             conduct: state.conduct.map(\.readings), linesLost: linesLost(state),

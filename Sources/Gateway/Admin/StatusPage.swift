@@ -12,7 +12,7 @@ enum StatusPage {
         var page: JSONObject = [
             "version": .string(GatehouseVersion.current),
             "started_at": .number(JSONNumber(gateway.startedAt)),
-            "uptime_seconds": .number(JSONNumber(WallClock.seconds() - gateway.startedAt)),
+            "uptime_seconds": .number(JSONNumber(gateway.uptime)),
             "ready": .bool(readings.isReady),
             "draining": .bool(gateway.isDraining),
             "configuration": configuration(gateway, readings),

@@ -50,6 +50,8 @@ package actor KeySetService {
         package var failures = 0
         /// Seconds since 1970 of the last good fetch.
         package var fetchedAt: Int64?
+        /// The same moment in seconds of the monotonic clock.
+        package var fetchedUptime: Int64?
         /// Seconds since 1970 when the set is to be fetched again, and when it is trusted no more; nil without a set
         /// that was fetched.
         package var freshUntil: Int64?
@@ -183,6 +185,13 @@ package actor KeySetService {
         max(now() - held.fetchedAt, uptime() - held.fetchedUptime)
     }
 
+    /// Seconds since the last good fetch, by the same rule; nil before the first one.
+    package nonisolated var age: Int64? {
+        let status = currentStatus
+        guard let fetchedAt = status.fetchedAt, let fetchedUptime = status.fetchedUptime else { return nil }
+        return max(now() - fetchedAt, uptime() - fetchedUptime)
+    }
+
     private func isRefreshDue() -> Bool {
         let now = now()
         guard let held else { return true }
@@ -252,9 +261,10 @@ package actor KeySetService {
         let age = CacheControl.maximumAge(response.header("cache-control")) ?? policy.maximumAge
         let fetchedAt = now()
         let freshFor = min(max(age, policy.minimumAge), policy.maximumAge)
-        held = Held(set: set, fetchedAt: fetchedAt, fetchedUptime: uptime(), freshFor: freshFor)
+        let fetchedUptime = uptime()
+        held = Held(set: set, fetchedAt: fetchedAt, fetchedUptime: fetchedUptime, freshFor: freshFor)
         status.refreshes += 1
-        status.fetchedAt = fetchedAt
+        (status.fetchedAt, status.fetchedUptime) = (fetchedAt, fetchedUptime)
         warn(of: set.dropped)
         tellRecovery(set)
         publish(set)
@@ -325,8 +335,9 @@ package actor KeySetService {
                 metadata: [
                     "issuer": "\(issuer.name)", "keys": "\(set.count)", "age_seconds": "\(age)",
                 ])
-            held = Held(set: set, fetchedAt: kept.fetchedAt, fetchedUptime: uptime() - age, freshFor: 0)
-            status.fetchedAt = kept.fetchedAt
+            let fetchedUptime = uptime() - age
+            held = Held(set: set, fetchedAt: kept.fetchedAt, fetchedUptime: fetchedUptime, freshFor: 0)
+            (status.fetchedAt, status.fetchedUptime) = (kept.fetchedAt, fetchedUptime)
             publish(set)
         } catch {
             logger.warning("kept key set not read", metadata: ["issuer": "\(issuer.name)", "error": "\(error)"])

@@ -51,7 +51,8 @@ extension GenerationMaker {
             Wiring.AccountSurroundings(
                 fetcher: { try await tracedFetcher(plain: $0) }, sessions: sessions,
                 observers: [conduct?.observer].compactMap { $0 },
-                revoke: { try await revocations.revoke($0) }, logger: logger),
+                revoke: { try await revocations.revoke($0) }, revocationTime: revocations.revocationTime,
+                logger: logger),
             after: previous?.plan.accounts ?? [])
     }
 
@@ -65,7 +66,8 @@ extension GenerationMaker {
             pools: try await Wiring.directPools(settings) { try await tracedFetcher(plain: $0) },
             observers: [conduct.observer], steps: conduct.steps, revoke: { try await revocations.revoke($0) },
             forget: { try await sessions.forget(subject: $0, poolID: $1) },
-            isRevoked: { revocations.current.revokes($0) }, now: { WallClock.seconds() }, logger: logger)
+            isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
+            now: { WallClock.seconds() }, logger: logger)
     }
 
     /// The limits and the audit of account calls.

@@ -187,6 +187,7 @@ struct GenerationMaker: Sendable {
                 records: StoredRevocations(store),
                 maximumCount: settings.limits.revocations, logger: logger,
                 now: { store.pruningTime(WallClock.seconds()) },
+                revocationTime: { store.latestTime(WallClock.seconds()) },
                 publish: { [directory] in await directory.refreshRevocations() })
         do {
             try await service.follow()

@@ -32,6 +32,10 @@ package struct OperatorRevocation: Sendable {
             throw WiringFault(description: "there are several issuers: say which one with --issuer")
         }
         guard let issuer = issuer.first else { throw WiringFault(description: "no issuer has this name") }
+        let store = try GatewayStore.open(in: settings.stateDirectory, now: now)
+        let latest = store.latestTime(now)
+        // Of a clock that is behind, a running gateway stores how far it was once a minute.
+        let now = latest > now ? latest + 60 : now
         let target: Revocation.Target =
             switch claim {
             case .subject(let value): .subject(value, before: now)
@@ -40,8 +44,7 @@ package struct OperatorRevocation: Sendable {
             case .session(let value): .session(value)
             }
         let revocation = Revocation(issuer: issuer.issuer, target, endsAt: now + Int64(days) * 86_400)
-        let store = StoredRevocations(try GatewayStore.open(in: settings.stateDirectory))
-        try await store.keep([RevocationRecord(revocation)])
+        try await StoredRevocations(store).keep([RevocationRecord(revocation)])
         return "revoked at \(issuer.name) for \(days) days; a running gateway follows within two seconds"
     }
 }

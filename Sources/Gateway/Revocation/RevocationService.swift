@@ -28,6 +28,8 @@ actor RevocationService {
 
     private let records: any RevocationRecords
     private let publish: @Sendable () async -> Void
+    /// The time by which tokens are revoked, in seconds since 1970.
+    nonisolated let revocationTime: @Sendable () -> Int64
     private let now: @Sendable () -> Int64
     private let logger: Logger
     private var seenChanges: Int64?
@@ -48,14 +50,16 @@ actor RevocationService {
     ///   - maximumCount: how many are held; more are refused.
     ///   - publish: returns when every event loop goes by ``current``.
     ///   - now: the time by which ended revocations may be forgotten, in seconds since 1970.
+    ///   - revocationTime: the time by which tokens are revoked, likewise.
     init(
         records: any RevocationRecords, maximumCount: Int, logger: Logger, now: @escaping @Sendable () -> Int64,
-        publish: @escaping @Sendable () async -> Void
+        revocationTime: @escaping @Sendable () -> Int64, publish: @escaping @Sendable () async -> Void
     ) {
         self.records = records
         limit = Locked(maximumCount)
         self.logger = logger
         self.now = now
+        self.revocationTime = revocationTime
         self.publish = publish
     }
 

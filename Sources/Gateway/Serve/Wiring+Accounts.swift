@@ -40,6 +40,7 @@ extension Wiring {
         var sessions: any SessionRecords
         var observers: [any AccountObserver]
         var revoke: CognitoAccounts.TokenRevocation
+        var revocationTime: @Sendable () -> Int64
         var logger: Logger
     }
 
@@ -79,6 +80,7 @@ extension Wiring {
             settings: try accountSettings(pool, userPool, issuer.issuer, settings),
             fetcher: try await surroundings.fetcher(pool.endpoint.isPlain), signer: signer,
             records: surroundings.sessions, observers: surroundings.observers, revoke: surroundings.revoke,
+            revocationTime: surroundings.revocationTime,
             after: known.first {
                 $0.settings.poolID == userPool.userPoolID && $0.settings.clientID == pool.clientID
             }, now: now, random: { SecureRandom.bytes($0) }, logger: surroundings.logger)

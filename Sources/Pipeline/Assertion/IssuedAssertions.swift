@@ -5,8 +5,9 @@ package struct IssuedAssertions {
     private struct Issued {
         let audience: Int
         let key: AssertionKey
-        /// The second from which a new one is signed.
-        let renewsAt: Int64
+        /// The seconds in which it is given: from its `iat` on, until a new one is signed. After a clock was set back, it
+        /// would be of the future.
+        let life: Range<Int64>
         let line: [UInt8]
     }
 
@@ -23,13 +24,13 @@ package struct IssuedAssertions {
         now: Int64
     ) throws(CryptographyError) -> [UInt8] {
         let place = issued.firstIndex { $0.audience == audience.number }
-        if let place, issued[place].key === key, now < issued[place].renewsAt { return issued[place].line }
+        if let place, issued[place].key === key, issued[place].life.contains(now) { return issued[place].line }
         // No assertion outlasts the token that it is of.
         let expires = min(now + assertion.lifetime, token.proof?.endsAt ?? now)
         let claims = assertion.claims(of: token, audience: audience.text, now: now, expires: expires)
         let line = Array("\(assertion.header): \(try key.token(of: claims))\r\n".utf8)
-        let renewed = Issued(
-            audience: audience.number, key: key, renewsAt: min(now + (assertion.lifetime + 1) / 2, expires), line: line)
+        let renewsAt = max(now, min(now + (assertion.lifetime + 1) / 2, expires))
+        let renewed = Issued(audience: audience.number, key: key, life: now..<renewsAt, line: line)
         if let place { issued[place] = renewed } else { issued.append(renewed) }
         return line
     }

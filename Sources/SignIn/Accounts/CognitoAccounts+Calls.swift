@@ -69,7 +69,7 @@ extension CognitoAccounts {
     /// Puts tokens of the pool on the revocation list for as long as any of them can be valid.
     func revoke(_ targets: [Revocation.Target], _ request: AccountRequest) async throws(Refusal) {
         // A day is the longest that Cognito lets an access token live; a minute more for clocks that differ.
-        let endsAt = now() + 86_400 + 60
+        let endsAt = revocationTime() + 86_400 + 60
         let revocations = targets.map { Revocation(issuer: settings.issuer, $0, endsAt: endsAt) }
         guard !revocations.isEmpty else { return }
         do {

@@ -20,6 +20,7 @@ package struct CognitoAccounts: Sendable {
     let unansweredChanges: UnansweredChanges
     let observers: [any AccountObserver]
     let revoke: TokenRevocation
+    let revocationTime: @Sendable () -> Int64
     let now: @Sendable () -> Int64
     let random: @Sendable (Int) -> [UInt8]
     let logger: Logger
@@ -32,6 +33,7 @@ package struct CognitoAccounts: Sendable {
     ///   - signer: signs those that an AWS account makes; `nil` where the flow needs none.
     ///   - records: what outlasts the process of each sign-in.
     ///   - observers: what each call passes, in this order.
+    ///   - revocationTime: the time by which tokens are revoked, in seconds since 1970; nil: `now`.
     ///   - previous: what answered until now. A refresh that is under way there is joined: with rotation a second call
     ///     to Cognito would look like the reuse of a stolen token.
     ///   - now: seconds since 1970.
@@ -39,7 +41,8 @@ package struct CognitoAccounts: Sendable {
     package init(
         settings: CognitoAccountSettings, fetcher: any Fetcher, signer: RequestSigner? = nil,
         records: any SessionRecords, observers: [any AccountObserver] = [], revoke: @escaping TokenRevocation,
-        after previous: CognitoAccounts? = nil, now: @escaping @Sendable () -> Int64,
+        revocationTime: (@Sendable () -> Int64)? = nil, after previous: CognitoAccounts? = nil,
+        now: @escaping @Sendable () -> Int64,
         random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
     ) {
         self.settings = settings
@@ -52,6 +55,7 @@ package struct CognitoAccounts: Sendable {
         }
         self.observers = observers
         self.revoke = revoke
+        self.revocationTime = revocationTime ?? now
         self.now = now
         self.random = random
         self.logger = logger

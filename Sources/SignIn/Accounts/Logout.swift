@@ -147,7 +147,7 @@ extension CognitoAccounts {
     /// A new sign-in in this very second is not meant; what this gateway knows of it is named one by one.
     private func revokeAll(of subject: String, _ own: Set<String>, _ request: AccountRequest) async throws(Refusal) {
         try await revoke(
-            [.subject(subject, before: now() - 1)] + own.sorted().map(Revocation.Target.originID), request)
+            [.subject(subject, before: revocationTime() - 1)] + own.sorted().map(Revocation.Target.originID), request)
     }
 
     private func globalSignOut(_ token: Secret, _ request: AccountRequest) async throws(Refusal) {

@@ -49,6 +49,7 @@ package struct DirectCognitoCalls: Sendable {
     private let revoke: CognitoAccounts.TokenRevocation
     private let forget: @Sendable (_ subject: String, _ poolID: String) async throws -> Void
     private let isRevoked: @Sendable (VerifiedToken) -> Bool
+    private let revocationTime: @Sendable () -> Int64
     private let now: @Sendable () -> Int64
     private let logger: Logger
 
@@ -58,12 +59,13 @@ package struct DirectCognitoCalls: Sendable {
     ///   - revoke: ends the access tokens of who has signed out everywhere, or is gone.
     ///   - forget: forgets the sessions of a user who is gone.
     ///   - isRevoked: whether a token is on the revocation list.
+    ///   - revocationTime: the time by which tokens are revoked, in seconds since 1970; nil: `now`.
     ///   - now: seconds since 1970.
     package init(
         pools: [DirectCognitoPool], observers: [any AccountObserver] = [], steps: SignInSteps,
         revoke: @escaping CognitoAccounts.TokenRevocation,
         forget: @escaping @Sendable (_ subject: String, _ poolID: String) async throws -> Void,
-        isRevoked: @escaping @Sendable (VerifiedToken) -> Bool,
+        isRevoked: @escaping @Sendable (VerifiedToken) -> Bool, revocationTime: (@Sendable () -> Int64)? = nil,
         now: @escaping @Sendable () -> Int64, logger: Logger
     ) {
         self.pools = pools
@@ -72,6 +74,7 @@ package struct DirectCognitoCalls: Sendable {
         self.revoke = revoke
         self.forget = forget
         self.isRevoked = isRevoked
+        self.revocationTime = revocationTime ?? now
         self.now = now
         self.logger = logger
     }
@@ -310,7 +313,7 @@ package struct DirectCognitoCalls: Sendable {
         guard call.operation.isOne(of: ["GlobalSignOut", "DeleteUser"]), let subject = call.claimed.subject else {
             return
         }
-        let now = now()
+        let now = revocationTime()
         if ExactText(call.operation) == "DeleteUser" {
             do {
                 try await forget(subject, pool.poolID)

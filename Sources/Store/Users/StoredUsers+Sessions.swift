@@ -26,7 +26,7 @@ extension StoredUsers: UserSessionRecords {
             }
             let user = try known.map { try Self.brought(upToDate: $0, by: arrival.user, in: database) } ?? arrival.user
             if known == nil { try Self.insert(user, in: database) }
-            try Self.tidy(database, now: now, pruning: pruning)
+            try Self.tidy(database, pruning: pruning)
             var session = arrival.session
             session.userID = user.id
             try Self.insert(session, in: database)
@@ -46,7 +46,7 @@ extension StoredUsers: UserSessionRecords {
 
     package func advance(to record: UserSessionRecord) async throws -> UserSessionStep {
         try await store.write { [store] database in
-            try Self.tidy(database, now: record.refreshedAt, pruning: store.pruningTime(record.refreshedAt))
+            try Self.tidy(database, pruning: store.pruningTime(record.refreshedAt))
             let statement = try database.cachedStatement(
                 sql: """
                     UPDATE user_sessions SET rotation = ?, successor = ?, retry_until = 0, refreshed_at = ?,
@@ -133,7 +133,7 @@ extension StoredUsers: UserSessionRecords {
         try await store.removeInSteps("spent", where: "ends_at <= ?", [pruning])
         try await store.clearInSteps(
             "successor", in: "user_sessions", where: LostAnswers.closedCondition,
-            LostAnswers.closedArguments(now: now))
+            LostAnswers.closedArguments(store, now: now))
     }
 
     // MARK: Statements
@@ -187,7 +187,7 @@ extension StoredUsers: UserSessionRecords {
 
     /// Forgets sessions that nobody can have a token of, tokens that nobody may ask for any more, and what was used up
     /// and counts no more anyway.
-    private static func tidy(_ database: Database, now: Int64, pruning: Int64) throws {
+    private static func tidy(_ database: Database, pruning: Int64) throws {
         try database.cachedStatement(
             sql: "DELETE FROM user_sessions WHERE id IN (SELECT id FROM user_sessions WHERE ends_at <= ? LIMIT ?)"
         ).execute(arguments: [pruning, tidiedAtOnce])
@@ -197,7 +197,7 @@ extension StoredUsers: UserSessionRecords {
                     SELECT id FROM user_sessions
                     WHERE successor IS NOT NULL AND refreshed_at < ? AND retry_until < ? LIMIT ?)
                 """
-        ).execute(arguments: [now - retryWindow, now, tidiedAtOnce])
+        ).execute(arguments: [pruning - retryWindow, pruning, tidiedAtOnce])
     }
 }
 

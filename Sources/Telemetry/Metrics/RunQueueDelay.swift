@@ -18,10 +18,18 @@ package struct RunQueueDelay: ~Copyable {
 
     /// Nanoseconds since the thread began. Any thread may ask.
     package func nanoseconds() -> Int64? {
-        var text = [UInt8](repeating: 0, count: 80)
-        let count = unsafe pread(descriptor, &text, text.count, 0)
-        guard count > 0 else { return nil }
-        let numbers = text.prefix(count).split(separator: UInt8(ascii: " "))
-        return numbers.count > 1 ? Int64(String(decoding: numbers[1], as: UTF8.self)) : nil
+        unsafe withUnsafeTemporaryAllocation(of: UInt8.self, capacity: 80) { text in
+            let count = unsafe pread(descriptor, text.baseAddress, text.count, 0)
+            var (spaces, number) = (0, Int64(0))
+            for index in 0..<max(0, count) {
+                let byte = unsafe text[index]
+                if byte == UInt8(ascii: " ") {
+                    spaces += 1
+                } else if spaces == 1 {
+                    number = number &* 10 &+ Int64(byte &- UInt8(ascii: "0"))
+                }
+            }
+            return spaces == 2 ? number : nil
+        }
     }
 }

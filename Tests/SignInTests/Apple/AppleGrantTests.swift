@@ -1,3 +1,4 @@
+import ClockSteps
 import Cryptography
 import Encoding
 import HTTPTypes
@@ -43,6 +44,16 @@ struct AppleGrantTests {
         #expect(form["refresh_token"] == "apple-refresh-token" && form["client_id"] == Apple.app)
         #expect(world.fixture.verify(token) != nil)
         #expect(try await world.fixture.users.appleTokens(of: user.id).map(\.validatedAt) == [world.fixture.now])
+    }
+
+    @Test("It is asked after in its time again when a clock that was wrong is right", arguments: ClockSteps.passing)
+    func validationAndSteps(steps: ClockSteps) async throws {
+        let (world, user, token) = try await Self.world(Self.valid, Self.valid, Self.valid)
+        try await world.fixture.take(steps) { try await Self.round(world) }
+        world.fixture.pass(86_401)
+        try await Self.round(world)
+        #expect(try await world.fixture.users.appleTokens(of: user.id).map(\.validatedAt) == [world.fixture.now])
+        #expect(world.fixture.verify(token) != nil)
     }
 
     @Test("A token that was sealed with an earlier key is sealed with the present one")

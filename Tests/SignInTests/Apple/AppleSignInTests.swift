@@ -1,3 +1,4 @@
+import ClockSteps
 import Cryptography
 import Encoding
 import HTTPTypes
@@ -213,8 +214,8 @@ struct AppleSignInTests {
         #expect(unknown.status == .unauthorized && unknown.reason == "unknown-key")
     }
 
-    @Test("A nonce is the gateway's own, unended and unused where it must be")
-    func serverNonce() async throws {
+    @Test("A nonce is the gateway's own, unended and unused where it must be", arguments: ClockSteps.passing)
+    func serverNonce(steps: ClockSteps) async throws {
         let world = try World()
         let required = try world.endpoints { $0.serverNonce = .required }
         let given = await required.answer(world.fixture.request(.nonce, nil)).json
@@ -226,7 +227,9 @@ struct AppleSignInTests {
         }
         let body: JSONObject = ["nonce": .string(nonce)]
         #expect(try await world.signIn(Apple.identityToken(), at: required).reason == "nonce-unknown")
+        try await world.fixture.take(steps)
         #expect(try await world.signIn(token("1"), body, at: required).status == .ok)
+        try await world.fixture.take(steps)
         #expect(try await world.signIn(token("2"), body, at: required).reason == "nonce-reused")
         world.fixture.pass(300)
         let late = try await world.signIn(
