@@ -85,9 +85,9 @@ struct ConnectionPipeline {
             settings, frames: frames, heads: heads, service: service, connections: connections, peer: peer.text)
         let streams = NIOLoopBound((pipeline: self, connection: connection), eventLoop: context.eventLoop)
         let handler = NIOHTTP2Handler(
-            mode: .server, eventLoop: context.eventLoop, connectionConfiguration: .listener(settings.head, limits),
-            streamConfiguration: .listener(limits)
-        ) { stream in
+            mode: .server, connectionConfiguration: .listener(settings.head, limits),
+            streamConfiguration: .listener(limits))
+        let multiplexer = HTTP2StreamMultiplexer(on: context.channel) { stream in
             stream.eventLoop.makeCompletedFuture {
                 let (pipeline, connection) = streams.value
                 try pipeline.addStream(stream, of: connection, peer)
@@ -96,7 +96,9 @@ struct ConnectionPipeline {
         try pipeline.addHandler(heads)
         try pipeline.addHandler(frames)
         try pipeline.addHandler(handler)
+        try pipeline.addHandler(HTTP2StreamInput())
         try pipeline.addHandler(connection)
+        try pipeline.addHandler(multiplexer)
     }
 
     private func addStream(_ stream: any Channel, of connection: HTTP2Connection, _ peer: Peer) throws {

@@ -92,6 +92,7 @@ def test_no_pair_of_calls_tells_more(account, concealing_pool):
 
 
 @pytest.mark.long
+@pytest.mark.timeout(1800)
 def test_no_triple_of_calls_tells_more(account, concealing_pool):
     assert_alike(transcripts(account, concealing_pool, list(itertools.product(CALLS, repeat=3))))
 

@@ -188,6 +188,20 @@ def test_small_frames_for_a_backend_that_takes_none_are_not_collected(gateway, l
     wait_until(lambda: failures(gateway) == 1, "the failure to be counted")
 
 
+def test_a_part_that_waits_keeps_nothing_of_what_came_with_it(gateway):
+    """A byte for a backend that takes none, and much for one that takes all, again and again."""
+    with Windows(gateway.port, timeout=30) as connection:
+        stuck, taken = (connection.open(request("POST", PATH + path), end=False) for path in ("/stuck", "/open"))
+        connection.begin()
+        # Until no more fits between gateway and backend. A part of the window stays.
+        while connection.take(stuck, 16_000, leaving=16_000, seconds=0.5):
+            connection.send(frame(h2raw.DATA, 0, stuck, b"d" * 16_000))
+        with growth(gateway.process):
+            for _ in range(1_500):
+                assert connection.take(taken, 16_000), connection.why()
+                connection.send(frame(h2raw.DATA, 0, stuck, b"d") + frame(h2raw.DATA, 0, taken, b"d" * 16_000))
+
+
 @amounts
 @pytest.mark.parametrize("parts", [1, 3])
 def test_requests_on_streams_are_not_stored(gateway, size, parts):

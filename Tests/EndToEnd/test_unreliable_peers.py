@@ -17,7 +17,7 @@ from contextlib import closing, contextmanager
 from pathlib import Path
 
 import pytest
-from harness import raw
+from harness import raw, steady_load
 from harness.assertions import ISSUER
 from harness.apple_app import AppleApp, apple_settings
 from harness.gateway import ADA, LocalPool
@@ -163,8 +163,16 @@ def read_again(gateway, changes: dict) -> None:
     )  # fmt: skip
 
 
+@pytest.fixture
+def backend():
+    """One in a process of its own: beside this process's callers and servers it would answer late now and then."""
+    backend = steady_load.Backend()
+    yield backend
+    backend.stop()
+
+
 @TROUBLE
-def test_key_sets(start_gateway, issuer, unreliable, mode, seconds):
+def test_key_sets(start_gateway, issuer, unreliable, backend, mode, seconds):
     """Keys are asked for at each start of a reading of the settings, so these are read again and again."""
     keys = unreliable(issuer.server.url.removesuffix("/.well-known/jwks.json"))
     keys.mode = mode
@@ -183,7 +191,7 @@ def test_key_sets(start_gateway, issuer, unreliable, mode, seconds):
             }
         }
 
-    gateway = start_gateway(settings(0))
+    gateway = start_gateway({**settings(0), "upstreams": {"recorder": {"url": backend.url}}})
     tokens = [issuer.access(iss=f"https://tenant-{number}.example", aud="api") for number in range(ISSUERS)]
 
     def call(number: int) -> raw.Response:

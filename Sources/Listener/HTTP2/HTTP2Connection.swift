@@ -118,10 +118,11 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
+        // The streams get their frames now.
+        context.fireChannelReadComplete()
         let due = held
         held.removeAll(keepingCapacity: true)
         for stream in due { stream.release() }
-        context.fireChannelReadComplete()
     }
 
     /// Counts what came for a stream that is not read from. Flow control bounds the bytes, and not what each part takes
@@ -165,13 +166,17 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     // MARK: Frames and faults
 
     func channelRead(context: ChannelHandlerContext, data: NIOAny) {
-        guard case .ping(let data, ack: true) = unwrapInboundIn(data).payload else { return }
-        if phase == .announced, data == Self.drainPing { refuseMore(context) }
+        guard case .ping(let ping, ack: true) = unwrapInboundIn(data).payload else {
+            return context.fireChannelRead(data)
+        }
+        if phase == .announced, ping == Self.drainPing { refuseMore(context) }
     }
 
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         if frames.connectionHasFailed {
             fail()
+        } else if error is NIOHTTP2Errors.StreamError {
+            context.fireErrorCaught(error)
         } else if error is any NIOHTTP2Error, !(error is NIOHTTP2Errors.RaisedGoawayLastStreamID) {
             // The fault of one stream, which has been reset.
         } else {

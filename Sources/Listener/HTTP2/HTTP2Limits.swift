@@ -12,6 +12,12 @@ package struct HTTP2Limits: Sendable {
     /// In a row, for one header block.
     package var continuationFrames: Int
 
+    /// The bytes of bodies that a client may send ahead on a connection. Larger than a stream's, so that one upload held
+    /// back by its backend does not hold up the others.
+    static let connectionWindow = 1 << 20
+    /// The same for a stream.
+    static let streamWindow = 65_535
+
     package init(
         streams: Int = 100, resets: Int = 200, resetWindow: TimeAmount = .seconds(30), continuationFrames: Int = 8
     ) {
@@ -45,8 +51,6 @@ extension NIOHTTP2Handler.ConnectionConfiguration {
         // Of a stream that has been reset and forgotten, what is still on its way fails the connection (RFC 9113 §5.4.2). A
         // client may have all its uploads refused at once.
         configuration.maximumRecentlyResetStreams = max(32, limits.streams)
-        // Larger than a stream's, so that one upload held back by its backend does not hold up the others.
-        configuration.targetWindowSize = 1 << 20
         return configuration
     }
 }
@@ -54,14 +58,21 @@ extension NIOHTTP2Handler.ConnectionConfiguration {
 extension NIOHTTP2Handler.StreamConfiguration {
     static func listener(_ limits: HTTP2Limits) -> Self {
         var configuration = Self()
-        configuration.targetWindowSize = 65_535
-        configuration.outboundBufferSizeHighWatermark = 64 << 10
-        configuration.outboundBufferSizeLowWatermark = 32 << 10
         // CVE-2023-44487, and CVE-2025-8671 for resets that the client provokes.
         configuration.streamResetFrameRateLimit.maximumCount = limits.resets
         configuration.streamResetFrameRateLimit.windowLength = limits.resetWindow
         configuration.streamErrorRateLimit.maximumCount = limits.resets
         configuration.streamErrorRateLimit.windowLength = limits.resetWindow
         return configuration
+    }
+}
+
+extension HTTP2StreamMultiplexer {
+    /// Streams of clients, on a connection whose window ``HTTP2StreamInput`` opens.
+    convenience init(on channel: any Channel, stream: @escaping @Sendable (any Channel) -> EventLoopFuture<Void>) {
+        self.init(
+            mode: .server, channel: channel, targetWindowSize: HTTP2Limits.streamWindow,
+            outboundBufferSizeHighWatermark: 64 << 10, outboundBufferSizeLowWatermark: 32 << 10,
+            inboundStreamInitializer: stream)
     }
 }
