@@ -43,9 +43,19 @@ def start(start_gateway, own_pool, clock, ledger):
     return lambda changes=None, **more: start_gateway(changes, pool=own_pool, environment=clock.environment, **more)
 
 
-def restarted(gateway: Gateway, clock: Clock) -> Gateway:
-    assert gateway.stop() == 0
-    return Gateway(gateway.config_path.parent, "gateway", gateway.config, clock.environment)
+@pytest.fixture
+def restarted(clock):
+    """Ends a gateway and starts it again: `restarted(gateway)`."""
+    started: list[Gateway] = []
+
+    def restart(gateway: Gateway) -> Gateway:
+        assert gateway.stop() == 0
+        started.append(Gateway(gateway.config_path.parent, "gateway", gateway.config, clock.environment))
+        return started[-1]
+
+    yield restart
+    for gateway in started:
+        gateway.stop()
 
 
 def rows(gateway: Gateway, query: str) -> list[tuple]:
@@ -61,7 +71,7 @@ def login(gateway: Gateway, ledger, password: str = ADA[1]) -> raw.Response:
 
 
 @STEPS
-def test_a_start_with_a_wrong_clock_lets_nothing_back_in(start, clock, ledger, issuer, step):
+def test_a_start_with_a_wrong_clock_lets_nothing_back_in(start, clock, ledger, issuer, step, restarted):
     gateway = start()
     account = Account(gateway.port, ledger)
     ended, going = account.login(*ADA).json(), account.login(*ADA).json()
@@ -73,7 +83,7 @@ def test_a_start_with_a_wrong_clock_lets_nothing_back_in(start, clock, ledger, i
     assert len(before) == 2
 
     clock.offset = step
-    gateway = restarted(gateway, clock)
+    gateway = restarted(gateway)
     # Upkeep comes first thing after a start, and it was done before what comes next is asked for.
     wait_until(lambda: gateway.admin("/readyz")[0] == 200, "the gateway to be ready")
     Account(gateway.port, ledger).refresh(ended["refresh_token"])
@@ -86,7 +96,7 @@ def test_a_start_with_a_wrong_clock_lets_nothing_back_in(start, clock, ledger, i
         assert refused.status == 401
         # The gateway still knows, whatever Cognito would say.
         assert gateway.access_line(refused.header("x-request-id"))["denial_reason"] == "session-ended"
-        gateway = restarted(gateway, clock)
+        gateway = restarted(gateway)
     assert rows(gateway, "SELECT family, ended_at IS NULL FROM sessions ORDER BY family") == before
     assert Account(gateway.port, ledger).refresh(going["refresh_token"]).status == 200
 
@@ -112,33 +122,33 @@ def test_a_refresh_token_that_was_exchanged_by_a_wrong_clock_is_not_exchanged_ag
 
 @STEPS
 @pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
-def test_one_failure_locks_nobody_out_when_the_clock_is_set(start, clock, ledger, step, restarts):
+def test_one_failure_locks_nobody_out_when_the_clock_is_set(start, clock, ledger, step, restarts, restarted):
     gateway = start({"account_limits": {"lockout": LOCKOUT}})
     assert login(gateway, ledger, WRONG).status == 401
     for offset in (step, 0):
         clock.offset = offset
         if restarts:
-            gateway = restarted(gateway, clock)
+            gateway = restarted(gateway)
         assert login(gateway, ledger).status == 200, offset
         assert login(gateway, ledger, WRONG).status == 401, offset
 
 
 @STEPS
 @pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
-def test_a_lock_ends_in_its_time_when_the_clock_is_set(start, clock, ledger, step, restarts):
+def test_a_lock_ends_in_its_time_when_the_clock_is_set(start, clock, ledger, step, restarts, restarted):
     gateway = start({"account_limits": {"lockout": LOCKOUT}})
     for offset in (step, 0):
         answers = [login(gateway, ledger, WRONG).status for _ in range(6)]
         assert answers[-1] == 429, answers
         clock.offset = offset
         if restarts:
-            gateway = restarted(gateway, clock)
+            gateway = restarted(gateway)
         wait_until(lambda: login(gateway, ledger).status == 200, f"the lock to end at {offset}", 6)
 
 
 @STEPS
 @pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
-def test_a_limit_holds_for_its_own_time_when_the_clock_is_set(start, clock, ledger, step, restarts):
+def test_a_limit_holds_for_its_own_time_when_the_clock_is_set(start, clock, ledger, step, restarts, restarted):
     gateway = start({"account_limits": {"sign_in": {"address": "3/3s"}}})
 
     def attempt() -> int:
@@ -149,7 +159,7 @@ def test_a_limit_holds_for_its_own_time_when_the_clock_is_set(start, clock, ledg
         wait_until(lambda: attempt() == 429, "the limit to be reached", interval=0)
         clock.offset = offset
         if restarts:
-            gateway = restarted(gateway, clock)
+            gateway = restarted(gateway)
         wait_until(lambda: attempt() == 400, f"the limit to let one through at {offset}", 9)
 
 
@@ -190,7 +200,9 @@ def receiver():
 
 @STEPS
 @pytest.mark.parametrize("restarts", [False, True], ids=["running", "restarted"])
-def test_messages_are_neither_lost_nor_late_when_the_clock_is_set(start, clock, ledger, receiver, step, restarts):
+def test_messages_are_neither_lost_nor_late_when_the_clock_is_set(
+    start, clock, ledger, receiver, step, restarts, restarted
+):
     receiver.on("/events", answer(500, b""))
     webhook = {"url": f"{receiver.url}/events", "allow_insecure_http": True, "events": ["signed_in", "sign_in_failed"]}
     gateway = start({"audit": {"webhook": webhook}})
@@ -198,13 +210,13 @@ def test_messages_are_neither_lost_nor_late_when_the_clock_is_set(start, clock, 
     wait_until(lambda: receiver.requests_to("/events"), "an attempt")
     clock.offset = step
     if restarts:
-        gateway = restarted(gateway, clock)
+        gateway = restarted(gateway)
     login(gateway, ledger, WRONG)
     seen = len(receiver.requests_to("/events"))
     wait_until(lambda: len(receiver.requests_to("/events")) > seen, "another attempt")
     clock.offset = 0
     if restarts:
-        gateway = restarted(gateway, clock)
+        gateway = restarted(gateway)
     receiver.on("/events", answer(200))
     wait_until(lambda: rows(gateway, "SELECT count(*) FROM outbox") == [(0,)], "both to be received", 20)
     assert gateway.metric("gatehouse_outbox_lost_total") == 0
