@@ -140,7 +140,8 @@ let package = Package(
         .testTarget(
             name: "ListenerTests",
             dependencies: [
-                "Listener", "Encoding", "HTTP1", "Pipeline", httpTypes, nioHPACK, nio("NIOCore"), nio("NIOEmbedded"),
+                "Listener", "Encoding", "HTTP1", "Pipeline", httpTypes, nioHPACK, nioHTTP2, nio("NIOCore"),
+                nio("NIOEmbedded"),
             ],
             swiftSettings: strict),
         .testTarget(

@@ -31,7 +31,7 @@ package enum ClockSteps: String, CaseIterable, Sendable {
 
 /// A clock that a test sets.
 package protocol SettableClock: Sendable {
-    /// By how many seconds the time of day is ahead of the right one. What counts by a steady clock does not hear of it.
+    /// By how many seconds the time of day is ahead of the right one. A steady clock does not hear of it.
     func set(error: Int64)
 }
 

@@ -53,7 +53,7 @@ def test_what_was_ended_counts_at_no_time(start, clock, ledger, issuer, offsets)
         clock.offset = offset
         assert proxied(gateway, token) == 401, offset
         assert proxied(gateway, other) == 200, offset
-        # What others do meanwhile tidies up.
+        # Calls of others meanwhile tidy up.
         assert account.login(*ADA).status == 200
         assert account.refresh(session["refresh_token"]).status == 401, offset
     refused = account.refresh(session["refresh_token"])

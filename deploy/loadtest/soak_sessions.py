@@ -89,7 +89,7 @@ class Soak:
             file.write(f"{text}\n")
 
     def proof(self, user: str) -> dict:
-        """What a phone gives the app at a sign-in with Apple."""
+        """The proof that a phone gives the app at a sign-in with Apple."""
         nonce = secrets.token_urlsafe(24)
         asked = {"user": user, "client_id": APP, "nonce": hashlib.sha256(nonce.encode()).hexdigest()}
         phone = Client(self, self.pool)

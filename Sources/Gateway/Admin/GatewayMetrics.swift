@@ -27,7 +27,7 @@ enum GatewayMetrics {
 
     static func reading(_ service: KeySetService) -> MetricsReadings.KeySet {
         let (status, age) = (service.currentStatus, service.age)
-        // What is left is counted by the age: a clock that was set back leaves no set more.
+        // The time left is counted by the age: a clock that was set back leaves no set more.
         func left(until end: Int64?) -> Int64? {
             guard let end, let fetchedAt = status.fetchedAt, let age else { return nil }
             return end - fetchedAt - age

@@ -69,6 +69,8 @@ extension UserSessions {
         if caller.rotation == session.rotation - 1, mayRetry(session), let token = successor(in: session) {
             return token
         }
+        // By a clock that was set back nobody can tell how long ago the successor was given.
+        guard isOfPast(caller) else { throw .tokenInvalid(reason: RejectReason.issuedInFuture.rawValue) }
         try await endReused(session, requestID)
         throw .tokenInvalid(.tokenRefresh, reason: "refresh-token-reused")
     }
