@@ -202,6 +202,20 @@ run_envoy() {
         "${on_first[@]}" "$envoy" -c "$work/envoy.yaml" --concurrency 1 --disable-hot-restart -l error
 }
 
+# cognito_issuer NAME POOL CLIENT ISSUER JWKS_URL: an issuer of gatehouse's settings, on standard output.
+cognito_issuer() {
+    cat <<YAML
+  $1:
+    profile: cognito
+    region: eu-central-1
+    user_pool_id: eu-central-1_$2
+    client_ids: [$3]
+    issuer: $4
+    jwks_url: $5
+    allow_insecure_http: true
+YAML
+}
+
 # conf_gatehouse THREADS UPSTREAMS ROUTES [NAME TELEMETRY]: the two in the middle in YAML's flow form. TLS is there when
 # the binary knows it. NAME, if not gatehouse, is of one beside it, and TELEMETRY the settings of its logs and traces.
 # shellcheck disable=SC2034 # gatehouse_tls is for who sources this
@@ -222,14 +236,7 @@ state_directory: $work/state-$name
 limits: {connections_per_address: 10000, requests_per_address: 10000}
 upstreams: $2
 issuers:
-  cognito:
-    profile: cognito
-    region: eu-central-1
-    user_pool_id: eu-central-1_Loadtest
-    client_ids: [$client]
-    issuer: $issuer
-    jwks_url: http://127.0.0.1:$backend_port/jwks.json
-    allow_insecure_http: true
+$(cognito_issuer cognito Loadtest "$client" "$issuer" "http://127.0.0.1:$backend_port/jwks.json")
 routes: $3
 $telemetry
 YAML

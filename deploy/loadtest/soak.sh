@@ -329,9 +329,11 @@ kill -TERM "${process[sessions]}"
 wait "${process[sessions]}" || problem "a session was lost"
 unset "process[sessions]"
 told
+stalls_sessions=$(stalls_so_far)
 all_received
 stalls=$(stalls_so_far)
-((stalls <= maximum_stalls)) || problem "event loops stalled $stalls times (at most $maximum_stalls):" \
+((stalls <= maximum_stalls)) || problem "event loops stalled $stalls times (at most $maximum_stalls)," \
+    "$((stalls_sessions - earlier_stalls)) of them as the sessions ended and $((stalls - stalls_sessions)) after it:" \
     "$(get "http://127.0.0.1:$admin_port/metrics" | grep '^gatehouse_event_loop_stalled_seconds_total')"
 
 kill -TERM "$gatehouse"

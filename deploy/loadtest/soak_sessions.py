@@ -92,14 +92,26 @@ class Soak:
         """The proof that a phone gives the app at a sign-in with Apple."""
         nonce = secrets.token_urlsafe(24)
         asked = {"user": user, "client_id": APP, "nonce": hashlib.sha256(nonce.encode()).hexdigest()}
-        phone = Client(self, self.pool)
-        given = phone.call("POST", "/_local/apple/sign-in", asked).body
-        phone.close()
+        given = self._from_apple(asked)
         return {
             "identity_token": given["identity_token"],
             "authorization_code": given["authorization_code"],
             "nonce": nonce,
         }
+
+    def _from_apple(self, asked: dict) -> dict:
+        """The phone asks Apple itself, and again when Apple goes away just then."""
+        end = time.monotonic() + LONGEST_OUTAGE
+        while True:
+            phone = Client(self, self.pool)
+            try:
+                return phone.call("POST", "/_local/apple/sign-in", asked).body
+            except (OSError, http.client.HTTPException):
+                if time.monotonic() > end:
+                    raise
+                time.sleep(0.2)
+            finally:
+                phone.close()
 
 
 class Client:

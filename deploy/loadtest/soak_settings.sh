@@ -35,6 +35,7 @@ YAML
 # are fetched every two seconds. Each line that begins with routes or limits is one that `reload` changes.
 conf_soak() {
     local pool_url=http://127.0.0.1:$pool_port
+    local soak_pool=$pool_url/eu-central-1_Soak
     local certificate="{certificate: $work/tls/certificate.pem, key: $work/tls/key.pem}"
     cat >"$work/gatehouse.yaml" <<YAML
 listeners:
@@ -58,30 +59,9 @@ upstreams:
   unknown: {url: "http://unknown.test:$steady_port", connect_timeout: 1s}
 key_sets: {minimum_lifetime: 2s, maximum_lifetime: 2s, timeout: 1s}
 issuers:
-  cognito:
-    profile: cognito
-    region: eu-central-1
-    user_pool_id: eu-central-1_Loadtest
-    client_ids: [$client]
-    issuer: $issuer
-    jwks_url: http://127.0.0.1:$keys_port/jwks.json
-    allow_insecure_http: true
-  partner:
-    profile: cognito
-    region: eu-central-1
-    user_pool_id: eu-central-1_Partner
-    client_ids: [$client]
-    issuer: $issuer-partner
-    jwks_url: http://127.0.0.1:$partner_keys_port/jwks.json
-    allow_insecure_http: true
-  pool:
-    profile: cognito
-    region: eu-central-1
-    user_pool_id: eu-central-1_Soak
-    client_ids: [soakclient000000000000]
-    issuer: $pool_url/eu-central-1_Soak
-    jwks_url: $pool_url/eu-central-1_Soak/.well-known/jwks.json
-    allow_insecure_http: true
+$(cognito_issuer cognito Loadtest "$client" "$issuer" "http://127.0.0.1:$keys_port/jwks.json")
+$(cognito_issuer partner Partner "$client" "$issuer-partner" "http://127.0.0.1:$partner_keys_port/jwks.json")
+$(cognito_issuer pool Soak soakclient000000000000 "$soak_pool" "$soak_pool/.well-known/jwks.json")
   apple:
     profile: apple
     audiences: [com.example.app]
