@@ -51,18 +51,20 @@ let package = Package(
         .target(
             name: "Cryptography", dependencies: ["COpenSSL", "Encoding"], path: "Sources/Crypto", swiftSettings: strict),
 
-        // The one lock, for everyone.
+        // The one lock and the clocks, for everyone.
         .target(name: "Locking", swiftSettings: safe),
+        .target(name: "Clocks", swiftSettings: safe),
 
         // Pure: values in, values out.
         .target(name: "Encoding", swiftSettings: safe),
         .target(name: "HTTP1", dependencies: [httpTypes, nio("NIOCore")], swiftSettings: safe),
-        .target(name: "Pipeline", dependencies: ["Cryptography", "Encoding", httpTypes], swiftSettings: safe),
+        .target(name: "Pipeline", dependencies: ["Cryptography", "Encoding", "HTTP1", httpTypes], swiftSettings: safe),
         .target(
             name: "Settings", dependencies: ["Encoding", "Pipeline", "Cryptography", yams],
             resources: [.embedInCode("Schema/key-descriptions.txt")], swiftSettings: safe),
 
         // I/O.
+        // Connections of clients: TLS, HTTP/1.1 and HTTP/2, the PROXY protocol, deadlines, fair shares.
         .target(
             name: "Listener",
             dependencies: [
@@ -71,46 +73,125 @@ let package = Package(
                 nio("NIOCore"), nio("NIOPosix"), nio("NIOTLS"),
             ],
             swiftSettings: safe),
+        // The gateway's own requests, to Cognito, Apple, key sets, webhooks and the collector of spans.
+        .target(
+            name: "HTTPClient",
+            dependencies: [
+                "Clocks", "Curl", "Encoding", "Locking", "Telemetry", logging, nio("NIOCore"),
+            ],
+            swiftSettings: safe),
+        // Backends: pools of connections, balancing, retries, health checks, tunnels.
         .target(
             name: "Upstream",
-            dependencies: ["Curl", "Encoding", "HTTP1", "Pipeline", httpTypes, nio("NIOCore")],
-            swiftSettings: safe),
-        .target(
-            name: "SignIn",
-            dependencies: ["Encoding", "Locking", "Pipeline", "Store", "Upstream", "Cryptography", httpTypes, logging],
-            swiftSettings: safe),
-        .target(
-            name: "Telemetry", dependencies: ["Encoding", "Locking", "Pipeline", "Cryptography", logging],
-            swiftSettings: safe),
-        .target(name: "Store", dependencies: ["Locking", grdb], swiftSettings: safe),
-        .target(
-            name: "LocalPool",
             dependencies: [
-                "Cryptography", "Encoding", "Locking", "Pipeline", "Store", grdb, logging, yams,
-                nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1"),
+                "Curl", "Encoding", "HTTP1", "HTTPClient", "Locking", "Pipeline", httpTypes, logging, nio("NIOCore"),
+            ],
+            swiftSettings: safe),
+        // Logs, metrics, spans, and the line that a crash leaves.
+        .target(
+            name: "Telemetry",
+            dependencies: ["Clocks", "Cryptography", "Encoding", "Locking", "Pipeline", "Settings", logging],
+            swiftSettings: safe),
+        // The database and the state directory.
+        .target(
+            name: "Store",
+            dependencies: [
+                "Clocks", "Encoding", "Locking", "Pipeline", "Telemetry", grdb, logging,
             ],
             swiftSettings: safe),
 
-        // Wiring and the command line.
+        // Keys and accounts.
+        // Text that clients or the store keep encrypted with the gateway's keys.
+        .target(name: "Sealing", dependencies: ["Cryptography", "Encoding"], swiftSettings: safe),
+        // Key sets of issuers, the gateway's own keys and their rotation, and revocations.
         .target(
-            name: "Gateway",
+            name: "Keys",
             dependencies: [
-                "Curl", "Encoding", "HTTP1", "Listener", "Locking", "Pipeline", "SignIn", "Store", "Upstream",
-                "Settings", "Telemetry",
-                "Cryptography", httpTypes, logging, lifecycle, nio("NIOCore"), nio("NIOPosix"),
+                "Clocks", "Cryptography", "Encoding", "HTTPClient", "Locking", "Pipeline", "Sealing", "Settings",
+                "Store", logging,
+            ],
+            swiftSettings: safe),
+        // The client of Cognito: SRP, signed requests, credentials, errors.
+        .target(
+            name: "Cognito",
+            dependencies: [
+                "Cryptography", "Encoding", "HTTPClient", "Pipeline",
+            ],
+            swiftSettings: safe),
+        // The account endpoints and direct Cognito traffic, with limits, audit, user sync and the outbox.
+        .target(
+            name: "Accounts",
+            dependencies: [
+                "Clocks", "Cognito", "Cryptography", "Encoding", "HTTPClient", "Keys", "Locking", "Pipeline", "Sealing",
+                "Settings", "Store", "Telemetry", httpTypes, logging,
+            ],
+            swiftSettings: safe),
+        // Sign in with Apple, and the gateway's own sessions.
+        .target(
+            name: "Sessions",
+            dependencies: [
+                "Accounts", "Clocks", "Cryptography", "Encoding", "HTTPClient", "Keys", "Locking", "Pipeline",
+                "Sealing", "Settings", "Store", httpTypes, logging,
+            ],
+            swiftSettings: safe),
+
+        // Requests, and what is told of them.
+        // One request from its head to the end of its response.
+        .target(
+            name: "Proxy",
+            dependencies: [
+                "Accounts", "Clocks", "Cryptography", "Curl", "Encoding", "HTTP1", "HTTPClient", "Keys", "Listener",
+                "Locking", "Pipeline", "Sessions", "Settings", "Telemetry", "Upstream", httpTypes, logging,
+                nio("NIOCore"),
+            ],
+            swiftSettings: safe),
+        // The admin listener: status, metrics, operators' calls, dashboard.
+        .target(
+            name: "Admin",
+            dependencies: [
+                "Accounts", "Clocks", "Cryptography", "Curl", "Encoding", "HTTP1", "Keys", "Listener",
+                "Locking", "Pipeline", "Proxy", "Sessions", "Settings", "Store", "Telemetry", "Upstream", httpTypes,
+                logging, nio("NIOCore"),
             ],
             // The dashboard is in the binary, which is one file.
             resources: [
                 "page.html", "style.css", "samples.js", "words.js", "charts.js", "attention.js", "sections.js",
                 "live.js",
-            ].map { .embedInCode("Admin/Dashboard/\($0)") },
+            ].map { .embedInCode("Dashboard/\($0)") },
             swiftSettings: safe),
+
+        // Wiring and the command line.
+        // From settings to a running gateway, reloads, and the end. Nothing else.
+        .target(
+            name: "Gateway",
+            dependencies: [
+                "Accounts", "Admin", "Clocks", "Cognito", "Cryptography", "Curl", "Encoding", "HTTP1", "HTTPClient",
+                "Keys", "Listener", "Pipeline", "Proxy", "Sealing", "Sessions", "Settings", "Store", "Telemetry",
+                "Upstream", httpTypes, lifecycle, logging, nio("NIOCore"), nio("NIOPosix"),
+            ],
+            swiftSettings: safe),
+        // `check --online`, verification without a gateway, and the question for its health.
+        .target(
+            name: "Diagnostics",
+            dependencies: [
+                "Clocks", "Cognito", "Cryptography", "Curl", "Encoding", "Gateway", "HTTPClient", "Keys", "Pipeline",
+                "Sessions", "Settings", "Store", "Upstream", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
+            ],
+            swiftSettings: safe),
+        // A local Cognito and Apple, for development and tests.
+        .target(
+            name: "LocalPool",
+            dependencies: [
+                "Cryptography", "Encoding", "Locking", "Store", grdb, logging, yams,
+                nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1"),
+            ],
+            swiftSettings: safe),
+        // The commands.
         .executableTarget(
             name: "gatehouse",
             dependencies: [
-                "Encoding", "Gateway", "LocalPool", "Locking", "Settings", "SignIn", "Pipeline", "Store",
-                "Cryptography",
-                argumentParser, logging, lifecycle,
+                "Admin", "Cryptography", "Diagnostics", "Encoding", "Gateway", "Keys", "LocalPool", "Locking",
+                "Pipeline", "Sessions", "Settings", "Store", "Telemetry", argumentParser, lifecycle, logging,
             ],
             swiftSettings: safe),
 
@@ -124,6 +205,15 @@ let package = Package(
 
         // Steps of the time of day, for tests of time.
         .target(name: "ClockSteps", path: "Tests/ClockSteps", swiftSettings: safe),
+
+        // Fetchers, clocks and logs in the hands of tests, and the pool and user that they share.
+        .target(
+            name: "TestSupport",
+            dependencies: [
+                "Accounts", "ClockSteps", "Cognito", "Cryptography", "Encoding", "HTTPClient", "Pipeline", "Sealing",
+                "Store", httpTypes, logging,
+            ],
+            path: "Tests/TestSupport", swiftSettings: strict),
 
         .testTarget(name: "EncodingTests", dependencies: ["Encoding", "SeededRandom"], swiftSettings: strict),
         .testTarget(
@@ -145,26 +235,76 @@ let package = Package(
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "UpstreamTests",
+            name: "AccountsTests",
             dependencies: [
-                "Upstream", "Curl", "Encoding", "HTTP1", "Pipeline", httpTypes, nio("NIOCore"), nio("NIOPosix"),
+                "Accounts", "ClockSteps", "Cognito", "Cryptography", "Encoding", "HTTPClient", "Pipeline", "Sealing",
+                "Sessions", "Settings", "Store", "Telemetry", "TestSupport", httpTypes, logging,
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "AdminTests",
+            dependencies: ["Accounts", "Admin", "Encoding", "Pipeline", "Store", "Telemetry", httpTypes],
+            swiftSettings: strict),
+        .testTarget(
+            name: "CognitoTests",
+            dependencies: [
+                "Accounts", "ClockSteps", "Cognito", "Cryptography", "Encoding", "HTTPClient", "Pipeline",
+                "TestSupport",
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "CurlTests",
+            dependencies: ["Curl", nio("NIOCore"), nio("NIOPosix")],
+            swiftSettings: strict),
+        .testTarget(
+            name: "DiagnosticsTests",
+            dependencies: [
+                "Cryptography", "Diagnostics", "Encoding", "HTTPClient", "Keys", "Pipeline", "Settings", "Store",
+                logging,
             ],
             swiftSettings: strict),
         .testTarget(
             name: "GatewayTests",
             dependencies: [
-                "ClockSteps", "Encoding", "Gateway", "Listener", "Pipeline", "SignIn", "Settings", "Store", "Telemetry",
-                "Upstream", "Cryptography", grdb, httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
+                "Accounts", "Admin", "Clocks", "Cryptography", "Diagnostics", "Encoding", "Gateway", "Keys", "Listener",
+                "Pipeline", "Proxy", "Sealing", "Settings", "Store", "TestSupport", "Upstream", httpTypes, logging,
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "SignInTests",
+            name: "KeysTests",
             dependencies: [
-                "ClockSteps", "Encoding", "SignIn", "Pipeline", "Store", "Cryptography", "Upstream", httpTypes, logging,
+                "ClockSteps", "Cryptography", "Encoding", "Gateway", "HTTPClient", "Keys", "Pipeline", "Store",
+                "TestSupport", logging,
             ],
             swiftSettings: strict),
         .testTarget(
-            name: "TelemetryTests", dependencies: ["Telemetry", "Encoding", "Pipeline", "Cryptography", logging],
+            name: "ProxyTests",
+            dependencies: [
+                "Accounts", "Cryptography", "HTTPClient", "Pipeline", "Proxy", "Sealing", "Settings", "Store",
+                "Telemetry", "TestSupport", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "SessionsTests",
+            dependencies: [
+                "Accounts", "Clocks", "ClockSteps", "Cryptography", "Encoding", "HTTPClient", "Keys", "Pipeline",
+                "Sealing", "Sessions", "Store", "TestSupport", httpTypes, logging,
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "StoreTests",
+            dependencies: ["ClockSteps", "Cryptography", "Encoding", "Keys", "Store", "TestSupport", grdb, logging],
+            swiftSettings: strict),
+        .testTarget(
+            name: "UpstreamTests",
+            dependencies: [
+                "Curl", "Encoding", "HTTP1", "HTTPClient", "Pipeline", "Upstream", httpTypes, nio("NIOCore"),
+                nio("NIOPosix"),
+            ],
+            swiftSettings: strict),
+        .testTarget(
+            name: "TelemetryTests",
+            dependencies: ["Cryptography", "Encoding", "Pipeline", "Telemetry", logging],
             swiftSettings: strict),
         .testTarget(
             name: "LocalPoolTests",

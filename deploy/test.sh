@@ -150,6 +150,16 @@ comments() {
     python3 Tests/Lint/test_comments.py && python3 Tests/Lint/comments.py
 }
 
+# Every dependency that Package.swift names is used; that the check can fail is checked first.
+dependencies() {
+    python3 Tests/Lint/test_dependencies.py && python3 Tests/Lint/dependencies.py
+}
+
+# The code gives each reason that there is; that the check can fail is checked first.
+reasons() {
+    python3 Tests/Lint/test_reasons.py && python3 Tests/Lint/reasons.py
+}
+
 # Each fuzz target counts as a test.
 fuzz() {
     headline Tests/Fuzz/run.sh "$fuzz_seconds"
@@ -173,6 +183,8 @@ verify_benchmark() {
 single swift format lint --strict --recursive Sources Tests Package.swift
 single Tests/Lint/locks.py
 single comments
+single reasons
+single dependencies
 swift_tests
 single untrusted_text
 headline "${release_build[@]}"

@@ -2,9 +2,9 @@ internal import COpenSSL
 
 extension VerificationKey {
     /// Smaller moduli can be factored (RFC 7518, 3.3 and 3.5 demand 2048).
-    package static let minimumModulusBits = 2048
+    static let minimumModulusBits = 2048
     /// Larger moduli only make verification slow; OpenSSL itself refuses more.
-    package static let maximumModulusBits = 16384
+    static let maximumModulusBits = 16384
 
     /// The RSA key with this modulus and public exponent, both unsigned big endian.
     ///

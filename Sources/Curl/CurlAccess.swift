@@ -5,7 +5,7 @@ package import Cryptography
 /// always verified.
 package struct CurlAccess: Equatable, Sendable {
     /// The path of a unix socket instead of the URL's host and port.
-    package var unixSocket: String?
+    var unixSocket: String?
     /// `host:port` to connect to instead of the URL's, whose host is then only the name that TLS asks for and verifies.
     package var connectTo: String?
     /// The certificates trusted instead of the system's, as read from their file once. Later changes of the file have

@@ -1,9 +1,12 @@
+package import Admin
+internal import Clocks
 internal import Listener
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import ServiceLifecycle
 package import Settings
+package import Telemetry
 
 /// The whole gateway: from settings to a running service that takes new settings over while it runs, and drains when it
 /// is told to stop.
@@ -37,7 +40,7 @@ package struct GatewayService: Service {
     ///
     /// - Throws: ``SettingsFaults``.
     package static func check(_ settings: GatewaySettings) throws {
-        _ = try Wiring.fitted(settings, issuers: Wiring.issuers(settings))
+        _ = try Wiring.fitted(settings, issuers: settings.trustedIssuers)
         let faults = settings.writtenPaths.compactMap(\.fault)
         guard faults.isEmpty else { throw SettingsFaults(faults: faults.sorted { $0.line < $1.line }) }
     }

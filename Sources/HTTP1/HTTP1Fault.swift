@@ -21,8 +21,6 @@ package enum HTTP1Fault: String, Error, Sendable, CaseIterable {
     case malformedTransferCoding = "malformed-transfer-coding"
     case malformedChunk = "malformed-chunk"
     case unsupportedExpectation = "unsupported-expectation"
-    case bytesAfterMessage = "bytes-after-message"
-    case truncated = "truncated"
 }
 
 /// The sizes a message head may have. Defaults are those of common servers: 100 fields, 16 KiB a line, 32 KiB in all.

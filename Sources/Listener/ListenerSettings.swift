@@ -73,11 +73,11 @@ package enum ListenerFault: Error, Equatable, Sendable {
     case requestTooSlow
 
     /// The reason code for logs and metrics.
-    package var reason: String {
+    package var reason: Reason {
         switch self {
-        case .http(let fault): fault.rawValue
-        case .requestTimeout: "request-timeout"
-        case .requestTooSlow: "request-too-slow"
+        case .http(let fault): .http1(fault)
+        case .requestTimeout: .request(.requestTimeout)
+        case .requestTooSlow: .request(.requestTooSlow)
         }
     }
 }

@@ -1,5 +1,5 @@
+internal import Clocks
 internal import GRDB
-internal import Glibc
 internal import Locking
 
 /// The time by which ended rows are removed: never ahead of the time of day, and never ahead of the stored time by more
@@ -32,7 +32,7 @@ package final class PruningClock: Sendable {
     /// - Parameters:
     ///   - newest: the latest time that is known to have been, in seconds since 1970.
     ///   - uptime: seconds of a clock that nobody sets.
-    package init(newest: Int64, uptime: @escaping @Sendable () -> Int64 = { PruningClock.uptime() }) {
+    package init(newest: Int64, uptime: @escaping @Sendable () -> Int64 = { WallClock.uptime() }) {
         let now = uptime()
         state = Locked(State(newest: newest, uptime: now, right: (newest, now)))
         self.uptime = uptime
@@ -68,20 +68,13 @@ package final class PruningClock: Sendable {
     /// The time of day as far as it is believed: where it is behind or ahead, the one that the monotonic clock shows.
     ///
     /// - Parameter now: the time of day, in seconds since 1970.
-    package func believed(_ now: Int64) -> Int64 {
+    func believed(_ now: Int64) -> Int64 {
         let latest = latest(now)
         return latest > now ? latest : time(now)
     }
 
     /// The latest time that was believed.
     var newest: Int64 { state.withLock { $0.newest } }
-
-    /// Seconds since the system was started, while it was suspended included.
-    package static func uptime() -> Int64 {
-        var time = timespec()
-        unsafe clock_gettime(CLOCK_BOOTTIME, &time)
-        return Int64(time.tv_sec)
-    }
 }
 
 extension Store {
@@ -90,8 +83,8 @@ extension Store {
     /// - Parameters:
     ///   - now: seconds since 1970; believed where nothing is kept yet.
     ///   - uptime: seconds of a clock that nobody sets.
-    package func followPruningClock(
-        now: Int64, uptime: @escaping @Sendable () -> Int64 = { PruningClock.uptime() }
+    func followPruningClock(
+        now: Int64, uptime: @escaping @Sendable () -> Int64 = { WallClock.uptime() }
     ) throws {
         let newest = try readBlocking { database in
             // Before there was such a clock: the latest refresh.

@@ -29,7 +29,7 @@ extension Store {
     }
 
     /// A copy's table of files, which no running database has.
-    package static let fileTable = "backed_up_keys"
+    static let fileTable = "backed_up_keys"
 
     private static func carry(_ files: [(name: String, contents: [UInt8])]?, in database: Database) throws {
         try database.execute(sql: "DROP TABLE IF EXISTS \(fileTable)")
@@ -43,7 +43,7 @@ extension Store {
     }
 
     /// The files that a copy carries along; none in any other database.
-    package func carriedFiles() async throws -> [(name: String, contents: [UInt8])] {
+    func carriedFiles() async throws -> [(name: String, contents: [UInt8])] {
         try await read { database in
             guard try database.tableExists(Self.fileTable) else { return [] }
             return try Row.fetchAll(database, sql: "SELECT name, contents FROM \(Self.fileTable)").map { row in

@@ -1,6 +1,7 @@
 package import GRDB
 internal import Glibc
 internal import Locking
+internal import Telemetry
 
 /// One SQLite database: opened, brought to the current schema, and shared by any number of tasks.
 ///
@@ -97,13 +98,25 @@ package final class Store: Sendable {
 
     /// Tries whether the database can be written, for a bounded time, beside the queue of writes. The result is at
     /// ``writeFault``.
-    package func tryWriting() async {
+    func tryWriting() async {
         await trial?.run { [log] in try await log?.wait() }
+    }
+
+    /// Makes a span of `body` where the task is traced, the wait for other writes included.
+    private static func traced<Value: Sendable>(
+        _ operation: String, _ body: @Sendable () async throws -> Value
+    ) async throws -> Value {
+        try await SpanScope.measured(
+            "store \(operation)",
+            attributes: [
+                (name: "db.system.name", value: .text("sqlite")),
+                (name: "db.operation.name", value: .text(operation)),
+            ], body)
     }
 
     /// Runs `body`, which reads from one consistent snapshot.
     package func read<Value: Sendable>(_ body: @escaping @Sendable (Database) throws -> Value) async throws -> Value {
-        try await StoreObserver.observing("read") { [database] in try await database.read(body) }
+        try await Self.traced("read") { [database] in try await database.read(body) }
     }
 
     /// Runs `body` as one transaction; writers run one after another, in the order they came. An error thrown by `body`
@@ -117,7 +130,7 @@ package final class Store: Sendable {
         outlasting durability: Durability = .process, _ body: @escaping @Sendable (Database) throws -> Value
     ) async throws -> Value {
         let came = ContinuousClock.now
-        return try await StoreObserver.observing("write") { [database, longestQueueing, trial] in
+        return try await Self.traced("write") { [database, longestQueueing, trial] in
             do {
                 let value = try await database.writeWithoutTransaction { database in
                     guard ContinuousClock.now - came < longestQueueing else { throw StoreError.waitedTooLong }
@@ -160,7 +173,7 @@ package final class Store: Sendable {
 
     /// Takes the log of writes into the database itself, so that nothing of what was deleted is left beside it. Where
     /// that can't be done now, as while someone reads what is older or the disk is full, SQLite does it with later writes.
-    package func emptyLog() async throws {
+    func emptyLog() async throws {
         try await database.writeWithoutTransaction { database in
             do {
                 try database.checkpoint(.truncate)

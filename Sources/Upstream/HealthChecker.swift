@@ -1,3 +1,5 @@
+package import HTTPClient
+
 /// Asks one server again and again whether it is well, and tells when that has changed.
 package struct HealthChecker: Sendable {
     private let url: String

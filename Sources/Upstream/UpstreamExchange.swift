@@ -2,6 +2,7 @@ internal import Curl
 internal import HTTP1
 internal import HTTPTypes
 package import NIOCore
+internal import Pipeline
 
 /// One request on its way to a backend and its response on the way back.
 ///
@@ -237,7 +238,7 @@ package final class UpstreamExchange: CurlDeparture {
     func fail(_ fault: UpstreamFault) {
         guard !isDone else { return }
         let receiver = receiver
-        if fault.isTheServers, !isTunnel, let server { pool.failed(server, failure(by: fault), fault.reason) }
+        if fault.isTheServers, !isTunnel, let server { pool.failed(server, failure(by: fault), fault.reason.rawValue) }
         finish(reuse: false)
         receiver?.upstreamFailed(fault)
     }

@@ -1,3 +1,5 @@
+package import Pipeline
+
 /// Why a backend gave no complete response.
 package enum UpstreamFault: Error, Equatable, Sendable {
     /// No connection: refused, unresolvable, TLS failed. The text is libcurl's own.
@@ -48,27 +50,20 @@ package enum UpstreamFault: Error, Equatable, Sendable {
     }
 
     /// The reason code for logs and metrics.
-    package var reason: String {
+    package var reason: UpstreamReason {
         switch self {
-        case .cannotConnect: "upstream-unreachable"
-        case .connectTimeout: "upstream-connect-timeout"
-        case .firstByteTimeout: "upstream-first-byte-timeout"
-        case .idleTimeout: "upstream-idle-timeout"
-        case .wholeTimeout: "upstream-whole-timeout"
-        case .connectionLost: "upstream-connection-lost"
-        case .protocolFault: "upstream-protocol-fault"
-        case .noServer: "upstream-no-server"
-        case .overloaded: "upstream-overloaded"
-        case .waitedTooLong: "upstream-waited-too-long"
+        case .cannotConnect: .unreachable
+        case .connectTimeout: .connectTimeout
+        case .firstByteTimeout: .firstByteTimeout
+        case .idleTimeout: .idleTimeout
+        case .wholeTimeout: .wholeTimeout
+        case .connectionLost: .connectionLost
+        case .protocolFault: .protocolFault
+        case .noServer: .noServer
+        case .overloaded: .overloaded
+        case .waitedTooLong: .waitedTooLong
         }
     }
-
-    /// Every reason code.
-    package static let reasons = [
-        "upstream-unreachable", "upstream-connect-timeout", "upstream-first-byte-timeout", "upstream-idle-timeout",
-        "upstream-whole-timeout", "upstream-connection-lost", "upstream-protocol-fault", "upstream-no-server",
-        "upstream-overloaded", "upstream-waited-too-long",
-    ]
 }
 
 extension UpstreamExchange {

@@ -1,5 +1,6 @@
 package import Curl
 package import NIOCore
+internal import Pipeline
 
 /// Events of a pool, for metrics.
 package enum UpstreamEvent: Sendable {
@@ -213,7 +214,7 @@ package final class UpstreamPool {
         else { return false }
         leave(failing)
         begin(exchange, on: next)
-        failed(failing, exchange.failure(by: fault), fault.reason)
+        failed(failing, exchange.failure(by: fault), fault.reason.rawValue)
         return true
     }
 

@@ -1,7 +1,9 @@
-import ArgumentParser
-import Encoding
-import Gateway
-import Settings
+internal import Admin
+internal import ArgumentParser
+internal import Diagnostics
+internal import Encoding
+internal import Gateway
+internal import Settings
 
 /// `gatehouse check`: says whether a configuration is good, without starting anything.
 struct CheckCommand: AsyncParsableCommand, ReportingCommand {

@@ -1,9 +1,9 @@
-import ArgumentParser
-import Encoding
-import Gateway
-import Pipeline
-import Settings
-import SignIn
+internal import ArgumentParser
+internal import Encoding
+internal import Pipeline
+internal import Sessions
+internal import Settings
+internal import Store
 
 /// Why a command has not done what it was asked for: in words on standard error, or with `--json` as JSON where the result
 /// would have been.
@@ -36,10 +36,10 @@ struct CommandFailure: Error {
     init?(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
-        case let fault as WiringFault: self.init("\(fault)")
+        case let fault as StartupError: self.init("\(fault)")
         case let fault as KeyFileFault: self.init("\(fault)")
         case let fault as UserAdministration.Fault: self.init("\(fault)")
-        case let refusal as Refusal: self.init("the state directory cannot be used now: \(refusal.reason)")
+        case let refusal as Refusal: self.init("the state directory cannot be used now: \(refusal.reason.code)")
         default: return nil
         }
     }

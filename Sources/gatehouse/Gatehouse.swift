@@ -1,6 +1,6 @@
-import ArgumentParser
-import Gateway
-import Glibc
+internal import ArgumentParser
+internal import Glibc
+internal import Telemetry
 
 @main
 struct Gatehouse: AsyncParsableCommand {

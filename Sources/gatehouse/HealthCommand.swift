@@ -1,9 +1,9 @@
-import ArgumentParser
-import Encoding
-import FoundationEssentials
-import Gateway
-import Pipeline
-import Settings
+internal import ArgumentParser
+internal import Diagnostics
+internal import Encoding
+internal import FoundationEssentials
+internal import Pipeline
+internal import Settings
 
 /// `gatehouse health`: asks a running gateway, for the health checks of containers.
 struct HealthCommand: AsyncParsableCommand, ReportingCommand {

@@ -1,6 +1,7 @@
-import ArgumentParser
-import Encoding
-import Gateway
+internal import ArgumentParser
+internal import Encoding
+internal import Keys
+internal import Store
 
 /// `gatehouse keys`: the gateway's own keys.
 struct KeysCommand: ParsableCommand {

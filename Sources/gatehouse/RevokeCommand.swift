@@ -1,5 +1,5 @@
-import ArgumentParser
-import Gateway
+internal import ArgumentParser
+internal import Keys
 
 /// `gatehouse revoke`: lets tokens that have not expired count no more.
 struct RevokeCommand: AsyncParsableCommand, ReportingCommand {

@@ -1,11 +1,12 @@
-import ArgumentParser
-import FoundationEssentials
-import Gateway
-import Glibc
-import Logging
-import ServiceLifecycle
-import Settings
-import UnixSignals
+internal import ArgumentParser
+internal import FoundationEssentials
+internal import Gateway
+internal import Glibc
+internal import Logging
+internal import ServiceLifecycle
+internal import Settings
+internal import Telemetry
+internal import UnixSignals
 
 /// `gatehouse serve`: the gateway itself.
 struct ServeCommand: AsyncParsableCommand {

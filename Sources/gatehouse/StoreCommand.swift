@@ -1,7 +1,7 @@
-import ArgumentParser
-import Encoding
-import Gateway
-import Store
+internal import ArgumentParser
+internal import Encoding
+internal import Keys
+internal import Store
 
 /// `gatehouse store`: the gateway's database.
 struct StoreCommand: AsyncParsableCommand {

@@ -1,7 +1,7 @@
-import FoundationEssentials
-import Gateway
-import Glibc
-import ServiceLifecycle
+internal import Admin
+internal import FoundationEssentials
+internal import Glibc
+internal import ServiceLifecycle
 
 /// Tells the service manager how the gateway fares (sd_notify(3)): a datagram to the socket that `NOTIFY_SOCKET` names.
 /// Without a service manager nothing is sent.

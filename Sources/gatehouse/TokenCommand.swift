@@ -1,10 +1,9 @@
-import ArgumentParser
-import Encoding
-import Gateway
-import Glibc
-import Logging
-import Pipeline
-import Settings
+internal import ArgumentParser
+internal import Diagnostics
+internal import Encoding
+internal import Glibc
+internal import Logging
+internal import Pipeline
 
 /// `gatehouse token`: what becomes of a token, without a gateway that runs.
 struct TokenCommand: AsyncParsableCommand {

@@ -1,5 +1,5 @@
-import ArgumentParser
-import Settings
+internal import ArgumentParser
+internal import Settings
 
 /// A word of a command line that stands where a command's name should, and is none.
 struct UnknownCommand {

@@ -1,8 +1,7 @@
-import ArgumentParser
-import Encoding
-import Gateway
-import Logging
-import SignIn
+internal import ArgumentParser
+internal import Encoding
+internal import Logging
+internal import Sessions
 
 /// `gatehouse users`: the users who sign in with Apple.
 struct UsersCommand: AsyncParsableCommand {

@@ -1,6 +1,6 @@
 // Compiled by run.sh with Sources/Encoding.
 
-import Encoding
+@testable import Encoding
 
 /// Calls `body` with every value inside `value`, itself first.
 private func visit(_ value: JSON, depth: Int = 1, _ body: (JSON, Int) -> Void) {

@@ -1,7 +1,8 @@
 // Compiled by run.sh into one module with Sources/Pipeline/Verify, what it needs, and the tokens of the tests.
 
 import Cryptography
-import Encoding
+
+@testable import Encoding
 
 private let now: Int64 = 1_780_000_000
 private let issuerName = "https://cognito-idp.eu-west-1.amazonaws.com/eu-west-1_Example"

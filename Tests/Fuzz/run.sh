@@ -32,7 +32,8 @@ rm -f "$work/dependencies.a"
     -name '*.o' -print0 2>/dev/null || true; } | xargs -0 ar rcs "$work/dependencies.a"
 modulemaps=()
 for map in .build/checkouts/swift-nio/Sources/CNIO*/include/module.modulemap Sources/C{OpenSSL,Curl}/module.modulemap \
-    .build/checkouts/GRDB.swift/Sources/GRDBSQLite/module.modulemap Tests/Fuzz/Listener/Measure/module.modulemap \
+    .build/checkouts/GRDB.swift/Sources/GRDBSQLite/module.modulemap \
+    .build/checkouts/Yams/Sources/CYaml/include/module.modulemap Tests/Fuzz/Listener/Measure/module.modulemap \
     .build/checkouts/swift-atomics/Sources/_AtomicsShims/include/module.modulemap \
     "$built"/{CNIO*,_AtomicsShims}.build/module.modulemap; do
     [ -f "$map" ] && modulemaps+=(-Xcc "-fmodule-map-file=$map")
@@ -103,7 +104,7 @@ build_listener() {
 build_connection() {
     local target=$1
     build_listener || return 1
-    grep -vE '/(HTTP1|Listener|gatehouse|Gateway|LocalPool|Settings)\.build/' \
+    grep -vE '/(HTTP1|Listener|gatehouse|Admin|Diagnostics|Gateway|LocalPool|Proxy|Sessions|Upstream)\.build/' \
         "$built/gatehouse.product/Objects.LinkFileList" >"$work/$target.objects"
     compile -wmo -module-name "${target}Fuzz" -I "$work/modules" -I "$built/Modules" -emit-object \
         -o "$work/$target.o" Tests/Fuzz/Listener/*.swift "Tests/Fuzz/${target}Target.swift" || return 1

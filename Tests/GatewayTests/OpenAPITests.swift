@@ -2,9 +2,9 @@ import Foundation
 import HTTPTypes
 import Pipeline
 import Settings
-import SignIn
 import Testing
 
+@testable import Accounts
 @testable import Gateway
 
 @Suite("deploy/openapi.yaml")
@@ -31,10 +31,10 @@ struct OpenAPITests {
     func complete() throws {
         var settings = try StartTests.settings(
             routes: "  - {path: /a, upstream: api}\nidentity: {assertion: {issuer: gateway}}")
-        let apple = try SessionEndsTests.settings()
+        let apple = try SessionWiringTests.settings()
         settings.issuers += apple.issuers
         settings.signIn.apple = apple.signIn.apple
-        let gate = try Wiring.gate(settings, issuers: Wiring.issuers(settings))
+        let gate = try Wiring.gate(settings, issuers: settings.trustedIssuers)
         let own = gate.routes.routes.filter { route in
             if case .endpoint = route.destination { true } else { false }
         }

@@ -2,10 +2,11 @@ import Cryptography
 import Encoding
 import Pipeline
 import Testing
-import Upstream
 
+@testable import Admin
 @testable import Gateway
 @testable import Settings
+@testable import Upstream
 
 @Suite("Reloading")
 struct ReloadTests {
@@ -159,7 +160,7 @@ struct ReloadTests {
     func routes() throws {
         func route(_ line: String) throws -> Route {
             let settings = try StartTests.settings(routes: line)
-            return try #require(Wiring.gate(settings, issuers: Wiring.issuers(settings)).routes.routes.last)
+            return try #require(Wiring.gate(settings, issuers: settings.trustedIssuers).routes.routes.last)
         }
         let plain = try route("  - {path: /a, upstream: api}")
         #expect(try plain == route("\n  - {upstream: api, path: /a}"))

@@ -1,10 +1,14 @@
 import Cryptography
 import Foundation
 import Pipeline
-import SignIn
+import Sealing
+import TestSupport
 import Testing
 
+@testable import Accounts
+@testable import Admin
 @testable import Gateway
+@testable import Keys
 @testable import Listener
 @testable import Settings
 
@@ -12,54 +16,44 @@ import Testing
 struct StartTests {
     // MARK: Sealing keys
 
-    static let token = SealedRefreshToken(
-        clientID: "client", username: "ada", subject: "ada", originID: nil, refreshToken: Secret("refresh"),
-        deviceID: nil, deviceKey: nil, family: Array(repeating: 1, count: 16), generation: 0, issuedAt: 1, expiresAt: 2)
-
-    /// Whether what one ring seals opens with the other.
-    static func fits(_ sealing: SealingKeyRing, _ opening: SealingKeyRing) throws -> Bool {
-        let sealed = try token.sealed(with: sealing, poolID: "pool")
-        return (try? SealedRefreshToken(opening: sealed, with: opening, poolID: "pool")) != nil
-    }
-
     static func permissions(_ path: String) throws -> Int? {
         try FileManager.default.attributesOfItem(atPath: path)[.posixPermissions] as? Int
     }
 
     @Test("Without a configured key one is made, for the owner's eyes only, and found again")
     func keptKey() async throws {
-        try await KeySetServiceTests.withDirectory { path in
+        try await withDirectory { path in
             let first = try SealingKeys.ring([], stateDirectory: path)
             #expect(try Self.permissions(path + "/sealing-keys.json") == 0o600)
             #expect(try Self.permissions(path) == 0o700)
             let second = try SealingKeys.ring([], stateDirectory: path)
-            #expect(try Self.fits(first, second))
-            #expect(try Self.fits(second, first))
-            try await KeySetServiceTests.withDirectory { other in
+            #expect(try Fixture.fits(first, second))
+            #expect(try Fixture.fits(second, first))
+            try await withDirectory { other in
                 let foreign = try SealingKeys.ring([], stateDirectory: other)
-                #expect(try !Self.fits(first, foreign))
+                #expect(try !Fixture.fits(first, foreign))
             }
         }
     }
 
     @Test("Configured keys are used instead: the first seals, all open, nothing is written")
     func configuredKeys() async throws {
-        try await KeySetServiceTests.withDirectory { path in
+        try await withDirectory { path in
             let old = SealingKeySettings(id: "old", key: Secret(Array(repeating: 7, count: 32)))
             let new = SealingKeySettings(id: "new", key: Secret(Array(repeating: 8, count: 32)))
             let before = try SealingKeys.ring([old], stateDirectory: path)
             let during = try SealingKeys.ring([new, old], stateDirectory: path)
             let after = try SealingKeys.ring([new], stateDirectory: path)
-            #expect(try Self.fits(before, during))
-            #expect(try Self.fits(during, after))
-            #expect(try !Self.fits(before, after))
+            #expect(try Fixture.fits(before, during))
+            #expect(try Fixture.fits(during, after))
+            #expect(try !Fixture.fits(before, after))
             #expect(!FileManager.default.fileExists(atPath: path))
         }
     }
 
     @Test("A key file that was cut or cannot be written stops the start; no key is made in its place")
     func brokenKeyFile() async throws {
-        try await KeySetServiceTests.withDirectory { path in
+        try await withDirectory { path in
             try FileManager.default.createDirectory(atPath: path, withIntermediateDirectories: true)
             for count in [0, 31, 33] {
                 let bytes = Data(repeating: 1, count: count)
@@ -105,7 +99,7 @@ struct StartTests {
                   - {path: /a, upstream: api, methods: [POST], name: write-a}
                 """)
         try GatewayService.check(settings)
-        let gate = try Wiring.gate(settings, issuers: Wiring.issuers(settings))
+        let gate = try Wiring.gate(settings, issuers: settings.trustedIssuers)
         let own = gate.routes.routes.prefix(AccountOperation.allCases.count).map(\.name)
         #expect(own == AccountOperation.allCases.map { "gatehouse:\($0.rawValue)" })
         let upstreams = Wiring.upstreamOfRoute(gate, Wiring.upstreams(settings))

@@ -30,7 +30,13 @@ REPOSITORY = Path(__file__).resolve().parents[2]
 SOURCES = {
     name: REPOSITORY / "Sources" / directory
     for name, directory in {
-        **{name: name for name in ("Encoding", "Pipeline", "HTTP1", "Listener", "Upstream", "SignIn", "Telemetry", "Store", "Gateway", "Curl")},
+        **{
+            name: name
+            for name in (
+                "Accounts", "Admin", "Clocks", "Cognito", "Curl", "Diagnostics", "Encoding", "Gateway", "HTTP1", "HTTPClient",
+                "Keys", "Listener", "Pipeline", "Proxy", "Sealing", "Sessions", "Store", "Telemetry", "Upstream",
+            )
+        },
         "Cryptography": "Crypto",
     }.items()
 }
@@ -49,7 +55,7 @@ LINEAR = re.compile(
     r"|UTF8View|UTF16View|UnicodeScalarView|Index)"
 )
 SPECIALISED = re.compile(rf"^(?:generic|function signature) .*<{TEXT}.*> of ")
-OWN = re.compile(r"^(?:Encoding|Pipeline|HTTP1|Listener|Upstream|SignIn|Telemetry|Store|Gateway|Curl|Cryptography|GRDB|NIO\w*|Logging)$")
+OWN = re.compile(rf"^(?:{'|'.join(SOURCES)}|GRDB|NIO\w*|Logging)$")
 # Functions that only hand on the use: the callers are found.
 HANDS_ON = re.compile(r"^lazy protocol witness table accessor|\.init\(rawValue: Swift\.String\)")
 # References to that without a use.

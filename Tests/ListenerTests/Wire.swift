@@ -2,6 +2,7 @@ import HTTP1
 import HTTPTypes
 import NIOCore
 import NIOEmbedded
+import Pipeline
 
 @testable import Listener
 
@@ -172,8 +173,8 @@ final class ScriptedService: RequestService {
         return (
             HTTPResponse(
                 status: fault == .requestTimeout ? .requestTimeout : .badRequest,
-                headerFields: [.contentLength: String(fault.reason.utf8.count)]),
-            ByteBuffer(string: fault.reason)
+                headerFields: [.contentLength: String(fault.reason.code.utf8.count)]),
+            ByteBuffer(string: fault.reason.code)
         )
     }
 
@@ -221,7 +222,7 @@ final class ScriptedExchange: ExchangeSink {
     func clientIsWritable(_ isWritable: Bool) { writability.append(isWritable) }
     func requestFailed(_ fault: ListenerFault) {
         faults.append(fault)
-        answer(fault == .requestTimeout ? .requestTimeout : .badRequest, fault.reason)
+        answer(fault == .requestTimeout ? .requestTimeout : .badRequest, fault.reason.code)
     }
     func clientDisconnected() { disconnects += 1 }
     func mustClose() { mustCloses += 1 }

@@ -67,7 +67,7 @@ struct AssertionTests {
             #expect(lines.hasSuffix("\r\n"))
             let passed = permit.request.headerFields.filter { permit.passes($0) }.map(\.name.rawName)
             return (lines.split(separator: "\r\n").map(String.init), passed)
-        case .refuse(let refusal, _): throw Fault.notForwarded(refusal.reason)
+        case .refuse(let refusal, _): throw Fault.notForwarded(refusal.reason.code)
         default: throw Fault.notForwarded("")
         }
     }

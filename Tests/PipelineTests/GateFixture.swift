@@ -99,7 +99,7 @@ enum Outcome: Equatable {
             self = .endpoint(number, route: gate.routes.routes[index].name, subject: token?.subject)
         case .refuse(let refusal, let index):
             self = .refuse(
-                refusal.error.status.code, refusal.error, reason: refusal.reason,
+                refusal.error.status.code, refusal.error, reason: refusal.reason.code,
                 route: index.map { gate.routes.routes[$0].name }, headers: refusal.headers)
         case .preflight(let fields, let index):
             self = .preflight(fields, route: gate.routes.routes[index].name)

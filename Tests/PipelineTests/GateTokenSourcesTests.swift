@@ -76,7 +76,7 @@ struct GateTokenSourcesTests {
                 subject: permit.subject, passed.filter { line in !Self.unjudged.contains { line.hasPrefix($0) } },
                 accepted: permit.webSocket?.acceptedProtocol)
         case .refuse(let refusal, _):
-            return .refused(refusal.error.status.code, refusal.reason)
+            return .refused(refusal.error.status.code, refusal.reason.code)
         default:
             return .refused(0, "something else")
         }

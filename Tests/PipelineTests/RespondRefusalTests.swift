@@ -11,7 +11,7 @@ struct RespondRefusalTests {
 
     @Test("The body is the API's one error shape and keeps the reason to itself")
     func body() {
-        let refusal = Refusal(.accessDenied, reason: "policy-said-no")
+        let refusal = Refusal(.accessDenied, reason: .policy(.groupMissing))
         #expect(
             Self.text(refusal)
                 == #"{"error":"AccessDeniedException","message":"You are not allowed to do this.","#
@@ -21,7 +21,8 @@ struct RespondRefusalTests {
     @Test("With 422 each faulty field is named, in order")
     func fields() {
         let refusal = Refusal(
-            .invalidParameter, message: "No.", fields: ["password": "is too short", "email": "is required"], reason: "r"
+            .invalidParameter, message: "No.", fields: ["password": "is too short", "email": "is required"],
+            reason: .request(.noRoute)
         )
         #expect(
             Self.text(refusal)
@@ -31,13 +32,13 @@ struct RespondRefusalTests {
 
     @Test("Text is escaped as JSON wants it")
     func escaping() {
-        let refusal = Refusal(.badRequest, message: "a\"b\\c\n\u{1b}\u{7f}é", reason: "r")
+        let refusal = Refusal(.badRequest, message: "a\"b\\c\n\u{1b}\u{7f}é", reason: .request(.noRoute))
         #expect(Self.text(refusal).contains(#""message":"a\"b\\c\n\u001b\u007fé""#))
     }
 
     @Test("Every answer is JSON that nobody stores, with its error's status", arguments: GatewayError.allCases)
     func fixedHeaders(error: GatewayError) {
-        let response = Refusal(error, reason: "r").response
+        let response = Refusal(error, reason: .request(.noRoute)).response
         #expect(response.status == error.status)
         #expect(response.headerFields[.contentType] == "application/json")
         #expect(response.headerFields[.cacheControl] == "no-store")
@@ -48,7 +49,7 @@ struct RespondRefusalTests {
     @Test("Without a token the challenge is bare, with a bad one it says so")
     func challenges() {
         #expect(Refusal.tokenMissing().response.headerFields[.wwwAuthenticate] == "Bearer")
-        let invalid = Refusal.tokenInvalid(.tokenExpired, reason: "expired")
+        let invalid = Refusal.tokenInvalid(.tokenExpired, reason: .token(.expired))
         #expect(invalid.response.headerFields[.wwwAuthenticate] == "Bearer error=\"invalid_token\"")
         #expect(invalid.error == .tokenExpired)
     }
@@ -56,16 +57,16 @@ struct RespondRefusalTests {
     @Test("405 lists what is allowed, 429 and 503 say when to come back")
     func headers() {
         #expect(Refusal.methodNotAllowed([.get, .head]).response.headerFields[.allow] == "GET, HEAD")
-        let throttled = Refusal.retryLater(.tooManyRequests, after: 30, reason: "r")
+        let throttled = Refusal.retryLater(.tooManyRequests, after: 30, reason: .request(.noRoute))
         #expect(throttled.response.headerFields[.retryAfter] == "30")
-        let now = Refusal.retryLater(.serviceUnavailable, after: 0, reason: "r")
+        let now = Refusal.retryLater(.serviceUnavailable, after: 0, reason: .request(.noRoute))
         #expect(now.response.headerFields[.retryAfter] == "1")
     }
 
     @Test("A path's fault is told by status alone")
     func paths() {
         let refusal = Refusal.path(.dotSegment)
-        #expect(refusal.error == .badRequest && refusal.reason == "path-dot-segment")
+        #expect(refusal.error == .badRequest && refusal.reason.code == "path-dot-segment")
         #expect(!Self.text(refusal).contains("dot"))
         #expect(Refusal.path(.tooLong).error.status.code == 414)
         #expect(Refusal.notFound().error.status.code == 404)

@@ -1,7 +1,8 @@
 import Cryptography
 import Encoding
-import Pipeline
 import Testing
+
+@testable import Pipeline
 
 @Suite("Signatures alone")
 struct SignatureCheckTests {

@@ -1,7 +1,8 @@
 import Cryptography
 import Encoding
-import Pipeline
 import Testing
+
+@testable import Pipeline
 
 /// The numbers in the names are rows of the threat list: algorithms and the keys they are used with.
 @Suite("Verify: algorithms")

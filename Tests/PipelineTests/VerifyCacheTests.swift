@@ -1,8 +1,9 @@
 import ClockSteps
 import Cryptography
 import Encoding
-import Pipeline
 import Testing
+
+@testable import Pipeline
 
 @Suite("Verify: the cache of verified tokens")
 struct VerifyCacheTests {

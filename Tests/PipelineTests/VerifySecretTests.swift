@@ -1,7 +1,8 @@
 import Cryptography
 import Encoding
-import Pipeline
 import Testing
+
+@testable import Pipeline
 
 /// HMAC with a configured secret (RFC 7518, 3.2).
 @Suite("Verify: a secret")

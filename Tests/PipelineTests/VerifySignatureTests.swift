@@ -1,7 +1,8 @@
 import Cryptography
 import Encoding
-import Pipeline
 import Testing
+
+@testable import Pipeline
 
 /// The numbers in the names are rows of the threat list: signatures and keys.
 @Suite("Verify: signatures and key sets")

@@ -65,7 +65,7 @@ struct WebSocketOpeningTests {
             #expect(passing == [.secWebSocketProtocol])
             return .webSocket(key: grant.key, endsAt: grant.endsAt, idle: grant.idleTimeout)
         case .endpoint: return .endpoint
-        case .refuse(let refusal, _): return .refused(refusal.error.status.code, refusal.reason)
+        case .refuse(let refusal, _): return .refused(refusal.error.status.code, refusal.reason.code)
         default: return .refused(0, "something else")
         }
     }

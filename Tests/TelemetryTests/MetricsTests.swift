@@ -1,3 +1,4 @@
+import Pipeline
 import Testing
 
 @testable import Telemetry
@@ -45,8 +46,8 @@ struct MetricsTests {
             for _ in 0..<3 { loop.requestBegan() }
             loop.requestEnded(route: 0, status: 200, duration: 900, upstreamDuration: 700)
             loop.requestEnded(route: nil, status: 404, duration: 40_000_000, upstreamDuration: nil)
-            loop.denied("expired")
-            loop.denied("never heard of")
+            loop.denied(.token(.expired))
+            loop.denied(.token(.revoked))
             loop.directCognitoCall(operation: "InitiateAuth")
             loop.directCognitoCall(operation: "Evil\n")
             loop.directCognitoCall(operation: nil)
@@ -123,7 +124,7 @@ struct MetricsTests {
 
     @Test("Whatever is counted, there are no more series than before")
     func bounded() {
-        let calls = AccountTally(reasons: ["expired"])
+        let calls = AccountTally()
         let applications = ApplicationTally()
         let registry = MetricsRegistry(labels: Self.labels) {
             MetricsReadings(
@@ -139,12 +140,14 @@ struct MetricsTests {
                 loop.requestEnded(
                     route: number, isSafe: number % 2 == 0, status: number, duration: Int64(number),
                     upstreamDuration: 0)
-                loop.denied("reason-\(number)")
+                loop.denied(Reason.allCases[number % Reason.allCases.count])
                 loop.directCognitoCall(operation: "Operation\(number)")
                 loop.connectionRefused("reason-\(number)")
                 loop.upstreamFailed(number)
                 loop.connectionsIdle(more: 1, at: number)
-                calls.count(AccountTally.Key(operation: "login", result: "refused", reason: "reason-\(number)"))
+                calls.count(
+                    AccountTally.Key(
+                        operation: "login", result: "refused", reason: Reason.allCases[number % Reason.allCases.count]))
                 calls.sessions.ended("session-\(number)", by: .signOut, after: Int64(number))
                 applications.count(
                     "App/\(number)", operation: "Operation\(number)", refused: true, now: Int64(number))
@@ -163,8 +166,8 @@ struct MetricsTests {
     @Test("What is expected of account calls is there before the first one")
     func expectedCalls() {
         let success = AccountTally.Key(operation: "register", result: "success")
-        let refused = AccountTally.Key(operation: "login", result: "refused", reason: "expired")
-        let calls = AccountTally(reasons: ["expired"], expected: [success, refused, success])
+        let refused = AccountTally.Key(operation: "login", result: "refused", reason: .token(.expired))
+        let calls = AccountTally(expected: [success, refused, success])
         #expect(calls.snapshot.map(\.key) == [refused, success])
         #expect(calls.snapshot.map(\.count) == [0, 0])
         calls.count(success)
@@ -192,9 +195,10 @@ struct MetricsTests {
     @Test("Under other labels, what keeps its name goes on counting, wherever it stands now")
     func successors() {
         let before = MetricsLabels(
-            routes: ["a", "b"], upstreams: ["u", "v"], servers: [["1", "2"], ["1"]], denialReasons: ["x", "y"])
+            routes: ["a", "b"], upstreams: ["u", "v"], servers: [["1", "2"], ["1"]],
+            denialReasons: ["expired", "no-route"])
         let after = MetricsLabels(
-            routes: ["new", "b"], upstreams: ["v", "u"], servers: [["1"], ["2", "3"]], denialReasons: ["y"])
+            routes: ["new", "b"], upstreams: ["v", "u"], servers: [["1"], ["2", "3"]], denialReasons: ["no-route"])
         let registry = MetricsRegistry(labels: before)
         let old = [registry.makeLoopMetrics(), registry.makeLoopMetrics()]
         let new = registry.successors(after)
@@ -213,9 +217,9 @@ struct MetricsTests {
             old.serverBegan(1)
             new.serverBegan(1)
             old.serverEnded(1)
-            old.denied("y")
-            new.denied("y")
-            old.denied("z")
+            old.denied(.request(.noRoute))
+            new.denied(.request(.noRoute))
+            old.denied(.request(.overloaded))
             old.connectionOpened()
             new.connectionClosed()
             old.received(bytes: 3)
@@ -233,7 +237,7 @@ struct MetricsTests {
             #"gatehouse_upstream_server_requests_in_flight{upstream="u",server="2"} 2"#,
             #"gatehouse_upstream_server_requests_total{upstream="u",server="3"} 0"#,
             #"gatehouse_upstream_server_requests_total{upstream="v",server="1"} 0"#,
-            #"gatehouse_denials_total{reason="y"} 4"#, #"gatehouse_denials_total{reason="other"} 2"#,
+            #"gatehouse_denials_total{reason="no-route"} 4"#, #"gatehouse_denials_total{reason="other"} 2"#,
             "gatehouse_client_connections_open 0", "gatehouse_client_connections_total 2",
             "gatehouse_client_received_bytes_total 6", #"gatehouse_token_cache_total{result="hit"} 2"#,
             #"gatehouse_request_duration_seconds_count{route="b"} 4"#,

@@ -1,7 +1,7 @@
-import Curl
 import NIOCore
 import Testing
 
+@testable import HTTPClient
 @testable import Upstream
 
 @Suite("Upstream: the gateway's own requests", .timeLimit(.minutes(1)))

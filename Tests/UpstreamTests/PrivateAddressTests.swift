@@ -1,7 +1,8 @@
+import HTTPClient
 import Testing
-import Upstream
 
 @testable import Curl
+@testable import Upstream
 
 @Suite("Upstream: private addresses", .timeLimit(.minutes(1)))
 struct PrivateAddressTests {

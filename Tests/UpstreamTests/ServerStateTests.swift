@@ -3,6 +3,7 @@ import NIOCore
 import Synchronization
 import Testing
 
+@testable import HTTPClient
 @testable import Upstream
 
 /// Failures of requests that have nothing in common.

@@ -52,7 +52,7 @@ package enum SRP {
     ///
     /// - Throws: ``SRPFault`` if the other side's value or the result is one with which the secret would not depend on
     ///   the password (RFC 5054, 2.5.4).
-    package static func scrambler(
+    static func scrambler(
         clientPublicValue a: SRPNumber, serverPublicValue b: SRPNumber
     ) throws(SRPFault) -> SRPNumber {
         guard try !isMultipleOfPrime(a), try !isMultipleOfPrime(b) else { throw .zeroPublicValue }
@@ -73,7 +73,7 @@ package enum SRP {
     }
 
     /// The server's `S = (A·v^u)^b`.
-    package static func serverSecret(
+    static func serverSecret(
         clientPublicValue: SRPNumber, verifier: SRPNumber, b: SRPNumber, scrambler: SRPNumber
     ) throws(CryptographyError) -> SRPNumber {
         let group = try ModularArithmetic(modulus: prime)
@@ -102,7 +102,5 @@ package enum SRPFault: Error, Equatable {
     case zeroPublicValue
     /// `u` is zero.
     case zeroScrambler
-    /// The other side sent something that is not a number.
-    case notANumber
     case calculation(CryptographyError)
 }

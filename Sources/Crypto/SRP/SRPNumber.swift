@@ -31,7 +31,7 @@ package struct SRPNumber: Sendable, Equatable {
         self.init(bytes)
     }
 
-    package var isZero: Bool { bytes.isEmpty }
+    var isZero: Bool { bytes.isEmpty }
 
     /// Lower case, without zeros in front: an odd count of digits is possible. This is the form that is sent; readers
     /// disagree on zeros in front (some hash the text, others the number).

@@ -17,7 +17,7 @@ package struct JSONNumber: Equatable, Sendable, ExpressibleByIntegerLiteral {
     init(checked text: String) { self.text = text }
 
     /// The nearest double; infinite when the number is too large for one.
-    package var doubleValue: Double { Double(text) ?? .nan }
+    var doubleValue: Double { Double(text) ?? .nan }
 
     /// The number if it is integral, in whatever notation, and within `Int64`.
     package var integerValue: Int64? {

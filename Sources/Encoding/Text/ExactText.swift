@@ -38,5 +38,5 @@ extension Sequence<String> {
 
 extension Sequence<ExactText> {
     /// The texts in the order of their bytes.
-    package var sortedTexts: [String] { sorted().map(\.text) }
+    var sortedTexts: [String] { sorted().map(\.text) }
 }

@@ -1,5 +1,11 @@
+internal import Accounts
+internal import Admin
+internal import Keys
+internal import Proxy
+internal import Sessions
 internal import Settings
-internal import SignIn
+internal import Store
+internal import Upstream
 
 /// The tasks beside requests: key sets are kept fresh, keys are rotated, and servers' health is checked.
 struct BackgroundWork {
@@ -20,12 +26,12 @@ struct BackgroundWork {
     /// Ends when all that was cancelled has ended.
     private var ending: Task<Void, Never>?
 
-    /// Ends what `generation` has no use for, and begins what it has and nobody does yet.
-    mutating func follow(_ generation: Generation) {
-        let services = generation.plan.keyServices
+    /// Ends what `snapshot` has no use for, and begins what it has and nobody does yet.
+    mutating func follow(_ snapshot: ConfigurationSnapshot) {
+        let services = snapshot.plan.keyServices
         let known = policies
         policies = [:]
-        for (service, policy) in zip(services, generation.keySetPolicies) {
+        for (service, policy) in zip(services, snapshot.keySetPolicies) {
             policies[ObjectIdentifier(service)] = policy
         }
         // A task waits as the policy says that it began with.
@@ -42,29 +48,29 @@ struct BackgroundWork {
                 await service.run()
             }
         }
-        follow(generation.plan.assertionKeys, Wiring.rotationSchedule(generation.settings), \.assertionKeys)
-        follow(generation.plan.sessionKeys?.keys, Wiring.sessionSchedule(generation.settings), \.sessionKeys)
-        follow(generation.userSessions)
-        follow(generation.grantValidation)
-        if let service = generation.plan.revocations {
-            service.adopt(maximumCount: generation.settings.limits.revocations)
+        follow(snapshot.plan.assertionKeys, RotationSchedule.assertionKeys(snapshot.settings), \.assertionKeys)
+        follow(snapshot.plan.sessionKeys?.keys, RotationSchedule.sessionKeys(snapshot.settings), \.sessionKeys)
+        follow(snapshot.userSessions)
+        follow(snapshot.grantValidation)
+        if let service = snapshot.plan.revocations {
+            service.adopt(maximumCount: snapshot.settings.limits.revocations)
             if revocations.isEmpty { revocations[ObjectIdentifier(service)] = Task { await service.run() } }
         }
-        if let service = generation.upkeep, upkeep.isEmpty {
+        if let service = snapshot.upkeep, upkeep.isEmpty {
             upkeep[ObjectIdentifier(service)] = Task { await service.run() }
         }
-        if let watch = generation.storeWatch, storeWatch.isEmpty {
+        if let watch = snapshot.storeWatch, storeWatch.isEmpty {
             storeWatch[ObjectIdentifier(watch)] = Task { await watch.run() }
         }
-        if let service = generation.conduct {
+        if let service = snapshot.conduct {
             service.adopt()
             if conduct.isEmpty { conduct[ObjectIdentifier(service.limits)] = Task { await service.run() } }
         }
-        if let service = generation.plan.tracing, tracing[ObjectIdentifier(service)] == nil {
+        if let service = snapshot.plan.tracing, tracing[ObjectIdentifier(service)] == nil {
             tracing[ObjectIdentifier(service)] = Task { await service.run() }
         }
-        cancel(\.checks) { id in !generation.checks.contains { ObjectIdentifier($0) == id } }
-        for check in generation.checks where checks[ObjectIdentifier(check)] == nil {
+        cancel(\.checks) { id in !snapshot.checks.contains { ObjectIdentifier($0) == id } }
+        for check in snapshot.checks where checks[ObjectIdentifier(check)] == nil {
             checks[ObjectIdentifier(check)] = Task { await check.run() }
         }
     }

@@ -1,6 +1,8 @@
+internal import Admin
 internal import Listener
 internal import Logging
 internal import Pipeline
+internal import Proxy
 internal import Settings
 internal import Upstream
 
@@ -45,7 +47,7 @@ struct ReloadSummary: Equatable {
     /// Each single value that is another one, as ``ValueChange`` writes it.
     var differences: [String]
 
-    init(from old: Generation, to new: Generation) {
+    init(from old: ConfigurationSnapshot, to new: ConfigurationSnapshot) {
         listeners = Part(from: Self.listeners(old), to: Self.listeners(new))
         issuers = Part(from: Self.issuers(old), to: Self.issuers(new))
         upstreams = Part(from: Self.upstreams(old), to: Self.upstreams(new))
@@ -86,18 +88,20 @@ struct ReloadSummary: Equatable {
         var tls: TLSParameters?
     }
 
-    private static func listeners(_ generation: Generation) -> [(name: String, value: ListenerValue)] {
-        generation.settings.listeners.map {
+    private static func listeners(_ snapshot: ConfigurationSnapshot) -> [(name: String, value: ListenerValue)] {
+        snapshot.settings.listeners.map {
             ("\($0.address)", ListenerValue(http2: $0.http2, tls: Wiring.parameters($0)))
         }
     }
 
-    private static func issuers(_ generation: Generation) -> [(name: String, value: Issuer)] {
-        generation.plan.gate.verifier.issuers.map { ($0.name, $0) }
+    private static func issuers(_ snapshot: ConfigurationSnapshot) -> [(name: String, value: Issuer)] {
+        snapshot.plan.gate.verifier.issuers.map { ($0.name, $0) }
     }
 
-    private static func upstreams(_ generation: Generation) -> [(name: String, value: Upstream.UpstreamSettings)] {
-        generation.plan.upstreams.map { ($0.settings.name, $0.settings) }
+    private static func upstreams(_ snapshot: ConfigurationSnapshot) -> [(
+        name: String, value: Upstream.UpstreamSettings
+    )] {
+        snapshot.plan.upstreams.map { ($0.settings.name, $0.settings) }
     }
 
     private struct RouteValue: Equatable {
@@ -105,8 +109,8 @@ struct ReloadSummary: Equatable {
         var timeouts: UpstreamTimeouts?
     }
 
-    private static func routes(_ generation: Generation) -> [(name: String, value: RouteValue)] {
-        zip(generation.plan.gate.routes.routes, generation.plan.timeoutsOfRoute).map {
+    private static func routes(_ snapshot: ConfigurationSnapshot) -> [(name: String, value: RouteValue)] {
+        zip(snapshot.plan.gate.routes.routes, snapshot.plan.timeoutsOfRoute).map {
             ($0.name, RouteValue(route: $0, timeouts: $1))
         }
     }

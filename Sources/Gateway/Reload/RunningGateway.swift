@@ -1,21 +1,26 @@
+internal import Accounts
+internal import Admin
+internal import Clocks
 internal import Curl
+internal import Keys
 internal import Listener
 internal import Logging
 internal import NIOCore
 internal import NIOPosix
 internal import Pipeline
+internal import Proxy
 internal import Settings
 internal import Store
 internal import Telemetry
 
-/// The gateway while it runs: its addresses, the generation in use, and the change to the next one.
+/// The gateway while it runs: its addresses, the snapshot in use, and the change to the next one.
 actor RunningGateway {
     private let addresses: ListenerAddresses
-    private let maker: GenerationMaker
+    private let maker: SnapshotMaker
     private let status: GatewayStatus
     private let logs: GatewayLogs
-    private var generation: Generation
-    /// In the order of the generation's settings.
+    private var snapshot: ConfigurationSnapshot
+    /// In the order of the snapshot's settings.
     private var listeners: [HTTPListener]
     private let admin: HTTPListener
     private var background = BackgroundWork()
@@ -43,15 +48,15 @@ actor RunningGateway {
         let status = GatewayStatus(now: WallClock.seconds(), logs: logs)
         let metrics = GatewayMetrics.registry(status)
         for _ in curls { _ = metrics.makeLoopMetrics() }
-        let maker = GenerationMaker(
+        let maker = SnapshotMaker(
             curls: curls, directory: directory, metrics: metrics, logs: logs, spanTally: status.spanTally,
             drainedServers: status.drainedServers, recent: status.recent)
         do {
-            let generation = try await maker.make(settings, after: nil)
-            metrics.use(generation.metrics)
-            status.follow(generation)
-            maker.tracing.service = generation.plan.tracing
-            directory.set(try await gateways(generation, curls))
+            let snapshot = try await maker.make(settings, after: nil)
+            metrics.use(snapshot.metrics)
+            status.follow(snapshot)
+            maker.tracing.recorder = snapshot.plan.tracing?.recorder
+            directory.set(try await gateways(snapshot, curls))
             let changes = AdminChanges(
                 reloads: reloads, status: status, directory: directory, drainedServers: status.drainedServers,
                 logs: logs)
@@ -61,7 +66,7 @@ actor RunningGateway {
             ) { eventLoop in
                 AdminService(eventLoop: eventLoop, metrics: metrics, status: status, changes: changes)
             }
-            let gateway = RunningGateway(addresses, maker, status, generation, admin: admin, logs: logs)
+            let gateway = RunningGateway(addresses, maker, status, snapshot, admin: admin, logs: logs)
             try await gateway.bindAll()
             await gateway.warnOfCertificates()
             return gateway
@@ -72,33 +77,34 @@ actor RunningGateway {
     }
 
     private init(
-        _ addresses: ListenerAddresses, _ maker: GenerationMaker, _ status: GatewayStatus, _ generation: Generation,
+        _ addresses: ListenerAddresses, _ maker: SnapshotMaker, _ status: GatewayStatus,
+        _ snapshot: ConfigurationSnapshot,
         admin: HTTPListener, logs: GatewayLogs
     ) {
         self.addresses = addresses
         self.maker = maker
         self.status = status
         self.logs = logs
-        self.generation = generation
+        self.snapshot = snapshot
         self.admin = admin
         listeners = []
     }
 
     private func bindAll() async throws {
         do {
-            let all = ListenerChanges(from: [], to: generation.settings.listeners.map(\.address))
-            let bound = try await addresses.bindNew(all, of: generation, accepts: true)
-            listeners = generation.listeners.indices.compactMap { bound[$0] }
+            let all = ListenerChanges(from: [], to: snapshot.settings.listeners.map(\.address))
+            let bound = try await addresses.bindNew(all, of: snapshot, accepts: true)
+            listeners = snapshot.listeners.indices.compactMap { bound[$0] }
         } catch {
             await admin.drain(grace: .zero)
             throw error
         }
-        background.follow(generation)
+        background.follow(snapshot)
         logWatch = Task { [logger, status] in await LogWatch(logger: logger) { status.linesLost }.run() }
     }
 
     private func warnOfCertificates() {
-        for warning in generation.certificates.compactMap({ $0.warning(now: WallClock.seconds()) }) {
+        for warning in snapshot.certificates.compactMap({ $0.warning(now: WallClock.seconds()) }) {
             logger.warning(
                 "a certificate has expired or is about to",
                 metadata: ["certificate": "\(warning)", "expires_at": "\(warning.expiresAt)"])
@@ -125,14 +131,14 @@ actor RunningGateway {
     }
 
     private static func gateways(
-        _ generation: Generation, _ curls: [NIOLoopBound<CurlLoop>]
+        _ snapshot: ConfigurationSnapshot, _ curls: [NIOLoopBound<CurlLoop>]
     ) async throws -> [NIOLoopBound<LoopGateway>] {
         var gateways: [NIOLoopBound<LoopGateway>] = []
-        for (curl, metrics) in zip(curls, generation.metrics) {
+        for (curl, metrics) in zip(curls, snapshot.metrics) {
             gateways.append(
                 try await curl.eventLoop.submit {
                     NIOLoopBound(
-                        LoopGateway(generation.plan, curl: curl.value, metrics: metrics), eventLoop: curl.eventLoop)
+                        LoopGateway(snapshot.plan, curl: curl.value, metrics: metrics), eventLoop: curl.eventLoop)
                 }.get())
         }
         return gateways
@@ -161,7 +167,7 @@ actor RunningGateway {
             let changes = try await takeOver(settings)
             for change in changes.differences { logger.info("configuration change", metadata: ["change": "\(change)"]) }
             logger.info("configuration reloaded", metadata: changes.metadata)
-            status.reloaded(now: WallClock.seconds(), changes)
+            status.reloaded(now: WallClock.seconds(), changesSecrets: !changes.secrets.isEmpty)
             warnOfCertificates()
             return .applied(changes.lines, differences: changes.differences)
         } catch is Draining {
@@ -182,12 +188,12 @@ actor RunningGateway {
 
     /// All that can fail comes first and touches nothing that serves.
     private func takeOver(_ settings: GatewaySettings) async throws -> ReloadSummary {
-        let fixed = RestartSettings.changes(from: generation.settings, to: settings)
+        let fixed = RestartSettings.changes(from: snapshot.settings, to: settings)
         guard fixed.isEmpty else { throw ReloadFaults(fixed) }
         logger.debug("reload: making what serves", metadata: ["digest": "\(settings.digest)"])
-        let next = try await maker.make(settings, after: generation)
+        let next = try await maker.make(settings, after: snapshot)
         let changes = ListenerChanges(
-            from: generation.settings.listeners.map(\.address), to: settings.listeners.map(\.address))
+            from: snapshot.settings.listeners.map(\.address), to: settings.listeners.map(\.address))
         let bound = try await addresses.bindNew(changes, of: next)
         logger.debug(
             "reload: addresses are bound",
@@ -203,7 +209,7 @@ actor RunningGateway {
             for listener in bound.values { await listener.drain(grace: .zero) }
             throw error
         }
-        let summary = ReloadSummary(from: generation, to: next)
+        let summary = ReloadSummary(from: snapshot, to: next)
         for installed in commit(next, changes, bound) { try await installed.get() }
         logger.debug("reload: every event loop serves by it")
         background.endTracing(except: next.plan.tracing)
@@ -214,8 +220,8 @@ actor RunningGateway {
     /// the gateway to be unready for it.
     ///
     /// - Returns: a fault for each that cannot be had.
-    private func prepareKeySets(_ next: Generation) async -> [SettingsFault] {
-        let known = generation.plan.keyServices
+    private func prepareKeySets(_ next: ConfigurationSnapshot) async -> [SettingsFault] {
+        let known = snapshot.plan.keyServices
         let new = next.plan.keyServices.filter { service in !known.contains { $0 === service } }
         logger.debug(
             "reload: getting key sets", metadata: ["issuers": "\(new.map(\.issuer.name).joined(separator: " "))"])
@@ -230,12 +236,12 @@ actor RunningGateway {
 
     /// The change itself: nothing in it waits, so that nothing comes between.
     private func commit(
-        _ next: Generation, _ changes: ListenerChanges, _ bound: [Int: HTTPListener]
+        _ next: ConfigurationSnapshot, _ changes: ListenerChanges, _ bound: [Int: HTTPListener]
     ) -> [EventLoopFuture<Void>] {
         let installed = maker.directory.install(next.plan, next.metrics)
         maker.metrics.use(next.metrics)
         status.follow(next)
-        maker.tracing.service = next.plan.tracing
+        maker.tracing.recorder = next.plan.tracing?.recorder
         logs.adopt(next.settings.logging, next.places)
         next.accessLog?.use(next.conduct?.hashes, next.places.access.format, write: next.places.access.write)
         var current: [HTTPListener] = []
@@ -252,7 +258,7 @@ actor RunningGateway {
         for index in changes.removed { leave(listeners[index], grace: TimeAmount(next.settings.drainTimeout)) }
         listeners = current
         background.follow(next)
-        generation = next
+        snapshot = next
         return installed
     }
 
@@ -269,8 +275,8 @@ actor RunningGateway {
     func drain() async {
         isDraining = true
         status.beginDraining()
-        logger.info("draining", metadata: ["grace": "\(generation.settings.drainTimeout)"])
-        let grace = TimeAmount(generation.settings.drainTimeout)
+        logger.info("draining", metadata: ["grace": "\(snapshot.settings.drainTimeout)"])
+        let grace = TimeAmount(snapshot.settings.drainTimeout)
         await withTaskGroup(of: Void.self) { tasks in
             for listener in listeners { tasks.addTask { await listener.drain(grace: grace) } }
             await leaving?.value
@@ -287,13 +293,13 @@ actor RunningGateway {
         await maker.directory.close()
         await ended?.value
         await noteEnd()
-        generation.accessLog?.shutdown()
-        generation.conduct?.auditLog.shutdown()
+        snapshot.accessLog?.shutdown()
+        snapshot.conduct?.auditLog.shutdown()
     }
 
     /// Whoever is still without an answer has asked for longer than the drain lasted.
     private func noteEnd() async {
-        guard let store = generation.store else { return }
+        guard let store = snapshot.store else { return }
         do {
             let now = WallClock.seconds()
             try await store.keepPruningClock(now: now)

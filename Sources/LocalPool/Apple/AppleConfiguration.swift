@@ -19,13 +19,13 @@ extension LocalPoolConfiguration {
         /// An Apple Account that is there from the first start. The configuration wins over what is stored.
         package struct Account: Sendable {
             package var email: String
-            package var isEmailVerified = true
+            var isEmailVerified = true
             /// The user's id for this team; random, and kept, when nil.
             package var sub: String?
-            package var givenName: String?
-            package var familyName: String?
+            var givenName: String?
+            var familyName: String?
             /// Whether the user shows apps a private relay address instead.
-            package var hidesEmail = false
+            var hidesEmail = false
             /// 0 unsupported, 1 unknown, 2 likely real.
             package var realUserStatus: Int64 = 2
 
@@ -41,9 +41,9 @@ extension LocalPoolConfiguration {
         package var clientIDs: [String]
         package var keys: [RegisteredKey] = []
         /// Where server-to-server notifications go; nowhere when nil.
-        package var notificationURL: PlainURL?
+        var notificationURL: PlainURL?
         /// Whether tokens say "true" for true, as some of Apple's do.
-        package var writesBooleansAsText = false
+        var writesBooleansAsText = false
         package var lifetimes = Lifetimes()
         package var accounts: [Account] = []
 

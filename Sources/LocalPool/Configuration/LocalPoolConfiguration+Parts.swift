@@ -9,14 +9,14 @@ extension LocalPoolConfiguration {
         /// Cognito's ExplicitAuthFlows.
         package var flows: Set<String> = Self.allFlows
         /// Cognito's WriteAttributes; nil: the client may write every attribute.
-        package var writeAttributes: [String]?
+        var writeAttributes: [String]?
 
         package init(id: String, secret: Secret?) {
             self.id = id
             self.secret = secret
         }
 
-        package static let allFlows: Set<String> = [
+        static let allFlows: Set<String> = [
             "ALLOW_USER_PASSWORD_AUTH", "ALLOW_USER_SRP_AUTH", "ALLOW_ADMIN_USER_PASSWORD_AUTH",
             "ALLOW_REFRESH_TOKEN_AUTH",
         ]
@@ -24,11 +24,11 @@ extension LocalPoolConfiguration {
 
     /// The pool's rule for new passwords.
     package struct PasswordRule: Sendable {
-        package var minimumLength: Int64 = 8
-        package var requiresLowercase = false
-        package var requiresUppercase = false
-        package var requiresNumbers = false
-        package var requiresSymbols = false
+        var minimumLength: Int64 = 8
+        var requiresLowercase = false
+        var requiresUppercase = false
+        var requiresNumbers = false
+        var requiresSymbols = false
 
         package init() {}
     }
@@ -62,13 +62,13 @@ extension LocalPoolConfiguration {
         package var idToken: Int64 = 3600
         package var refreshToken: Int64 = 30 * 86_400
         /// Of the code that confirms a sign-up or an address.
-        package var confirmationCode: Int64 = 86_400
+        var confirmationCode: Int64 = 86_400
         /// Of the code that resets a password.
-        package var passwordResetCode: Int64 = 3600
+        var passwordResetCode: Int64 = 3600
         /// Of a challenge.
         package var session: Int64 = 180
         /// Of the password that an administrator gives.
-        package var temporaryPassword: Int64 = 7 * 86_400
+        var temporaryPassword: Int64 = 7 * 86_400
 
         package init() {}
     }
@@ -77,7 +77,7 @@ extension LocalPoolConfiguration {
     package struct Rotation: Sendable {
         package var isEnabled = false
         /// How long, in seconds, a replaced token is still good for a retry; 0 to 60.
-        package var retryGrace: Int64 = 0
+        var retryGrace: Int64 = 0
 
         package init() {}
     }

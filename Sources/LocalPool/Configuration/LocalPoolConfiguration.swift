@@ -13,22 +13,22 @@ package struct LocalPoolConfiguration: Sendable {
     /// One at least.
     package var clients: [Client]
     /// The administrator, who may call the `Admin*` operations; no one when nil.
-    package var administrator: SignatureVersion4.Credentials?
+    var administrator: SignatureVersion4.Credentials?
     /// A path, or `:memory:`.
-    package var databasePath: String
+    var databasePath: String
     package var lifetimes = Lifetimes()
     package var rotation = Rotation()
     package var passwords = PasswordRule()
     package var mfa = MFA()
     package var devices = DeviceTracking.off
     /// Cognito's PreventUserExistenceErrors: `ENABLED` when true, `LEGACY` when false.
-    package var preventsUserExistenceErrors = true
+    var preventsUserExistenceErrors = true
     /// When false GetTokensFromRefreshToken is answered as an operation that does not exist.
-    package var hasGetTokensFromRefreshToken = true
+    var hasGetTokensFromRefreshToken = true
     /// Whether sign-in is blocked for a while after five wrong passwords.
-    package var hasLockout = true
+    var hasLockout = true
     /// Whether codes and changes of the password are limited per user and hour.
-    package var hasHourlyLimits = true
+    var hasHourlyLimits = true
     package var users: [SeededUser] = []
     /// The local Apple; nil for none.
     package var apple: Apple?

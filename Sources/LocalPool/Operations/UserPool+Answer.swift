@@ -1,6 +1,6 @@
 package import Encoding
 internal import Logging
-internal import Pipeline
+internal import NIOCore
 internal import Store
 
 extension UserPool {
@@ -49,7 +49,7 @@ extension UserPool {
     ]
 
     /// Whether the operation has to be signed.
-    package static func isForAdministrator(_ operation: String) -> Bool {
+    static func isForAdministrator(_ operation: String) -> Bool {
         administratorOperations[operation] != nil
     }
 
@@ -85,7 +85,7 @@ extension UserPool {
 
     /// The messages sent to this e-mail address or telephone number: a list of `{email | phone, purpose, code,
     /// sent_at}`, newest last.
-    package func inbox(of address: String) async throws -> JSON {
+    func inbox(of address: String) async throws -> JSON {
         try await store.read { try Message.inbox(of: address, in: $0) }
     }
 
@@ -100,7 +100,9 @@ extension UserPool {
     private func checkUserContext(_ fields: RequestFields) throws(PoolError) {
         for name in ["UserContextData", "ContextData"] {
             guard let address = try fields.structure(name).optional("IpAddress") else { continue }
-            guard IPAddress(address) != nil else { throw .invalidParameter("Invalid IP address: \(address)") }
+            guard (try? SocketAddress(ipAddress: address, port: 0)) != nil else {
+                throw .invalidParameter("Invalid IP address: \(address)")
+            }
         }
     }
 }

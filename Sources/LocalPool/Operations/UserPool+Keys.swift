@@ -1,10 +1,10 @@
-package import Encoding
+internal import Encoding
 
 extension UserPool {
     /// Signs with new keys, with new ids, from now on.
     ///
     /// - Parameter keepingOld: Whether the old keys stay in the key set and their tokens good.
-    package func rotateKeys(keepingOld: Bool) async throws -> JSONObject {
+    func rotateKeys(keepingOld: Bool) async throws -> JSONObject {
         try await keys.rotate(to: PoolKeys.make(random), keepingOld: keepingOld, store: store)
         return keys.keySet
     }

@@ -1,6 +1,5 @@
 internal import NIOCore
 internal import NIOHTTP1
-internal import Pipeline
 
 /// One client connection: requests in turn, each read whole, answered whole.
 struct LocalPoolConnection: Sendable {
@@ -60,8 +59,8 @@ struct LocalPoolConnection: Sendable {
 
     /// 127.0.0.0/8, also as a socket for both kinds shows it, and ::1.
     private static func isLoopback(_ address: SocketAddress?) -> Bool {
-        guard let text = address?.ipAddress, let parsed = IPAddress(text) else { return false }
-        return parsed.isIPv4 ? parsed.description.hasPrefix("127.") : parsed == IPAddress("::1")
+        guard let text = address?.ipAddress else { return false }
+        return text == "::1" || ["127.", "::ffff:127."].contains { text.hasPrefix($0) }
     }
 
     private static let tooLarge = LocalPoolResponse(

@@ -8,7 +8,7 @@ package import Encoding
 /// so is every space: split first, then decode. Claims that are absent or empty give no line.
 package struct IdentityLines: Sendable {
     /// The most bytes one encoded value may have.
-    package static let maximumValueLength = 4096
+    static let maximumValueLength = 4096
 
     /// The most bytes all lines of one identity may have.
     package static let maximumLength = 16 << 10

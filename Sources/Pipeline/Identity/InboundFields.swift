@@ -38,7 +38,7 @@ package struct InboundFields: Sendable {
     /// Empty, without allocating, for the usual `keep-alive` and `close`. Fields for framing, credentials and content
     /// can't be listed away; what the gateway itself sets is set afterwards and untouched by this. A list of more
     /// than 64 names is taken to list everything, so that no list costs much to look through.
-    package func connectionOptions(of fields: HTTPFields) -> [String] {
+    func connectionOptions(of fields: HTTPFields) -> [String] {
         guard fields.contains(.connection) else { return [] }
         var options: Set<String> = []
         var isEndless = false

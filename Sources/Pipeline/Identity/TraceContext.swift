@@ -7,7 +7,7 @@ package struct TraceContext: Sendable, Equatable {
     package var traceID: UInt128
     package var parentID: UInt64
     /// Bit 0: sampled.
-    package var flags: UInt8
+    var flags: UInt8
 
     /// A new trace. Zero ids are not valid (§3.2.2.3), so a zero becomes one. New traces are not sampled.
     package init(random: (UInt64, UInt64, UInt64)) {

@@ -61,7 +61,7 @@ package struct CrossOrigin: Sendable, Equatable {
     }
 
     /// The fields that allow a preflight, or nil when its origin, method or one of its headers is not allowed.
-    package func allowing(_ preflight: Preflight) -> HTTPFields? {
+    func allowing(_ preflight: Preflight) -> HTTPFields? {
         guard allows(preflight.origin), methods.contains(preflight.method),
             preflight.headers.allSatisfy(headers.contains)
         else { return nil }

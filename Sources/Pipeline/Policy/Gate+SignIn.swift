@@ -27,13 +27,13 @@ extension Gate {
         of token: VerifiedToken, _ rule: RouteRule, _ context: RequestContext
     ) throws(Refusal) -> [UInt8] {
         // Nothing but a verifier makes a proof.
-        guard token.proof != nil else { throw Refusal(.internalFailure, reason: "bad-signature") }
+        guard token.proof != nil else { throw Refusal(.internalFailure, reason: .token(.badSignature)) }
         guard var lines = try? identity.lines(for: Identity(token), payload: token.claims) else {
-            throw .tokenInvalid(reason: "identity-too-large")
+            throw .tokenInvalid(reason: .request(.identityTooLarge))
         }
         if let assertion {
             guard let line = assertion.line(for: token, rule, context) else {
-                throw Refusal(.internalFailure, reason: "assertion-not-signed")
+                throw Refusal(.internalFailure, reason: .request(.assertionNotSigned))
             }
             lines += line
         }

@@ -109,7 +109,7 @@ package struct Gate: Sendable {
             let crossOrigin = rules[index].crossOrigin
         {
             guard let fields = crossOrigin.allowing(preflight) else {
-                return .refuse(Refusal(.accessDenied, reason: "cors-not-allowed"), routeIndex: index)
+                return .refuse(Refusal(.accessDenied, reason: .request(.crossOriginNotAllowed)), routeIndex: index)
             }
             return .preflight(fields, routeIndex: index)
         }
@@ -206,20 +206,20 @@ package struct Gate: Sendable {
             return .entry(entry)
         } catch {
             // A user that cannot be named to the backend in full is not named at all.
-            return .refuse(.tokenInvalid(reason: "identity-too-large"))
+            return .refuse(.tokenInvalid(reason: .request(.identityTooLarge)))
         }
     }
 
     private static func refusal(_ reason: RejectReason) -> Refusal {
-        .tokenInvalid(reason == .expired ? .tokenExpired : .notAuthorized, reason: reason.rawValue)
+        .tokenInvalid(reason == .expired ? .tokenExpired : .notAuthorized, reason: .token(reason))
     }
 
     private static func hasEnded(_ refusal: Refusal) -> Bool {
-        refusal.reason == RejectReason.expired.rawValue || refusal.reason == RejectReason.revoked.rawValue
+        refusal.reason == .token(.expired) || refusal.reason == .token(.revoked)
     }
 
     private static let keysUnavailable = Refusal.retryLater(
-        .identityProviderUnavailable, after: 5, reason: "keys-unavailable")
+        .identityProviderUnavailable, after: 5, reason: .request(.keysUnavailable))
 
     // MARK: Admission
 
@@ -240,7 +240,7 @@ package struct Gate: Sendable {
             return .endpoint(number, routeIndex: index, entry?.token)
         case .upstream:
             guard var lines = lines(request, rule, context, entry) else {
-                return .refuse(Refusal(.internalFailure, reason: "assertion-not-signed"), routeIndex: index)
+                return .refuse(Refusal(.internalFailure, reason: .request(.assertionNotSigned)), routeIndex: index)
             }
             var target = path.target
             do throws(PathFault) {

@@ -68,7 +68,7 @@ extension RouteRule {
     func presentedToken(of request: HTTPRequest, scheme: String) -> PresentedToken {
         var authorization = PresentedToken.none
         switch BearerToken(of: request) {
-        case .repeated: return .refused(Refusal(.badRequest, reason: "repeated-authorization"))
+        case .repeated: return .refused(Refusal(.badRequest, reason: .request(.repeatedAuthorization)))
         case .none: break
         case .value(let value, let prefix): authorization = .value(value, prefix: prefix, .authorization)
         }
@@ -76,7 +76,7 @@ extension RouteRule {
         let presented = presentedToken(of: request, authorization, from: tokenSources, scheme: scheme)
         // `Bearer TOKEN` is what a verified token is remembered by where it comes in `Authorization`.
         if case .value(let value, prefix: 0, _) = presented, value.utf8.contains(UInt8(ascii: " ")) {
-            return .refused(.tokenInvalid(reason: RejectReason.malformedToken.rawValue))
+            return .refused(.tokenInvalid(reason: .token(.malformedToken)))
         }
         return presented
     }
@@ -98,10 +98,10 @@ extension RouteRule {
         // A cookie that was emptied to end a session counts as none.
         guard let value = values.first, !value.isEmpty else { return .none }
         guard SameOrigin(request, scheme: scheme, crossOrigin).mayUseCookie else {
-            return .refused(Refusal(.accessDenied, reason: "cross-site-request"))
+            return .refused(Refusal(.accessDenied, reason: .request(.crossSiteRequest)))
         }
         return .value(value, prefix: 0, .cookie)
     }
 
-    private static let repeated = Refusal(.badRequest, reason: "repeated-token")
+    private static let repeated = Refusal(.badRequest, reason: .request(.repeatedToken))
 }

@@ -63,7 +63,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
     }
 
     /// The message shown to the client unless a caller gives a better one. Safe to show; says nothing of the cause.
-    package var defaultMessage: String {
+    var defaultMessage: String {
         switch self {
         case .badRequest: "The request is not valid HTTP or JSON."
         case .notAuthorized: "Authentication is required."

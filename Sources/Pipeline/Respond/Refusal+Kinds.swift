@@ -5,7 +5,7 @@ extension Refusal {
 
     /// 401 for a request without a token: a bare challenge, since nothing was wrong with what was sent
     /// (RFC 6750 §3.1).
-    package static func tokenMissing(reason: String = "token-missing") -> Refusal {
+    package static func tokenMissing(reason: Reason = .request(.tokenMissing)) -> Refusal {
         Refusal(.notAuthorized, headers: [.wwwAuthenticate: "Bearer"], reason: reason)
     }
 
@@ -13,7 +13,7 @@ extension Refusal {
     /// - Parameter error: ``GatewayError/notAuthorized``, or ``GatewayError/tokenExpired`` or
     ///   ``GatewayError/tokenRefresh``, which let an app tell what to do next.
     package static func tokenInvalid(
-        _ error: GatewayError = .notAuthorized, message: String? = nil, reason: String
+        _ error: GatewayError = .notAuthorized, message: String? = nil, reason: Reason
     ) -> Refusal {
         Refusal(
             error, message: message, headers: [.wwwAuthenticate: invalidToken], reason: reason)
@@ -23,27 +23,27 @@ extension Refusal {
     package static func methodNotAllowed(_ allow: [HTTPRequest.Method]) -> Refusal {
         Refusal(
             .methodNotAllowed, headers: [.allow: allow.map(\.rawValue).joined(separator: ", ")],
-            reason: "method-not-allowed")
+            reason: .request(.methodNotAllowed))
     }
 
     /// 404: no route names the path.
     package static func notFound() -> Refusal {
-        Refusal(.notFound, reason: "no-route")
+        Refusal(.notFound, reason: .request(.noRoute))
     }
 
     /// 421: the listener does not serve the host that the request names (RFC 9110 §15.5.20).
     package static func misdirected() -> Refusal {
-        Refusal(.misdirectedRequest, reason: "host-not-served")
+        Refusal(.misdirectedRequest, reason: .request(.hostNotServed))
     }
 
     /// 400 or 414 for a request target.
     package static func path(_ fault: PathFault) -> Refusal {
-        Refusal(fault.error, reason: fault.rawValue)
+        Refusal(fault.error, reason: .path(fault))
     }
 
     /// 429 or 503 with the whole seconds after which it may be tried again, at least one (RFC 9110 §10.2.3).
     package static func retryLater(
-        _ error: GatewayError, after seconds: Int, message: String? = nil, reason: String
+        _ error: GatewayError, after seconds: Int, message: String? = nil, reason: Reason
     ) -> Refusal {
         Refusal(error, message: message, headers: [.retryAfter: String(max(1, seconds))], reason: reason)
     }

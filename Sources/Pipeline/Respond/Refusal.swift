@@ -10,8 +10,8 @@ package struct Refusal: Error, Sendable {
     package var headers: HTTPFields
     /// With 422: each faulty field of the request body and what is wrong with it.
     package var fields: [ExactText: String]
-    /// Why, for the log only; never sent.
-    package var reason: String
+    /// For the log, the metrics, and decisions about what was refused; never sent.
+    package var reason: Reason
     /// Whether the answer also says `"success": false`, as clients of the sessions' endpoints expect it.
     package var deniesSuccess = false
 
@@ -21,7 +21,7 @@ package struct Refusal: Error, Sendable {
         message: String? = nil,
         headers: HTTPFields = [:],
         fields: [ExactText: String] = [:],
-        reason: String
+        reason: Reason
     ) {
         self.error = error
         self.message = message ?? error.defaultMessage

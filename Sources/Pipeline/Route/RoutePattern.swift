@@ -26,7 +26,7 @@ package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
     package let text: String
     let segments: [Segment]
     /// The position of `{sub}` among the segments.
-    package let subjectSegment: Int?
+    let subjectSegment: Int?
     /// Whether the pattern ends in `/**`.
     let includesBelow: Bool
 

@@ -36,7 +36,7 @@ package struct KeySet: Sendable {
     /// Whether no key can be used. Such a set verifies nothing.
     package var isEmpty: Bool { entries.isEmpty }
     package var count: Int { entries.count }
-    package var keyIDs: [String] { entries.map(\.keyID) }
+    var keyIDs: [String] { entries.map(\.keyID) }
 
     /// Reads a JWK Set. Keys that can't be used are left out and the others work (RFC 7517, 5).
     ///

@@ -10,14 +10,14 @@ package final class VerifiedTokenCache<Extra> {
     /// One verified token. A class, so that a hit costs one reference count and not one for each claim.
     package final class Entry {
         package let token: VerifiedToken
-        package let extra: Extra
+        let extra: Extra
         /// Which requirements the token has been found to meet.
-        package var met = MetRequirements()
+        var met = MetRequirements()
         /// The assertions signed for backends from this token.
         package var assertions = IssuedAssertions()
         /// The token's `sub`, and the second at which it ends, without a copy of the whole.
         package var subject: String { token.subject }
-        package var tokenEndsAt: Int64 { proof.endsAt }
+        var tokenEndsAt: Int64 { proof.endsAt }
         fileprivate let proof: TokenProof
         /// The second at which this ends whatever else happens.
         fileprivate let endsAt: Int64

@@ -4,18 +4,16 @@ package struct WebSocketClose: Sendable, Equatable {
     package let code: UInt16
     let text: String
     /// The reason code of logs and metrics.
-    package let reason: String
+    package let reason: WebSocketEnd
 
     /// The token that opened it has expired. 4000 to 4999 are for private use (§7.4.2); the last digits are those of
     /// the HTTP status.
     package static let tokenExpired = WebSocketClose(
-        code: 4401, text: "token expired", reason: "websocket-token-expired")
+        code: 4401, text: "token expired", reason: .tokenExpired)
     /// Nobody said anything for as long as the route allows.
-    package static let idle = WebSocketClose(code: 4408, text: "idle", reason: "websocket-idle")
+    package static let idle = WebSocketClose(code: 4408, text: "idle", reason: .idle)
     /// The gateway stops.
-    package static let goingAway = WebSocketClose(code: 1001, text: "going away", reason: "websocket-going-away")
-
-    package static let all = [tokenExpired, idle, goingAway]
+    package static let goingAway = WebSocketClose(code: 1001, text: "going away", reason: .goingAway)
 
     /// The whole frame.
     ///

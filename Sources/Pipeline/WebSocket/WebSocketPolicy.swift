@@ -44,7 +44,7 @@ enum WebSocketOpening {
         // Over HTTP/2 there is no ordinary request behind the wish that could be answered instead.
         let isConnect = request.method == .connect
         guard let policy = rule.webSocket, WebSocketHandshake.isProtocolName(wanted) else {
-            self = isConnect ? .refused(Refusal(.notImplemented, reason: "websocket-not-served")) : .none
+            self = isConnect ? .refused(Refusal(.notImplemented, reason: .request(.webSocketNotServed))) : .none
             return
         }
         guard isConnect || request.method == .get, isConnect == hasBody else {
@@ -54,7 +54,7 @@ enum WebSocketOpening {
         guard Self.single(.secWebSocketVersion, request)?.hasSameBytes(as: WebSocketHandshake.version) == true else {
             // RFC 6455 §4.4: the answer says which version would do.
             let versions: HTTPFields = [.secWebSocketVersion: WebSocketHandshake.version]
-            self = .refused(Refusal(.badRequest, headers: versions, reason: "websocket-version"))
+            self = .refused(Refusal(.badRequest, headers: versions, reason: .request(.webSocketVersion)))
             return
         }
         let key = isConnect ? nil : Self.single(.secWebSocketKey, request)
@@ -64,7 +64,7 @@ enum WebSocketOpening {
         }
         // RFC 6455 §10.2: a page's script opens WebSockets to any server, and no preflight comes before.
         guard rule.crossOrigin?.allowsPage(of: request) != false else {
-            self = .refused(Refusal(.accessDenied, reason: "cors-not-allowed"))
+            self = .refused(Refusal(.accessDenied, reason: .request(.crossOriginNotAllowed)))
             return
         }
         self = .granted(
@@ -72,7 +72,7 @@ enum WebSocketOpening {
                 key: key, endsAt: policy.closesOnExpiry ? tokenEndsAt : nil, idleTimeout: policy.idleTimeout))
     }
 
-    private static let malformed = Refusal(.badRequest, reason: "websocket-handshake")
+    private static let malformed = Refusal(.badRequest, reason: .request(.webSocketHandshake))
 
     private static func single(_ name: HTTPField.Name, _ request: HTTPRequest) -> String? {
         let values = request.headerFields[values: name]

@@ -45,7 +45,7 @@ package struct IssuerSettings: Sendable {
     /// The signature algorithms its tokens may have; at least one.
     package var algorithms: [SignatureAlgorithm]
     /// How far the clocks of issuer and gateway may be apart.
-    package var clockSkew: Duration
+    var clockSkew: Duration
 
     /// The user pool, where it is one.
     package var pool: CognitoPoolSettings? { if case .cognito(let pool) = rules { pool } else { nil } }

@@ -7,7 +7,7 @@ package struct SignInSettings: Sendable {
     /// Nil keeps the family off: its paths are then ordinary routes.
     package var cognito: CognitoSignInSettings?
     /// Further pools, told from the first one by path or host.
-    package var morePools: [CognitoSignInSettings]
+    var morePools: [CognitoSignInSettings]
     /// Nil keeps Apple's family off, as ``cognito`` does Cognito's.
     package var apple: AppleSignInSettings?
     /// Whether the file has a user pool here, be it a faulty one.

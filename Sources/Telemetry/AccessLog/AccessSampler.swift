@@ -1,4 +1,5 @@
 internal import Encoding
+package import Settings
 
 /// Which of the requests that succeed are logged where many of them say nothing, such as health checks: the first of
 /// each so many. Those that fail all are.
@@ -34,5 +35,22 @@ package struct AccessSampler: Sendable {
         }
         guard let route, routes.indices.contains(route), routes[route].every > 1 else { return false }
         return routes[route].leavesOut()
+    }
+}
+
+extension AccessSampler {
+    /// Nil where every request is logged.
+    package init?(_ settings: GatewaySettings, routes: [String]) {
+        var everyOfRoute = [Int](repeating: 1, count: routes.count)
+        var everyOfPath: [String: Int] = [:]
+        for sampling in settings.logging.accessSampling {
+            switch sampling.requests {
+            case .path(let path): everyOfPath[path] = sampling.every
+            case .route(let name):
+                if let index = routes.firstIndex(of: name) { everyOfRoute[index] = sampling.every }
+            }
+        }
+        guard !settings.logging.accessSampling.isEmpty else { return nil }
+        self.init(everyOfRoute: everyOfRoute, everyOfPath: everyOfPath)
     }
 }

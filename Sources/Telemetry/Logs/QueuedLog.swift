@@ -59,7 +59,7 @@ package final class QueuedLog<Encoder: LineEncoder>: Sendable {
     }
 
     /// Has what has been recorded written at once.
-    package func hurry() { writer.wake() }
+    func hurry() { writer.wake() }
 
     /// Replaces the encoder and the output. Lines recorded before are still written with the old ones.
     package func use(_ encoder: Encoder, write: @escaping Write) {

@@ -1,4 +1,5 @@
 internal import Locking
+package import Pipeline
 internal import Synchronization
 
 /// Counts of account calls by operation and result. The labels are from closed lists, so that their number is bounded.
@@ -7,13 +8,13 @@ package final class AccountTally: Sendable {
         package var operation: String
         /// `success`, `challenge` or `refused`.
         package var result: String
-        /// Empty unless refused.
-        package var reason: String
+        /// The code of a ``Reason``; empty unless refused.
+        package let reason: String
 
-        package init(operation: String, result: String, reason: String = "") {
+        package init(operation: String, result: String, reason: Reason? = nil) {
             self.operation = operation
             self.result = result
-            self.reason = reason
+            self.reason = reason?.code ?? ""
         }
     }
 
@@ -21,13 +22,9 @@ package final class AccountTally: Sendable {
     package let sessions = SessionLengths()
     private let counts: Locked<[Key: Int]>
     private let lockoutCount = Atomic(0)
-    private let reasons: Set<String>
 
-    /// - Parameters:
-    ///   - reasons: the closed list; others count as `other`.
-    ///   - expected: what is there as 0 from the start, so that a watcher sees the first one come.
-    package init(reasons: some Sequence<String>, expected: some Sequence<Key> = []) {
-        self.reasons = Set(reasons)
+    /// - Parameter expected: counts that are 0 from the start, so that a watcher sees the first one come.
+    package init(expected: some Sequence<Key> = []) {
         counts = Locked(Dictionary(expected.map { ($0, 0) }) { first, _ in first })
     }
 
@@ -37,8 +34,6 @@ package final class AccountTally: Sendable {
     package var lockouts: Int { lockoutCount.load(ordering: .relaxed) }
 
     package func count(_ key: Key) {
-        var key = key
-        if !key.reason.isEmpty, !reasons.contains(key.reason) { key.reason = "other" }
         counts.withLock { $0[key, default: 0] += 1 }
     }
 

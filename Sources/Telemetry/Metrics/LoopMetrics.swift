@@ -1,3 +1,5 @@
+package import Pipeline
+
 /// One event loop's counters. They are changed on that loop only and read by any thread.
 ///
 /// When the labels change, a successor takes over the counters of all that stay.
@@ -131,9 +133,9 @@ package final class LoopMetrics: Sendable {
     package func responseWaits() { responsesUnsent.add() }
     package func responseHasLeft() { responsesUnsent.add(-1) }
 
-    /// A request was refused for a reason of the closed list.
-    package func denied(_ reason: String) {
-        denials.add(at: denialIndexes[reason] ?? denialIndexes.count)
+    /// A request was refused, or did not reach its end.
+    package func denied(_ reason: Reason) {
+        denials.add(at: denialIndexes[reason.code] ?? denialIndexes.count)
     }
 
     /// An app tried to call Cognito itself; nil when it is not known which operation.

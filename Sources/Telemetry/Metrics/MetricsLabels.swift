@@ -13,7 +13,7 @@ package struct MetricsLabels: Sendable {
     /// Names of the errors for which HTTP/2 connections are ended.
     package var connectionErrors: [String]
     /// Cognito operations that apps may try to call; others count as `other`.
-    package var directCognitoOperations: [String]
+    var directCognitoOperations: [String]
 
     package init(
         routes: [String], upstreams: [String], servers: [[String]] = [], denialReasons: [String],
@@ -35,7 +35,7 @@ package struct MetricsLabels: Sendable {
     }
 
     /// The operations that apps call without AWS credentials.
-    package static let cognitoClientOperations = [
+    static let cognitoClientOperations = [
         "AssociateSoftwareToken", "ChangePassword", "ConfirmDevice", "ConfirmForgotPassword", "ConfirmSignUp",
         "DeleteUser", "DeleteUserAttributes", "ForgetDevice", "ForgotPassword", "GetDevice",
         "GetTokensFromRefreshToken", "GetUser", "GetUserAttributeVerificationCode", "GlobalSignOut", "InitiateAuth",

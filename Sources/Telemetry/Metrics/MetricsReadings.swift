@@ -1,3 +1,5 @@
+internal import Pipeline
+
 /// Numbers that are kept elsewhere and read when metrics are asked for.
 package struct MetricsReadings: Sendable {
     /// The state of an issuer's key set.

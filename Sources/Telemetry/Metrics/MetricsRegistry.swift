@@ -1,5 +1,6 @@
 internal import Encoding
 internal import Locking
+internal import Pipeline
 
 /// All event loops' counters, summed when they are asked for.
 ///

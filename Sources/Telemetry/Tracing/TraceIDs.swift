@@ -11,9 +11,9 @@ package struct TraceIDs: Sendable, Equatable {
     }
 
     /// 32 hexadecimal digits (Trace Context, §3.2.2.3).
-    package var traceText: String { Hexadecimal.encode(traceID) }
+    var traceText: String { Hexadecimal.encode(traceID) }
     /// 16 hexadecimal digits.
-    package var spanText: String { Hexadecimal.encode(spanID) }
+    var spanText: String { Hexadecimal.encode(spanID) }
 }
 
 extension [UInt8] {

@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import Pipeline
 
 /// The states of an upstream's servers on one event loop. They decide together which of them are ejected: never so many
 /// that those left cannot serve in their place, and never the last one, unless that is asked for.

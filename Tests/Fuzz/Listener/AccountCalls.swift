@@ -1,11 +1,12 @@
+import Accounts
 import Cryptography
+import HTTPClient
 import HTTPTypes
 import Logging
 import Measure
 import Pipeline
-import SignIn
+import Sealing
 import Store
-import Upstream
 
 /// The account endpoints in front of a Cognito that is never there.
 final class AccountCalls: Sendable {
@@ -21,7 +22,9 @@ final class AccountCalls: Sendable {
             endpoint: "https://cognito-idp.eu-west-1.amazonaws.com/", issuer: Self.issuer, poolID: "eu-west-1_Example",
             clientID: "1example23456789", clientSecret: Secret("secret"), sealingKeys: keys)
         accounts = CognitoAccounts(
-            settings: settings, fetcher: NoFetcher(), records: NoRecords(), revoke: { _ in }, now: { 1_780_000_000 },
+            settings: settings, fetcher: NoFetcher(), records: NoRecords(), revoke: { _ in },
+            revocationTime: { 1_780_000_000 },
+            now: { 1_780_000_000 },
             random: { [UInt8](repeating: 9, count: $0) },
             logger: Logger(label: "fuzz") { _ in SwiftLogNoOpLogHandler() })
         user = VerifiedToken(
@@ -39,7 +42,7 @@ final class AccountCalls: Sendable {
         request.identity = user
         let answer = wait(request)
         // Not the fields that a refusal names: they can be called anything.
-        let outcome = (answer.reason ?? "").utf8.reduce(UInt64(place)) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
+        let outcome = (answer.reason?.code ?? "").utf8.reduce(UInt64(place)) { ($0 ^ UInt64($1)) &* 0x100_0000_01B3 }
         report_outcome(outcome >> 20)
         return (answer.status, String(answer.body.count))
     }

@@ -29,7 +29,7 @@ final class FuzzService: RequestService {
     }
 
     func refuse(_ fault: ListenerFault, peer: String) -> (HTTPResponse, ByteBuffer) {
-        let body = ByteBuffer(string: fault.reason)
+        let body = ByteBuffer(string: fault.reason.code)
         let head = HTTPResponse(
             status: fault == .requestTimeout ? .requestTimeout : .badRequest,
             headerFields: [.contentLength: String(body.readableBytes)])
@@ -153,7 +153,7 @@ final class FuzzExchange: ExchangeSink {
 
     func requestFailed(_ fault: ListenerFault) {
         service.forget(self)
-        answer(fault == .requestTimeout ? .requestTimeout : .badRequest, fault.reason)
+        answer(fault == .requestTimeout ? .requestTimeout : .badRequest, fault.reason.code)
     }
 
     func clientDisconnected() {

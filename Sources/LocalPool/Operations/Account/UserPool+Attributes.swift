@@ -18,7 +18,7 @@ extension UserPool {
     }
 
     /// DeleteUserAttributes.
-    package func deleteUserAttributes(_ request: JSONObject) async throws -> JSONObject {
+    func deleteUserAttributes(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let names = try fields.strings("UserAttributeNames")
         let (user, claims) = try await signedIn(fields)
@@ -35,7 +35,7 @@ extension UserPool {
     }
 
     /// GetUserAttributeVerificationCode: another code for an address.
-    package func getUserAttributeVerificationCode(_ request: JSONObject) async throws -> JSONObject {
+    func getUserAttributeVerificationCode(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let purpose = try Self.verifiable(fields)
         let (user, _) = try await signedIn(fields)
@@ -52,7 +52,7 @@ extension UserPool {
     }
 
     /// VerifyUserAttribute: the code proves the address.
-    package func verifyUserAttribute(_ request: JSONObject) async throws -> JSONObject {
+    func verifyUserAttribute(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let code = try fields.required("Code", maximum: 2048)
         let purpose = try Self.verifiable(fields)

@@ -35,7 +35,7 @@ extension UserPool {
     }
 
     /// ForgetDevice: its tokens end too.
-    package func forgetDevice(_ request: JSONObject) async throws -> JSONObject {
+    func forgetDevice(_ request: JSONObject) async throws -> JSONObject {
         let device = try await device(RequestFields(object: request))
         let now = clock()
         try await store.write { database in
@@ -45,7 +45,7 @@ extension UserPool {
         return [:]
     }
 
-    package func getDevice(_ request: JSONObject) async throws -> JSONObject {
+    func getDevice(_ request: JSONObject) async throws -> JSONObject {
         ["Device": Self.json(try await device(RequestFields(object: request)))]
     }
 

@@ -14,7 +14,7 @@ extension UserPool {
     }
 
     /// AdminConfirmSignUp: confirms the user; whether the address is verified stays as it is.
-    package func adminConfirmSignUp(_ request: JSONObject) async throws -> JSONObject {
+    func adminConfirmSignUp(_ request: JSONObject) async throws -> JSONObject {
         let user = try await named(RequestFields(object: request))
         try await change(user.sub) { user in
             guard user.status == .unconfirmed else {
@@ -25,21 +25,21 @@ extension UserPool {
         return [:]
     }
 
-    package func adminEnableUser(_ request: JSONObject) async throws -> JSONObject {
+    func adminEnableUser(_ request: JSONObject) async throws -> JSONObject {
         let user = try await named(RequestFields(object: request))
         try await change(user.sub) { $0.isEnabled = true }
         return [:]
     }
 
     /// AdminDisableUser: no sign-in, no refresh; access tokens are refused here but verify elsewhere until they end.
-    package func adminDisableUser(_ request: JSONObject) async throws -> JSONObject {
+    func adminDisableUser(_ request: JSONObject) async throws -> JSONObject {
         let user = try await named(RequestFields(object: request))
         try await change(user.sub) { $0.isEnabled = false }
         return [:]
     }
 
     /// AdminSetUserPassword: for good, or for one sign-in.
-    package func adminSetUserPassword(_ request: JSONObject) async throws -> JSONObject {
+    func adminSetUserPassword(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let password = try fields.required("Password", maximum: 256)
         let isPermanent = try fields.flag("Permanent")
@@ -58,7 +58,7 @@ extension UserPool {
 
     /// AdminResetUserPassword: the password is out of use until ConfirmForgotPassword sets another one; the code for
     /// that is sent at once.
-    package func adminResetUserPassword(_ request: JSONObject) async throws -> JSONObject {
+    func adminResetUserPassword(_ request: JSONObject) async throws -> JSONObject {
         let user = try await named(RequestFields(object: request))
         let now = clock()
         try await store.write { database in
@@ -77,7 +77,7 @@ extension UserPool {
         return [:]
     }
 
-    package func adminUserGlobalSignOut(_ request: JSONObject) async throws -> JSONObject {
+    func adminUserGlobalSignOut(_ request: JSONObject) async throws -> JSONObject {
         let user = try await named(RequestFields(object: request))
         let now = clock()
         try await store.write { try RefreshTokenRecord.revokeAll(of: user.sub, in: $0, now: now) }

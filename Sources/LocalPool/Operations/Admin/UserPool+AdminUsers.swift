@@ -1,9 +1,9 @@
-package import Encoding
+internal import Encoding
 internal import Store
 
 extension UserPool {
     /// AdminCreateUser: a user with a temporary password, which is sent unless it is suppressed.
-    package func adminCreateUser(_ request: JSONObject) async throws -> JSONObject {
+    func adminCreateUser(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let email = try fields.username()
         guard EmailAddress.isPlausible(email) else { throw PoolError.invalidParameter("Username should be an email.") }
@@ -32,7 +32,7 @@ extension UserPool {
     }
 
     /// AdminGetUser.
-    package func adminGetUser(_ request: JSONObject) async throws -> JSONObject {
+    func adminGetUser(_ request: JSONObject) async throws -> JSONObject {
         let user = try await named(RequestFields(object: request))
         var answer = Self.description(of: user, attributes: "UserAttributes")
         Self.addPreference(of: user, to: &answer)
@@ -40,7 +40,7 @@ extension UserPool {
     }
 
     /// AdminUpdateUserAttributes: may also say that an address is verified.
-    package func adminUpdateUserAttributes(_ request: JSONObject) async throws -> JSONObject {
+    func adminUpdateUserAttributes(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let user = try await named(fields)
         let attributes = try administratorsAttributes(fields)
@@ -54,14 +54,14 @@ extension UserPool {
     }
 
     /// AdminDeleteUser.
-    package func adminDeleteUser(_ request: JSONObject) async throws -> JSONObject {
+    func adminDeleteUser(_ request: JSONObject) async throws -> JSONObject {
         let user = try await named(RequestFields(object: request))
         try await store.write { try user.delete(in: $0) }
         return [:]
     }
 
     /// AdminAddUserToGroup; a group is made by putting someone into it.
-    package func adminAddUserToGroup(_ request: JSONObject) async throws -> JSONObject {
+    func adminAddUserToGroup(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let group = try fields.required("GroupName", maximum: 128)
         let user = try await named(fields)
@@ -70,7 +70,7 @@ extension UserPool {
     }
 
     /// AdminRemoveUserFromGroup.
-    package func adminRemoveUserFromGroup(_ request: JSONObject) async throws -> JSONObject {
+    func adminRemoveUserFromGroup(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let group = try fields.required("GroupName", maximum: 128)
         let user = try await named(fields)

@@ -9,7 +9,7 @@ extension UserPool {
         return [:]
     }
 
-    package func adminSetUserMFAPreference(_ request: JSONObject) async throws -> JSONObject {
+    func adminSetUserMFAPreference(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let user = try await named(fields)
         try await setPreference(fields, of: user.sub)

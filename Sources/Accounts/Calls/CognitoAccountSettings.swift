@@ -1,0 +1,73 @@
+package import Cognito
+package import Cryptography
+package import Pipeline
+package import Sealing
+
+/// The settings of the account endpoints for one user pool and its app client.
+package struct CognitoAccountSettings: Sendable {
+    /// Cognito's API, such as `https://cognito-idp.eu-west-1.amazonaws.com/`.
+    package var endpoint: String
+    /// The `iss` of the pool's tokens. Tokens of other issuers are not shown to Cognito.
+    package var issuer: String
+    /// Such as `eu-west-1_AbCdEfGhI`.
+    package var poolID: String
+    package var clientID: String
+    /// `nil` for an app client that has none.
+    package var clientSecret: Secret?
+    /// The keys that seal and open refresh tokens.
+    package var sealingKeys: SealingKeyRing
+    /// How long a sign-in can be refreshed with `remember_me`, in seconds.
+    package var refreshLifetime: Int64
+    /// How long a sign-in can be refreshed without `remember_me`, in seconds; never more than `refreshLifetime`.
+    package var briefRefreshLifetime: Int64
+    /// How long a device token is good, in seconds. Each sign-in with it gives a new one.
+    package var deviceTokenLifetime: Int64
+    /// How a password is proven to Cognito.
+    package var flow: SignInFlow
+    /// Whether a refresh of a session that is bound to a device must name the device.
+    package var requiresDevice: Bool
+    /// Whether registering an address that has an account looks as if it had none.
+    package var concealsExistingUsers: Bool
+    /// The name that authenticator apps show beside the account.
+    package var totpIssuer: String
+    /// Whether clients get the ID token too.
+    package var returnIDToken: Bool
+    /// Whether Cognito is told the client's address, which its app client must allow
+    /// (`EnablePropagateAdditionalUserContextData`).
+    package var propagateClientAddress: Bool
+    /// The kinds of name that users may sign in with.
+    package var acceptedNames: Set<AccountNameKind>
+    /// The attributes that users may set.
+    package var writableAttributes: WritableAttributes
+    /// The most time one call to Cognito may take.
+    package var deadline: Duration
+
+    package init(
+        endpoint: String, issuer: String, poolID: String, clientID: String, clientSecret: Secret?,
+        sealingKeys: SealingKeyRing, refreshLifetime: Int64 = 30 * 86_400, briefRefreshLifetime: Int64 = 86_400,
+        deviceTokenLifetime: Int64 = 90 * 86_400, flow: SignInFlow = .password, requiresDevice: Bool = false,
+        concealsExistingUsers: Bool = false,
+        totpIssuer: String = "Gatehouse", returnIDToken: Bool = false, propagateClientAddress: Bool = false,
+        acceptedNames: Set<AccountNameKind> = [.email], writableAttributes: WritableAttributes = .standard,
+        deadline: Duration = .seconds(5)
+    ) {
+        self.endpoint = endpoint
+        self.issuer = issuer
+        self.poolID = poolID
+        self.clientID = clientID
+        self.clientSecret = clientSecret
+        self.sealingKeys = sealingKeys
+        self.refreshLifetime = refreshLifetime
+        self.briefRefreshLifetime = briefRefreshLifetime
+        self.deviceTokenLifetime = deviceTokenLifetime
+        self.flow = flow
+        self.requiresDevice = requiresDevice
+        self.concealsExistingUsers = concealsExistingUsers
+        self.totpIssuer = totpIssuer
+        self.returnIDToken = returnIDToken
+        self.propagateClientAddress = propagateClientAddress
+        self.acceptedNames = acceptedNames
+        self.writableAttributes = writableAttributes
+        self.deadline = deadline
+    }
+}

@@ -1,0 +1,122 @@
+internal import Cryptography
+package import Encoding
+internal import Logging
+package import Pipeline
+internal import Store
+
+/// The result of ending sessions.
+package struct EndedSessions: Sendable {
+    package var count = 0
+    /// How many of them Cognito could not be told of. They are refused here all the same.
+    package var providerFailures = 0
+
+    package init(count: Int = 0, providerFailures: Int = 0) {
+        self.count = count
+        self.providerFailures = providerFailures
+    }
+
+    package static func += (all: inout EndedSessions, more: EndedSessions) {
+        all.count += more.count
+        all.providerFailures += more.providerFailures
+    }
+}
+
+/// An operator's view of the sessions of a pool's users, and ways to end them. It covers all the pool's app clients.
+/// Each client seals with keys of its own, and alone may end the tokens that Cognito gave to it.
+package struct OperatorSessions: Sendable {
+    /// At least one.
+    private let clients: [CognitoAccounts]
+    private var first: CognitoAccounts { clients[0] }
+
+    /// - Returns: nil without a client.
+    package init?(_ clients: [CognitoAccounts]) {
+        guard !clients.isEmpty else { return nil }
+        self.clients = clients
+    }
+
+    /// Those that go on, oldest first.
+    package func open(of subject: String, requestID: String) async throws(Refusal) -> [JSONObject] {
+        let held = try await usingRecords(requestID, first.logger) { try await first.sessions.held(of: subject) }
+        return held.filter { $0.isOpen(at: first.now()) }.map { record in
+            var session = record.exported
+            session["id"] = .string(Hexadecimal.encode(record.family))
+            session["subject"] = .string(record.subject)
+            return session
+        }
+    }
+
+    /// Nil where no session of this id goes on.
+    package func user(ofSession id: String, requestID: String) async throws(Refusal) -> String? {
+        try await find(id, requestID)?.subject
+    }
+
+    /// Ends one session: its refresh tokens, and the access tokens that came from its sign-in.
+    ///
+    /// - Returns: nil where no session of this id goes on.
+    package func end(_ id: String, requestID: String) async throws(Refusal) -> EndedSessions? {
+        guard let found = try await find(id, requestID) else { return nil }
+        let request = Self.request(requestID)
+        try await first.revoke([found.originID].compactMap { $0 }.map(Revocation.Target.originID), request)
+        let ended = try await usingRecords(requestID, first.logger) {
+            try await first.sessions.records.end(
+                family: found.family, originIDs: [], poolID: found.poolID, at: first.now())
+        }
+        return EndedSessions(count: 1, providerFailures: await endAtCognito(ended, request))
+    }
+
+    private func find(_ id: String, _ requestID: String) async throws(Refusal) -> SessionRecord? {
+        guard let family = Hexadecimal.decode(id) else { return nil }
+        let found = try await usingRecords(requestID, first.logger) {
+            try await first.sessions.records.session(family)
+        }
+        guard let found, found.poolID == first.settings.poolID, found.isOpen(at: first.now()) else { return nil }
+        return found
+    }
+
+    /// Ends all sessions of a user that are kept here. Their access tokens are the caller's to revoke.
+    package func endAll(of subject: String, requestID: String) async throws(Refusal) -> EndedSessions {
+        let open = try await open(of: subject, requestID: requestID).count
+        let ended = try await usingRecords(requestID, first.logger) {
+            try await first.sessions.records.endAll(
+                subject: subject, poolID: first.settings.poolID, except: nil, at: first.now())
+        }
+        return EndedSessions(count: open, providerFailures: await endAtCognito(ended, Self.request(requestID)))
+    }
+
+    /// Nothing depends on it: nobody unseals the tokens any more.
+    private func endAtCognito(_ ended: [SessionRecord], _ request: AccountRequest) async -> Int {
+        var failures = 0
+        for record in ended {
+            do {
+                guard let (client, token) = owner(of: record) else {
+                    failures += 1
+                    continue
+                }
+                try await client.revokeAtCognito(token, request)
+            } catch {
+                failures += 1
+            }
+        }
+        return failures
+    }
+
+    /// The client whose session it is, and its refresh token; nil where none of those that are configured has it.
+    private func owner(of record: SessionRecord) -> (CognitoAccounts, Secret)? {
+        for client in clients {
+            let opened = try? SealedRefreshToken(
+                opening: Secret(record.token), with: client.settings.sealingKeys, poolID: record.poolID)
+            if let opened, opened.clientID.hasSameBytes(as: client.settings.clientID) {
+                return (client, opened.refreshToken)
+            }
+        }
+        return nil
+    }
+
+    private static func request(_ requestID: String) -> AccountRequest {
+        AccountRequest(operation: .logout, requestID: requestID, clientAddress: "")
+    }
+}
+
+extension SessionRecord {
+    func isOpen(at now: Int64) -> Bool { endedAt == nil && endsAt > now }
+}

@@ -1,0 +1,179 @@
+package import Encoding
+package import Pipeline
+
+/// Reads the fields of a JSON request and collects every fault, so that one answer names them all.
+package struct RequestFields {
+    private let object: JSONObject
+    private let prefix: String
+    /// Errors by the field's path.
+    private(set) var faults: [ExactText: String] = [:]
+
+    /// - Parameter prefix: the path of the object itself, with a dot behind, for fields within fields.
+    package init(_ object: JSONObject, prefix: String = "") {
+        self.object = object
+        self.prefix = prefix
+    }
+
+    /// A field that must be there. Gives an empty text for a faulty one.
+    package mutating func requiredText(_ name: String, atMost limit: Int, _ grammar: Grammar = .line) -> String {
+        guard let value = present(name) else {
+            faults[path(of: name)] = "is required"
+            return ""
+        }
+        let text = checkedText(value, name, atMost: limit, grammar)
+        if text?.isEmpty == true { faults[path(of: name)] = "must not be empty" }
+        return text ?? ""
+    }
+
+    /// A field that may be missing, or null, which many JSON encoders write for missing.
+    package mutating func optionalText(_ name: String, atMost limit: Int, _ grammar: Grammar = .line) -> String? {
+        present(name).flatMap { checkedText($0, name, atMost: limit, grammar) }
+    }
+
+    /// A field that must be there and have one of a type's raw values.
+    mutating func oneOf<Value>(_ name: String, _ type: Value.Type) -> Value?
+    where Value: RawRepresentable<String> & CaseIterable {
+        let text = requiredText(name, atMost: 64)
+        guard !faults.keys.contains(path(of: name)) else { return nil }
+        let value = Value(exactly: text)
+        if value == nil {
+            faults[path(of: name)] = "must be one of " + Value.allCases.map(\.rawValue).joined(separator: ", ")
+        }
+        return value
+    }
+
+    package mutating func flag(_ name: String, default preset: Bool) -> Bool {
+        guard let value = present(name) else { return preset }
+        guard let flag = value.boolValue else {
+            faults[path(of: name)] = "must be true or false"
+            return preset
+        }
+        return flag
+    }
+
+    /// `device_info`, where it is given.
+    package mutating func device() -> DeviceInfo? {
+        guard var inner = optionalObject("device_info") else { return nil }
+        let device = DeviceInfo(&inner)
+        take(inner)
+        return device
+    }
+
+    /// The fields of an object that may be missing. Hand them back to ``take(_:)`` once they are read.
+    mutating func optionalObject(_ name: String) -> RequestFields? {
+        guard let value = present(name) else { return nil }
+        guard let object = value.objectValue else {
+            faults[path(of: name)] = "must be an object"
+            return nil
+        }
+        return RequestFields(object, prefix: "\(prefix)\(name).")
+    }
+
+    /// Takes over the faults of an inner object.
+    mutating func take(_ inner: RequestFields) {
+        faults.merge(inner.faults) { first, _ in first }
+    }
+
+    /// How many fields there are.
+    var count: Int { object.count }
+
+    /// The names of all fields.
+    var names: [String] { object.map(\.name) }
+
+    /// Notes a fault of a field, if it is there.
+    mutating func refuse(_ name: String, _ message: String) {
+        if object[name] != nil { faults[path(of: name)] = message }
+    }
+
+    /// Notes a fault of the object itself.
+    mutating func refuseWhole(_ message: String) {
+        faults[ExactText(String(decoding: prefix.utf8.dropLast(), as: UTF8.self))] = message
+    }
+
+    /// - Throws: a 422 naming every faulty field.
+    package func check() throws(Refusal) {
+        guard faults.isEmpty else { throw Refusal(.invalidParameter, fields: faults, reason: .account(.invalidFields)) }
+    }
+
+    /// The path by which a fault names a field. A long name is cut, since the answer repeats it.
+    private func path(of name: String) -> ExactText { ExactText(prefix + name.cut(toBytes: 128)) }
+
+    private func present(_ name: String) -> JSON? {
+        guard let value = object[name], value != .null else { return nil }
+        return value
+    }
+
+    private mutating func checkedText(_ value: JSON, _ name: String, atMost limit: Int, _ grammar: Grammar) -> String? {
+        guard let text = value.stringValue else {
+            faults[path(of: name)] = "must be a string"
+            return nil
+        }
+        faults[path(of: name)] = grammar.fault(of: text, atMost: limit)
+        return text
+    }
+}
+
+/// The permitted form of a request's text, beside its length.
+package enum Grammar {
+    /// No control characters, and none that change how others are read.
+    case line
+    /// As ``line``, and nothing that a page could take for markup.
+    case name
+    /// No control characters. Everything else may be part of a password.
+    case password
+    /// Visible ASCII: what names an account. Letters that only look like others would name another one.
+    case address
+    /// An address with something on both sides of one "@".
+    case email
+    /// ASCII letters, digits, "-" and "_": digits of other scripts are no code.
+    case code
+
+    /// The error in a text; `nil` if there is none.
+    package func fault(of text: String, atMost limit: Int) -> String? {
+        guard text.utf8.count <= limit || text.unicodeScalars.count <= limit else {
+            return "must be at most \(limit) characters"
+        }
+        guard !text.unicodeScalars.contains(where: { $0.properties.generalCategory == .control }) else {
+            return "must not contain control characters"
+        }
+        switch self {
+        case .password: return nil
+        case .line: return text.unicodeScalars.contains(where: Self.isInvisible) ? "must be plain text" : nil
+        case .name:
+            if text.utf8.contains(where: Self.isMarkup) { return "must not contain < or >" }
+            return text.unicodeScalars.contains(where: Self.isInvisible) ? "must be plain text" : nil
+        case .address: return Self.addressFault(of: text)
+        case .email: return Self.addressFault(of: text) ?? (Self.isEmail(text) ? nil : "must be an e-mail address")
+        case .code: return text.utf8.allSatisfy(Self.isCodeByte) ? nil : "must be ASCII letters and digits"
+        }
+    }
+
+    private static func addressFault(of text: String) -> String? {
+        if text.unicodeScalars.contains(where: \.properties.isWhitespace) { return "must not contain spaces" }
+        return text.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? nil : "must be ASCII"
+    }
+
+    private static func isEmail(_ text: String) -> Bool {
+        // Faulty otherwise: it must not be empty.
+        guard !text.isEmpty else { return true }
+        let parts = text.utf8.split(separator: UInt8(ascii: "@"), omittingEmptySubsequences: false)
+        return parts.count == 2 && parts.allSatisfy { !$0.isEmpty }
+    }
+
+    /// The characters that begin and end tags of HTML. Other characters with a meaning in pages occur in people's
+    /// names.
+    package static func isMarkup(_ byte: UInt8) -> Bool { byte == UInt8(ascii: "<") || byte == UInt8(ascii: ">") }
+
+    private static func isCodeByte(_ byte: UInt8) -> Bool {
+        byte.isASCIILetterOrDigit || byte == UInt8(ascii: "-") || byte == UInt8(ascii: "_")
+    }
+
+    /// Format characters, but the two joiners that scripts and emoji need; separators of lines; no characters at all.
+    private static func isInvisible(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .format: scalar != "\u{200C}" && scalar != "\u{200D}"
+        case .lineSeparator, .paragraphSeparator, .unassigned, .privateUse: true
+        default: false
+        }
+    }
+}

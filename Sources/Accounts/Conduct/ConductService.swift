@@ -1,0 +1,67 @@
+internal import Cryptography
+internal import Encoding
+internal import Logging
+internal import Pipeline
+internal import Store
+package import Telemetry
+
+/// Limits, audit and messages of one configuration snapshot. State that outlasts reloads is taken over from the
+/// previous one, and follows the new settings from ``adopt()`` on.
+package struct ConductService: Sendable {
+    package let limits: AccountLimits
+    package let outbox: Outbox
+    package let auditLog: AuditLog
+    package let steps: SignInSteps
+    package let audit: AuditTrail
+    package let observer: AccountConduct
+    private let tally: AccountTally
+    private let limitSettings: AccountLimitSettings
+    private let receivers: [any OutboxReceiver]
+    package let hashes: UserHashes
+    private let place: LogPlace
+
+    /// - Parameters:
+    ///   - limits: this one, `outbox`, `auditLog` and `steps` outlast reloads. They follow `limitSettings`, `receivers` and
+    ///     `place` from ``adopt()`` on.
+    ///   - sync: nil where no backend is told.
+    package init(
+        limits: AccountLimits, outbox: Outbox, auditLog: AuditLog, steps: SignInSteps, audit: AuditTrail,
+        sync: UserSync?, tally: AccountTally, limitSettings: AccountLimitSettings, receivers: [any OutboxReceiver],
+        hashes: UserHashes, place: LogPlace
+    ) {
+        self.limits = limits
+        self.outbox = outbox
+        self.auditLog = auditLog
+        self.steps = steps
+        self.audit = audit
+        self.tally = tally
+        self.limitSettings = limitSettings
+        self.receivers = receivers
+        self.hashes = hashes
+        self.place = place
+        observer = AccountConduct(limits: limits, audit: audit, sync: sync, tally: tally)
+    }
+
+    /// The settings take over.
+    package func adopt() {
+        limits.adopt(limitSettings)
+        outbox.adopt(receivers)
+        auditLog.use(AuditEncoder(hashes, place.format), write: place.write)
+    }
+
+    package var readings: MetricsReadings.Conduct {
+        let outbox = outbox.status
+        return MetricsReadings.Conduct(
+            refusals: limits.refusals, calls: tally.snapshot,
+            sessionLengths: tally.sessions.snapshot, lockouts: tally.lockouts, outboxWaiting: outbox.waiting,
+            outboxDelivered: outbox.delivered, outboxFailures: outbox.failures, outboxLost: outbox.lost)
+    }
+
+    /// Runs its background tasks until cancelled.
+    package func run() async {
+        await withTaskGroup(of: Void.self) { tasks in
+            tasks.addTask { await limits.run() }
+            tasks.addTask { await outbox.run() }
+        }
+    }
+}

@@ -1,0 +1,107 @@
+internal import Pipeline
+
+/// Decisions about account calls by the reason that they were refused for. Each covers the whole list: a new reason does
+/// not compile before it is decided on.
+extension Reason {
+    /// Whether the refusal tells of a wrong password or second factor, or must look as if it did, and counts as a failure.
+    ///
+    /// - Parameter error: the error that the client got.
+    func isGuess(refusedWith error: GatewayError) -> Bool {
+        switch self {
+        case .cognito(let kind): kind.isGuess(refusedWith: error)
+        case .account(let fault): fault == .userDisabled
+        case .request, .http1, .path, .token, .policy, .webSocket, .upstream, .limit, .apple, .appleClient: false
+        }
+    }
+
+    /// Whether the request was malformed, and therefore never tried.
+    var isOfMalformedBody: Bool {
+        switch self {
+        case .account(let fault): fault.isOfMalformedBody
+        case .request(let fault): fault == .bodyTooLarge
+        case .http1, .path, .token, .policy, .webSocket, .upstream, .limit, .cognito, .apple, .appleClient: false
+        }
+    }
+
+    /// The meaning of a refused refresh or sign-out for the session that its token is of.
+    enum OfSession {
+        /// The time for which it may last is over.
+        case expired
+        /// Nobody used it for too long.
+        case idle
+        /// An older token of it was shown: someone else may have one.
+        case reused
+        /// Another device than its own has shown its token.
+        case heldByOther
+        /// It was ended, or its user is gone.
+        case ended
+    }
+
+    /// Nil where the refusal says nothing about the session.
+    var ofSession: OfSession? {
+        switch self {
+        case .account(let fault): fault.ofSession
+        case .cognito(let kind): kind.ofSession
+        case .token(let reason): reason == .revoked ? .ended : nil
+        case .request, .http1, .path, .policy, .webSocket, .upstream, .limit, .apple, .appleClient: nil
+        }
+    }
+}
+
+extension AccountFault {
+    fileprivate var isOfMalformedBody: Bool {
+        switch self {
+        case .invalidFields, .malformedJSON, .contentType: true
+        case .notAnAccessToken, .invalidRefreshToken, .expiredRefreshToken, .refreshTokenReused, .sessionEnded,
+            .otherDevice, .invalidChallengeSession, .expiredChallengeSession, .sessionRecordsUnavailable,
+            .sealingFailed, .notRevoked, .attributeNotWritable, .notASession, .sessionTooOld, .sessionIdle,
+            .sessionKeysUnavailable, .sessionNotSigned, .roleConflict, .userDisabled:
+            false
+        }
+    }
+
+    fileprivate var ofSession: Reason.OfSession? {
+        switch self {
+        case .expiredRefreshToken, .sessionTooOld: .expired
+        case .sessionIdle: .idle
+        case .refreshTokenReused: .reused
+        case .otherDevice: .heldByOther
+        case .sessionEnded: .ended
+        case .malformedJSON, .contentType, .invalidFields, .notAnAccessToken, .invalidRefreshToken,
+            .invalidChallengeSession, .expiredChallengeSession, .sessionRecordsUnavailable, .sealingFailed,
+            .notRevoked, .attributeNotWritable, .notASession, .sessionKeysUnavailable, .sessionNotSigned,
+            .roleConflict, .userDisabled:
+            nil
+        }
+    }
+}
+
+extension CognitoErrorKind {
+    fileprivate func isGuess(refusedWith error: GatewayError) -> Bool {
+        switch self {
+        case .badCredentials, .userNotFound, .userDisabled, .rejectedByTrigger, .codeMismatch: true
+        // Where addresses are concealed these look like a wrong password, and lock as one does.
+        case .userNotConfirmed, .lockedOut: error == .notAuthorized
+        case .passwordResetRequired, .usernameExists, .alreadyConfirmed, .invalidPassword, .codeExpired,
+            .deliveryFailed, .secondFactorMissing, .deviceUnknown, .invalidSession, .tokenRevoked, .tokenExpired,
+            .tokenReused, .clientSecretRefused, .clientUnknown, .signatureRefused, .credentialsMissing,
+            .flowNotEnabled, .poolMisconfigured, .blockedByFirewall, .throttled, .unsupportedOperation,
+            .invalidParameter, .unavailable, .other:
+            false
+        }
+    }
+
+    fileprivate var ofSession: Reason.OfSession? {
+        switch self {
+        case .tokenExpired: .expired
+        case .tokenReused: .reused
+        case .tokenRevoked, .badCredentials, .userNotFound: .ended
+        case .userNotConfirmed, .passwordResetRequired, .userDisabled, .usernameExists, .alreadyConfirmed,
+            .invalidPassword, .codeMismatch, .codeExpired, .deliveryFailed, .secondFactorMissing, .deviceUnknown,
+            .lockedOut, .invalidSession, .clientSecretRefused, .clientUnknown, .signatureRefused,
+            .credentialsMissing, .flowNotEnabled, .poolMisconfigured, .blockedByFirewall, .rejectedByTrigger,
+            .throttled, .unsupportedOperation, .invalidParameter, .unavailable, .other:
+            nil
+        }
+    }
+}

@@ -1,0 +1,139 @@
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+internal import HTTPClient
+internal import Logging
+internal import Pipeline
+
+/// Cognito's part in a direct call, once the call is admitted.
+extension DirectCognitoCalls {
+    func carryOut(
+        _ call: TranslatedCall, of pool: DirectCognitoPool, _ request: DirectCognitoRequest
+    ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
+        if isRevoked(call.claims, of: pool) { return try await refuseRevoked(call, of: pool) }
+        var answer = try await send(call.operation, call.input, to: pool)
+        if let former = call.asFormerClient, answer.isRefusedToken {
+            let second = try await send(call.operation, former, to: pool)
+            if second.error == nil { answer = second }
+        }
+        if answer.error?.kind == .userNotFound, ExactText(call.operation) == "DeleteUser" {
+            // Deleted by an earlier attempt, whose response was lost.
+            answer = .empty
+        }
+        if let error = answer.error { try check(error, call, request) }
+        // A refresh token says nothing by itself, but what it is exchanged for does.
+        if ExactText(call.operation) == "GetTokensFromRefreshToken", isRevoked(answer.accessClaims, of: pool) {
+            throw .revokedRefreshToken
+        }
+        if call.isTranslatedRefresh { answer.speakAsInitiateAuth() }
+        if call.isDecoy { answer.speakAsWrongPassword() }
+        return answer
+    }
+
+    private func isRevoked(_ claims: JSONObject?, of pool: DirectCognitoPool) -> Bool {
+        claims.flatMap { VerifiedToken(claims: $0, of: pool) }.map(isRevoked) ?? false
+    }
+
+    /// Nothing is done for a token on the revocation list. Whether it is a token at all is Cognito's to say first, so that
+    /// nobody learns from made-up ones what is on the list.
+    private func refuseRevoked(
+        _ call: TranslatedCall, of pool: DirectCognitoPool
+    ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
+        var input: JSONObject = [:]
+        input["AccessToken"] = call.input["AccessToken"]
+        let answer = try await send("GetUser", input, to: pool)
+        guard answer.error != nil else { throw .revokedAccessToken }
+        return answer
+    }
+
+    private func send(
+        _ operation: String, _ input: JSONObject, to pool: DirectCognitoPool
+    ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
+        let request = FetchRequest(
+            method: "POST", url: pool.endpoint,
+            headers: [
+                ("Content-Type", "application/x-amz-json-1.1"),
+                ("X-Amz-Target", "AWSCognitoIdentityProviderService.\(operation)"),
+            ],
+            body: JSON.object(input).encoded(), deadline: pool.deadline)
+        do {
+            return try CognitoAnswer(await pool.fetcher.fetch(request))
+        } catch let error as FetchError {
+            let unavailable = CognitoError(noAnswer: error)
+            logger.warning(
+                "Cognito could not be used", metadata: ["operation": "\(operation)", "error": "\(unavailable.type)"])
+            throw .unavailable(.cognito(unavailable.kind))
+        } catch {
+            logger.warning("Cognito's answer is not its own", metadata: ["operation": "\(operation)"])
+            throw .unavailable(.cognito(.unavailable))
+        }
+    }
+
+    /// A sign-in that an observer lets not count: nobody gets its tokens, and the refresh token ends at Cognito.
+    func takeBack(_ answer: CognitoAnswer, from pool: DirectCognitoPool) async {
+        guard let token = answer.refreshToken else { return }
+        var input: JSONObject = ["ClientId": .string(pool.clientID), "Token": .string(token.exposeText())]
+        input["ClientSecret"] = pool.clientSecret.map { .string($0.exposeText()) }
+        // Of a Cognito that cannot be had the log tells already.
+        guard let error = (try? await send("RevokeToken", input, to: pool))?.error else { return }
+        logger.warning(
+            "a session that was refused goes on at Cognito",
+            metadata: ["pool_id": "\(pool.poolID)", "error": "\(error.type)"])
+    }
+
+    /// Cognito ends what it is asked about itself. Access tokens that are shown to the gateway end with it, and of a user
+    /// who is gone nothing is kept.
+    func endTokens(of call: TranslatedCall, at pool: DirectCognitoPool) async throws(DirectCognitoRefusal) {
+        guard call.operation.isOne(of: ["GlobalSignOut", "DeleteUser"]), let subject = call.claimed.subject else {
+            return
+        }
+        let now = revocationTime()
+        if ExactText(call.operation) == "DeleteUser" {
+            do {
+                try await forget(subject, pool.poolID)
+            } catch {
+                throw .unavailable(.account(.sessionRecordsUnavailable))
+            }
+        }
+        // A new sign-in in this very second is not meant.
+        let targets =
+            [Revocation.Target.subject(subject, before: now - 1)]
+            + [call.claimed.originID].compactMap { $0 }.map { .originID($0) }
+        do {
+            // A day is the longest that Cognito lets an access token live; a minute more for clocks that differ.
+            try await revoke(targets.map { Revocation(issuer: pool.issuer, $0, endsAt: now + 86_400 + 60) })
+        } catch {
+            throw .unavailable(.account(.sessionRecordsUnavailable))
+        }
+    }
+
+    /// Throws the gateway's own errors as such, so that they never look like the caller's.
+    private func check(
+        _ error: CognitoError, _ call: TranslatedCall, _ request: DirectCognitoRequest
+    ) throws(DirectCognitoRefusal) {
+        switch error.kind {
+        case .clientSecretRefused, .clientUnknown, .poolMisconfigured, .blockedByFirewall, .unsupportedOperation:
+            logger.error(
+                "Cognito refuses the gateway itself; check the setting named",
+                metadata: [
+                    "operation": "\(call.operation)", "request_id": "\(request.requestID)", "error": "\(error.type)",
+                    "setting": "\(error.kind.guiltySetting ?? "")",
+                ])
+            throw .unavailable(.cognito(error.kind))
+        case .unavailable:
+            throw .unavailable(.cognito(error.kind))
+        default: break
+        }
+    }
+}
+
+extension VerifiedToken {
+    /// The parts of an access token that the revocation list needs. Cognito has given the token, or is about to judge
+    /// it.
+    fileprivate init?(claims: JSONObject, of pool: DirectCognitoPool) {
+        guard let subject = claims["sub"]?.stringValue else { return nil }
+        self.init(
+            issuer: pool.issuer, issuerName: "", subject: subject, tokenUse: .access, clientID: pool.clientID,
+            expires: 0, issuedAt: claims["iat"]?.integerValue, claims: claims, keyID: "")
+    }
+}

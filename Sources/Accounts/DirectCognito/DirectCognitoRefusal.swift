@@ -1,0 +1,109 @@
+internal import Cognito
+internal import Encoding
+internal import HTTPTypes
+internal import Pipeline
+
+/// The refusal of a direct call before, or instead of, asking Cognito: an error of Cognito's own kind, which its SDKs
+/// understand.
+struct DirectCognitoRefusal: Error, Equatable {
+    var status = 400
+    /// Cognito's name for it.
+    @Exact var type: String
+    @Exact var message: String
+    /// Why, for the log.
+    var reason: Reason
+    /// Whole seconds after which to come again.
+    var retryAfter: Int?
+
+    static let notCarriedOut = DirectCognitoRefusal(
+        status: 403, type: "ForbiddenException", message: "This operation is not available through this gateway.",
+        reason: .request(.directCognito))
+
+    static let tooLarge = DirectCognitoRefusal(
+        status: 413, type: "RequestEntityTooLargeException", message: "The request body is too large.",
+        reason: .request(.bodyTooLarge))
+
+    /// The error of AWS services for a body that is no JSON object.
+    static let malformed = DirectCognitoRefusal(
+        type: "SerializationException", message: "The request body is not a JSON object.",
+        reason: .account(.malformedJSON))
+
+    static let unknownClient = DirectCognitoRefusal(
+        type: "ResourceNotFoundException", message: "User pool client does not exist.", reason: .cognito(.clientUnknown)
+    )
+
+    static let foreignToken = DirectCognitoRefusal(
+        type: "NotAuthorizedException", message: "Invalid Access Token", reason: .account(.notAnAccessToken))
+
+    /// Cognito's response for an attribute that the app client has no right to write.
+    static let attributeNotWritable = DirectCognitoRefusal(
+        type: "NotAuthorizedException", message: "A client attempted to write unauthorized attribute",
+        reason: .account(.attributeNotWritable))
+
+    /// Cognito's response for a step of a sign-in that is another user's.
+    static let otherUser = DirectCognitoRefusal(
+        type: "NotAuthorizedException", message: "Invalid session for the user.",
+        reason: .cognito(.invalidSession))
+
+    /// Cognito's response for an access token that was revoked.
+    static let revokedAccessToken = DirectCognitoRefusal(
+        type: "NotAuthorizedException", message: "Access Token has been revoked",
+        reason: .cognito(.tokenRevoked))
+
+    /// Cognito's response for a refresh token that was revoked.
+    static let revokedRefreshToken = DirectCognitoRefusal(
+        type: "NotAuthorizedException", message: "Refresh Token has been revoked",
+        reason: .cognito(.tokenRevoked))
+
+    /// Cognito cannot be had, or the gateway's own settings keep it from being asked: the caller can do nothing but
+    /// wait.
+    static func unavailable(_ reason: Reason) -> DirectCognitoRefusal {
+        DirectCognitoRefusal(
+            status: 503, type: "InternalErrorException",
+            message: "Sign-in is not available right now. Try again later.",
+            reason: reason, retryAfter: 5)
+    }
+
+    /// - Parameter member: its path in the body.
+    static func invalid(_ member: String, _ what: String) -> DirectCognitoRefusal {
+        DirectCognitoRefusal(
+            type: "InvalidParameterException", message: "\(member) \(what)", reason: .cognito(.invalidParameter))
+    }
+
+    /// In Cognito's way, whose throttling is a 400.
+    static func tooManyRequests(after seconds: Int, reason: Reason) -> DirectCognitoRefusal {
+        DirectCognitoRefusal(
+            type: "TooManyRequestsException", message: "Too many requests. Try again later.", reason: reason,
+            retryAfter: max(1, seconds))
+    }
+
+    /// The refusal of an observer of account calls.
+    init(_ refusal: Refusal) {
+        let seconds = refusal.headers[.retryAfter].flatMap { Int($0) } ?? 5
+        self =
+            refusal.error == .tooManyRequests
+            ? .tooManyRequests(after: seconds, reason: refusal.reason) : .unavailable(refusal.reason)
+    }
+
+    init(status: Int = 400, type: String, message: String, reason: Reason, retryAfter: Int? = nil) {
+        self.status = status
+        self.type = type
+        self.message = message
+        self.reason = reason
+        self.retryAfter = retryAfter
+    }
+
+    /// The error for observers of account calls.
+    var gatewayError: GatewayError {
+        if ExactText(type) == "TooManyRequestsException" { return .tooManyRequests }
+        if ExactText(type) == "NotAuthorizedException" { return .notAuthorized }
+        return status >= 500 ? .identityProviderUnavailable : .invalidParameter
+    }
+
+    /// The reason as those who watch over account calls know it: a member that is not valid is a malformed body.
+    var auditReason: Reason { reason == .cognito(.invalidParameter) ? .account(.invalidFields) : reason }
+
+    var body: [UInt8] {
+        JSON.object(["__type": .string(type), "message": .string(message)]).encoded()
+    }
+}

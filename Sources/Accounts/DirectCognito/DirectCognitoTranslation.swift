@@ -1,0 +1,213 @@
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+internal import Pipeline
+
+/// One call as Cognito gets it.
+struct TranslatedCall {
+    var operation: String
+    var input: JSONObject
+    /// The call to send if Cognito does not accept a refresh token for the configured client: the former client's own
+    /// call, which needs no secret. It keeps sessions alive that began before the app client had a secret.
+    var asFormerClient: JSONObject?
+    /// The account that the call names: what was typed, or Cognito's own name for the user.
+    var account: String?
+    /// The claims of the access token in the call. They prove nothing until Cognito has taken the token.
+    var claims: JSONObject?
+    var claimed: (subject: String?, originID: String?) {
+        (claims?["sub"]?.stringValue, claims?["origin_jti"]?.stringValue)
+    }
+    /// A digest of the access or refresh token in the call.
+    var tokenDigest: String?
+    /// The device that the pool tracks.
+    var deviceKey: String?
+    /// Digests of the sign-in step that the call continues.
+    var shownDigests: [String] = []
+    /// Whether nobody's password is tried in the place of the account's.
+    var isDecoy = false
+    /// Whether the caller used an operation older than what is sent.
+    var isTranslatedRefresh = false
+
+    init(_ operation: String, _ input: JSONObject) {
+        self.operation = operation
+        self.input = input
+    }
+}
+
+/// Turns what an app without the secret sends into what Cognito takes from the app client's owner.
+///
+/// The body is read strictly, so that what is decided on and what Cognito reads are the same: no duplicate names, no
+/// lone surrogates, 64 KiB at most, a depth that no real call has.
+struct DirectCognitoTranslation: Sendable {
+    let pool: DirectCognitoPool
+
+    static let maximumBodyBytes = 64 << 10
+    static let limits = JSONLimits(maximumBytes: maximumBodyBytes, maximumDepth: 8)
+
+    /// Flows with USERNAME among their parameters, which the secret hash is made of.
+    private static let flowsWithUsername: Set<ExactText> = [
+        "USER_PASSWORD_AUTH", "USER_SRP_AUTH", "CUSTOM_AUTH", "USER_AUTH",
+    ]
+
+    static func input(_ body: [UInt8]) throws(DirectCognitoRefusal) -> JSONObject {
+        guard body.count <= maximumBodyBytes else { throw .tooLarge }
+        guard let input = (try? JSON.parse(body, limits: limits))?.objectValue else { throw .malformed }
+        return input
+    }
+
+    /// - Parameter clientAddress: as the gateway trusts it.
+    func call(
+        _ operation: String, _ input: JSONObject, clientAddress: String
+    ) throws(DirectCognitoRefusal) -> TranslatedCall {
+        guard let proof = ClientOperation.proof(of: operation) else { throw .notCarriedOut }
+        try checkAttributes(operation, input)
+        var call = TranslatedCall(operation, input)
+        switch proof {
+        case .secretHash:
+            try addHash(to: &call, of: text("Username", in: input), as: "SecretHash")
+            // A name is made here, and no account is called by it yet.
+            if ExactText(operation) != "SignUp" { refuseName(in: &call) }
+        case .authParameters: try addToSignIn(&call)
+        case .challengeResponses:
+            try addHash(among: "ChallengeResponses", to: &call)
+            call.shownDigests = pool.stepDigests(shown: input)
+        case .clientSecret: try addSecret(to: &call)
+        case .accessToken: try checkToken(&call)
+        case .accessTokenOrSession:
+            if input["AccessToken"] != nil { try checkToken(&call) }
+            call.shownDigests = pool.stepDigests(shown: input)
+        }
+        setContext(&call.input, sentAs: input["ClientId"]?.stringValue, clientAddress)
+        return call
+    }
+
+    // MARK: The secret
+
+    private func addToSignIn(_ call: inout TranslatedCall) throws(DirectCognitoRefusal) {
+        let flow = ExactText(try text("AuthFlow", in: call.input))
+        if flow == "REFRESH_TOKEN_AUTH" || flow == "REFRESH_TOKEN" { return try makeRefresh(&call) }
+        guard Self.flowsWithUsername.contains(flow) else {
+            throw .invalid("AuthFlow", "is not supported through this gateway")
+        }
+        try addHash(among: "AuthParameters", to: &call)
+        refuseName(in: &call)
+    }
+
+    /// Puts a name that nobody has in the place of one that users may not call their account by: the call is answered as
+    /// for an unknown user.
+    private func refuseName(in call: inout TranslatedCall) {
+        guard let typed = call.account, AccountNameKind(typed).map(pool.acceptedNames.contains) != true else { return }
+        replaceName(in: &call)
+    }
+
+    /// Puts a name that nobody has in the place of the user's.
+    func replaceName(in call: inout TranslatedCall) {
+        let username = Decoy.username()
+        guard var parameters = call.input["AuthParameters"]?.objectValue else {
+            call.input["Username"] = .string(username)
+            call.input["SecretHash"] = hash(username)
+            return
+        }
+        parameters["USERNAME"] = .string(username)
+        parameters["SECRET_HASH"] = hash(username)
+        call.input["AuthParameters"] = .object(parameters)
+    }
+
+    /// Refreshing as apps have always done it wants a hash over the user's real name, which is in nothing the app
+    /// sends. The newer operation takes the secret itself, whether the pool rotates refresh tokens or not.
+    private func makeRefresh(_ call: inout TranslatedCall) throws(DirectCognitoRefusal) {
+        let parameters = try object("AuthParameters", in: call.input)
+        var input: JSONObject = ["RefreshToken": .string(try text("REFRESH_TOKEN", in: parameters))]
+        input["ClientId"] = call.input["ClientId"]
+        input["DeviceKey"] = parameters["DEVICE_KEY"]
+        input["ClientMetadata"] = call.input["ClientMetadata"]
+        call = TranslatedCall("GetTokensFromRefreshToken", input)
+        call.isTranslatedRefresh = true
+        try addSecret(to: &call)
+    }
+
+    private func addSecret(to call: inout TranslatedCall) throws(DirectCognitoRefusal) {
+        let sentAs = try text("ClientId", in: call.input)
+        try setClient(&call.input)
+        var former = call.input
+        call.tokenDigest = (call.input["RefreshToken"] ?? call.input["Token"])?.stringValue.map(Self.digest)
+        call.input["ClientSecret"] = pool.clientSecret.map { .string($0.exposeText()) }
+        guard !sentAs.hasSameBytes(as: pool.clientID) else { return }
+        former["ClientId"] = .string(sentAs)
+        former["ClientSecret"] = nil
+        call.asFormerClient = former
+    }
+
+    private func addHash(among name: String, to call: inout TranslatedCall) throws(DirectCognitoRefusal) {
+        var parameters = try object(name, in: call.input)
+        let username = try text("USERNAME", in: parameters, of: name)
+        parameters["SECRET_HASH"] = hash(username)
+        call.deviceKey = parameters["DEVICE_KEY"]?.stringValue
+        call.input[name] = .object(parameters)
+        call.account = username
+        try setClient(&call.input)
+    }
+
+    private static func digest(_ token: String) -> String { Base64URL.encode(SHA256.hash(Array(token.utf8))) }
+
+    private func addHash(
+        to call: inout TranslatedCall, of username: String, as name: String
+    ) throws(DirectCognitoRefusal) {
+        call.input[name] = hash(username)
+        call.account = username
+        try setClient(&call.input)
+    }
+
+    private func hash(_ username: String) -> JSON? {
+        pool.clientSecret.map {
+            .string(secretHash(username: username, clientID: pool.clientID, clientSecret: $0))
+        }
+    }
+
+    private func setClient(_ input: inout JSONObject) throws(DirectCognitoRefusal) {
+        guard pool.knows(clientID: try text("ClientId", in: input)) else { throw .unknownClient }
+        input["ClientId"] = .string(pool.clientID)
+    }
+
+    // MARK: Tokens
+
+    /// Refuses tokens of other pools of the region. Cognito itself verifies the token.
+    private func checkToken(_ call: inout TranslatedCall) throws(DirectCognitoRefusal) {
+        let token = try text("AccessToken", in: call.input)
+        guard let claims = pool.claims(of: token) else { throw .foreignToken }
+        call.claims = claims
+        call.tokenDigest = Self.digest(token)
+    }
+
+    // MARK: Context
+
+    /// Cognito believes an address that comes with the client's secret, so the app's own word for it never does. The
+    /// app's device data is signed with the client's id that it knows, and means nothing with another.
+    private func setContext(_ input: inout JSONObject, sentAs client: String?, _ address: String) {
+        var context = input["UserContextData"]?.objectValue ?? [:]
+        context["IpAddress"] = pool.propagateClientAddress && client != nil ? .string(address) : nil
+        if client?.hasSameBytes(as: pool.clientID) != true { context["EncodedData"] = nil }
+        input["UserContextData"] = context.isEmpty || Self.hasNoContext(input) ? nil : .object(context)
+    }
+
+    /// Operations that have no `UserContextData`.
+    private static func hasNoContext(_ input: JSONObject) -> Bool {
+        input["AccessToken"] != nil || input["RefreshToken"] != nil || input["Token"] != nil
+    }
+
+    private func text(
+        _ name: String, in object: JSONObject, of parent: String? = nil
+    ) throws(DirectCognitoRefusal) -> String {
+        let path = parent.map { "\($0).\(name)" } ?? name
+        guard let text = object[name]?.stringValue, !text.isEmpty else { throw .invalid(path, "is required") }
+        // The longest of all, a token, has a few thousand.
+        guard text.utf8.count <= 16 << 10, text.unicodeScalars.allSatisfy({ $0.properties.generalCategory != .control })
+        else { throw .invalid(path, "is not valid") }
+        return text
+    }
+
+    private func object(_ name: String, in object: JSONObject) throws(DirectCognitoRefusal) -> JSONObject {
+        guard let inner = object[name]?.objectValue else { throw .invalid(name, "is required") }
+        return inner
+    }
+}

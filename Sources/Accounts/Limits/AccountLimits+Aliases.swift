@@ -1,0 +1,139 @@
+internal import Encoding
+internal import Locking
+internal import Logging
+internal import Store
+
+// An account can be called by several names. Failures count for the name and for the account itself, once it is known: so
+// another name gives nobody more guesses.
+extension AccountLimits {
+    /// How long it is known which account a name is of, in seconds.
+    private static let aliasLifetime: Int64 = 90 * 86_400
+
+    /// It is known, or may be, which account a call is of that was let through.
+    ///
+    /// - Parameters:
+    ///   - admitted: gets the account as one more thing that a failure is counted by.
+    ///   - account: nil where only earlier calls can say. Of an unknown step it is what the step claims: then it counts
+    ///     beside what earlier calls say, and nobody learns from it.
+    /// - Returns: that the account is locked, which counts nothing for it.
+    func identify(
+        _ admitted: inout AdmittedCall, _ call: LimitedCall, as account: String?
+    ) async -> LimitReached? {
+        guard let typed = admitted.failureKeys.first, !admitted.isKnownDevice else { return nil }
+        let accounts = accounts(account.map(keys.failures(of:)), calledBy: typed, learns: !call.isUnknownStep)
+        if await isKnownDevice(call, of: accounts, calledBy: typed) { return nil }
+        var longest: LimitReached?
+        for key in accounts {
+            switch tryAccount(key, calledBy: typed, known: admitted.failureKeys + admitted.accountKeys) {
+            case .open(let key, let isCleared):
+                admitted.accountKeys.append(key)
+                if isCleared { await removeFailures(of: key) }
+            case .locked(let reached): if reached.retryAfter > longest?.retryAfter ?? 0 { longest = reached }
+            case .unknown: break
+            }
+        }
+        return longest
+    }
+
+    private func removeFailures(of key: String) async {
+        do {
+            try await records.removeFailures(of: key)
+        } catch {
+            logger.error("failed sign-ins are forgotten in memory only", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// The accounts that a name may be of, each by what its failures are counted by.
+    private func accounts(_ key: String?, calledBy typed: String, learns: Bool) -> [String] {
+        let now = now()
+        return state.withLock { state in
+            if let key, learns {
+                state.note(alias: typed, of: key, endsAt: now / 1000 + Self.aliasLifetime, at: now)
+            }
+            return [state.account(calledBy: typed, at: now), learns ? nil : key].compactMap { $0 }
+        }
+    }
+
+    private func tryAccount(_ key: String, calledBy typed: String, known: [String]) -> LimitState.AccountTrial {
+        let now = now()
+        return state.withLock { $0.tryAccount(key, calledBy: typed, known: known, at: now) }
+    }
+
+    /// Notes a sign-in that was right: failures are forgotten, and the device is known.
+    ///
+    /// - Parameters:
+    ///   - call: with what has been learnt of it meanwhile.
+    ///   - account: the account itself, whatever it was called.
+    package func succeeded(_ admitted: AdmittedCall, _ call: LimitedCall, as account: String? = nil) async {
+        guard let typed = admitted.failureKeys.first else { return }
+        guard !admitted.isUnknownStep else { return await succeededUnknown(admitted, as: account) }
+        var keys = admitted.failureKeys + admitted.accountKeys
+        if let account, !admitted.isKnownDevice {
+            let key = self.keys.failures(of: account)
+            note(alias: typed, of: key)
+            if !keys.contains(key) { keys.append(key) }
+        }
+        do {
+            for key in keys where forget(key) { try await records.removeFailures(of: key) }
+            guard let device = call.device else { return }
+            let known = [
+                call.account.map { self.keys.knownDevice(device, of: $0) },
+                account.map { self.keys.knownDevice(device, ofKey: self.keys.failures(of: $0)) },
+            ]
+            for key in known.compactMap({ $0 }) {
+                try await records.remember(device: key, endsAt: now() / 1000 + Self.deviceLifetime)
+            }
+        } catch {
+            logger.error("a sign-in's device is not remembered", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// The account that tokens are of is all that a step proves which nobody knows the beginning of. The name in it, and
+    /// where it comes from, keep their failures: else anybody's own sign-in would make room for more guesses.
+    private func succeededUnknown(_ admitted: AdmittedCall, as account: String?) async {
+        ended(admitted)
+        guard let key = account.map(keys.failures(of:)), forget(key) else { return }
+        await removeFailures(of: key)
+    }
+
+    /// The account's owner has proven otherwise who they are, as by a code that was sent: the account's lock ends.
+    func unlock(account: String) async {
+        let typed = keys.failures(of: account)
+        do {
+            for key in forgetAll(calledBy: typed) { try await records.removeFailures(of: key) }
+        } catch {
+            logger.error("failed sign-ins are forgotten in memory only", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Whether one of the accounts that a name may be of knows the device.
+    ///
+    /// - Parameters:
+    ///   - accounts: the keys that count the accounts' failures. If there are none, a meaningless key is looked up instead,
+    ///     which takes as long.
+    ///   - typed: the key that counts the failures of the name.
+    private func isKnownDevice(_ call: LimitedCall, of accounts: [String], calledBy typed: String) async -> Bool {
+        guard !call.isUnknownStep, let device = call.device else { return false }
+        for key in accounts.isEmpty ? [keys.padding(of: typed, number: 0)] : accounts {
+            let known = keys.knownDevice(device, ofKey: key)
+            if (try? await records.knows(device: known, now: now() / 1000)) == true { return true }
+        }
+        return false
+    }
+
+    private func note(alias typed: String, of key: String) {
+        let now = now()
+        state.withLock { $0.note(alias: typed, of: key, endsAt: now / 1000 + Self.aliasLifetime, at: now) }
+    }
+
+    /// - Returns: whether there was a failure.
+    private func forget(_ key: String) -> Bool {
+        let now = now()
+        return state.withLock { $0.forget(key, at: now) }
+    }
+
+    private func forgetAll(calledBy typed: String) -> [String] {
+        let now = now()
+        return state.withLock { $0.forgetAll(calledBy: typed, at: now) }
+    }
+}

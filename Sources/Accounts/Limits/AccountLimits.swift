@@ -1,0 +1,251 @@
+package import Cryptography
+internal import Locking
+package import Logging
+package import Pipeline
+package import Store
+
+/// An account call as limits see it.
+package struct LimitedCall: Sendable {
+    package var budget: AccountBudget
+    /// The account that the call is said or known to be about; nil where nothing in it says.
+    package var account: String?
+    /// The app's id for its device.
+    package var device: String?
+    /// The device that is proven otherwise than by an earlier sign-in, by a name that the client cannot choose. It counts in
+    /// the place of ``device``.
+    var provenDevice: String?
+    /// Digests of a sign-in step whose owner is not known here; nil for all other calls. Such a step belongs to no
+    /// device, and the name in it proves nothing.
+    var unknownStep: [String]?
+    /// An IPv4 or IPv6 literal.
+    package var clientAddress: String
+
+    var isUnknownStep: Bool { if case .some = unknownStep { true } else { false } }
+
+    package init(
+        budget: AccountBudget, account: String?, device: String? = nil, provenDevice: String? = nil,
+        unknownStep: [String]? = nil, clientAddress: String
+    ) {
+        self.budget = budget
+        self.unknownStep = unknownStep
+        self.account = account
+        self.device = device
+        self.provenDevice = provenDevice
+        self.clientAddress = clientAddress
+    }
+}
+
+/// That a call is not let through now.
+package struct LimitReached: Error, Equatable, Sendable {
+    package var cause: LimitCause
+    /// Whole seconds until it may be tried again; at least one.
+    package var retryAfter: Int
+}
+
+/// A call that was let through: hand it back with its outcome.
+package struct AdmittedCall: Sendable {
+    /// The keys that a failure is counted under: the account's name; for an unknown step also its digests and the
+    /// client's address.
+    var failureKeys: [String] = []
+    /// The account itself, where it is known. A failure counts by that as well.
+    var accountKeys: [String] = []
+    /// Whether it is a known device's, which has a lock of its own.
+    var isKnownDevice = false
+    var isUnknownStep = false
+}
+
+/// Counts account calls and failed sign-ins, and says which are let through.
+///
+/// Decisions are made in memory. Failures are in the store before their call is answered; counts of calls follow within
+/// a second. Unknown accounts are counted as known ones are: by what they are called.
+///
+/// A device from which an account was signed in to is known for ``deviceLifetime`` and has budgets of its own, beside
+/// the account's: whoever else fails, it is not locked out.
+package final class AccountLimits: Sendable {
+    /// How long a device is known after its last sign-in, in seconds.
+    static let deviceLifetime: Int64 = 90 * 86_400
+    /// How often counts are written.
+    private static let interval = Duration.seconds(1)
+    /// How many intervals pass between two looks for what has ended.
+    private static let roundsOfKeeping = 300
+
+    let state: Locked<LimitState>
+    let keys: LimitKeys
+    let records: any LimitRecords
+    /// Milliseconds since 1970.
+    let now: @Sendable () -> Int64
+    let logger: Logger
+
+    /// - Parameters:
+    ///   - key: makes what is stored tell nothing of whom.
+    ///   - now: milliseconds since 1970.
+    package init(
+        settings: AccountLimitSettings, key: Secret, records: any LimitRecords, logger: Logger,
+        now: @escaping @Sendable () -> Int64
+    ) {
+        state = Locked(LimitState(settings))
+        keys = LimitKeys(key)
+        self.records = records
+        self.logger = logger
+        self.now = now
+    }
+
+    /// From now on goes by other limits; what was counted stays.
+    package func adopt(_ settings: AccountLimitSettings) {
+        state.withLock { $0.settings = settings }
+    }
+
+    /// How many calls were not let through, by cause.
+    package var refusals: [(cause: String, count: Int)] {
+        let refused = state.withLock { $0.refused }
+        return LimitCause.allCases.map { ($0.rawValue, refused[$0] ?? 0) }
+    }
+
+    // MARK: Calls
+
+    /// Lets a call through, which counts it, or refuses it, which counts nothing.
+    package func admit(_ call: LimitedCall) async throws(LimitReached) -> AdmittedCall {
+        let knownDevice = await knownDevice(of: call)
+        let now = now()
+        var admitted = AdmittedCall()
+        if call.budget == .signIn, let account = call.account {
+            admitted.failureKeys = [
+                knownDevice.map { keys.failures(of: account, on: $0) } ?? keys.failures(of: account)
+            ]
+            admitted.isKnownDevice = knownDevice != nil
+        }
+        if call.budget == .signIn, let shown = call.unknownStep {
+            admitted.isUnknownStep = true
+            admitted.failureKeys += shown.map(keys.failures(ofStep:))
+            admitted.failureKeys.append(keys.failures(ofStepsFrom: call.clientAddress))
+        }
+        let reached = state.withLock { state in
+            let counted = counted(call, state.settings, knownDevice: knownDevice)
+            return state.admit(counted, failures: admitted.failureKeys, at: now)
+        }
+        if let reached { throw reached }
+        return admitted
+    }
+
+    /// The call has come to its end, without proof of anything.
+    package func ended(_ call: AdmittedCall) {
+        let now = now()
+        for key in call.failureKeys + call.accountKeys { state.withLock { $0.settle(key, at: now) } }
+    }
+
+    /// Counts a sign-in that was wrong. When this returns, the count outlasts the process.
+    ///
+    /// - Returns: whether the account, or the known device, is locked by it.
+    package func failed(_ call: AdmittedCall) async -> Bool {
+        let now = now()
+        let counted = call.failureKeys + call.accountKeys
+        guard let failure = noteFailures(counted, at: now) else { return false }
+        do {
+            let written = try await records.addFailures(
+                of: counted + padding(of: call), at: now, endsAt: failure.endsAt)
+            return adopt(written.prefix(counted.count), at: now)
+        } catch {
+            logger.error("a failed sign-in is counted in memory only", metadata: ["error": "\(error)"])
+            return failure.isLocked
+        }
+    }
+
+    /// Rows that count nothing. As many are written whether the account is known or not, and in one transaction: else the
+    /// time of a response would tell it.
+    private func padding(of call: AdmittedCall) -> [String] {
+        guard let first = call.failureKeys.first else { return [] }
+        let most = call.isUnknownStep ? 2 : 1
+        return (call.accountKeys.count..<max(most, call.accountKeys.count)).map { keys.padding(of: first, number: $0) }
+    }
+
+    private func noteFailures(_ keys: [String], at now: Int64) -> (endsAt: Int64, isLocked: Bool)? {
+        state.withLock { state in
+            let noted = keys.compactMap { state.fail($0, at: now) }
+            return noted.first.map { ($0.endsAt, noted.contains(where: \.isLocked)) }
+        }
+    }
+
+    private func adopt(_ records: some Sequence<FailureRecord>, at now: Int64) -> Bool {
+        state.withLock { state in
+            records.reduce(false) { isLocked, record in state.adopt(record, at: now) || isLocked }
+        }
+    }
+
+    private func knownDevice(of call: LimitedCall) async -> String? {
+        guard !call.isUnknownStep else { return nil }
+        if let device = call.provenDevice { return device }
+        guard let account = call.account, let device = call.device else { return nil }
+        do {
+            let key = keys.knownDevice(device, of: account)
+            return try await records.knows(device: key, now: now() / 1000) ? device : nil
+        } catch {
+            logger.error("known devices cannot be looked up", metadata: ["error": "\(error)"])
+            return nil
+        }
+    }
+
+    private func counted(
+        _ call: LimitedCall, _ settings: AccountLimitSettings, knownDevice: String?
+    ) -> [CountedLimit] {
+        let budget = call.budget
+        let limits = settings.budgets[budget] ?? BudgetLimits()
+        var counted: [CountedLimit] = []
+        if let limit = limits.address {
+            counted.append(CountedLimit(.address, keys.address(call.clientAddress, budget, limit), limit))
+        }
+        if let limit = limits.account, let account = call.account {
+            let key =
+                knownDevice.map { keys.device($0, of: account, budget, limit) }
+                ?? keys.account(account, budget, limit)
+            counted.append(CountedLimit(.account, key, limit))
+        }
+        if let limit = limits.global, knownDevice == nil {
+            counted.append(CountedLimit(.global, keys.global(budget, limit), limit))
+        }
+        return counted
+    }
+
+    // MARK: The store
+
+    /// Takes over what is stored.
+    package func load() async throws {
+        let now = now()
+        let limit = state.withLock { $0.settings.maximumKeys }
+        let counts = try await records.counts(now: now / 1000, limit: limit)
+        let failures = try await records.failures(now: now / 1000, limit: limit)
+        state.withLock { state in
+            for record in failures { _ = state.adopt(record, at: now) }
+            for record in counts { state.adopt(record, total: record.count, at: now) }
+        }
+    }
+
+    /// Writes what was counted, and takes over what others have counted of the same.
+    package func write() async throws {
+        let unwritten = state.withLock { $0.takeUnwritten() }
+        guard !unwritten.isEmpty else { return }
+        let totals = try await records.add(unwritten)
+        let now = now()
+        state.withLock { state in
+            for (record, total) in zip(unwritten, totals) { state.adopt(record, total: total, at: now) }
+        }
+    }
+
+    /// Writes until cancelled, and once more then.
+    package func run() async {
+        var rounds = 0
+        while !Task.isCancelled {
+            try? await Task.sleep(for: Self.interval)
+            rounds += 1
+            do {
+                // A task that is cancelled could not write.
+                try await Task { try await write() }.value
+                if rounds % Self.roundsOfKeeping == 0 {
+                    let limit = state.withLock { $0.settings.maximumKeys }
+                    try await records.removeEnded(now: now() / 1000, limit: limit)
+                }
+            } catch {
+                logger.error("counts of account calls are not stored", metadata: ["error": "\(error)"])
+            }
+        }
+    }
+}

@@ -1,0 +1,234 @@
+internal import Encoding
+internal import Pipeline
+internal import Store
+
+/// One limit that a call comes under, and by what it is counted.
+struct CountedLimit {
+    var cause: LimitCause
+    var key: String
+    var limit: RateLimit
+
+    init(_ cause: LimitCause, _ key: String, _ limit: RateLimit) {
+        self.cause = cause
+        self.key = key
+        self.limit = limit
+    }
+}
+
+/// The limits' state in memory. Times are milliseconds since 1970 unless they say otherwise.
+struct LimitState: Sendable {
+    var settings: AccountLimitSettings
+    private var counts: ExpiringTable<SlidingCount>
+    private var failures: ExpiringTable<Failures>
+    /// The accounts that names are of, each by what its failures are counted by.
+    private var aliases: ExpiringTable<String>
+    /// When somebody has proven last to be whom a name calls.
+    private var proofs: ExpiringTable<Int64>
+    /// Counts since the last write.
+    private var unwritten: [Unwritten: CountRecord] = [:]
+    private(set) var refused: [LimitCause: Int] = [:]
+
+    private struct Unwritten: Hashable {
+        @Exact var key: String
+        var window: Int64
+    }
+
+    init(_ settings: AccountLimitSettings) {
+        self.settings = settings
+        counts = ExpiringTable(capacity: settings.maximumKeys)
+        failures = ExpiringTable(capacity: settings.maximumKeys)
+        aliases = ExpiringTable(capacity: settings.maximumKeys)
+        proofs = ExpiringTable(capacity: settings.maximumKeys)
+    }
+
+    // MARK: Calls
+
+    /// Counts the call, or says why it is not let through, which counts nothing.
+    mutating func admit(_ counted: [CountedLimit], failures keys: [String], at now: Int64) -> LimitReached? {
+        if let reached = check(counted, failures: keys, at: now) {
+            refused[reached.cause, default: 0] += 1
+            return reached
+        }
+        for each in counted { count(each, at: now) }
+        for key in keys { begin(key, at: now) }
+        return nil
+    }
+
+    /// The limit that takes longest to let the call through.
+    private mutating func check(_ counted: [CountedLimit], failures keys: [String], at now: Int64) -> LimitReached? {
+        var longest: (cause: LimitCause, wait: Int64)?
+        func note(_ cause: LimitCause, _ wait: Int64) {
+            if wait > longest?.wait ?? 0 { longest = (cause, wait) }
+        }
+        for each in counted {
+            guard let known = count(of: each, at: now) else { continue }
+            note(each.cause, known.wait(each.limit, at: now))
+        }
+        for key in keys {
+            guard let policy = settings.lockout, let known = failures(of: key, at: now) else { continue }
+            note(.lockout, known.wait(policy, at: now))
+        }
+        return longest.map { LimitReached(cause: $0.cause, retryAfter: Int(($0.wait + 999) / 1000)) }
+    }
+
+    /// The count in the clock's present window. If the clock has been set back, the window is adjusted even when the
+    /// call counts nothing, so that a wait does not begin anew with each call.
+    private mutating func count(of counted: CountedLimit, at now: Int64) -> SlidingCount? {
+        guard var known = counts.value(of: counted.key, at: now / 1000) else { return nil }
+        let window = known.window
+        known.advance(counted.limit, to: now)
+        if known.window < window {
+            counts.set(known, of: counted.key, endsAt: known.endsAt(counted.limit), at: now / 1000)
+        }
+        return known
+    }
+
+    private mutating func count(_ counted: CountedLimit, at now: Int64) {
+        var known = count(of: counted, at: now) ?? SlidingCount(counted.limit, at: now)
+        known.count()
+        let endsAt = known.endsAt(counted.limit)
+        counts.set(known, of: counted.key, endsAt: endsAt, at: now / 1000)
+        // While the store cannot be written to, what waits for it is bounded as well.
+        guard unwritten.count < settings.maximumKeys else { return }
+        unwritten[
+            Unwritten(key: counted.key, window: known.window),
+            default: CountRecord(key: counted.key, window: known.window, count: 0, endsAt: endsAt)
+        ].count += 1
+    }
+
+    // MARK: Failures
+
+    /// The failures of a key. One that is in the future was noted before the clock was set back, and counts as one of
+    /// now.
+    private mutating func failures(of key: String, at now: Int64) -> Failures? {
+        guard var known = failures.value(of: key, at: now / 1000) else { return nil }
+        guard known.lastAt > now else { return known }
+        known.lastAt = now
+        let endsAt = settings.lockout.map { now / 1000 + $0.forgetAfter } ?? failures.endsAt(of: key) ?? now / 1000
+        failures.set(known, of: key, endsAt: endsAt, at: now / 1000)
+        return known
+    }
+
+    /// An attempt that was admitted has come to its end.
+    mutating func settle(_ key: String, at now: Int64) {
+        guard let policy = settings.lockout, var known = failures(of: key, at: now) else { return }
+        known.pending = max(0, known.pending - 1)
+        guard known.count > 0 || known.pending > 0 else { return failures.remove(key) }
+        // An attempt that proves nothing does not keep earlier failures from being forgotten.
+        let since = known.count > 0 ? known.lastAt : now
+        failures.set(known, of: key, endsAt: since / 1000 + policy.forgetAfter, at: now / 1000)
+    }
+
+    /// An attempt that was admitted has failed.
+    ///
+    /// - Returns: when that is forgotten, in seconds since 1970, and whether there is a lock; nil where there are none.
+    mutating func fail(_ key: String, at now: Int64) -> (endsAt: Int64, isLocked: Bool)? {
+        guard let policy = settings.lockout else { return nil }
+        var known = failures(of: key, at: now) ?? Failures()
+        known.pending = max(0, known.pending - 1)
+        known.count += 1
+        known.lastAt = max(known.lastAt, now)
+        let endsAt = now / 1000 + policy.forgetAfter
+        failures.set(known, of: key, endsAt: endsAt, at: now / 1000)
+        return (endsAt, policy.lock(afterFailures: known.count) > 0)
+    }
+
+    /// - Returns: whether there was a failure.
+    mutating func forget(_ key: String, at now: Int64) -> Bool {
+        defer { failures.remove(key) }
+        return (failures(of: key, at: now)?.count ?? 0) > 0
+    }
+
+    /// An attempt begins, which may fail.
+    private mutating func begin(_ key: String, at now: Int64) {
+        guard let policy = settings.lockout else { return }
+        var known = failures(of: key, at: now) ?? Failures()
+        known.pending += 1
+        failures.set(known, of: key, endsAt: now / 1000 + policy.forgetAfter, at: now / 1000)
+    }
+
+    // MARK: Accounts of several names
+
+    enum AccountTrial {
+        /// It may be tried; what its failures are counted by.
+        /// `isCleared`: its failures were forgotten for a proof, which is to be stored as well.
+        case open(String, isCleared: Bool)
+        case locked(LimitReached)
+        /// It counts already, or nothing does.
+        case unknown
+    }
+
+    mutating func note(alias typed: String, of key: String, endsAt: Int64, at now: Int64) {
+        guard settings.lockout != nil, typed != key else { return }
+        aliases.set(key, of: typed, endsAt: endsAt, at: now / 1000)
+    }
+
+    /// The key that counts the failures of the account behind a name; nil if the account is unknown.
+    func account(calledBy typed: String, at now: Int64) -> String? { aliases.value(of: typed, at: now / 1000) }
+
+    /// Begins an attempt at an account, unless it is locked.
+    ///
+    /// - Parameters:
+    ///   - key: what its failures are counted by.
+    ///   - typed: what it was called.
+    ///   - known: what counts already.
+    mutating func tryAccount(_ key: String, calledBy typed: String, known: [String], at now: Int64) -> AccountTrial {
+        guard let policy = settings.lockout, !known.contains(key) else { return .unknown }
+        var isCleared = false
+        if let failures = failures(of: key, at: now) {
+            if let proof = proofs.value(of: typed, at: now / 1000), proof >= failures.lastAt {
+                // Proven before it was known which account the name is of.
+                isCleared = forget(key, at: now)
+            } else if case let wait = failures.wait(policy, at: now), wait > 0 {
+                refused[.lockout, default: 0] += 1
+                return .locked(LimitReached(cause: .lockout, retryAfter: Int((wait + 999) / 1000)))
+            }
+        }
+        begin(key, at: now)
+        return .open(key, isCleared: isCleared)
+    }
+
+    /// Somebody has proven to be whom a name calls.
+    ///
+    /// - Returns: what is forgotten.
+    mutating func forgetAll(calledBy typed: String, at now: Int64) -> [String] {
+        guard let policy = settings.lockout else { return [] }
+        proofs.set(now, of: typed, endsAt: now / 1000 + policy.forgetAfter, at: now / 1000)
+        let keys = [typed] + [aliases.value(of: typed, at: now / 1000)].compactMap { $0 }
+        for key in keys { _ = forget(key, at: now) }
+        return keys
+    }
+
+    // MARK: The store
+
+    /// Takes over failures that others may have added to.
+    ///
+    /// - Returns: whether there is a lock.
+    mutating func adopt(_ record: FailureRecord, at now: Int64) -> Bool {
+        guard let policy = settings.lockout else { return false }
+        var known = failures(of: record.key, at: now) ?? Failures()
+        known.count = max(known.count, record.count)
+        // A record of the future is by a clock that has been set back since.
+        known.lastAt = max(known.lastAt, min(record.lastAt, now))
+        let endsAt = min(record.endsAt, now / 1000 + policy.forgetAfter)
+        failures.set(known, of: record.key, endsAt: endsAt, at: now / 1000)
+        return known.wait(policy, at: now) > 0
+    }
+
+    /// Takes over a count that others may have added to.
+    mutating func adopt(_ record: CountRecord, total: Int64, at now: Int64) {
+        var known =
+            counts.value(of: record.key, at: now / 1000)
+            ?? SlidingCount(window: record.window, current: 0)
+        // Calls counted here since then are not in the total yet.
+        let since = unwritten[Unwritten(key: record.key, window: record.window)]?.count ?? 0
+        known.adopt(total: total + since, ofWindow: record.window)
+        let endsAt = max(record.endsAt, counts.endsAt(of: record.key) ?? 0)
+        counts.set(known, of: record.key, endsAt: endsAt, at: now / 1000)
+    }
+
+    mutating func takeUnwritten() -> [CountRecord] {
+        defer { unwritten = [:] }
+        return Array(unwritten.values)
+    }
+}

@@ -1,0 +1,259 @@
+internal import Encoding
+internal import Locking
+package import Logging
+internal import Pipeline
+package import Store
+internal import Telemetry
+
+/// A receiver of the outbox's messages.
+package protocol OutboxReceiver: Sendable {
+    /// By which messages name it.
+    var name: String { get }
+    /// The most time that one attempt takes.
+    var timeout: Duration { get }
+
+    /// Sends a message, which was received when this returns.
+    ///
+    /// - Parameter now: seconds since 1970.
+    func send(_ message: OutboxMessage, now: Int64) async throws(DeliveryFailure)
+}
+
+/// Sends what other services are to be told, each at least once, from a table that outlasts the process.
+///
+/// A message that is not received is sent again after a second, then after twice as long each time, up to an hour. It
+/// is given up after a week. Messages of different ages may arrive in another order than they were written in.
+///
+/// No destination waits for another one: each has its own room, and its own deliveries.
+package actor Outbox {
+    /// For metrics.
+    struct Status: Sendable {
+        var delivered = 0
+        var failures = 0
+        /// Messages that were not taken because too many waited, or were given up.
+        var lost = 0
+        var waiting = 0
+    }
+
+    /// How many messages wait at most for one destination, of those that must arrive and of the others each.
+    package static let limit = 100_000
+    /// How long one is tried, in milliseconds.
+    static let lifetime: Int64 = 7 * 86_400_000
+    private static let longestPause: Int64 = 3_600_000
+    private static let interval = Duration.seconds(1)
+    /// How many are on their way to one destination at the same time.
+    private static let atOnce = 16
+    private static let roundsOfKeeping = 60
+
+    private let records: any OutboxRecords
+    private let now: @Sendable () -> Int64
+    /// Between 0 and 1.
+    private let random: @Sendable () -> Double
+    private let logger: Logger
+    /// How many deliveries each destination has under way.
+    private var underWay: [String: Int] = [:]
+    private nonisolated let counted = Locked(Status())
+    /// Messages that are being kept. A flood of them must not pile up before the store.
+    private nonisolated let adding = Locked<[Room: Int]>([:])
+    private static let addingLimit = 4096
+
+    /// Messages that take room from each other, and from nobody else.
+    private struct Room: Hashable {
+        @Exact var destination: String
+        var mustArrive: Bool
+    }
+
+    private nonisolated let receivers = Locked<[String: any OutboxReceiver]>([:])
+
+    nonisolated var status: Status { counted.withLock { $0 } }
+
+    /// - Parameter now: milliseconds since 1970.
+    package init(
+        records: any OutboxRecords, logger: Logger, now: @escaping @Sendable () -> Int64,
+        random: @escaping @Sendable () -> Double = { Double.random(in: 0..<1) }
+    ) {
+        self.records = records
+        self.logger = logger
+        self.now = now
+        self.random = random
+    }
+
+    /// Sends to these receivers from now on. Messages for a receiver that is gone wait on.
+    nonisolated func adopt(_ receivers: [any OutboxReceiver]) {
+        let byName = Dictionary(receivers.map { ($0.name, $0) }) { first, _ in first }
+        self.receivers.withLock { $0 = byName }
+    }
+
+    /// Keeps a message and begins to send it. When this returns, it outlasts the process.
+    ///
+    /// - Returns: whether it was taken.
+    nonisolated func add(_ message: OutboxMessage) async -> Bool {
+        let room = Room(destination: message.destination, mustArrive: message.mustArrive)
+        let hasRoom = adding.withLock { adding -> Bool in
+            guard adding[room, default: 0] < Self.addingLimit else { return false }
+            adding[room, default: 0] += 1
+            return true
+        }
+        guard hasRoom else {
+            counted.withLock { $0.lost += 1 }
+            return false
+        }
+        defer { adding.withLock { $0[room, default: 0] -= 1 } }
+        return await keep(message)
+    }
+
+    private nonisolated func keep(_ message: OutboxMessage) async -> Bool {
+        do {
+            guard try await records.add(message, limit: Self.limit) else {
+                counted.withLock { $0.lost += 1 }
+                logger.error(
+                    "a message is lost: too many wait",
+                    metadata: ["destination": "\(message.destination)", "kind": "\(message.kind)"])
+                return false
+            }
+        } catch {
+            counted.withLock { $0.lost += 1 }
+            logger.error(
+                "a message is lost: it cannot be kept",
+                metadata: [
+                    "destination": "\(message.destination)", "kind": "\(message.kind)", "error": "\(error)",
+                ])
+            return false
+        }
+        Task { await sendDue(to: message.destination) }
+        return true
+    }
+
+    // MARK: Sending
+
+    /// Sends what is due to anyone, until nothing is.
+    func sendDue() async {
+        let destinations = receivers.withLock { Array($0.keys) }
+        await withDiscardingTaskGroup { tasks in
+            for destination in destinations { tasks.addTask { await self.sendDue(to: destination) } }
+        }
+    }
+
+    /// Sends what is due to one receiver, until nothing is, as far as it has deliveries left.
+    private func sendDue(to destination: String) async {
+        let free = Self.atOnce - underWay[destination, default: 0]
+        guard free > 0 else { return }
+        // Before anything is waited for, so that all who come here together have no more than these.
+        underWay[destination, default: 0] += free
+        let due = await claim(for: destination, limit: free)
+        underWay[destination, default: 0] -= free - due.count
+        await withDiscardingTaskGroup { tasks in
+            for message in due {
+                // Each goes on with the next message by itself: none waits for a slow one.
+                tasks.addTask { await self.deliver(from: message, to: destination) }
+            }
+        }
+    }
+
+    private func deliver(from first: OutboxMessage, to destination: String) async {
+        var next: OutboxMessage? = first
+        while let message = next {
+            await send(message)
+            next = await claim(for: destination, limit: 1).first
+        }
+        underWay[destination, default: 0] -= 1
+    }
+
+    private func claim(for destination: String, limit: Int) async -> [OutboxMessage] {
+        guard !Task.isCancelled, let receiver = receivers.withLock({ $0[destination] }) else { return [] }
+        do {
+            // Longer than any attempt takes.
+            let lease = (receiver.timeout.components.seconds + 5) * 1000
+            return try await records.claim(
+                for: destination, now: now(), lease: lease, longestPause: Self.longestPause, limit: limit)
+        } catch {
+            if !Task.isCancelled { logger.error("the outbox cannot be read", metadata: ["error": "\(error)"]) }
+            return []
+        }
+    }
+
+    private func send(_ message: OutboxMessage) async {
+        guard let receiver = receivers.withLock({ $0[message.destination] }) else {
+            return await postpone(message, by: Self.longestPause)
+        }
+        let work = WorkUnderWay.begin("outbox delivery", "\(message.destination) \(message.kind)")
+        defer { WorkUnderWay.end(work) }
+        do throws(DeliveryFailure) {
+            try await receiver.send(message, now: now() / 1000)
+        } catch {
+            counted.withLock { $0.failures += 1 }
+            let pause = Self.pause(afterAttempts: message.attempts, random())
+            logger.warning(
+                "a message was not received",
+                metadata: [
+                    "destination": "\(message.destination)", "kind": "\(message.kind)", "key": "\(message.key)",
+                    "attempts": "\(message.attempts)", "error": "\(error)", "next_in_ms": "\(pause)",
+                ])
+            return await postpone(message, by: pause)
+        }
+        counted.withLock { $0.delivered += 1 }
+        do {
+            try await records.remove(key: message.key)
+        } catch {
+            logger.error("a message that was received will be sent again", metadata: ["error": "\(error)"])
+        }
+    }
+
+    private func postpone(_ message: OutboxMessage, by pause: Int64) async {
+        do {
+            try await records.postpone(key: message.key, until: now() + pause)
+        } catch {
+            // It is due again when its claim ends.
+            guard !Task.isCancelled else { return }
+            logger.error("the outbox cannot be written to", metadata: ["error": "\(error)"])
+        }
+    }
+
+    /// Milliseconds until the next attempt: a second, doubled each time up to an hour, and up to a fifth less, so that
+    /// a receiver that comes back is not met by all at once.
+    static func pause(afterAttempts attempts: Int, _ random: Double) -> Int64 {
+        let doubled = min(1000 << Int64(min(max(1, attempts), 21) - 1), longestPause)
+        return doubled - Int64(Double(doubled) * random / 5)
+    }
+
+    // MARK: Upkeep
+
+    /// Sends what becomes due until cancelled.
+    func run() async {
+        await withDiscardingTaskGroup { tasks in
+            var rounds = 0
+            while !Task.isCancelled {
+                // Beside the deliveries that are under way, which may take long.
+                tasks.addTask { await self.sendDue() }
+                if rounds % Self.roundsOfKeeping == 0 { await giveUpOld() }
+                await readWaiting()
+                rounds += 1
+                do {
+                    try await Task.sleep(for: Self.interval)
+                } catch {
+                    return
+                }
+            }
+        }
+    }
+
+    private func readWaiting() async {
+        guard let waiting = try? await records.count() else { return }
+        counted.withLock { $0.waiting = waiting }
+    }
+
+    private func giveUpOld() async {
+        do {
+            for message in try await records.removeOlder(than: Self.lifetime, now: now()) {
+                counted.withLock { $0.lost += 1 }
+                logger.error(
+                    "a message is given up",
+                    metadata: [
+                        "destination": "\(message.destination)", "kind": "\(message.kind)",
+                        "attempts": "\(message.attempts)",
+                    ])
+            }
+        } catch {
+            logger.error("the outbox cannot be written to", metadata: ["error": "\(error)"])
+        }
+    }
+}

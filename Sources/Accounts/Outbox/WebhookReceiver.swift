@@ -1,0 +1,88 @@
+package import Cryptography
+internal import Encoding
+package import HTTPClient
+package import Keys
+internal import Pipeline
+package import Store
+
+/// A service that is told what has happened: where it is, and how it knows that it is the gateway which tells.
+package struct WebhookReceiver: OutboxReceiver {
+    package var name: String
+    var url: String
+    /// The `aud` of the assertion.
+    var audience: String
+    /// Authenticates the body; nil: only the assertion does.
+    var secret: Secret?
+    package var timeout: Duration
+    /// Nil where nothing is signed.
+    var issuer: String?
+    var header: String
+    /// The keys that sign; nil if there are none.
+    var keys: AssertionKeyService?
+    var fetcher: any Fetcher
+
+    package init(
+        name: String, url: String, audience: String, secret: Secret? = nil, timeout: Duration, issuer: String? = nil,
+        header: String, keys: AssertionKeyService? = nil, fetcher: any Fetcher
+    ) {
+        self.name = name
+        self.url = url
+        self.audience = audience
+        self.secret = secret
+        self.timeout = timeout
+        self.issuer = issuer
+        self.header = header
+        self.keys = keys
+        self.fetcher = fetcher
+    }
+
+    /// Sends a message. It was received when this returns: any 2xx says so.
+    ///
+    /// - Parameter now: seconds since 1970.
+    package func send(_ message: OutboxMessage, now: Int64) async throws(DeliveryFailure) {
+        let body = Array(message.body.utf8)
+        var headers = [
+            (name: "Content-Type", value: "application/json"), (name: "Idempotency-Key", value: message.key),
+            (name: "User-Agent", value: "Gatehouse"),
+        ]
+        if let issuer, let keys = keys?.current {
+            let event = WebhookEvent(
+                issuer: issuer, audience: audience, subject: message.subject, event: message.kind, key: message.key,
+                body: body)
+            guard let token = try? event.token(signedWith: keys.signing, now: now) else { throw .notSigned }
+            headers.append((header, token))
+        }
+        if let secret {
+            let code = HMACSHA256.authenticationCode(for: body, key: secret.expose())
+            headers.append(("X-Gatehouse-Signature", "sha256=" + Hexadecimal.encode(code)))
+        }
+        let request = FetchRequest(
+            method: "POST", url: url, headers: headers, body: body, deadline: timeout, maximumResponseBytes: 64 << 10,
+            hasSecretPath: true)
+        let response: FetchResponse
+        do {
+            response = try await fetcher.fetch(request)
+        } catch {
+            throw .noAnswer(error)
+        }
+        guard (200..<300).contains(response.status) else { throw .status(response.status) }
+    }
+}
+
+/// Why a message was not received, without anything that is in it.
+package enum DeliveryFailure: Error, Equatable, CustomStringConvertible {
+    case status(Int)
+    case noAnswer(FetchError)
+    case notSigned
+    /// By the receiver's own name for it.
+    case refused(String)
+
+    package var description: String {
+        switch self {
+        case .status(let status): "status \(status)"
+        case .noAnswer(let error): "\(error)"
+        case .notSigned: "cannot be signed"
+        case .refused(let name): name
+        }
+    }
+}

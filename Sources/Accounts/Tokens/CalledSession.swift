@@ -1,0 +1,28 @@
+internal import Cryptography
+internal import Encoding
+package import Pipeline
+
+/// The session that a call is of, as its token tells.
+package struct CalledSession: Sendable, Equatable {
+    /// No other session has it.
+    package var id: String
+    /// When its user signed in, in seconds since 1970.
+    var beganAt: Int64
+
+    package init(id: String, beganAt: Int64) {
+        self.id = id
+        self.beganAt = beganAt
+    }
+
+    /// Nil for a token that does not tell: not every pool's has `origin_jti`.
+    package init?(_ token: VerifiedToken) {
+        guard let id = (token.claims["sid"] ?? token.claims["origin_jti"])?.stringValue,
+            let beganAt = token.claims["auth_time"]?.integerValue
+        else { return nil }
+        self.init(id: id, beganAt: beganAt)
+    }
+
+    init(_ sealed: SealedRefreshToken) {
+        self.init(id: sealed.originID ?? Hexadecimal.encode(sealed.family), beganAt: sealed.issuedAt)
+    }
+}

@@ -1,0 +1,165 @@
+internal import Cryptography
+internal import Encoding
+internal import Sealing
+internal import Store
+
+/// The standing of a refresh token that is intact and has not expired, by the session records.
+enum RefreshStanding: Sendable {
+    /// It is the newest one of its session.
+    case current
+    /// It was exchanged a moment ago: the answer is given once more.
+    case retry(RefreshedSession)
+    /// It was exchanged before, and its successor is in use: one of the two who have it stole it.
+    case reused
+    /// Its session was ended.
+    case ended
+}
+
+/// The session records of one pool, with what is sealed in them.
+struct RefreshSessions: Sendable {
+    let records: any SessionRecords
+    let poolID: String
+    let keys: SealingKeyRing
+    let now: @Sendable () -> Int64
+
+    /// A session that has been ended, as far as others must hear of it.
+    struct Ended: Sendable {
+        var originID: String?
+        /// The app client that the provider gave the refresh token to.
+        var clientID: String
+        /// The provider's newest refresh token.
+        var refreshToken: Secret
+    }
+
+    func begin(_ sealed: SealedRefreshToken, _ text: Secret, platform: String?) async throws {
+        try await records.begin(
+            SessionRecord(
+                family: sealed.family, poolID: poolID, subject: sealed.subject, originID: sealed.originID,
+                deviceID: sealed.deviceID, platform: platform, generation: sealed.generation, token: text.expose(),
+                signedInAt: sealed.issuedAt, refreshedAt: sealed.issuedAt, endsAt: sealed.expiresAt))
+    }
+
+    // MARK: Refresh
+
+    func standing(of sealed: SealedRefreshToken) async throws -> RefreshStanding {
+        standing(of: sealed.generation, in: try await records.session(sealed.family))
+    }
+
+    func knows(_ sealed: SealedRefreshToken) async throws -> Bool {
+        try await records.session(sealed.family) != nil
+    }
+
+    /// A session that is not known here began before the records did: what Cognito says of it counts.
+    private func standing(of generation: Int64, in record: SessionRecord?) -> RefreshStanding {
+        guard let record else { return .current }
+        guard record.endedAt == nil else { return .ended }
+        // A record that is behind has lost its last steps with the machine's power.
+        guard generation < record.generation else { return .current }
+        guard generation == record.generation - 1, mayRetry(record), let session = answer(of: record) else {
+            return .reused
+        }
+        return .retry(session)
+    }
+
+    /// Within the window, which opens once more for what a process that ended may never have given.
+    private func mayRetry(_ record: SessionRecord) -> Bool {
+        LostAnswers.isOpen(refreshedAt: record.refreshedAt, retryUntil: record.retryUntil, now: now())
+    }
+
+    /// Keeps the answer before it is given, so that whoever does not get it can ask once more.
+    ///
+    /// - Parameters:
+    ///   - sealed: the new refresh token, and its text in `session`.
+    /// - Returns: how the token before stands now: ``RefreshStanding/current`` if this answer is the one to give.
+    func advance(to sealed: SealedRefreshToken, _ session: RefreshedSession) async throws -> RefreshStanding {
+        let record = SessionRecord(
+            family: sealed.family, poolID: poolID, subject: sealed.subject, originID: sealed.originID,
+            deviceID: sealed.deviceID, platform: nil, generation: sealed.generation,
+            token: session.refreshToken.expose(), answer: try seal(session).expose(), signedInAt: sealed.issuedAt,
+            refreshedAt: now(), endsAt: sealed.expiresAt)
+        switch try await records.advance(to: record) {
+        case .taken: return .current
+        case .overtaken(let record): return standing(of: sealed.generation - 1, in: record)
+        }
+    }
+
+    // MARK: Ends
+
+    func end(family: [UInt8]?, originIDs: Set<String>) async throws -> [Ended] {
+        try await records.end(family: family, originIDs: originIDs, poolID: poolID, at: now()).compactMap(ended)
+    }
+
+    /// - Parameter family: of the session that goes on; nil: none does.
+    func endAll(of subject: String, except family: [UInt8]? = nil) async throws -> [Ended] {
+        try await records.endAll(subject: subject, poolID: poolID, except: family, at: now()).compactMap(ended)
+    }
+
+    func forget(_ subject: String) async throws {
+        try await records.forget(subject: subject, poolID: poolID)
+    }
+
+    func held(of subject: String) async throws -> [SessionRecord] {
+        try await records.all(subject: subject, poolID: poolID)
+    }
+
+    /// Nil for a record whose key is gone, and with it every use of its token.
+    private func ended(_ record: SessionRecord) -> Ended? {
+        guard let sealed = try? SealedRefreshToken(opening: Secret(record.token), with: keys, poolID: poolID) else {
+            return nil
+        }
+        return Ended(originID: record.originID, clientID: sealed.clientID, refreshToken: sealed.refreshToken)
+    }
+
+    // MARK: Answers
+
+    private func seal(_ session: RefreshedSession) throws -> Secret {
+        var writer = ByteWriter()
+        let written =
+            writer.write(field: session.refreshToken.expose()) && writer.write(field: session.accessToken.expose())
+            && writer.write(optional: session.idToken?.exposeText()) && writer.write(optional: session.scope)
+            && writer.write(text: session.subject)
+        guard written else { throw SealingFailure() }
+        writer.write(integer: session.accessExpiresAt)
+        return try SealedText.seal(writer.bytes, as: .answer, with: keys, poolID: poolID)
+    }
+
+    private func answer(of record: SessionRecord) -> RefreshedSession? {
+        guard let sealed = record.answer,
+            let plain = try? SealedText.open(Secret(sealed), as: .answer, with: keys, poolID: poolID)
+        else { return nil }
+        var reader = ByteReader(plain)
+        guard let refreshToken = reader.readField(), let accessToken = reader.readField(),
+            let idToken = reader.readOptional(), let scope = reader.readOptional(), let subject = reader.readText(),
+            let expiresAt = reader.readInteger(), reader.isAtEnd
+        else { return nil }
+        return RefreshedSession(
+            refreshToken: Secret(refreshToken), accessToken: Secret(accessToken),
+            idToken: idToken.text.map { Secret($0) }, scope: scope.text, subject: subject, accessExpiresAt: expiresAt)
+    }
+}
+
+/// The result of a refresh, for everyone who waits for it.
+struct RefreshedSession: Sendable {
+    /// The client's next one, sealed.
+    var refreshToken: Secret
+    var accessToken: Secret
+    var idToken: Secret?
+    var scope: String?
+    var subject: String
+    /// In seconds since 1970.
+    var accessExpiresAt: Int64
+}
+
+extension SessionRecord {
+    /// As `GET me/export` shows it.
+    var exported: JSONObject {
+        [
+            "signed_in_at": .string(Timestamp.text(signedInAt)),
+            "refreshed_at": .string(Timestamp.text(refreshedAt)),
+            "ends_at": .string(Timestamp.text(endsAt)),
+            "ended_at": endedAt.map { .string(Timestamp.text($0)) } ?? .null,
+            "device_id": deviceID.map(JSON.string) ?? .null,
+            "platform": platform.map(JSON.string) ?? .null,
+        ]
+    }
+}

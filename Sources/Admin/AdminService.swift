@@ -1,0 +1,190 @@
+internal import Cryptography
+internal import Encoding
+internal import HTTPTypes
+internal import Listener
+package import NIOCore
+internal import Pipeline
+internal import Proxy
+internal import Settings
+package import Telemetry
+
+/// The admin listener: liveness, readiness, metrics, status and dashboard, and changes for who has the token.
+package final class AdminService: RequestService {
+    private let eventLoop: any EventLoop
+    private let metrics: MetricsRegistry
+    private let status: GatewayStatus
+    private let changes: AdminChanges
+
+    package init(eventLoop: any EventLoop, metrics: MetricsRegistry, status: GatewayStatus, changes: AdminChanges) {
+        self.eventLoop = eventLoop
+        self.metrics = metrics
+        self.status = status
+        self.changes = changes
+    }
+
+    func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
+        let call = AdminCall(request.head.method, path: request.head.path ?? "")
+        if let (head, body) = refusal(of: call, request.head) {
+            writer.answer(head, body)
+            return IgnoringSink()
+        }
+        switch call {
+        case .page(let page):
+            let (head, body) = show(page)
+            writer.answer(head, body)
+            return IgnoringSink()
+        case .change(let change):
+            let exchange = AdminExchange(
+                change, writer, changes: changes, peer: request.peer, eventLoop: eventLoop)
+            if request.body == .none { exchange.receiveEnd() }
+            return exchange
+        case .notFound, .methodNotAllowed:
+            preconditionFailure("these are refused")
+        }
+    }
+
+    /// Nil for what may go on.
+    private func refusal(of call: AdminCall, _ head: HTTPRequest) -> (HTTPResponse, ByteBuffer)? {
+        switch call {
+        case .notFound: return Self.refusal(.notFound())
+        case .methodNotAllowed(let allow): return Self.refusal(.methodNotAllowed(allow))
+        case .page(let page) where page.isOpen: return nil
+        case .page, .change: break
+        }
+        let admin = status.admin
+        guard let token = admin?.token else {
+            guard case .page = call else {
+                return Self.refusal(
+                    Refusal(.accessDenied, message: "This takes admin.token.", reason: .request(.tokenMissing)))
+            }
+            guard admin?.isLocal != true || Self.namesThisMachine(head.authority) else {
+                let message = "Ask by address or as localhost, or set admin.token."
+                return Self.refusal(Refusal(.accessDenied, message: message, reason: .request(.tokenMissing)))
+            }
+            return nil
+        }
+        guard case .value(let value, let prefix) = BearerToken(of: head),
+            Secret(Array(value.utf8.dropFirst(prefix))) == token
+        else { return Self.refusal(.tokenMissing()) }
+        return nil
+    }
+
+    /// A name that another site has made to mean this machine (DNS rebinding) lets that site's pages read what is for
+    /// who can connect.
+    static func namesThisMachine(_ authority: String?) -> Bool {
+        guard let authority else { return true }
+        let host =
+            authority.hasPrefix("[") ? authority.dropFirst().prefix { $0 != "]" } : authority.prefix { $0 != ":" }
+        return host.lowercased() == "localhost" || IPAddress(host) != nil
+    }
+
+    private func show(_ page: AdminCall.Page) -> (HTTPResponse, ByteBuffer) {
+        switch page {
+        case .alive: return Self.text(.ok, "ok\n")
+        case .status: return Self.text(.ok, StatusPage.text(metrics, status), type: "application/json")
+        case .metrics: return Self.text(.ok, metrics.render(), type: MetricsRegistry.contentType)
+        case .dashboard:
+            var (head, body) = Self.text(.ok, DashboardPage.text, type: "text/html; charset=utf-8")
+            head.headerFields.append(contentsOf: DashboardPage.fields)
+            return (head, body)
+        case .ready:
+            let report = status.readiness
+            return Self.text(report.isReady ? .ok : .serviceUnavailable, report.text)
+        }
+    }
+
+    fileprivate static func text(
+        _ status: HTTPResponse.Status, _ text: String, type: String = "text/plain; charset=utf-8"
+    ) -> (HTTPResponse, ByteBuffer) {
+        let head = HTTPResponse(
+            status: status,
+            headerFields: [.contentType: type, .cacheControl: "no-store", .contentLength: String(text.utf8.count)])
+        return (head, ByteBuffer(string: text))
+    }
+
+    fileprivate static func refusal(_ refusal: Refusal) -> (HTTPResponse, ByteBuffer) {
+        refusal.answer(requestID: AdminRequestID.make())
+    }
+
+    func refuse(_ fault: ListenerFault, peer: String) -> (HTTPResponse, ByteBuffer) {
+        Self.refusal(Refusal(fault))
+    }
+
+    func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {}
+    func connectionFailed(_ error: HTTP2ConnectionError) {}
+    func connectionEvicted() {}
+    func connectionOpened() {}
+    func connectionClosed() {}
+    func streamOpened() {}
+    func streamClosed() {}
+}
+
+/// For requests whose body says nothing.
+private final class IgnoringSink: ExchangeSink {
+    func receive(_ body: ByteBuffer) -> Bool { true }
+    func receiveEnd() {}
+    func clientIsWritable(_ isWritable: Bool) {}
+    func requestFailed(_ fault: ListenerFault) {}
+    func clientDisconnected() {}
+}
+
+/// A change from its body to its answer.
+private final class AdminExchange: ExchangeSink {
+    private let change: AdminChange
+    private let changes: AdminChanges
+    private let peer: String
+    private let eventLoop: any EventLoop
+    private var writer: ResponseWriter?
+    private var body: [UInt8] = []
+    private var hasBegun = false
+
+    private static let bodyLimit = 4096
+
+    init(
+        _ change: AdminChange, _ writer: consuming ResponseWriter, changes: AdminChanges, peer: String,
+        eventLoop: any EventLoop
+    ) {
+        self.change = change
+        self.changes = changes
+        self.peer = peer
+        self.eventLoop = eventLoop
+        self.writer = consume writer
+    }
+
+    func receive(_ body: ByteBuffer) -> Bool {
+        self.body.append(contentsOf: body.readableBytesView.prefix(Self.bodyLimit - self.body.count))
+        return true
+    }
+
+    func receiveEnd() {
+        guard !hasBegun else { return }
+        hasBegun = true
+        let exchange = NIOLoopBound(self, eventLoop: eventLoop)
+        Task { [changes, change, body, peer, eventLoop] in
+            let answer = await changes.perform(change, body: body, peer: peer)
+            eventLoop.execute { exchange.value.finish(answer) }
+        }
+    }
+
+    private func finish(_ answer: AdminAnswer) {
+        if let refusal = answer.refusal {
+            let (head, body) = refusal.answer(requestID: answer.requestID)
+            writer.take()?.answer(head, body)
+            return
+        }
+        let text = String(decoding: answer.body.encoded(), as: UTF8.self) + "\n"
+        let (head, body) = AdminService.text(answer.status, text, type: "application/json")
+        writer.take()?.answer(head, body)
+    }
+
+    func clientIsWritable(_ isWritable: Bool) {}
+
+    func requestFailed(_ fault: ListenerFault) {
+        let (head, body) = AdminService.refusal(Refusal(fault))
+        hasBegun = true
+        writer.take()?.answer(head, body)
+    }
+
+    /// A change that has begun is completed.
+    func clientDisconnected() { _ = writer.take() }
+}

@@ -1,0 +1,71 @@
+package import Accounts
+package import Listener
+internal import Pipeline
+package import Proxy
+package import Sessions
+package import Settings
+package import Store
+package import Telemetry
+package import Upstream
+
+/// Everything that one reading of the settings leads to.
+package struct ConfigurationSnapshot: Sendable {
+    package let settings: GatewaySettings
+    package let plan: ServingPlan
+    /// One for each event loop.
+    package let metrics: [LoopMetrics]
+    /// One for each listener of the settings.
+    package let listeners: [ListenerSettings]
+    package let checks: [ServerCheck]
+    /// Made when it is first switched on, and kept.
+    package let accessLog: AccessLog?
+    /// Nil where no tokens are taken.
+    package let store: Store?
+    /// Nil where there is no store.
+    package let upkeep: StoreUpkeep?
+    /// Nil where there is no store.
+    package let storeWatch: StoreWatch?
+    /// Where its logs go.
+    package let places: LogPlaces
+    /// Nil where nobody has signed in here.
+    package let sessions: StoredSessions?
+    /// Nil where the gateway keeps no users and no sessions of its own.
+    package let userSessions: SessionService?
+    /// Nil where the gateway does not speak to Apple.
+    package let grantValidation: AppleGrantValidation?
+    /// Nil where no tokens are taken.
+    package let conduct: ConductService?
+
+    package init(
+        settings: GatewaySettings, plan: ServingPlan, metrics: [LoopMetrics], listeners: [ListenerSettings],
+        checks: [ServerCheck], accessLog: AccessLog?, store: Store?, upkeep: StoreUpkeep?, storeWatch: StoreWatch?,
+        places: LogPlaces, sessions: StoredSessions?, userSessions: SessionService?,
+        grantValidation: AppleGrantValidation?, conduct: ConductService?
+    ) {
+        self.settings = settings
+        self.plan = plan
+        self.metrics = metrics
+        self.listeners = listeners
+        self.checks = checks
+        self.accessLog = accessLog
+        self.store = store
+        self.upkeep = upkeep
+        self.storeWatch = storeWatch
+        self.places = places
+        self.sessions = sessions
+        self.userSessions = userSessions
+        self.grantValidation = grantValidation
+        self.conduct = conduct
+    }
+
+    /// The certificates that listeners present.
+    package var certificates: [ShownCertificate] {
+        ShownCertificate.all(settings.listeners, listeners.map { $0.tls?.certificates ?? [] })
+    }
+}
+
+extension ConfigurationSnapshot {
+    package func isKnownUnhealthy(_ server: String, of upstream: String) -> Bool {
+        checks.contains { $0.upstreamName == upstream && $0.serverName == server && !$0.isHealthy }
+    }
+}

@@ -1,0 +1,41 @@
+internal import Curl
+internal import HTTP1
+internal import Keys
+internal import Listener
+internal import Pipeline
+internal import Settings
+package import Telemetry
+package import Upstream
+
+/// The metrics of this gateway: labels that the settings name, and what is read when they are asked for.
+package enum GatewayMetrics {
+    package static func registry(_ status: GatewayStatus) -> MetricsRegistry {
+        MetricsRegistry(labels: labels(routes: [], upstreams: [])) { status.readings }
+    }
+
+    package static func labels(routes: [String], upstreams: [Upstream.UpstreamSettings]) -> MetricsLabels {
+        MetricsLabels(
+            routes: routes, upstreams: upstreams.map(\.name),
+            servers: upstreams.map { upstream in upstream.servers.map(\.name) }, denialReasons: Reason.codes,
+            connectionRefusals: ConnectionRefusal.allCases.map(\.rawValue),
+            connectionErrors: HTTP2ConnectionError.allCases.map(\.name))
+    }
+
+    static var nameLookups: MetricsReadings.NameLookups {
+        let tally = HostAddresses.tally
+        return .init(found: tally.found, absent: tally.absent, failed: tally.failed)
+    }
+
+    static func reading(_ service: KeySetService) -> MetricsReadings.KeySet {
+        let (status, age) = (service.currentStatus, service.age)
+        // The time left is counted by the age: a clock that was set back leaves no set more.
+        func left(until end: Int64?) -> Int64? {
+            guard let end, let fetchedAt = status.fetchedAt, let age else { return nil }
+            return end - fetchedAt - age
+        }
+        return MetricsReadings.KeySet(
+            issuer: service.issuer.name, refreshes: status.refreshes, failures: status.failures,
+            ageSeconds: age.map(Double.init), keys: service.currentSet?.count ?? 0,
+            dueInSeconds: left(until: status.freshUntil), endsInSeconds: left(until: status.servesUntil))
+    }
+}

@@ -1,0 +1,39 @@
+internal import Listener
+internal import Pipeline
+internal import Settings
+internal import Store
+
+/// The contents of `/status` besides counters.
+struct GatewayOverview: Sendable {
+    struct Server: Sendable {
+        var name: String
+        /// Nil where it is not checked.
+        var isHealthy: Bool?
+    }
+
+    package struct Upstream: Sendable {
+        var name: String
+        var servers: [Server]
+    }
+
+    /// Seconds since 1970.
+    var startedAt: Int64
+    /// Seconds since then, by a clock that nobody sets.
+    var uptime: Int64
+    var isDraining: Bool
+    var digest: String
+    /// Seconds since 1970 of the last reload with another secret; nil where there was none.
+    var secretsChangedAt: Int64?
+    /// Why the last reading of the settings did not take over, and when that was, in seconds since 1970.
+    var faults: [String]
+    var failedAt: Int64?
+    var listeners: [ListenSettings]
+    /// For each listener what it shows.
+    var certificates: [[ServedCertificate]]
+    /// Nil where there is none.
+    var store: ReadinessReport.Store?
+    var schemaVersion: Int
+    var upstreams: [Upstream]
+    var issuers: [Issuer]
+    var limits: LimitSettings?
+}

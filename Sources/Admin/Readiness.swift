@@ -1,0 +1,46 @@
+internal import Store
+
+/// The contents of `/readyz`.
+package struct ReadinessReport: Equatable {
+    /// An upstream whose servers are checked, and which of them are healthy.
+    struct CheckedUpstream: Equatable {
+        var name: String
+        var healthy: [Bool]
+    }
+
+    /// The database, where there is one.
+    struct Store: Equatable {
+        /// Why it can't be written; names no file. Nil: it can.
+        var fault: String?
+        /// Whether what clients ask for takes writing.
+        var isNeeded: Bool
+    }
+
+    let isReady: Bool
+    let text: String
+
+    /// Ready means: not draining, able to verify tokens of every issuer, able to write where sign-ins take that, and with
+    /// an upstream to serve from. One upstream of several without a healthy server is told and no more: to take the whole
+    /// gateway out for it would take the others' requests with it. So is a store that no sign-in needs.
+    ///
+    /// - Parameter others: whether there are upstreams whose servers are not checked.
+    init(isDraining: Bool, keySetsHeld: [Bool], upstreams: [CheckedUpstream], others: Bool, store: Store?) {
+        let down = upstreams.filter { !$0.healthy.contains(true) }
+        let reason: String? =
+            if isDraining {
+                "draining"
+            } else if keySetsHeld.contains(false) {
+                "waiting for key sets"
+            } else if let store, store.isNeeded, store.fault != nil {
+                "the store cannot be written"
+            } else if !down.isEmpty, down.count == upstreams.count, !others {
+                "no upstream has a healthy server"
+            } else {
+                nil
+            }
+        isReady = reason == nil
+        let stored = (store?.fault).map { ["store: \($0)"] } ?? []
+        let lines = [reason ?? "ready"] + stored + down.map { "upstream \($0.name): no healthy server" }
+        text = lines.map { $0 + "\n" }.joined()
+    }
+}

@@ -1,0 +1,46 @@
+package import Logging
+
+/// Says in the log when the gateway is ready for the first time, and once what it waits for where that takes long.
+package struct ReadinessNotice {
+    /// The readiness, and the issuers that have no key set.
+    let ask: @Sendable () -> (report: ReadinessReport, issuersWithoutKeys: [String])
+    /// Since the start.
+    let elapsed: @Sendable () -> Duration
+    let logger: Logger
+    var sleep: @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }
+
+    private static let patience = Duration.seconds(5)
+    private static let (often, seldom) = (Duration.milliseconds(10), Duration.seconds(1))
+
+    package init(
+        elapsed: @escaping @Sendable () -> Duration, logger: Logger,
+        ask: @escaping @Sendable () -> (report: ReadinessReport, issuersWithoutKeys: [String])
+    ) {
+        self.ask = ask
+        self.elapsed = elapsed
+        self.logger = logger
+    }
+
+    /// Until it is ready, or the task is cancelled.
+    package func run() async {
+        var hasTold = false
+        while !Task.isCancelled {
+            let (report, issuers) = ask()
+            if report.isReady { return logger.info("ready", metadata: ["milliseconds": "\(milliseconds)"]) }
+            if !hasTold, elapsed() >= Self.patience {
+                hasTold = true
+                tell(report, issuers)
+            }
+            do { try await sleep(hasTold ? Self.seldom : Self.often) } catch { return }
+        }
+    }
+
+    private func tell(_ report: ReadinessReport, _ issuers: [String]) {
+        let reason = report.text.split(separator: "\n").joined(separator: "; ")
+        var metadata: Logger.Metadata = ["milliseconds": "\(milliseconds)", "reason": "\(reason)"]
+        if !issuers.isEmpty { metadata["issuers"] = "\(issuers.joined(separator: " "))" }
+        logger.notice("not ready yet", metadata: metadata)
+    }
+
+    private var milliseconds: Int { Int(elapsed() / .milliseconds(1)) }
+}

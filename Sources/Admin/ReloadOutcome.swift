@@ -1,0 +1,41 @@
+internal import Encoding
+
+/// A step of a reload, for the supervisor of the process.
+package enum ReloadStep: Sendable {
+    case begun
+    case applied
+    /// The settings in use stay, for these reasons.
+    case refused([String])
+    /// Nothing came of it: the gateway is stopping.
+    case stopping
+}
+
+/// The outcome of a reload.
+package enum ReloadOutcome: Sendable {
+    /// The changes by kind, and each value that differs.
+    case applied([(name: String, change: String)], differences: [String])
+    /// Why the settings in use stay, one line a reason.
+    case refused([String])
+    /// The gateway is stopping.
+    case stopping
+
+    package var step: ReloadStep {
+        switch self {
+        case .applied: .applied
+        case .refused(let faults): .refused(faults)
+        case .stopping: .stopping
+        }
+    }
+
+    var json: JSON {
+        switch self {
+        case .applied(let changes, let differences):
+            [
+                "reloaded": true, "changes": .object(JSONObject(changes.map { ($0.name, .string($0.change)) })),
+                "diff": .array(differences.map { .string($0) }),
+            ]
+        case .refused(let faults): ["reloaded": false, "faults": .array(faults.map { .string($0) })]
+        case .stopping: ["reloaded": false, "faults": ["the gateway is stopping"]]
+        }
+    }
+}

@@ -1,0 +1,54 @@
+internal import Locking
+
+/// The reloads that are asked for, and the one that is done: one after the other, and what is asked for while one is
+/// under way is one more, however often it is asked for.
+package final class ReloadRequests: Sendable {
+    private struct Waiting {
+        var askers: [CheckedContinuation<ReloadOutcome, Never>] = []
+        var isFinished = false
+    }
+
+    private let requests: AsyncStream<Void>
+    private let continuation: AsyncStream<Void>.Continuation
+    private let waiting = Locked(Waiting())
+
+    package init() {
+        (requests, continuation) = AsyncStream.makeStream(bufferingPolicy: .bufferingNewest(1))
+    }
+
+    package func ask() { continuation.yield() }
+
+    /// Returns when one has been done that began after the call.
+    func askAndWait() async -> ReloadOutcome {
+        await withCheckedContinuation { asker in
+            let isFinished = waiting.withLock { waiting in
+                if !waiting.isFinished { waiting.askers.append(asker) }
+                return waiting.isFinished
+            }
+            if isFinished { asker.resume(returning: .stopping) } else { ask() }
+        }
+    }
+
+    /// Takes no more of them.
+    package func finish() {
+        continuation.finish()
+        let left = waiting.withLock { waiting in
+            waiting.isFinished = true
+            defer { waiting.askers = [] }
+            return waiting.askers
+        }
+        for asker in left { asker.resume(returning: .stopping) }
+    }
+
+    /// Calls `reload` for what is asked, until ``finish()``.
+    package func serve(_ reload: () async -> ReloadOutcome) async {
+        for await _ in requests {
+            let askers = waiting.withLock { waiting in
+                defer { waiting.askers = [] }
+                return waiting.askers
+            }
+            let outcome = await reload()
+            for asker in askers { asker.resume(returning: outcome) }
+        }
+    }
+}

@@ -1,0 +1,177 @@
+internal import Encoding
+internal import Listener
+internal import Pipeline
+internal import Settings
+internal import Store
+internal import Telemetry
+internal import Upstream
+
+/// `/status`: how the gateway fares, for people and programs that read JSON.
+enum StatusPage {
+    static func text(_ metrics: MetricsRegistry, _ status: GatewayStatus) -> String {
+        let readings = status.readings
+        let gateway = status.overview
+        var page: JSONObject = [
+            "version": .string(GatehouseVersion.current),
+            "started_at": .number(JSONNumber(gateway.startedAt)),
+            "uptime_seconds": .number(JSONNumber(gateway.uptime)),
+            "ready": .bool(readings.isReady),
+            "draining": .bool(gateway.isDraining),
+            "configuration": configuration(gateway, readings),
+            "store": gateway.store.map { store($0, gateway) } ?? .null,
+            "listeners": .array(zip(gateway.listeners, gateway.certificates).map(listener)),
+            "upstreams": .array(gateway.upstreams.map { upstream($0, metrics.servers, status) }),
+            "issuers": .array(gateway.issuers.map { issuer($0, readings) }),
+            "key_sets": .array(readings.keySets.map(keySet)),
+            "limits": limits(gateway, metrics, readings),
+            "direct_cognito": .object(direct(metrics, status, readings)),
+            "recent_denials": .array(status.recent.lastDenials.map(denial)),
+            "recent_audit_events": .array(events(status)),
+        ]
+        if let conduct = readings.conduct { for (name, value) in Self.conduct(conduct) { page[name] = value } }
+        return String(decoding: page.encoded(), as: UTF8.self) + "\n"
+    }
+
+    private static func number(_ value: some BinaryInteger) -> JSON { .number(JSONNumber(Int64(value))) }
+
+    private static func configuration(_ gateway: GatewayOverview, _ readings: MetricsReadings) -> JSON {
+        [
+            "digest": .string(gateway.digest),
+            "in_use_since": readings.reloads.map { number($0.lastSuccess) } ?? .null,
+            // The digest is of the file's text alone.
+            "secrets_changed_at": gateway.secretsChangedAt.map { number($0) } ?? .null,
+            "reloads": number(readings.reloads?.succeeded ?? 0),
+            "failed_reloads": number(readings.reloads?.failed ?? 0),
+            // Of the last reading, where it did not take over.
+            "failed_at": gateway.failedAt.map { number($0) } ?? .null,
+            "faults": .array(gateway.faults.map { .string($0) }),
+        ]
+    }
+
+    /// Null where there is none.
+    private static func store(_ store: ReadinessReport.Store, _ gateway: GatewayOverview) -> JSON {
+        [
+            "writable": .bool(store.fault == nil), "error": store.fault.map { .string($0) } ?? .null,
+            // Whether a client's request takes writing, so that readiness depends on it.
+            "needed": .bool(store.isNeeded), "schema_version": number(gateway.schemaVersion),
+        ]
+    }
+
+    private static func listener(_ listener: ListenSettings, _ certificates: [ServedCertificate]) -> JSON {
+        [
+            "certificates": .array(
+                certificates.map { certificate in
+                    [
+                        "names": .array(certificate.names.map { .string($0) }),
+                        "expires_at": number(certificate.expiresAt),
+                    ]
+                }),
+            "address": .string("\(listener.address)"), "tls": .bool(listener.tls != nil),
+            "http2": .bool(listener.http2), "proxy_protocol": .bool(!listener.proxies.isEmpty),
+        ]
+    }
+
+    private static func upstream(
+        _ upstream: GatewayOverview.Upstream, _ readings: [MetricsRegistry.ServerReading], _ status: GatewayStatus
+    ) -> JSON {
+        let servers = upstream.servers.map { server -> JSON in
+            let reading = readings.first { $0.upstream == upstream.name && $0.server == server.name }
+            return [
+                "name": .string(server.name),
+                // The result of health checks; null if there are none.
+                "healthy": server.isHealthy.map { .bool($0) } ?? .null,
+                "drained": .bool(status.drainedServers.contains(server.name, of: upstream.name)),
+                // Whether every event loop sends it requests.
+                "serving": .bool(reading?.isUp ?? true),
+                "requests_in_flight": number(reading?.inFlight ?? 0), "requests": number(reading?.requests ?? 0),
+                "failures": number(reading?.failures ?? 0), "ejections": number(reading?.ejections ?? 0),
+            ]
+        }
+        return ["name": .string(upstream.name), "servers": .array(servers)]
+    }
+
+    private static func issuer(_ issuer: Issuer, _ readings: MetricsReadings) -> JSON {
+        let keys = readings.keySets.first { $0.issuer == issuer.name }
+        return [
+            "name": .string(issuer.name), "issuer": .string(issuer.issuer),
+            // How many there are to verify with.
+            "keys": number(keys?.keys ?? 0),
+            "key_age_seconds": keys?.ageSeconds.map { number(Int64($0)) } ?? .null,
+            // Until the set is to be fetched again, and until it is trusted no more.
+            "keys_due_in_seconds": keys?.dueInSeconds.map { number($0) } ?? .null,
+            "keys_end_in_seconds": keys?.endsInSeconds.map { number($0) } ?? .null,
+            "key_refreshes": number(keys?.refreshes ?? 0), "key_failures": number(keys?.failures ?? 0),
+        ]
+    }
+
+    private static func limits(
+        _ gateway: GatewayOverview, _ metrics: MetricsRegistry, _ readings: MetricsReadings
+    ) -> JSON {
+        [
+            "requests": [
+                "limit": number(gateway.limits?.requests ?? 0), "in_flight": number(metrics.requestsInFlight),
+            ],
+            "connections": [
+                "limit": number(gateway.limits?.connections ?? 0), "open": number(metrics.connectionsOpen),
+            ],
+            "revocations": [
+                "limit": number(gateway.limits?.revocations ?? 0), "held": number(readings.revocations?.held ?? 0),
+            ],
+        ]
+    }
+
+    private static func denial(_ record: AccessRecord) -> JSON {
+        [
+            "time": number(record.time / 1000), "reason": .string(record.denialReason ?? ""),
+            "status": number(record.status), "method": .string(record.method), "path": .string(record.loggedTarget),
+            "route": record.route.map { .string($0) } ?? .null, "client_address": .string(record.clientAddress),
+            "request_id": .string(record.requestID),
+        ]
+    }
+
+    /// As the audit log has them, with its hashes.
+    private static func events(_ status: GatewayStatus) -> [JSON] {
+        guard let hashes = status.userHashes else { return [] }
+        var encoder = AuditEncoder(hashes)
+        return status.recent.lastAuditEvents.compactMap { event in
+            var line: [UInt8] = []
+            encoder.encode(event, into: &line)
+            return try? JSON.parse(line)
+        }
+    }
+
+    private static func keySet(_ keySet: MetricsReadings.KeySet) -> JSON {
+        [
+            "issuer": .string(keySet.issuer), "failures": number(keySet.failures),
+            "age_seconds": keySet.ageSeconds.map { number(Int64($0)) } ?? .null,
+        ]
+    }
+
+    private static func conduct(_ conduct: MetricsReadings.Conduct) -> JSONObject {
+        [
+            "account_limits": .object(JSONObject(conduct.refusals.map { ($0.cause, number($0.count)) })),
+            "outbox": [
+                "waiting": number(conduct.outboxWaiting), "delivered": number(conduct.outboxDelivered),
+                "failures": number(conduct.outboxFailures), "lost": number(conduct.outboxLost),
+            ],
+        ]
+    }
+
+    /// By this one sees which released apps still call Cognito.
+    private static func direct(
+        _ metrics: MetricsRegistry, _ status: GatewayStatus, _ readings: MetricsReadings
+    ) -> JSONObject {
+        let operations = metrics.directCognitoCalls.map { ($0.operation, number($0.calls)) }
+        let applications = readings.directApplications.entries.map { entry -> JSON in
+            [
+                "application": .string(entry.application), "calls": number(entry.calls),
+                "refused": number(entry.refused), "last_seen": number(entry.lastSeen),
+            ]
+        }
+        return [
+            "mode": .string(status.directMode.rawValue), "operations": .object(JSONObject(operations)),
+            "applications": .array(applications),
+            "other_applications": number(readings.directApplications.others),
+        ]
+    }
+}

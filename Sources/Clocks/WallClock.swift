@@ -1,0 +1,35 @@
+internal import Glibc
+
+/// The time of day.
+package enum WallClock {
+    /// Milliseconds since 1970.
+    package static func milliseconds() -> Int64 {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1000 + Int64(time.tv_nsec) / 1_000_000
+    }
+
+    /// Nanoseconds since 1970.
+    package static func nanoseconds() -> Int64 {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_REALTIME, &time)
+        return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
+    }
+
+    /// The time of day at this moment, and from then on as much later as has passed on the monotonic clock: a clock that
+    /// counts milliseconds since 1970, and that nobody sets.
+    package static func steadyMilliseconds() -> @Sendable () -> Int64 {
+        let (began, time) = (ContinuousClock.now, milliseconds())
+        return { time + Int64((ContinuousClock.now - began) / .milliseconds(1)) }
+    }
+
+    /// Seconds of a clock that nobody sets.
+    package static func uptime() -> Int64 {
+        var time = timespec()
+        unsafe clock_gettime(CLOCK_BOOTTIME, &time)
+        return Int64(time.tv_sec)
+    }
+
+    /// Seconds since 1970.
+    package static func seconds() -> Int64 { milliseconds() / 1000 }
+}

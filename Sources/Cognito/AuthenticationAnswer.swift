@@ -1,0 +1,116 @@
+package import Cryptography
+package import Encoding
+
+/// Cognito's response to a sign-in or refresh: tokens, or a challenge first.
+package enum AuthenticationAnswer: Sendable {
+    case tokens(AuthenticationResult)
+    case challenge(AuthenticationChallenge)
+
+    /// - Returns: `nil` for an output that is neither.
+    package init?(_ output: JSONObject) {
+        if let result = output["AuthenticationResult"]?.objectValue.flatMap(AuthenticationResult.init) {
+            self = .tokens(result)
+        } else if let challenge = AuthenticationChallenge(output) {
+            self = .challenge(challenge)
+        } else {
+            return nil
+        }
+    }
+}
+
+/// Cognito's `AuthenticationResult`.
+package struct AuthenticationResult: Sendable {
+    package var accessToken: Secret
+    package var idToken: Secret?
+    /// Absent from a refresh that did not rotate.
+    package var refreshToken: Secret?
+    /// Life of the access token in seconds.
+    package var expiresIn: Int64
+    /// The keys of a device that the pool has begun to track by this sign-in.
+    package var newDevice: NewDevice?
+
+    package struct NewDevice: Sendable, Equatable {
+        @Exact package var key: String
+        @Exact var groupKey: String
+    }
+
+    init?(_ object: JSONObject) {
+        guard let accessToken = object["AccessToken"]?.stringValue,
+            let expiresIn = object["ExpiresIn"]?.integerValue
+        else { return nil }
+        self.accessToken = Secret(accessToken)
+        self.expiresIn = Int64(expiresIn)
+        idToken = object["IdToken"]?.stringValue.map { Secret($0) }
+        refreshToken = object["RefreshToken"]?.stringValue.map { Secret($0) }
+        if let device = object["NewDeviceMetadata"]?.objectValue, let key = device["DeviceKey"]?.stringValue,
+            let groupKey = device["DeviceGroupKey"]?.stringValue
+        {
+            newDevice = NewDevice(key: key, groupKey: groupKey)
+        }
+    }
+
+    /// The claims of the access token: see ``claims(of:)``.
+    package var accessClaims: JSONObject? { Self.claims(of: accessToken) }
+    /// The claims of the ID token: see ``claims(of:)``.
+    package var idClaims: JSONObject? { idToken.flatMap(Self.claims) }
+
+    /// The payload of a token, its signature unchecked.
+    ///
+    /// These tokens came in Cognito's own answer over a connection whose certificate was checked, so their origin is
+    /// proven (OpenID Connect Core 3.1.3.7, 6. allows the same), and what is read from them is only shown to the user
+    /// they belong to or sent back to Cognito. No access is granted on it: that takes the pipeline's verification.
+    private static func claims(of token: Secret) -> JSONObject? {
+        let parts = token.expose().split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3, let payload = Base64URL.decode(parts[1]) else { return nil }
+        return (try? JSON.parse(payload))?.objectValue
+    }
+}
+
+/// A question that Cognito wants answered before it gives tokens.
+package struct AuthenticationChallenge: Sendable {
+    package var name: String
+    /// Missing where the next step needs none.
+    package var session: Secret?
+    var parameters: JSONObject
+
+    init(name: String, session: Secret?, parameters: JSONObject) {
+        self.name = name
+        self.session = session
+        self.parameters = parameters
+    }
+
+    init?(_ output: JSONObject) {
+        guard let name = output["ChallengeName"]?.stringValue else { return nil }
+        self.name = name
+        session = output["Session"]?.stringValue.map { Secret($0) }
+        parameters = output["ChallengeParameters"]?.objectValue ?? [:]
+    }
+
+    /// Whether it is the one that Cognito calls so.
+    func isNamed(_ name: String) -> Bool { self.name.hasSameBytes(as: name) }
+
+    /// The user's name inside the pool, which answers are hashed with.
+    package var username: String? {
+        parameters["USERNAME"]?.stringValue ?? parameters["USER_ID_FOR_SRP"]?.stringValue
+    }
+
+    /// The parameters a client needs, under the API's names. Cognito puts lists into them as JSON in a string.
+    ///
+    /// `USERNAME` and `USER_ID_FOR_SRP` are left out: they name the user inside the pool.
+    package var clientParameters: JSONObject {
+        var shown: JSONObject = [:]
+        shown["destination"] = parameters["CODE_DELIVERY_DESTINATION"]
+        shown["delivery_medium"] = parameters["CODE_DELIVERY_DELIVERY_MEDIUM"]
+        shown["device_name"] = parameters["FRIENDLY_DEVICE_NAME"]
+        shown["methods"] = list("MFAS_CAN_CHOOSE") ?? list("MFAS_CAN_SETUP")
+        shown["required_attributes"] = list("requiredAttributes")
+        return shown
+    }
+
+    private func list(_ name: String) -> JSON? {
+        guard let text = parameters[name]?.stringValue, let list = try? JSON.parse(Array(text.utf8)),
+            list.arrayValue != nil
+        else { return nil }
+        return list
+    }
+}

@@ -1,0 +1,103 @@
+internal import Cryptography
+internal import Encoding
+internal import Pipeline
+
+// The proof of a password, or of a device's secret, without sending it (RFC 5054 as Cognito has it).
+extension Authenticator {
+    func startWithProof(_ attempt: Attempt) async throws(CognitoError) -> AuthenticationAnswer {
+        let client = try srpClient()
+        var parameters: JSONObject = [
+            "USERNAME": .string(attempt.username), "SRP_A": .string(client.publicValue.hex),
+        ]
+        parameters["SECRET_HASH"] = app.secretHash(attempt.username)
+        parameters["DEVICE_KEY"] = attempt.device.map { .string($0.key) }
+        let answer: AuthenticationAnswer
+        do {
+            answer = try await initiate("USER_SRP_AUTH", parameters, attempt.context)
+        } catch {
+            if [.userNotFound, .userNotConfirmed].contains(error.kind) { await pretend(client, attempt) }
+            throw error
+        }
+        guard case .challenge(let challenge) = answer, challenge.isNamed("PASSWORD_VERIFIER") else { return answer }
+        guard let userID = challenge.parameters["USER_ID_FOR_SRP"]?.stringValue else {
+            throw CognitoError(unavailable: "UnexpectedChallenge")
+        }
+        let isClosed = await attempt.isClosed?(challenge.username ?? userID) ?? false
+        let proof = try proof(
+            of: isClosed ? Decoy.password() : attempt.password,
+            identity: SRPIdentity(poolID: app.poolID, userID: userID), challenge, client)
+        return try await send(
+            Response(
+                challenge: "PASSWORD_VERIFIER", session: challenge.session?.exposeText(),
+                username: challenge.username ?? userID, answers: proof, device: attempt.device,
+                context: attempt.context))
+    }
+
+    /// DEVICE_SRP_AUTH and DEVICE_PASSWORD_VERIFIER.
+    func proveDevice(
+        _ device: DeviceCredentials, _ challenge: AuthenticationChallenge, username: String, context: JSON?
+    ) async throws(CognitoError) -> AuthenticationAnswer {
+        let client = try srpClient()
+        var response = Response(
+            challenge: challenge.name, session: challenge.session?.exposeText(), username: username,
+            answers: ["SRP_A": .string(client.publicValue.hex)], device: device, context: context)
+        guard case .challenge(let verifier) = try await send(response), verifier.isNamed("DEVICE_PASSWORD_VERIFIER")
+        else { throw CognitoError(unavailable: "UnexpectedChallenge") }
+        response.challenge = verifier.name
+        response.session = verifier.session?.exposeText()
+        response.username = verifier.username ?? username
+        response.answers = try proof(
+            of: device.password, identity: SRPIdentity(deviceGroupKey: device.groupKey, deviceKey: device.key),
+            verifier, client)
+        return try await send(response)
+    }
+
+    private func srpClient() throws(CognitoError) -> SRPClient {
+        do {
+            return try SRPClient(random: random(128))
+        } catch {
+            throw CognitoError(unavailable: "ProofFailed")
+        }
+    }
+
+    /// The members of the answer to a verifier challenge.
+    private func proof(
+        of password: Secret, identity: SRPIdentity, _ challenge: AuthenticationChallenge, _ client: SRPClient
+    ) throws(CognitoError) -> JSONObject {
+        guard let salt = challenge.parameters["SALT"]?.stringValue.flatMap({ SRPNumber(hex: $0) }),
+            let serverValue = challenge.parameters["SRP_B"]?.stringValue.flatMap({ SRPNumber(hex: $0) }),
+            let block = challenge.parameters["SECRET_BLOCK"]?.stringValue, let bytes = Base64.decode(block.utf8)
+        else { throw CognitoError(unavailable: "UnexpectedChallenge") }
+        let timestamp = SRPTimestamp.text(at: now())
+        let signature: [UInt8]
+        do {
+            signature = try client.signature(
+                identity: identity, password: password, salt: salt, serverPublicValue: serverValue, secretBlock: bytes,
+                timestamp: timestamp)
+        } catch {
+            throw CognitoError(unavailable: "ProofFailed")
+        }
+        return [
+            "PASSWORD_CLAIM_SIGNATURE": .string(Base64.encode(signature)),
+            "PASSWORD_CLAIM_SECRET_BLOCK": .string(block), "TIMESTAMP": .string(timestamp),
+        ]
+    }
+
+    /// Does the work and makes the call of the second step for nothing. Some pools report at once that there is no such
+    /// user, or none that is confirmed; a missing second step would then reveal that to the client.
+    private func pretend(_ client: SRPClient, _ attempt: Attempt) async {
+        let challenge = AuthenticationChallenge(
+            name: "PASSWORD_VERIFIER", session: nil,
+            parameters: [
+                "SALT": .string(SRPNumber(random(16)).hex), "SRP_B": .string(client.publicValue.hex),
+                "SECRET_BLOCK": .string(Base64.encode(random(1024))),
+            ])
+        let identity = SRPIdentity(poolID: app.poolID, userID: attempt.username)
+        guard let proof = try? proof(of: attempt.password, identity: identity, challenge, client) else { return }
+        // Whatever comes of it: the caller knows the answer.
+        _ = try? await send(
+            Response(
+                challenge: challenge.name, session: nil, username: attempt.username, answers: proof,
+                context: attempt.context))
+    }
+}

@@ -1,0 +1,161 @@
+package import Cryptography
+package import Encoding
+internal import Pipeline
+
+/// Signs users in by one of Cognito's flows, up to a question that only the user can answer.
+package struct Authenticator: Sendable {
+    let client: CognitoClient
+    let app: AppClient
+    let flow: SignInFlow
+    let now: @Sendable () -> Int64
+    let random: @Sendable (Int) -> [UInt8]
+
+    package init(
+        client: CognitoClient, app: AppClient, flow: SignInFlow, now: @escaping @Sendable () -> Int64,
+        random: @escaping @Sendable (Int) -> [UInt8]
+    ) {
+        self.client = client
+        self.app = app
+        self.flow = flow
+        self.now = now
+        self.random = random
+    }
+
+    /// A user who has given a password.
+    package struct Attempt: Sendable {
+        /// As it was typed.
+        package var username: String
+        package var password: Secret
+        /// The device's credentials, if the pool knows it.
+        package var device: DeviceCredentials?
+        /// The user's address for Cognito (`UserContextData`).
+        var context: JSON?
+        /// Whether the account with this name of Cognito's own is closed, so that no password is right.
+        package var isClosed: (@Sendable (String) async -> Bool)?
+
+        package init(
+            username: String, password: Secret, device: DeviceCredentials? = nil, context: JSON? = nil,
+            isClosed: (@Sendable (String) async -> Bool)? = nil
+        ) {
+            self.username = username
+            self.password = password
+            self.device = device
+            self.context = context
+            self.isClosed = isClosed
+        }
+    }
+
+    /// The answer to a challenge.
+    package struct Response: Sendable {
+        var challenge: String
+        /// Cognito's session of the challenge.
+        package var session: String?
+        /// The name that the answer is hashed with.
+        var username: String
+        /// The members beside `USERNAME` and `SECRET_HASH`.
+        var answers: JSONObject
+        var device: DeviceCredentials?
+        var context: JSON?
+
+        package init(
+            challenge: String, session: String? = nil, username: String, answers: JSONObject,
+            device: DeviceCredentials? = nil, context: JSON? = nil
+        ) {
+            self.challenge = challenge
+            self.session = session
+            self.username = username
+            self.answers = answers
+            self.device = device
+            self.context = context
+        }
+    }
+
+    /// Begins a sign-in. A device that the pool has forgotten signs in like a new one.
+    package func begin(_ attempt: Attempt) async throws(CognitoError) -> AuthenticationAnswer {
+        do {
+            return try await start(attempt)
+        } catch {
+            guard error.kind == .deviceUnknown, attempt.device != nil else { throw error }
+        }
+        var anew = attempt
+        anew.device = nil
+        return try await start(anew)
+    }
+
+    private func start(_ attempt: Attempt) async throws(CognitoError) -> AuthenticationAnswer {
+        let answer: AuthenticationAnswer
+        switch flow {
+        case .password: answer = try await startWithPassword(attempt, flow: "USER_PASSWORD_AUTH")
+        case .admin: answer = try await startWithPassword(attempt, flow: "ADMIN_USER_PASSWORD_AUTH")
+        case .srp: answer = try await startWithProof(attempt)
+        }
+        return try await proceed(
+            answer, username: attempt.username, device: attempt.device, context: attempt.context)
+    }
+
+    private func startWithPassword(_ attempt: Attempt, flow: String) async throws(CognitoError) -> AuthenticationAnswer
+    {
+        var parameters: JSONObject = [
+            "USERNAME": .string(attempt.username), "PASSWORD": .string(attempt.password.exposeText()),
+        ]
+        parameters["SECRET_HASH"] = app.secretHash(attempt.username)
+        parameters["DEVICE_KEY"] = attempt.device.map { .string($0.key) }
+        return try await initiate(flow, parameters, attempt.context)
+    }
+
+    func initiate(
+        _ flow: String, _ parameters: JSONObject, _ context: JSON?
+    ) async throws(CognitoError) -> AuthenticationAnswer {
+        var input: JSONObject = [
+            "AuthFlow": .string(flow), "ClientId": .string(app.clientID), "AuthParameters": .object(parameters),
+        ]
+        if self.flow == .admin {
+            input["UserPoolId"] = .string(app.poolID)
+        } else {
+            // An administrator's call tells it in another form, with headers that the gateway does not pass on.
+            input["UserContextData"] = context
+        }
+        return try Self.answer(await client.call(self.flow == .admin ? .adminInitiateAuth : .initiateAuth, input))
+    }
+
+    /// Answers a challenge, and what the device is asked for after it.
+    package func respond(_ response: Response) async throws(CognitoError) -> AuthenticationAnswer {
+        try await proceed(
+            await send(response), username: response.username, device: response.device, context: response.context)
+    }
+
+    /// Answers a challenge.
+    func send(_ response: Response) async throws(CognitoError) -> AuthenticationAnswer {
+        var answers = response.answers
+        answers["USERNAME"] = .string(response.username)
+        answers["SECRET_HASH"] = app.secretHash(response.username)
+        if answers["DEVICE_KEY"] == nil { answers["DEVICE_KEY"] = response.device.map { .string($0.key) } }
+        var input: JSONObject = [
+            "ChallengeName": .string(response.challenge), "ClientId": .string(app.clientID),
+            "ChallengeResponses": .object(answers),
+        ]
+        input["Session"] = response.session.map(JSON.string)
+        if flow == .admin {
+            input["UserPoolId"] = .string(app.poolID)
+        } else {
+            input["UserContextData"] = response.context
+        }
+        return try Self.answer(
+            await client.call(flow == .admin ? .adminRespondToAuthChallenge : .respondToAuthChallenge, input))
+    }
+
+    /// Lets the device prove itself where Cognito asks for it.
+    private func proceed(
+        _ answer: AuthenticationAnswer, username: String, device: DeviceCredentials?, context: JSON?
+    ) async throws(CognitoError) -> AuthenticationAnswer {
+        guard case .challenge(let challenge) = answer, challenge.isNamed("DEVICE_SRP_AUTH"), let device else {
+            return answer
+        }
+        return try await proveDevice(device, challenge, username: challenge.username ?? username, context: context)
+    }
+
+    private static func answer(_ output: JSONObject) throws(CognitoError) -> AuthenticationAnswer {
+        guard let answer = AuthenticationAnswer(output) else { throw CognitoError(unavailable: "UnexpectedAnswer") }
+        return answer
+    }
+}

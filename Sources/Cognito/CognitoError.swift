@@ -1,0 +1,103 @@
+package import Encoding
+package import HTTPClient
+package import Pipeline
+
+/// A failure that Cognito reported, by its own name.
+///
+/// The message is Cognito's and is for classification only: it can echo what was sent, so it is neither shown to
+/// clients nor logged.
+package struct CognitoError: Error, Equatable, Sendable, CustomStringConvertible {
+    /// Cognito's name, without namespace and suffix, such as `NotAuthorizedException`.
+    @Exact package var type: String
+    @Exact package var message: String
+    package var kind: CognitoErrorKind
+    /// Why there was no answer, where there was none.
+    package var noAnswer: FetchError?
+
+    package init(type: String, message: String) {
+        self.type = type
+        self.message = message
+        kind = CognitoErrorKind(type: type, message: message)
+    }
+
+    /// The type and nothing else: see the type's comment.
+    package var description: String { "CognitoError(\(type), \(kind.rawValue))" }
+}
+
+extension CognitoErrorKind {
+    /// Classifies by Cognito's name and, where one name has several meanings, by its message.
+    init(type: String, message: String) {
+        let type = ExactText(type)
+        let message = message.asciiLowercased
+        switch type {
+        case "NotAuthorizedException": self = Self.notAuthorized(message)
+        case "InvalidParameterException": self = Self.invalidParameter(message)
+        case "ResourceNotFoundException":
+            self = message.holds("device") ? .deviceUnknown : .clientUnknown
+        default: self = Self.byType[type] ?? .other
+        }
+    }
+
+    /// `NotAuthorizedException` is overloaded: only its message tells a wrong password from a wrong client secret.
+    private static func notAuthorized(_ message: String) -> CognitoErrorKind {
+        if message.holds("secret") { return .clientSecretRefused }
+        if message.holds("not enabled for this client") { return .flowNotEnabled }
+        if message.holds("attempts exceeded") { return .lockedOut }
+        if message.holds("user is disabled") { return .userDisabled }
+        if message.holds("invalid session") { return .invalidSession }
+        if message.holds("cannot be confirmed") { return .alreadyConfirmed }
+        if message.holds("unauthorized attribute") { return .invalidParameter }
+        guard message.holds("access token") || message.holds("refresh token") else { return .badCredentials }
+        return message.holds("expired") ? .tokenExpired : .tokenRevoked
+    }
+
+    private static func invalidParameter(_ message: String) -> CognitoErrorKind {
+        if message.holds("secret") { return .clientSecretRefused }
+        if message.holds("not enabled for this client") { return .flowNotEnabled }
+        if message.holds("already confirmed") { return .alreadyConfirmed }
+        // A user name or password outside the API's grammar can belong to nobody.
+        let namesCredential = message.holds("at 'username'") || message.holds("at 'password'")
+        return namesCredential ? .badCredentials : .invalidParameter
+    }
+
+    private static let byType: [ExactText: CognitoErrorKind] = [
+        "UserNotFoundException": .userNotFound,
+        "UserNotConfirmedException": .userNotConfirmed,
+        "PasswordResetRequiredException": .passwordResetRequired,
+        "RefreshTokenReuseException": .tokenReused,
+        "UsernameExistsException": .usernameExists,
+        "AliasExistsException": .usernameExists,
+        "InvalidPasswordException": .invalidPassword,
+        "PasswordHistoryPolicyViolationException": .invalidPassword,
+        "CodeMismatchException": .codeMismatch,
+        "ExpiredCodeException": .codeExpired,
+        "EnableSoftwareTokenMFAException": .codeMismatch,
+        "CodeDeliveryFailureException": .deliveryFailed,
+        "MFAMethodNotFoundException": .secondFactorMissing,
+        "SoftwareTokenMFANotFoundException": .secondFactorMissing,
+        "UnsupportedTokenTypeException": .tokenRevoked,
+        "UnauthorizedException": .clientSecretRefused,
+        "UnrecognizedClientException": .signatureRefused,
+        "InvalidSignatureException": .signatureRefused,
+        "IncompleteSignatureException": .signatureRefused,
+        "MissingAuthenticationTokenException": .signatureRefused,
+        "ExpiredTokenException": .signatureRefused,
+        "AccessDeniedException": .signatureRefused,
+        "ConcurrentModificationException": .throttled,
+        "InvalidUserPoolConfigurationException": .poolMisconfigured,
+        "InvalidSmsRoleAccessPolicyException": .poolMisconfigured,
+        "InvalidSmsRoleTrustRelationshipException": .poolMisconfigured,
+        "InvalidEmailRoleAccessPolicyException": .poolMisconfigured,
+        "InvalidLambdaResponseException": .poolMisconfigured,
+        "UnexpectedLambdaException": .poolMisconfigured,
+        "UserLambdaValidationException": .rejectedByTrigger,
+        "ForbiddenException": .blockedByFirewall,
+        "TooManyRequestsException": .throttled,
+        "TooManyFailedAttemptsException": .throttled,
+        "LimitExceededException": .throttled,
+        "ThrottlingException": .throttled,
+        "UnsupportedOperationException": .unsupportedOperation,
+        "UnknownOperationException": .unsupportedOperation,
+        "InternalErrorException": .unavailable,
+    ]
+}

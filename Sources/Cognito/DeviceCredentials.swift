@@ -1,0 +1,15 @@
+package import Cryptography
+package import Encoding
+
+/// The credentials of a device that a pool tracks: Cognito's keys for it, and the secret whose verifier Cognito has.
+package struct DeviceCredentials: Sendable, Equatable {
+    @Exact package var key: String
+    @Exact package var groupKey: String
+    package var password: Secret
+
+    package init(key: String, groupKey: String, password: Secret) {
+        self.key = key
+        self.groupKey = groupKey
+        self.password = password
+    }
+}

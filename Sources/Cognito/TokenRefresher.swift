@@ -1,0 +1,83 @@
+package import Cryptography
+internal import Encoding
+internal import Pipeline
+internal import Synchronization
+
+/// Exchanges a provider refresh token for new tokens, by the operation that the pool has.
+///
+/// `GetTokensFromRefreshToken` comes first: it is the only one that works with rotation, and needs no user name.
+/// Pools and emulators without it get `REFRESH_TOKEN_AUTH`, whose SECRET_HASH must be over the user's real name.
+package final class TokenRefresher: Sendable {
+    private let client: CognitoClient
+    private let app: AppClient
+    /// Set once the pool has said that it does not know the operation, for the life of the process.
+    private let lacksGetTokens = Atomic(false)
+
+    package init(client: CognitoClient, app: AppClient) {
+        self.client = client
+        self.app = app
+    }
+
+    package func tokens(for token: ProviderRefreshToken) async throws(CognitoError) -> AuthenticationResult {
+        guard !lacksGetTokens.load(ordering: .relaxed) else { return try await initiateAuth(token) }
+        do {
+            return try await getTokens(token)
+        } catch {
+            switch error.kind {
+            case .unsupportedOperation:
+                lacksGetTokens.store(true, ordering: .relaxed)
+            case .invalidParameter:
+                // Says "no such operation" in some emulators, but can mean other things: not remembered.
+                break
+            default:
+                throw error
+            }
+        }
+        return try await initiateAuth(token)
+    }
+
+    private func getTokens(_ token: ProviderRefreshToken) async throws(CognitoError) -> AuthenticationResult {
+        var input: JSONObject = [
+            "ClientId": .string(app.clientID),
+            "RefreshToken": .string(token.token.exposeText()),
+        ]
+        // The secret itself, not a hash: the one operation beside RevokeToken that wants it so.
+        input["ClientSecret"] = app.rawSecret
+        input["DeviceKey"] = token.deviceKey.map(JSON.string)
+        return try result(await client.call(.getTokensFromRefreshToken, input))
+    }
+
+    private func initiateAuth(_ token: ProviderRefreshToken) async throws(CognitoError) -> AuthenticationResult {
+        var parameters: JSONObject = ["REFRESH_TOKEN": .string(token.token.exposeText())]
+        parameters["SECRET_HASH"] = app.secretHash(token.username)
+        parameters["DEVICE_KEY"] = token.deviceKey.map(JSON.string)
+        let input: JSONObject = [
+            "AuthFlow": "REFRESH_TOKEN_AUTH",
+            "ClientId": .string(app.clientID),
+            "AuthParameters": .object(parameters),
+        ]
+        return try result(await client.call(.initiateAuth, input))
+    }
+
+    private func result(_ output: JSONObject) throws(CognitoError) -> AuthenticationResult {
+        guard case .tokens(let result) = AuthenticationAnswer(output) else {
+            throw CognitoError(unavailable: "UnexpectedAnswer")
+        }
+        return result
+    }
+}
+
+/// A refresh token of a user pool's, with the values that a refresh needs beside it.
+package struct ProviderRefreshToken: Sendable {
+    package let token: Secret
+    /// The user's real name in the pool, over which SECRET_HASH is made.
+    package let username: String
+    /// Nil for a session without a tracked device.
+    package let deviceKey: String?
+
+    package init(_ token: Secret, username: String, deviceKey: String?) {
+        self.token = token
+        self.username = username
+        self.deviceKey = deviceKey
+    }
+}

@@ -1,0 +1,41 @@
+internal import Curl
+internal import HTTPClient
+internal import NIOCore
+internal import NIOPosix
+
+/// The means for a command to fetch without a running gateway: one event loop, and libcurl on it.
+struct FetchSession: Sendable {
+    let curl: NIOLoopBound<CurlLoop>
+
+    /// Ends when `body` does, however it does.
+    static func with<Value>(_ body: (FetchSession) async throws -> Value) async throws -> Value {
+        let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
+        let eventLoop = group.next()
+        let curl = try await eventLoop.submit {
+            NIOLoopBound(try CurlLoop(eventLoop: eventLoop), eventLoop: eventLoop)
+        }.get()
+        let result = await Result.of { try await body(FetchSession(curl: curl)) }
+        try await eventLoop.submit { curl.value.close() }.get()
+        try await group.shutdownGracefully()
+        return try result.get()
+    }
+
+    func fetcher(
+        plain: Bool, privately: Bool = true, access: CurlAccess = CurlAccess()
+    ) async throws -> CurlFetcher {
+        try await curl.eventLoop.submit {
+            CurlFetcher(loop: curl.value, allowsPlainText: plain, allowsPrivateAddresses: privately, access: access)
+        }.get()
+    }
+}
+
+extension Result where Failure == any Error {
+    /// The outcome of `body`, for work that must be done in either case.
+    fileprivate static func of(_ body: () async throws -> Success) async -> Self {
+        do {
+            return .success(try await body())
+        } catch {
+            return .failure(error)
+        }
+    }
+}

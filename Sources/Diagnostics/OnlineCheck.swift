@@ -1,0 +1,213 @@
+internal import Clocks
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+internal import Gateway
+internal import HTTPClient
+internal import Keys
+internal import Pipeline
+internal import Sessions
+package import Settings
+internal import Upstream
+
+/// Asks everything that settings point to whether it is there and what it should be: key sets, Cognito, Apple, upstreams.
+///
+/// All are asked at once, and each for no longer than the gateway itself would wait. Nobody's account is touched, and
+/// nothing secret is told.
+package struct OnlineCheck: Sendable {
+    /// The result of asking one of them.
+    package struct Finding: Sendable {
+        /// The key path in the settings, such as `issuers.users`.
+        package var subject: String
+        package var isGood: Bool
+        package var text: String
+        package var duration: Duration
+    }
+
+    struct Probe: Sendable {
+        var subject: String
+        var ask: @Sendable () async -> (isGood: Bool, text: String)
+    }
+
+    private let settings: GatewaySettings
+
+    package init(_ settings: GatewaySettings) {
+        self.settings = settings
+    }
+
+    /// - Parameters:
+    ///   - begin: called with the subjects of all findings there will be.
+    ///   - tell: called with each finding as soon as it is there.
+    /// - Returns: all of them, in the settings' order.
+    package func run(
+        begin: ([String]) -> Void = { _ in }, tell: (Finding) -> Void = { _ in }
+    ) async throws -> [Finding] {
+        try await FetchSession.with { session in
+            let accounts = try await poolProbes(session) + appleProbes(session)
+            let probes = try await issuerProbes(session) + accounts + upstreamProbes(session)
+            begin(probes.map(\.subject))
+            return await withTaskGroup(of: (Int, Finding).self) { tasks in
+                for (index, probe) in probes.enumerated() { tasks.addTask { (index, await Self.ask(probe)) } }
+                var findings: [(Int, Finding)] = []
+                for await (index, finding) in tasks {
+                    tell(finding)
+                    findings.append((index, finding))
+                }
+                return findings.sorted { $0.0 < $1.0 }.map(\.1)
+            }
+        }
+    }
+
+    private static func ask(_ probe: Probe) async -> Finding {
+        let started = ContinuousClock.now
+        let (isGood, text) = await probe.ask()
+        return Finding(
+            subject: probe.subject, isGood: isGood, text: text, duration: ContinuousClock.now - started)
+    }
+
+    // MARK: Key sets
+
+    private func issuerProbes(_ session: FetchSession) async throws -> [Probe] {
+        var probes: [Probe] = []
+        for (issuer, configured) in zip(settings.trustedIssuers, settings.issuers) {
+            let subject = "issuers.\(issuer.name)"
+            if case .own = issuer.keySource {
+                probes.append(Probe(subject: subject) { (true, "this gateway's own keys") })
+                continue
+            }
+            if let keys = try Wiring.configuredKeySet(issuer) {
+                probes.append(Probe(subject: subject) { (true, "\(keys.count) keys in the settings") })
+                continue
+            }
+            let fetch = KeySetFetch(
+                issuer: issuer,
+                fetcher: try await session.fetcher(
+                    plain: configured.allowsPlainText, privately: configured.allowsPrivateAddresses))
+            let (timeout, maximum) = (settings.keySets.timeout, settings.keySets.maximumBytes)
+            probes.append(
+                Probe(subject: subject) {
+                    do throws(KeySetFetch.Fault) {
+                        let (set, response) = try await fetch.fetch(timeout: timeout, maximumBytes: maximum)
+                        let difference = ClockDifference(response, now: WallClock.seconds())
+                        let isGood = difference.isWithin(issuer.skew)
+                        let clock = isGood ? "" : "; \(difference), which clock_skew does not allow for"
+                        return (isGood, "\(set.count) keys from \(issuer.keySource.place)\(clock)")
+                    } catch {
+                        return (false, "no keys from \(issuer.keySource.place): \(error.reason)")
+                    }
+                })
+        }
+        return probes
+    }
+
+    // MARK: Cognito
+
+    private func poolProbes(_ session: FetchSession) async throws -> [Probe] {
+        var probes: [Probe] = []
+        for (index, pool) in settings.signIn.pools.enumerated() {
+            let isFirst = index == 0 && settings.signIn.cognito != nil
+            let number = index - (settings.signIn.cognito == nil ? 0 : 1)
+            let subject = isFirst ? "sign_in.cognito" : "sign_in.more_pools[\(number)]"
+            let client = CognitoClient(
+                endpoint: pool.endpoint.description, fetcher: try await session.fetcher(plain: pool.endpoint.isPlain),
+                deadline: pool.timeout)
+            probes.append(Probe(subject: subject) { await Self.ask(client, of: pool) })
+            if let probe = try await writeProbe(subject, pool, settings, session) { probes.append(probe) }
+        }
+        return probes
+    }
+
+    /// Confirms the sign-up of a user that nobody can be: Cognito looks at client and secret first, and tells of the user
+    /// only then. No trigger runs, and no message is sent.
+    private static func ask(
+        _ client: CognitoClient, of pool: CognitoSignInSettings
+    ) async -> (isGood: Bool, text: String) {
+        let username = "gatehouse-check-" + Hexadecimal.encode(SecureRandom.bytes(16))
+        let hash = secretHash(username: username, clientID: pool.clientID, clientSecret: pool.clientSecret)
+        do throws(CognitoError) {
+            _ = try await client.call(
+                .confirmSignUp,
+                [
+                    "ClientId": .string(pool.clientID), "Username": .string(username),
+                    "ConfirmationCode": "000000", "SecretHash": .string(hash),
+                ])
+        } catch {
+            if let reason = error.noAnswer { return (false, "\(pool.endpoint): \(reason)") }
+            switch error.kind {
+            case .clientSecretRefused: return (false, "\(pool.endpoint): client_secret is not the app client's")
+            case .clientUnknown: return (false, "\(pool.endpoint): there is no app client with this client_id")
+            case .unavailable, .blockedByFirewall, .poolMisconfigured, .unsupportedOperation, .other:
+                return (false, "\(pool.endpoint): \(error.kind.rawValue) (\(error.type))")
+            default: break
+            }
+        }
+        return (true, "\(pool.endpoint) knows the app client and takes its secret")
+    }
+
+    // MARK: Apple
+
+    /// One for each app that users sign in to with Apple; none where the gateway does not speak to Apple.
+    private func appleProbes(_ session: FetchSession) async throws -> [Probe] {
+        guard let apple = settings.signIn.apple, let server = apple.server,
+            case .apple(let apps)? = settings.issuers.first(where: { $0.name == apple.issuer })?.rules
+        else { return [] }
+        let client = try Wiring.appleClient(server, try await session.fetcher(plain: server.endpoint.isPlain))
+        return apps.map { app in
+            Probe(subject: "sign_in.apple.server") { await Self.ask(client, app, at: server) }
+        }
+    }
+
+    /// Asks for the tokens of a code that Apple never gave: it looks at the client's id and secret first, and finds the
+    /// code wrong only then (RFC 6749, 5.2). Nothing changes by it.
+    private static func ask(
+        _ client: AppleClient, _ app: String, at server: AppleServerSettings
+    ) async -> (isGood: Bool, text: String) {
+        let code = Secret("gatehouse-check-" + Hexadecimal.encode(SecureRandom.bytes(16)))
+        do throws(AppleClientError) {
+            _ = try await client.exchange(code: code, clientID: app)
+            return (false, "\(server.endpoint): gives tokens for a code that nobody was given")
+        } catch {
+            if let reason = error.noAnswer { return (false, "\(server.endpoint): \(reason)") }
+            switch error.kind {
+            case .invalidGrant: return (true, "\(server.endpoint) knows \(app) and takes its client secret")
+            case .misconfigured:
+                let settings = "team_id, key_id and private_key, and whether the key is for this app"
+                return (false, "\(server.endpoint) refuses \(app) (\(error.name)): see \(settings)")
+            case .refused, .unavailable: return (false, "\(server.endpoint): \(error.kind.rawValue) (\(error.name))")
+            }
+        }
+    }
+
+    // MARK: Upstreams
+
+    private func upstreamProbes(_ session: FetchSession) async throws -> [Probe] {
+        var probes: [Probe] = []
+        for upstream in Wiring.upstreams(settings) {
+            for server in upstream.servers {
+                let fetcher = try await session.fetcher(plain: true, access: server.access)
+                probes.append(
+                    Probe(subject: "upstreams.\(upstream.name)") { await Self.ask(server, of: upstream, fetcher) })
+            }
+        }
+        return probes
+    }
+
+    /// By the path of its health checks; without one any answer is good, since nobody knows what it has at `/`.
+    private static func ask(
+        _ server: UpstreamServer, of upstream: Upstream.UpstreamSettings, _ fetcher: CurlFetcher
+    ) async -> (isGood: Bool, text: String) {
+        let check = upstream.healthCheck
+        let request = FetchRequest(
+            url: server.url + (check?.path ?? "/"), headers: [(name: "User-Agent", value: "gatehouse-check")],
+            deadline: check?.timeout ?? min(upstream.timeouts.connect, .seconds(5)))
+        do throws(FetchError) {
+            let status = try await fetcher.fetch(request).status
+            let isGood = check == nil || HealthCheckSettings.isGood(status: status)
+            return (isGood, "\(server.name) answers \(check.map { "\($0.path) with " } ?? "")\(status)")
+        } catch {
+            // Too large an answer is one.
+            if case .responseTooLarge = error { return (true, "\(server.name) answers") }
+            return (false, "\(server.name): \(error)")
+        }
+    }
+}

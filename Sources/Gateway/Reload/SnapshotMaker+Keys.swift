@@ -1,0 +1,103 @@
+internal import Admin
+internal import Clocks
+internal import HTTPClient
+internal import Keys
+internal import Pipeline
+internal import Proxy
+internal import Settings
+internal import Store
+
+/// The keys of issuers, and the gateway's own.
+extension SnapshotMaker {
+    // MARK: Keys of the gateway's own
+
+    /// The service from before has read its file again by then: a rotation by command is followed at once.
+    func assertionKeys(
+        _ settings: GatewaySettings, _ store: Store?, after previous: ConfigurationSnapshot?
+    ) throws -> AssertionKeyService? {
+        guard let schedule = RotationSchedule.assertionKeys(settings) else { return nil }
+        let service =
+            previous?.plan.assertionKeys
+            ?? AssertionKeyService(
+                file: KeyRingFile(.assertion, stateDirectory: settings.stateDirectory), schedule: schedule,
+                logger: logger, now: Self.rotationTime(store),
+                publish: { [directory] in directory.refreshAssertionKeys() })
+        try service.follow()
+        return service
+    }
+
+    /// As ``assertionKeys(_:_:after:)``.
+    func sessionKeys(
+        _ settings: GatewaySettings, _ store: Store?, after previous: ConfigurationSnapshot?
+    ) throws -> SessionKeyService? {
+        guard let schedule = RotationSchedule.sessionKeys(settings) else { return nil }
+        let service =
+            previous?.plan.sessionKeys
+            ?? SessionKeyService(
+                AssertionKeyService(
+                    file: KeyRingFile(.session, stateDirectory: settings.stateDirectory), schedule: schedule,
+                    logger: logger, now: Self.rotationTime(store),
+                    publish: { [directory] in
+                        directory.refreshAssertionKeys()
+                        directory.refreshKeySets()
+                    }))
+        try service.keys.follow()
+        return service
+    }
+
+    /// Seconds since 1970. A clock that is wrong for a while must not have keys removed that are still needed: where there
+    /// is a store, its clock counts.
+    private static func rotationTime(_ store: Store?) -> @Sendable () -> Int64 {
+        { [store] in
+            let now = WallClock.seconds()
+            return store?.believedTime(now) ?? now
+        }
+    }
+
+    // MARK: Issuers
+
+    func keyServices(
+        _ settings: GatewaySettings, _ issuers: [Issuer], _ sessionKeys: SessionKeyService?,
+        after previous: ConfigurationSnapshot?
+    ) async throws -> [KeySetService] {
+        var services: [KeySetService] = []
+        let policies = Wiring.keySetPolicies(settings)
+        for (index, issuer) in issuers.enumerated() {
+            let namesake = previous?.plan.keyServices.first { $0.issuer.name == issuer.name }
+            let configured = settings.issuers[index]
+            let wasConfigured = previous?.settings.issuers.first { $0.name == issuer.name }
+            // The key service does not depend on the verifier's other rules.
+            if let namesake, namesake.issuer.issuer == issuer.issuer, namesake.issuer.keySource == issuer.keySource,
+                namesake.issuer.algorithms == issuer.algorithms, wasConfigured?.mayFetchAs(configured) == true
+            {
+                services.append(namesake)
+                continue
+            }
+            services.append(
+                KeySetService(
+                    issuer: issuer, policy: policies[index],
+                    fetcher: TracedFetcher(
+                        try await fetcher(
+                            plain: configured.allowsPlainText, privately: configured.allowsPrivateAddresses),
+                        name: "fetch key set", tracing: tracing),
+                    file: KeySetFile(directory: settings.stateDirectory, issuer: issuer),
+                    configured: try Wiring.configuredKeySet(issuer),
+                    own: ownKeys(of: issuer, sessionKeys),
+                    counted: namesake?.currentStatus ?? KeySetService.Status(), logger: logger,
+                    now: { WallClock.seconds() }, publish: { [directory] _ in directory.refreshKeySets() }))
+        }
+        return services
+    }
+
+    private func ownKeys(of issuer: Issuer, _ keys: SessionKeyService?) -> (@Sendable () -> KeySet?)? {
+        guard let keys, issuer.keySource == .own else { return nil }
+        return { keys.keySet }
+    }
+}
+
+extension IssuerSettings {
+    /// Whether keys come from the same places for both.
+    fileprivate func mayFetchAs(_ other: IssuerSettings) -> Bool {
+        allowsPlainText == other.allowsPlainText && allowsPrivateAddresses == other.allowsPrivateAddresses
+    }
+}

@@ -1,0 +1,93 @@
+internal import Accounts
+internal import Admin
+internal import Clocks
+internal import Keys
+internal import Pipeline
+internal import Proxy
+internal import Sessions
+internal import Settings
+internal import Store
+internal import Telemetry
+
+/// Accounts, and sessions of the gateway's own.
+extension SnapshotMaker {
+    // MARK: Sessions of the gateway's own
+
+    func userSessions(
+        _ settings: GatewaySettings, _ store: Store?, _ revocations: RevocationService?,
+        after previous: ConfigurationSnapshot?
+    ) async throws -> SessionService? {
+        guard settings.signIn.apple != nil, let store, let revocations else { return previous?.userSessions }
+        return try await SessionService.make(
+            settings, store, revocations, logger: logger, after: previous?.userSessions)
+    }
+
+    func sessionEndpoints(
+        _ settings: GatewaySettings, _ service: SessionService?, _ keys: SessionKeyService?,
+        _ keyServices: [KeySetService], _ conduct: ConductService?, after previous: ConfigurationSnapshot?
+    ) async throws -> SessionEndpoints? {
+        guard let apple = settings.signIn.apple, let service,
+            let issuerKeys = keyServices.first(where: { $0.issuer.name == apple.issuer }),
+            let issuer = settings.trustedIssuers.first(where: { $0.name == apple.issuer })
+        else { return nil }
+        let sessions = try keys.flatMap { keys in
+            try Wiring.userSessions(
+                settings, Wiring.SessionDependencies(service: service, keys: keys, logger: logger),
+                after: previous?.plan.sessions?.sessions)
+        }
+        let signIn = try await Wiring.appleSignIn(
+            settings, apple, issuer,
+            Wiring.AppleDependencies(
+                keys: issuerKeys, users: service.users, outbox: conduct?.outbox,
+                previous: previous?.plan.sessions?.apple,
+                fetcher: { try await tracedFetcher(plain: $0) }, logger: logger))
+        return SessionEndpoints(
+            name: sessions?.settings.issuer.issuer ?? issuer.issuer, sessions: sessions, apple: signIn,
+            observers: [conduct?.observer].compactMap { $0 })
+    }
+
+    // MARK: Accounts
+
+    func accounts(
+        _ settings: GatewaySettings, _ sessions: StoredSessions?, _ revocations: RevocationService?,
+        _ conduct: ConductService?, after previous: ConfigurationSnapshot?
+    ) async throws -> [AccountGroup] {
+        guard let sessions, let revocations else { return [] }
+        return try await Wiring.accounts(
+            settings,
+            Wiring.AccountDependencies(
+                fetcher: { try await tracedFetcher(plain: $0) }, sessions: sessions,
+                observers: [conduct?.observer].compactMap { $0 },
+                revoke: { try await revocations.revoke($0) }, revocationTime: revocations.revocationTime,
+                logger: logger),
+            after: previous?.plan.accounts ?? [])
+    }
+
+    /// The service that carries out direct calls; nil if they are refused.
+    func directCalls(
+        _ settings: GatewaySettings, _ sessions: StoredSessions?, _ conduct: ConductService?,
+        _ revocations: RevocationService?
+    ) async throws -> DirectCognitoCalls? {
+        guard settings.directCognito.mode == .translate, let sessions, let conduct, let revocations else { return nil }
+        return DirectCognitoCalls(
+            pools: try await Wiring.directPools(settings) { try await tracedFetcher(plain: $0) },
+            observers: [conduct.observer], steps: conduct.steps, revoke: { try await revocations.revoke($0) },
+            forget: { try await sessions.forget(subject: $0, poolID: $1) },
+            isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
+            now: { WallClock.seconds() }, logger: logger)
+    }
+
+    /// The limits and the audit of account calls.
+    func conduct(
+        _ settings: GatewaySettings, _ store: Store?, _ assertionKeys: AssertionKeyService?, _ places: LogPlaces,
+        after previous: ConfigurationSnapshot?
+    ) async throws -> ConductService? {
+        guard let store else { return nil }
+        return try await ConductService(
+            settings,
+            ConductService.Dependencies(
+                assertionKeys: assertionKeys, store: store, auditPlace: places.audit,
+                fetcher: { try await tracedFetcher(plain: $0) }, recent: recent, tally: accountTally, logger: logger),
+            after: previous?.conduct)
+    }
+}

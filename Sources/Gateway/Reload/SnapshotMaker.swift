@@ -1,0 +1,213 @@
+internal import Accounts
+internal import Admin
+internal import Clocks
+internal import Curl
+internal import HTTPClient
+internal import Keys
+internal import Listener
+internal import Logging
+internal import NIOCore
+internal import Pipeline
+internal import Proxy
+internal import Sessions
+internal import Settings
+internal import Store
+internal import Telemetry
+internal import Upstream
+
+/// Makes a ``ConfigurationSnapshot`` of settings. Parts that these leave unchanged are taken over from the previous one. Nothing
+/// that serves is touched.
+struct SnapshotMaker: Sendable {
+    let curls: [NIOLoopBound<CurlLoop>]
+    let directory: LoopDirectory
+    let metrics: MetricsRegistry
+    let logs: GatewayLogs
+    let tracing = CurrentTracing()
+    let spanTally: SpanTally
+    let drainedServers: DrainedServers
+    let recent: RecentEvents
+    let accountTally = AccountTally(expected: AccountTally.Key.expected)
+
+    var logger: Logger { logs.logger }
+
+    /// - Throws: ``SettingsFaults``, also for a state directory or a key file that cannot be used until somebody
+    ///   corrects it; or another error that prevents these settings from being used.
+    func make(_ settings: GatewaySettings, after previous: ConfigurationSnapshot?) async throws -> ConfigurationSnapshot
+    {
+        do {
+            return try await snapshot(of: settings, after: previous)
+        } catch {
+            guard let fault = error as? KeyFileFault ?? (error as? StartupError)?.ofStateDirectory, !fault.mayPass
+            else {
+                throw error
+            }
+            throw SettingsFaults(faults: [settings.fault(of: "state_directory", fault.description)])
+        }
+    }
+
+    private func snapshot(of settings: GatewaySettings, after previous: ConfigurationSnapshot?) async throws
+        -> ConfigurationSnapshot
+    {
+        if previous == nil { try Self.checkStateDirectory(settings) }
+        let issuers = settings.trustedIssuers
+        let (gate, listeners) = try Wiring.fitted(settings, issuers: issuers, knownTLS: previous?.knownTLS ?? [])
+        let upstreams = Wiring.upstreams(settings)
+        let served = upstreams.map { Self.served($0, after: previous) }
+        let places = try logs.places(settings)
+        let store = try await store(settings, after: previous)
+        let revocations = try await revocations(settings, store, after: previous)
+        let sessions = try sessions(settings, store, after: previous)
+        let assertionKeys = try assertionKeys(settings, store, after: previous)
+        let sessionKeys = try sessionKeys(settings, store, after: previous)
+        let conduct = try await conduct(settings, store, assertionKeys, places, after: previous)
+        let accessLog = Self.accessLog(settings, places, conduct?.hashes, after: previous)
+        let tracing = try await traceService(settings, after: previous)
+        let userSessions = try await userSessions(settings, store, revocations, after: previous)
+        let keyServices = try await keyServices(settings, issuers, sessionKeys, after: previous)
+        let endpoints = try await sessionEndpoints(
+            settings, userSessions, sessionKeys, keyServices, conduct, after: previous)
+        let plan = ServingPlan(
+            gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
+            timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
+            endpoints: Wiring.endpoints(settings),
+            accounts: try await accounts(settings, sessions, revocations, conduct, after: previous),
+            sessions: endpoints, sessionPrefix: settings.signIn.apple.map { $0.prefix + "/" },
+            keyServices: keyServices,
+            directCognito: DirectCognitoAnswer(
+                loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
+            directCalls: try await directCalls(settings, sessions, conduct, revocations),
+            directApplications: previous?.plan.directApplications ?? ApplicationTally(),
+            audit: conduct?.audit, trustedProxies: TrustedProxies(settings.trustedProxies),
+            assertionKeys: assertionKeys, sessionKeys: sessionKeys,
+            revocations: revocations,
+            accessLog: settings.logging.accessLog ? accessLog : nil,
+            accessSampler: AccessSampler(settings, routes: gate.rules.map(\.name)), tracing: tracing,
+            drainedServers: drainedServers, recent: recent,
+            tokenRules: TokenRules(settings, issuers: issuers, gate: gate),
+            requestLimit: settings.limits.requests, addressLimit: settings.limits.requestsPerAddress,
+            requestsInFlight: previous?.plan.requestsInFlight ?? RequestsInFlight(), logger: logger)
+        let labels = GatewayMetrics.labels(routes: gate.routes.routes.map(\.name), upstreams: upstreams)
+        return ConfigurationSnapshot(
+            settings: settings, plan: plan, metrics: metrics.successors(labels), listeners: listeners,
+            checks: try await checks(served, after: previous), accessLog: accessLog, store: store,
+            upkeep: previous?.upkeep
+                ?? store.map { StoreUpkeep($0, logger: logger) { WallClock.seconds() } },
+            storeWatch: previous?.storeWatch ?? store.map { StoreWatch($0, logger: logger) }, places: places,
+            sessions: sessions, userSessions: userSessions, grantValidation: endpoints?.grantValidation,
+            conduct: conduct)
+    }
+
+    func fetcher(
+        plain: Bool, privately: Bool = true, access: CurlAccess = CurlAccess(),
+        on curl: NIOLoopBound<CurlLoop>? = nil
+    ) async throws -> any Fetcher {
+        let curl = curl ?? curls[0]
+        return try await curl.eventLoop.submit {
+            CurlFetcher(loop: curl.value, allowsPlainText: plain, allowsPrivateAddresses: privately, access: access)
+        }.get()
+    }
+
+    /// For what requests ask for.
+    func tracedFetcher(plain: Bool) async throws -> any Fetcher {
+        TracedFetcher(LoggedFetcher(try await fetcher(plain: plain), logger))
+    }
+
+    private func traceService(
+        _ settings: GatewaySettings, after previous: ConfigurationSnapshot?
+    ) async throws -> TraceService? {
+        guard let tracing = settings.tracing else { return nil }
+        if let known = previous?.plan.tracing, known.settings == tracing { return known }
+        return TraceService(
+            tracing, fetcher: LoggedFetcher(try await fetcher(plain: tracing.endpoint.isPlain), logger),
+            tally: spanTally, logger: logger)
+    }
+
+    private static func accessLog(
+        _ settings: GatewaySettings, _ places: LogPlaces, _ hashes: UserHashes?, after previous: ConfigurationSnapshot?
+    ) -> AccessLog? {
+        if let known = previous?.accessLog { return known }
+        return settings.logging.accessLog ? AccessLog(hashes, places.access.format, write: places.access.write) : nil
+    }
+
+    // MARK: Upstreams
+
+    private static func served(_ settings: Upstream.UpstreamSettings, after previous: ConfigurationSnapshot?)
+        -> ServedUpstream
+    {
+        if let known = previous?.plan.upstreams.first(where: { $0.settings == settings }) { return known }
+        let isChecked = settings.healthCheck != nil
+        let unhealthy = settings.servers.indices.filter { server in
+            isChecked && previous?.isKnownUnhealthy(settings.servers[server].name, of: settings.name) == true
+        }
+        return ServedUpstream(number: UpstreamNumber.next(), settings: settings, knownUnhealthy: unhealthy)
+    }
+
+    /// One for each server of the upstreams that want it; what it finds all loops hear.
+    private func checks(_ upstreams: [ServedUpstream], after previous: ConfigurationSnapshot?) async throws
+        -> [ServerCheck]
+    {
+        var checks: [ServerCheck] = []
+        for upstream in upstreams {
+            guard let healthCheck = upstream.settings.healthCheck else { continue }
+            for (number, server) in upstream.settings.servers.enumerated() {
+                if let known = previous?.checks.first(where: { $0.isOf(upstream, server: number) }) {
+                    checks.append(known)
+                    continue
+                }
+                let fetcher = try await fetcher(
+                    plain: true, access: server.access, on: curls[checks.count % curls.count])
+                checks.append(
+                    ServerCheck(upstream, server: number, healthCheck, fetcher, logger: logger) { [directory] in
+                        directory.publish(isHealthy: $0, server: number, ofUpstream: upstream.number)
+                    })
+            }
+        }
+        return checks
+    }
+
+    // MARK: The store
+
+    /// Refuses a state directory that others may change, before anything in it is read. Where it is not used, nobody asks.
+    private static func checkStateDirectory(_ settings: GatewaySettings) throws {
+        guard !settings.issuers.isEmpty || RotationSchedule.assertionKeys(settings) != nil else { return }
+        try StateDirectory(path: settings.stateDirectory).check()
+    }
+
+    /// Where no tokens are taken there is none, and no state directory.
+    private func store(_ settings: GatewaySettings, after previous: ConfigurationSnapshot?) async throws -> Store? {
+        if let known = previous?.store { return known }
+        guard !settings.issuers.isEmpty else { return nil }
+        return try await GatewayStore.openToServe(in: settings.stateDirectory)
+    }
+
+    private func sessions(
+        _ settings: GatewaySettings, _ store: Store?, after previous: ConfigurationSnapshot?
+    ) throws -> StoredSessions? {
+        if let known = previous?.sessions { return known }
+        guard !settings.signIn.pools.isEmpty, let store else { return nil }
+        return StoredSessions(store)
+    }
+
+    // MARK: Revocations
+
+    /// Has read all that is kept, so that no revoked token is let in after a restart.
+    private func revocations(
+        _ settings: GatewaySettings, _ store: Store?, after previous: ConfigurationSnapshot?
+    ) async throws -> RevocationService? {
+        guard let store else { return nil }
+        let service =
+            previous?.plan.revocations
+            ?? RevocationService(
+                records: StoredRevocations(store),
+                maximumCount: settings.limits.revocations, logger: logger,
+                now: { store.pruningTime(WallClock.seconds()) },
+                revocationTime: { store.latestTime(WallClock.seconds()) },
+                publish: { [directory] in await directory.refreshRevocations() })
+        do {
+            try await service.follow()
+        } catch {
+            throw StartupError(description: "revocations cannot be read: \(error)")
+        }
+        return service
+    }
+}

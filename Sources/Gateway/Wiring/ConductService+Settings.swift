@@ -1,0 +1,176 @@
+internal import Accounts
+internal import Clocks
+internal import Cryptography
+internal import Encoding
+internal import HTTPClient
+internal import Keys
+internal import Logging
+internal import Pipeline
+internal import Sessions
+internal import Settings
+internal import Store
+internal import Telemetry
+
+extension ConductService {
+    /// The dependencies of a service.
+    struct Dependencies: Sendable {
+        var assertionKeys: AssertionKeyService?
+        var store: Store
+        /// Where audit lines go.
+        var auditPlace: LogPlace
+        /// May fetch without TLS only where the flag says so.
+        var fetcher: @Sendable (_ plain: Bool) async throws -> any Fetcher
+        /// Keeps the last events for whoever asks.
+        var recent: RecentEvents
+        /// Counts calls through all readings of the settings.
+        var tally: AccountTally
+        var logger: Logger
+    }
+
+    /// - Parameter previous: what was in use until now.
+    /// - Throws: ``StartupError``, or what stands against a file with keys.
+    init(
+        _ settings: GatewaySettings, _ dependencies: Dependencies, after previous: ConductService?
+    ) async throws {
+        // Before the audit log's key, of which it comes where that is there already.
+        let limitsKey = try Self.limitsKey(settings.stateDirectory)
+        let key = try Self.auditKey(settings.stateDirectory)
+        let hashes = UserHashes(key: key)
+        let limitSettings = Accounts.AccountLimitSettings(settings.accountLimits)
+        let notified = try await Self.receivers(settings, dependencies)
+        let receivers = notified + [try await Self.apple(settings, dependencies)].compactMap { $0 }
+        let place = dependencies.auditPlace
+        let (limits, outbox, auditLog, steps): (AccountLimits, Outbox, AuditLog, SignInSteps)
+        if let previous {
+            (limits, outbox, auditLog, steps) = (previous.limits, previous.outbox, previous.auditLog, previous.steps)
+        } else {
+            let store = dependencies.store
+            limits = try await Self.limits(limitSettings, limitsKey, store, dependencies.logger)
+            outbox = Outbox(
+                records: StoredOutbox(store), logger: dependencies.logger, now: { WallClock.milliseconds() })
+            auditLog = AuditLog(AuditEncoder(hashes, place.format), write: place.write)
+            steps = SignInSteps { WallClock.seconds() }
+        }
+        let makeKey: @Sendable () -> String = { Hexadecimal.encode(SecureRandom.bytes(16)) }
+        let audit = AuditTrail(
+            log: settings.audit.log == .off ? nil : auditLog, recent: dependencies.recent,
+            webhook: settings.audit.webhook.map { [outbox, hashes] webhook in
+                AuditTrail.Webhook(
+                    destination: Self.webhookName,
+                    events: Set(webhook.events), outbox: outbox,
+                    hashes: hashes, makeKey: makeKey)
+            })
+        let sync = Self.userSync(
+            settings.userSync, notified, outbox, dependencies.logger, makeKey)
+        self.init(
+            limits: limits, outbox: outbox, auditLog: auditLog, steps: steps, audit: audit, sync: sync,
+            tally: dependencies.tally, limitSettings: limitSettings, receivers: receivers, hashes: hashes, place: place)
+    }
+
+    private static func userSync(
+        _ settings: UserSyncSettings?, _ receivers: [WebhookReceiver], _ outbox: Outbox, _ logger: Logger,
+        _ makeKey: @escaping @Sendable () -> String
+    ) -> UserSync? {
+        guard let settings, let receiver = receivers.first(where: { $0.name == UserSync.destination }) else {
+            return nil
+        }
+        return UserSync(
+            receiver: receiver, outbox: outbox, events: Set(settings.events), isRequired: settings.mode == .required,
+            logger: logger, makeKey: makeKey)
+    }
+
+    private static let webhookName = "audit_webhook"
+
+    /// Made once and kept: what it hashed stays comparable.
+    private static func auditKey(_ stateDirectory: String) throws -> Secret {
+        let ring = try KeyRingFile(.audit, stateDirectory: stateDirectory).readOrMake(now: WallClock.seconds())
+        guard let key = ring.current else { throw StartupError(description: "there is no audit key") }
+        return key.material
+    }
+
+    /// Another one than the audit log's, whose rotation is to end no lock.
+    private static func limitsKey(_ stateDirectory: String) throws -> Secret {
+        let ring = try KeyRingFile.limits(stateDirectory: stateDirectory, now: WallClock.seconds())
+        guard let key = ring.current else { throw StartupError(description: "there is no key for limits") }
+        return key.material
+    }
+
+    /// Has read all that is kept, so that no restart gives anyone another try.
+    private static func limits(
+        _ settings: Accounts.AccountLimitSettings, _ key: Secret, _ store: Store, _ logger: Logger
+    ) async throws -> AccountLimits {
+        let limits = AccountLimits(
+            settings: settings, key: key, records: StoredLimits(store), logger: logger,
+            now: WallClock.steadyMilliseconds())
+        do {
+            try await limits.load()
+        } catch {
+            throw StartupError(description: "counted account calls cannot be read: \(error)")
+        }
+        return limits
+    }
+
+    /// Hears that users take their consent back; nil where the gateway does not speak to Apple.
+    private static func apple(
+        _ settings: GatewaySettings, _ dependencies: Dependencies
+    ) async throws -> (any OutboxReceiver)? {
+        guard let server = settings.signIn.apple?.server else { return nil }
+        let fetcher = try await dependencies.fetcher(server.endpoint.isPlain)
+        return AppleRevocationReceiver(
+            timeout: server.timeout,
+            revoker: AppleRevoker(
+                client: try Wiring.appleClient(server, fetcher),
+                sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory),
+                logger: dependencies.logger))
+    }
+
+    private static func receivers(
+        _ settings: GatewaySettings, _ dependencies: Dependencies
+    ) async throws -> [WebhookReceiver] {
+        let assertion = settings.identity.assertion?.assertion
+        var receivers: [WebhookReceiver] = []
+        if let webhook = settings.audit.webhook {
+            receivers.append(
+                WebhookReceiver(
+                    name: webhookName, url: webhook.url.description, audience: webhook.url.description,
+                    secret: webhook.secret, timeout: webhook.timeout, issuer: assertion?.issuer,
+                    header: assertion?.header ?? "", keys: dependencies.assertionKeys,
+                    fetcher: try await dependencies.fetcher(webhook.url.isPlain)))
+        }
+        if let sync = settings.userSync {
+            receivers.append(
+                WebhookReceiver(
+                    name: UserSync.destination, url: sync.url.description, audience: sync.audience,
+                    timeout: sync.timeout, issuer: assertion?.issuer, header: assertion?.header ?? "",
+                    keys: dependencies.assertionKeys, fetcher: try await dependencies.fetcher(sync.url.isPlain)))
+        }
+        return receivers
+    }
+}
+
+extension Accounts.AccountLimitSettings {
+    init(_ settings: Settings.AccountLimitSettings) {
+        self.init(
+            budgets: [
+                .signIn: BudgetLimits(settings.signIn), .codes: BudgetLimits(settings.codes),
+                .messages: BudgetLimits(settings.messages), .refresh: BudgetLimits(settings.refresh),
+                .account: BudgetLimits(settings.account),
+            ],
+            lockout: settings.lockout.map { lockout in
+                LockoutPolicy(
+                    after: lockout.after, first: lockout.first.components.seconds,
+                    longest: lockout.longest.components.seconds, most: lockout.most,
+                    forgetAfter: lockout.forgetAfter.components.seconds)
+            }, maximumKeys: settings.keys)
+    }
+}
+
+extension BudgetLimits {
+    fileprivate init(_ settings: BudgetSettings) {
+        func limit(_ rate: RateSetting?) -> RateLimit? {
+            rate.map { RateLimit($0.count, per: $0.window.components.seconds) }
+        }
+        self.init(
+            address: limit(settings.address), account: limit(settings.account), global: limit(settings.global))
+    }
+}

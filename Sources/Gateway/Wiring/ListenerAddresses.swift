@@ -1,0 +1,82 @@
+internal import Admin
+internal import Glibc
+internal import Listener
+internal import NIOCore
+internal import NIOPosix
+internal import Proxy
+internal import Settings
+internal import Store
+
+/// Binds addresses for the gateway.
+struct ListenerAddresses: Sendable {
+    let group: MultiThreadedEventLoopGroup
+    let directory: LoopDirectory
+
+    /// Binds an address that nothing else is to be bound with.
+    ///
+    /// - Throws: ``ReloadFaults`` that names the address and the key that has it.
+    func bind(
+        _ listener: ListenerSettings, at keyPath: String, of settings: GatewaySettings,
+        service: @escaping @Sendable (any EventLoop) -> any RequestService
+    ) async throws(ReloadFaults) -> HTTPListener {
+        do throws(StartupError) {
+            return try await bind(listener, accepts: true, service: service)
+        } catch {
+            throw ReloadFaults([settings.fault(of: keyPath, error.description)])
+        }
+    }
+
+    /// Binds the addresses for clients that are new, all or none. Clients can connect to them, and wait.
+    ///
+    /// - Returns: listeners by their place in the snapshot.
+    /// - Throws: ``ReloadFaults`` with each address that cannot be bound.
+    func bindNew(
+        _ changes: ListenerChanges, of snapshot: ConfigurationSnapshot, accepts: Bool = false
+    ) async throws(ReloadFaults) -> [Int: HTTPListener] {
+        var bound: [Int: HTTPListener] = [:]
+        var faults: [SettingsFault] = []
+        for (index, listener) in snapshot.listeners.enumerated() where changes.kept[index] == nil {
+            do throws(StartupError) {
+                bound[index] = try await bind(listener, accepts: accepts, service: gateway)
+            } catch {
+                faults.append(snapshot.settings.fault(of: "listeners[\(index)].address", error.description))
+            }
+        }
+        guard faults.isEmpty else {
+            for listener in bound.values { await listener.drain(grace: .zero) }
+            throw ReloadFaults(faults)
+        }
+        return bound
+    }
+
+    private func gateway(on eventLoop: any EventLoop) -> any RequestService {
+        guard let gateway = directory.gateway(on: eventLoop) else {
+            preconditionFailure("every loop of the group has a gateway")
+        }
+        return gateway
+    }
+
+    /// - Throws: ``StartupError`` that names the address.
+    private func bind(
+        _ settings: ListenerSettings, accepts: Bool,
+        service: @escaping @Sendable (any EventLoop) -> any RequestService
+    ) async throws(StartupError) -> HTTPListener {
+        do {
+            return try await HTTPListener.bind(settings, group: group, accepts: accepts, service: service)
+        } catch {
+            throw StartupError(description: "cannot listen on \(settings.address): \(Self.reason(error))")
+        }
+    }
+
+    private static func reason(_ error: any Error) -> String {
+        switch error {
+        case let error as IOError: unsafe String(cString: strerror(error.errnoCode))
+        case is SocketAddressError.UnknownHost, SocketAddressError.unknown: "the host name cannot be resolved"
+        default: "\(error)"
+        }
+    }
+}
+
+extension ListenerSettings {
+    fileprivate var address: String { host.contains(":") ? "[\(host)]:\(port)" : "\(host):\(port)" }
+}

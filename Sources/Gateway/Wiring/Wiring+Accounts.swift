@@ -1,0 +1,176 @@
+internal import Accounts
+internal import Clocks
+package import Cognito
+internal import Cryptography
+internal import FoundationEssentials
+package import HTTPClient
+internal import HTTPTypes
+internal import Keys
+internal import Logging
+internal import Pipeline
+internal import Proxy
+internal import Settings
+internal import Store
+
+/// From settings to the account endpoints.
+extension Wiring {
+    /// A route for each endpoint of each group of pools, in the order of ``endpoints(_:)``.
+    static func accountRoutes(_ settings: GatewaySettings) throws(RouteFault) -> [Route] {
+        var routes: [Route] = []
+        for (number, pools) in AccountGroup.settings(settings).enumerated() {
+            let first = pools[0]
+            for endpoint in AccountOperation.all(prefix: first.prefix) {
+                let bearer = endpoint.operation.bearer
+                let name = endpoint.operation.rawValue
+                routes.append(
+                    Route(
+                        // The first group's names are those of a gateway with one pool.
+                        name: number == 0 ? "gatehouse:\(name)" : "gatehouse:\(first.issuer):\(name)",
+                        pattern: try RoutePattern(endpoint.path), methods: [endpoint.method], access: bearer.access,
+                        admitsEndedTokens: bearer == .orEnded, issuers: Set(pools.map(\.issuer)),
+                        tokenUses: [.access], destination: .endpoint(routes.count),
+                        crossOrigin: pools.lazy.compactMap(\.crossOrigin).first.map {
+                            CrossOrigin($0, routeMethods: [endpoint.method.rawValue])
+                        }))
+            }
+        }
+        return routes
+    }
+
+    /// The dependencies that the account endpoints of all pools share.
+    struct AccountDependencies {
+        /// May fetch without TLS only where the flag says so.
+        var fetcher: (_ plain: Bool) async throws -> any Fetcher
+        var sessions: any SessionRecords
+        var observers: [any AccountObserver]
+        var revoke: CognitoAccounts.TokenRevocation
+        var revocationTime: @Sendable () -> Int64
+        var logger: Logger
+    }
+
+    /// - Parameter previous: what served until now; refreshes that are under way there are joined, not repeated.
+    static func accounts(
+        _ settings: GatewaySettings, _ dependencies: AccountDependencies, after previous: [AccountGroup]
+    ) async throws -> [AccountGroup] {
+        var groups: [AccountGroup] = []
+        for pools in AccountGroup.settings(settings) {
+            var members: [AccountGroup.Member] = []
+            for pool in pools {
+                members.append(
+                    AccountGroup.Member(
+                        hosts: Set(pool.hosts),
+                        accounts: try await accounts(pool, settings, dependencies, after: previous)))
+            }
+            groups.append(AccountGroup(members: members))
+        }
+        return groups
+    }
+
+    private static func accounts(
+        _ pool: CognitoSignInSettings, _ settings: GatewaySettings, _ dependencies: AccountDependencies,
+        after previous: [AccountGroup]
+    ) async throws -> CognitoAccounts {
+        guard let issuer = settings.issuers.first(where: { $0.name == pool.issuer }), let userPool = issuer.pool else {
+            throw StartupError(description: "sign_in.cognito.issuer names no user pool")
+        }
+        let now: @Sendable () -> Int64 = { WallClock.seconds() }
+        var signer: RequestSigner?
+        if pool.flow == .admin {
+            let credentials = awsCredentials(try await dependencies.fetcher(true))
+            signer = RequestSigner(region: userPool.region, credentials: credentials, now: now)
+        }
+        let known = previous.flatMap(\.members).map(\.accounts)
+        return CognitoAccounts(
+            settings: try accountSettings(pool, userPool, issuer.issuer, settings),
+            fetcher: try await dependencies.fetcher(pool.endpoint.isPlain), signer: signer,
+            records: dependencies.sessions, observers: dependencies.observers, revoke: dependencies.revoke,
+            revocationTime: dependencies.revocationTime,
+            after: known.first {
+                $0.settings.poolID == userPool.userPoolID && $0.settings.clientID == pool.clientID
+            }, now: now, random: { SecureRandom.bytes($0) }, logger: dependencies.logger)
+    }
+
+    /// The AWS credentials of this machine.
+    ///
+    /// - Parameter fetcher: may fetch without TLS, which the endpoints of containers and instances do not speak.
+    package static func awsCredentials(_ fetcher: any Fetcher) -> AWSCredentialChain {
+        AWSCredentialChain(
+            AWSCredentialChain.Dependencies(
+                environment: ProcessInfo.processInfo.environment,
+                readFile: { try [UInt8](Data(contentsOf: URL(filePath: $0))) }, fetcher: fetcher,
+                now: { WallClock.seconds() }))
+    }
+
+    /// The pools that direct calls are for. Former clients are the first one's.
+    static func directPools(
+        _ settings: GatewaySettings, fetcher: (_ plain: Bool) async throws -> any Fetcher
+    ) async throws -> [DirectCognitoPool] {
+        var pools: [DirectCognitoPool] = []
+        for pool in settings.signIn.pools {
+            guard let issuer = settings.issuers.first(where: { $0.name == pool.issuer }), let userPool = issuer.pool
+            else { throw StartupError(description: "sign_in.cognito.issuer names no user pool") }
+            pools.append(
+                DirectCognitoPool(
+                    poolID: userPool.userPoolID, endpoint: pool.endpoint.description,
+                    fetcher: try await fetcher(pool.endpoint.isPlain), issuer: issuer.issuer, clientID: pool.clientID,
+                    clientSecret: pool.clientSecret,
+                    formerClientIDs: pools.isEmpty ? Set(settings.directCognito.clientIDs) : [],
+                    propagateClientAddress: pool.sendClientAddress,
+                    acceptedNames: Set(pool.loginWith),
+                    writableAttributes: WritableAttributes(pool.writableAttributes), deadline: pool.timeout))
+        }
+        return pools
+    }
+
+    private static func accountSettings(
+        _ pool: CognitoSignInSettings, _ userPool: CognitoPoolSettings, _ issuer: String, _ settings: GatewaySettings
+    ) throws -> CognitoAccountSettings {
+        CognitoAccountSettings(
+            endpoint: pool.endpoint.description, issuer: issuer, poolID: userPool.userPoolID,
+            clientID: pool.clientID, clientSecret: pool.clientSecret,
+            sealingKeys: try SealingKeys.ring(pool.sealingKeys, stateDirectory: settings.stateDirectory),
+            refreshLifetime: pool.refreshTokenLifetime.components.seconds,
+            briefRefreshLifetime: pool.shortRefreshTokenLifetime.components.seconds,
+            deviceTokenLifetime: pool.deviceTokenLifetime.components.seconds, flow: pool.flow.flow,
+            requiresDevice: pool.deviceBinding == .required, concealsExistingUsers: pool.concealExistingUsers,
+            totpIssuer: pool.totpIssuer, returnIDToken: pool.includeIDToken,
+            propagateClientAddress: pool.sendClientAddress,
+            acceptedNames: Set(pool.loginWith),
+            writableAttributes: WritableAttributes(pool.writableAttributes), deadline: pool.timeout)
+    }
+}
+
+extension AccountOperation.Bearer {
+    fileprivate var access: Access {
+        switch self {
+        case .ignored: .public
+        case .required: .required
+        case .orEnded: .optional
+        }
+    }
+}
+
+extension SignInFlowSetting {
+    fileprivate var flow: SignInFlow {
+        switch self {
+        case .password: .password
+        case .srp: .srp
+        case .admin: .admin
+        }
+    }
+}
+
+extension AccountGroup {
+    /// The configured pools, those with the same prefix together, in the order of the first of each.
+    static func settings(_ settings: GatewaySettings) -> [[CognitoSignInSettings]] {
+        var groups: [[CognitoSignInSettings]] = []
+        for pool in settings.signIn.pools {
+            if let index = groups.firstIndex(where: { $0[0].prefix == pool.prefix }) {
+                groups[index].append(pool)
+            } else {
+                groups.append([pool])
+            }
+        }
+        return groups
+    }
+}

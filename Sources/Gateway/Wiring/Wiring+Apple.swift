@@ -1,0 +1,105 @@
+internal import Accounts
+internal import Clocks
+internal import Cryptography
+internal import Encoding
+package import HTTPClient
+internal import Keys
+internal import Logging
+internal import Pipeline
+internal import Sealing
+package import Sessions
+package import Settings
+internal import Store
+
+/// From settings to Sign in with Apple.
+extension Wiring {
+    /// The dependencies that it shares with the rest of the gateway.
+    struct AppleDependencies {
+        var keys: any IssuerKeys
+        var users: StoredUsers
+        /// Sends what is to be taken back. Nil where no messages are kept.
+        var outbox: Outbox?
+        /// The endpoints that served until now.
+        var previous: AppleSignIn?
+        /// May fetch without TLS only where the flag says so.
+        var fetcher: (_ plain: Bool) async throws -> any Fetcher
+        var logger: Logger
+    }
+
+    static func appleSignIn(
+        _ settings: GatewaySettings, _ apple: Settings.AppleSignInSettings, _ issuer: Issuer,
+        _ dependencies: AppleDependencies
+    ) async throws -> AppleSignIn {
+        let logger = dependencies.logger
+        if apple.legacyUserIdentifier == .forward {
+            logger.warning(
+                "sign-ins with a userIdentifier and no identity token go to the backend unverified",
+                metadata: ["setting": "sign_in.apple.legacy_user_identifier"])
+        }
+        let sealingKeys = try SealingKeys.ring([], stateDirectory: settings.stateDirectory)
+        return AppleSignIn(
+            settings: appleSettings(settings, apple, issuer), keys: dependencies.keys, spent: dependencies.users,
+            grants: try await grants(apple, dependencies, sealingKeys), sealingKeys: sealingKeys,
+            now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) }, logger: logger)
+    }
+
+    private static func appleSettings(
+        _ settings: GatewaySettings, _ apple: Settings.AppleSignInSettings, _ issuer: Issuer
+    ) -> Sessions.AppleSignInSettings {
+        Sessions.AppleSignInSettings(
+            issuer: issuer,
+            rules: AppleIdentityRules(
+                roles: apple.roles, maximumAge: apple.maximumTokenAge.components.seconds, skew: issuer.skew),
+            roleConflictMessage: apple.roleConflictMessage, mode: apple.mode == .forward ? .forward : .terminate,
+            forwardsLegacy: apple.legacyUserIdentifier == .forward, serverNonce: apple.serverNonce.serverNonce,
+            serverNonceLifetime: apple.serverNonceLifetime.components.seconds,
+            maximumTokenBytes: settings.limits.tokenBytes)
+    }
+
+    /// Nil where the gateway does not speak to Apple.
+    private static func grants(
+        _ apple: Settings.AppleSignInSettings, _ dependencies: AppleDependencies, _ sealingKeys: SealingKeyRing
+    ) async throws -> AppleGrants? {
+        guard let server = apple.server, dependencies.outbox != nil else { return nil }
+        return AppleGrants(
+            client: try appleClient(server, try await dependencies.fetcher(server.endpoint.isPlain)),
+            records: dependencies.users, sealingKeys: sealingKeys,
+            message: { revocation in
+                AppleRevocationReceiver.message(
+                    revocation, key: Hexadecimal.encode(SecureRandom.bytes(16)), now: WallClock.milliseconds())
+            }, limit: Outbox.limit, after: dependencies.previous?.grants, now: { WallClock.seconds() },
+            logger: dependencies.logger)
+    }
+
+    package static func appleClient(_ server: AppleServerSettings, _ fetcher: any Fetcher) throws -> AppleClient {
+        let key: P256SigningKey
+        do {
+            key = try P256SigningKey(pem: server.privateKey)
+        } catch {
+            throw StartupError(description: "sign_in.apple.server.private_key can't be used")
+        }
+        var endpoint = server.endpoint.description
+        while endpoint.hasSuffix("/") { endpoint.removeLast() }
+        return AppleClient(
+            endpoint: endpoint,
+            secret: AppleClientSecret(teamID: server.teamID, keyID: server.keyID, key: key), fetcher: fetcher,
+            deadline: server.timeout, now: { WallClock.seconds() })
+    }
+}
+
+extension ServerNonceSetting {
+    fileprivate var serverNonce: Sessions.AppleSignInSettings.ServerNonce {
+        switch self {
+        case .off: .off
+        case .optional: .optional
+        case .required: .required
+        }
+    }
+}
+
+extension KeySetService: IssuerKeys {
+    package nonisolated func findKey(_ keyID: String) async {
+        // Whatever came of it, the set is there by now, or is not.
+        _ = await lookUp(keyID)
+    }
+}

@@ -1,0 +1,65 @@
+internal import Accounts
+internal import Clocks
+internal import Cryptography
+internal import HTTPTypes
+internal import Keys
+internal import Logging
+internal import Pipeline
+internal import Sessions
+internal import Settings
+internal import Store
+
+/// From settings to sign-in with Apple and the gateway's own sessions.
+extension Wiring {
+    /// The sessions' endpoints that are served, in the order of their routes.
+    static func sessionOperations(_ settings: GatewaySettings) -> [SessionOperation] {
+        guard let apple = settings.signIn.apple else { return [] }
+        return SessionOperation.allCases.filter { operation in
+            switch operation {
+            case .nonce: apple.serverNonce != .off
+            case .apple: true
+            case .notifications: apple.notifications
+            case .validate, .refresh, .logout, .deleteMe, .export: apple.session != nil
+            }
+        }
+    }
+
+    /// - Parameter first: how many endpoints come before these.
+    static func sessionRoutes(_ settings: GatewaySettings, first: Int) throws(RouteFault) -> [Route] {
+        guard let apple = settings.signIn.apple else { return [] }
+        var routes: [Route] = []
+        for operation in sessionOperations(settings) {
+            var route = Route(
+                name: "gatehouse:\(operation.rawValue)",
+                pattern: try RoutePattern("\(apple.prefix)/\(operation.path)"), methods: [operation.method],
+                access: operation.bearer == .required ? .required : .public,
+                issuers: Set([apple.session?.issuer].compactMap { $0 }), tokenUses: [.session],
+                destination: .endpoint(first + routes.count),
+                crossOrigin: apple.crossOrigin.map { CrossOrigin($0, routeMethods: [operation.method.rawValue]) })
+            route.deniesSuccess = true
+            if operation == .apple { route.forwardsTo = apple.upstream }
+            routes.append(route)
+        }
+        return routes
+    }
+
+    /// The dependencies that the sessions' endpoints share with the rest of the gateway.
+    struct SessionDependencies {
+        var service: SessionService
+        var keys: SessionKeyService
+        var logger: Logger
+    }
+
+    /// - Parameter previous: what served until now; refreshes that are under way there are joined.
+    static func userSessions(
+        _ settings: GatewaySettings, _ dependencies: SessionDependencies, after previous: UserSessions?
+    ) throws -> UserSessions? {
+        guard let session = settings.signIn.apple?.session, let issuer = settings.sessionIssuer else { return nil }
+        return UserSessions(
+            settings: UserSessionSettings(session, issuer: issuer), users: dependencies.service.users,
+            records: dependencies.service.users, keys: dependencies.keys,
+            sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory),
+            revocations: dependencies.service.ends, after: previous, now: { WallClock.seconds() },
+            random: { SecureRandom.bytes($0) }, logger: dependencies.logger)
+    }
+}

@@ -1,0 +1,123 @@
+internal import Accounts
+internal import Cryptography
+internal import HTTPTypes
+package import Pipeline
+internal import Proxy
+package import Settings
+internal import Upstream
+
+/// Builds the parts of a ``ServingPlan`` that need no running service.
+package enum Wiring {
+    /// The gateway's own endpoints first, then the configured routes in their order.
+    ///
+    /// - Throws: ``SettingsFaults`` with every route that clashes with one before it.
+    package static func gate(_ settings: GatewaySettings, issuers: [Issuer]) throws -> Gate {
+        let own = try endpointRoutes(settings)
+        let table: RouteTable
+        do {
+            let configured = try settings.routes.map { (route) throws(RouteFault) in try self.route(route, settings) }
+            table = try RouteTable(own + configured)
+        } catch {
+            throw SettingsFaults(faults: routeFaults(settings, own))
+        }
+        return Gate(
+            routes: table,
+            verifier: TokenVerifier(issuers: issuers, maximumTokenBytes: settings.limits.tokenBytes),
+            cognito: CognitoGuard(
+                hostedDomains: settings.directCognito.hostedDomains,
+                endpoints: settings.signIn.pools.map(\.endpoint.description)),
+            identityNamespace: settings.identity.namespace, identityClaims: settings.identity.claims,
+            assertion: settings.identity.assertion?.assertion)
+    }
+
+    /// Finds each route that cannot be, by a table for each of them.
+    private static func routeFaults(_ settings: GatewaySettings, _ own: [Route]) -> [SettingsFault] {
+        var routes = own
+        var faults: [SettingsFault] = []
+        for configured in settings.routes {
+            do {
+                let route = try route(configured, settings)
+                _ = try RouteTable(routes + [route])
+                routes.append(route)
+            } catch {
+                faults.append(configured.place.fault(error.message))
+            }
+        }
+        return faults
+    }
+
+    private static func route(_ settings: RouteSettings, _ all: GatewaySettings) throws(RouteFault) -> Route {
+        let upstream = all.upstreams.first { $0.name == settings.upstream }
+        return Route(
+            name: settings.name, pattern: try RoutePattern(settings.path),
+            methods: settings.methods.map { Set($0.compactMap(HTTPRequest.Method.init(rawValue:))) },
+            access: settings.access.access, issuers: settings.issuers.isEmpty ? nil : Set(settings.issuers),
+            tokenUses: Set(settings.tokenUses.map(\.tokenUse)), tokenSources: settings.tokenSources,
+            requirements: settings.requirements, destination: .upstream(settings.upstream),
+            forwardToken: settings.forwardToken, ignoresCase: upstream?.paths == .caseInsensitive,
+            letThrough: (upstream?.forwardHeaders.names ?? []) + settings.forwardHeaders.names,
+            treatment: treatment(settings.treatment),
+            crossOrigin: settings.crossOrigin.map { CrossOrigin($0, routeMethods: settings.methods) },
+            webSocket: settings.webSocket.map {
+                WebSocketPolicy(closesOnExpiry: $0.closeOnExpiry, idleTimeout: $0.idleTimeout)
+            })
+    }
+
+    private static func endpointRoutes(_ settings: GatewaySettings) throws(RouteFault) -> [Route] {
+        var routes = try accountRoutes(settings)
+        routes += try sessionRoutes(settings, first: routes.count)
+        if publishesKeys(settings) { routes.append(try GatewayEndpoint.keySetRoute(number: routes.count)) }
+        return routes
+    }
+
+    /// In the order of their routes.
+    static func endpoints(_ settings: GatewaySettings) -> [GatewayEndpoint] {
+        let accounts = AccountGroup.settings(settings).indices.flatMap { group in
+            AccountOperation.allCases.map { GatewayEndpoint.account($0, group: group) }
+        }
+        let sessions = sessionOperations(settings).map { GatewayEndpoint.session($0) }
+        return accounts + sessions + (publishesKeys(settings) ? [.keySet] : [])
+    }
+
+    private static func publishesKeys(_ settings: GatewaySettings) -> Bool {
+        settings.identity.assertion != nil || settings.issuers.contains { $0.keySource == .own }
+    }
+
+    static func upstreamOfRoute(_ gate: Gate, _ upstreams: [Upstream.UpstreamSettings]) -> [Int?] {
+        gate.routes.routes.map { route in
+            route.upstream.flatMap { name in upstreams.firstIndex { $0.name == name } }
+        }
+    }
+}
+
+extension AccessSetting {
+    fileprivate var access: Access {
+        switch self {
+        case .public: .public
+        case .optional: .optional
+        case .required: .required
+        }
+    }
+}
+
+extension CrossOrigin {
+    /// - Parameter routeMethods: what a page may use unless the section says otherwise; nil for all that are routed.
+    init(_ settings: CrossOriginSettings, routeMethods: [String]?) {
+        let usual = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
+        self.init(
+            origins: settings.origins.map { .listed(Set($0)) } ?? .any,
+            methods: Set((settings.methods ?? routeMethods ?? usual).compactMap(HTTPRequest.Method.init(rawValue:))),
+            headers: Set(settings.headers), exposedHeaders: settings.exposedHeaders,
+            credentials: settings.credentials, maximumAge: settings.maximumAge.components.seconds)
+    }
+}
+
+extension TokenRules {
+    init(_ settings: GatewaySettings, issuers: [Issuer], gate: Gate) {
+        self.init(
+            issuers: issuers, maximumTokenBytes: settings.limits.tokenBytes,
+            identityNamespace: settings.identity.namespace, identityClaims: settings.identity.claims,
+            requirements: gate.requirements, audiences: gate.audiences,
+            assertion: settings.identity.assertion?.assertion)
+    }
+}

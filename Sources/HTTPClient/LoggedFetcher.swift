@@ -1,0 +1,82 @@
+internal import Locking
+package import Logging
+internal import Telemetry
+
+/// Says at the level `debug` of each call that the gateway makes itself whom it asked, and what came of it: never what was
+/// sent or answered, nor a path, which may hold a secret. How long it took counts for the client's request that it is for.
+package struct LoggedFetcher: Fetcher {
+    private let fetcher: any Fetcher
+    private let logger: Logger
+
+    package init(_ fetcher: any Fetcher, _ logger: Logger) {
+        self.fetcher = fetcher
+        self.logger = logger
+    }
+
+    package func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResponse {
+        let began = ContinuousClock.now
+        let work = WorkUnderWay.begin("request", request.summary)
+        defer { WorkUnderWay.end(work) }
+        defer { CalledRequest.current?.waited(ContinuousClock.now - began) }
+        guard logger.logLevel <= .debug else { return try await fetcher.fetch(request) }
+        do throws(FetchError) {
+            let response = try await fetcher.fetch(request)
+            tell(request, began) { metadata in
+                metadata["status"] = "\(response.status)"
+                // By which AWS knows of it.
+                metadata["provider_request_id"] = response.header("x-amzn-requestid").map { "\($0)" }
+            }
+            return response
+        } catch {
+            tell(request, began) { $0["error"] = "\(error)" }
+            throw error
+        }
+    }
+
+    private func tell(
+        _ request: FetchRequest, _ began: ContinuousClock.Instant, _ outcome: (inout Logger.Metadata) -> Void
+    ) {
+        var metadata: Logger.Metadata = [
+            "method": "\(request.method)", "host": "\(request.host)",
+            "milliseconds": "\(Int((ContinuousClock.now - began) / .milliseconds(1)))",
+        ]
+        metadata["operation"] = request.cognitoOperation.map { "\($0)" }
+        metadata["request_id"] = CalledRequest.current.map { "\($0.id)" }
+        outcome(&metadata)
+        logger.debug("call of the gateway's own", metadata: metadata)
+    }
+}
+
+/// The client's request that tasks work for, and how long they have waited for Cognito, Apple or a backend.
+package final class CalledRequest: Sendable {
+    @TaskLocal package static var current: CalledRequest?
+
+    let id: String
+    private let sum = Locked(Duration.zero)
+
+    package init(id: String) { self.id = id }
+
+    /// Zero where nobody was asked.
+    package var waited: Duration { sum.withLock { $0 } }
+
+    func waited(_ duration: Duration) { sum.withLock { $0 += duration } }
+}
+
+extension FetchRequest {
+    /// The operation of a call to Cognito; nil for other calls.
+    var cognitoOperation: String? {
+        headers.first { $0.name.lowercased() == "x-amz-target" }.map { target in
+            String(target.value.split(separator: ".").last ?? "")
+        }
+    }
+
+    /// Whom it asks for what, with nothing secret: a path may be.
+    fileprivate var summary: String { "\(method) \(host)\(cognitoOperation.map { " " + $0 } ?? "")" }
+
+    /// The URL's host, with its port where one is given.
+    fileprivate var host: String {
+        let parts = url.split(separator: "/", maxSplits: 2, omittingEmptySubsequences: true)
+        let authority = parts.dropFirst().first ?? ""
+        return String(authority.split(separator: "@").last ?? "")
+    }
+}

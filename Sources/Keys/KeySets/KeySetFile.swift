@@ -1,0 +1,65 @@
+internal import Encoding
+internal import FoundationEssentials
+package import Pipeline
+internal import Store
+internal import Synchronization
+
+/// The last good key set of one issuer, kept in the state directory so that a cold start can verify at once.
+package struct KeySetFile: Sendable {
+    private let directory: String
+    private let name: String
+    /// Where the keys come from. A set from anywhere else is another issuer's, whatever the file's name says.
+    private let source: String
+    private let isReadOnly: Bool
+
+    /// - Parameters:
+    ///   - directory: the state directory.
+    ///   - issuer: its name makes the file's; characters outside letters, digits, `-` and `_` are written as `_`.
+    ///   - isReadOnly: whether a set that was fetched is not kept.
+    package init(directory: String, issuer: Issuer, isReadOnly: Bool = false) {
+        let name = String(issuer.name.map { Self.isPlain($0) ? $0 : "_" })
+        self.directory = directory
+        self.name = "\(StateDirectory.keySetPrefix)\(name).json"
+        source = issuer.keySource.place
+        self.isReadOnly = isReadOnly
+    }
+
+    private static func isPlain(_ character: Character) -> Bool {
+        character.isASCII && (character.isLetter || character.isNumber || character == "-")
+    }
+
+    private var path: String { "\(directory)/\(name)" }
+
+    /// First line: when it was fetched, in seconds since 1970, and from where. The rest: the document as it came.
+    func write(_ document: [UInt8], fetchedAt: Int64) throws {
+        guard !isReadOnly else { return }
+        try StateDirectory(path: directory).make()
+        // Of its own name, so that gateways which share the directory write at the same time.
+        try OwnerOnlyFile(path: path).write(
+            Array("\(fetchedAt) \(source)\n".utf8) + document, firstAs: ".new-\(UInt32.random(in: 0 ... .max))")
+    }
+
+    /// Nil when nothing is kept, or only what came from elsewhere.
+    ///
+    /// - Throws: also for a file that others than its owner may change: they could have put keys of their own there.
+    func read() throws -> (document: [UInt8], fetchedAt: Int64)? {
+        guard FileManager.default.fileExists(atPath: path) else { return nil }
+        if let fault = StateDirectory(path: directory).fault(ofFile: name) { throw fault }
+        let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
+        guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
+        let line = String(decoding: bytes[..<end], as: UTF8.self).split(separator: " ", maxSplits: 1)
+        guard line.count == 2, let fetchedAt = Int64(line[0]), line[1].utf8.elementsEqual(source.utf8) else {
+            return nil
+        }
+        return (Array(bytes[(end + 1)...]), fetchedAt)
+    }
+}
+
+/// Numbers for ``Pipeline/KeySet/generation``: no two sets of this process share one.
+package enum KeySetGeneration {
+    private static let last = Atomic<UInt64>(0)
+
+    package static func next() -> UInt64 {
+        last.add(1, ordering: .relaxed).newValue
+    }
+}

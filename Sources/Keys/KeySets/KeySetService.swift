@@ -1,0 +1,353 @@
+internal import Clocks
+internal import Encoding
+package import HTTPClient
+internal import Locking
+package import Logging
+package import Pipeline
+
+/// The result of looking for a key that a token names and no set holds.
+package enum KeyLookup: Sendable {
+    /// The set was fetched just now: decide again with it.
+    case refreshed
+    /// A set is there, and it was too soon to fetch it again: the key is unknown.
+    case unchanged
+    /// No set can be had: nothing of this issuer can be verified.
+    case unavailable
+}
+
+/// One issuer's key set: fetched, kept fresh, and kept for a while when it cannot be fetched (design: key sets).
+///
+/// Each issuer has its own, so that one issuer's trouble never touches another's.
+package actor KeySetService {
+    /// How long a set is used and how often it is asked for.
+    package struct Policy: Sendable, Equatable {
+        /// Bounds for what the response's `Cache-Control` says, in seconds.
+        package var minimumAge: Int64
+        package var maximumAge: Int64
+        /// The least time between two fetches because of an unknown key.
+        package var unknownKeyInterval: Int64
+        /// How long the last good set serves after it should have been refreshed.
+        package var staleLimit: Int64
+        package var timeout: Duration
+        /// The largest document taken.
+        package var maximumBytes: Int
+
+        package init(
+            minimumAge: Int64 = 300, maximumAge: Int64 = 3600, unknownKeyInterval: Int64 = 60,
+            staleLimit: Int64 = 86_400, timeout: Duration = .seconds(3), maximumBytes: Int = KeySet.maximumBytes
+        ) {
+            self.minimumAge = minimumAge
+            self.maximumAge = maximumAge
+            self.unknownKeyInterval = unknownKeyInterval
+            self.staleLimit = staleLimit
+            self.timeout = timeout
+            self.maximumBytes = maximumBytes
+        }
+    }
+
+    /// How this issuer's set fares, for metrics and readiness.
+    package struct Status: Sendable {
+        package var refreshes = 0
+        package var failures = 0
+        /// Seconds since 1970 of the last good fetch.
+        package var fetchedAt: Int64?
+        /// The same moment in seconds of the monotonic clock.
+        var fetchedUptime: Int64?
+        /// Seconds since 1970 when the set is to be fetched again, and when it is trusted no more; nil without a set
+        /// that was fetched.
+        package var freshUntil: Int64?
+        package var servesUntil: Int64?
+
+        /// Nothing has been fetched, but by a service whose counts go on.
+        package init(refreshes: Int = 0, failures: Int = 0) {
+            self.refreshes = refreshes
+            self.failures = failures
+        }
+    }
+
+    private struct Held {
+        var set: KeySet
+        /// Seconds since 1970.
+        var fetchedAt: Int64
+        /// The same moment in seconds of the monotonic clock.
+        var fetchedUptime: Int64
+        /// Seconds.
+        var freshFor: Int64
+    }
+
+    /// A document that was fetched before the service serves: it is kept on disk from then on.
+    private struct Unwritten {
+        var document: [UInt8]
+        var fetchedAt: Int64
+    }
+
+    package nonisolated let issuer: Issuer
+    private var policy: Policy
+    private let source: KeySetFetch
+    private let file: KeySetFile?
+    /// The keys of an issuer that keeps them in the settings.
+    private let configured: KeySet?
+    /// The gateway's own keys, where they are: others keep them fresh.
+    private nonisolated let own: (@Sendable () -> KeySet?)?
+    private let publish: @Sendable (KeySet?) -> Void
+    private let now: @Sendable () -> Int64
+    private let uptime: @Sendable () -> Int64
+    private let logger: Logger
+    /// How many of ``run()`` are under way: the next one may begin before the one that was cancelled ends.
+    private var runs = 0
+    private var unwritten: Unwritten?
+    private var held: Held? {
+        didSet {
+            mirroredSet.withLock { [held] in $0 = held?.set }
+            status.freshUntil = held.map { $0.fetchedAt + $0.freshFor }
+            status.servesUntil = held.map { $0.fetchedAt + $0.freshFor + policy.staleLimit }
+        }
+    }
+    private nonisolated let mirroredSet: Locked<KeySet?>
+    /// When a set was last fetched because a token asked for it.
+    private var lastLookUp: Int64?
+    private var flight: Task<Bool, Never>?
+    private var warnedOf: [String] = []
+    /// Whether the last fetch has failed.
+    private var hasFailed = false
+    private nonisolated let mirrored: Locked<Status>
+    private var status: Status {
+        didSet { mirrored.withLock { [status] in $0 = status } }
+    }
+
+    /// Readable from anywhere, for metrics.
+    package nonisolated var currentStatus: Status { mirrored.withLock { $0 } }
+
+    /// The set to verify with, readable from anywhere. The sets given to `publish` are never newer.
+    package nonisolated var currentSet: KeySet? { own.map { $0() } ?? mirroredSet.withLock { $0 } }
+
+    /// - Parameters:
+    ///   - file: where the last good set is kept for cold starts.
+    ///   - configured: the keys, where they are not fetched: then nothing ever is.
+    ///   - own: the same where they are the gateway's own.
+    ///   - counted: how often a service before this one, for an issuer of this name, has fetched and failed.
+    ///   - publish: gives every event loop the set to verify with; nil when there is none any more.
+    ///   - now: seconds since 1970.
+    ///   - uptime: seconds of a clock that nobody sets; nil: the system's.
+    package init(
+        issuer: Issuer, policy: Policy, fetcher: any Fetcher, file: KeySetFile?,
+        configured: KeySet? = nil, own: (@Sendable () -> KeySet?)? = nil, counted: Status = Status(), logger: Logger,
+        now: @escaping @Sendable () -> Int64, uptime: (@Sendable () -> Int64)? = nil,
+        publish: @escaping @Sendable (KeySet?) -> Void
+    ) {
+        self.issuer = issuer
+        self.policy = policy
+        self.source = KeySetFetch(issuer: issuer, fetcher: fetcher)
+        self.file = file
+        self.configured = configured
+        self.own = own
+        let status = Status(refreshes: counted.refreshes, failures: counted.failures)
+        self.status = status
+        self.mirrored = Locked(status)
+        self.logger = logger
+        self.now = now
+        self.uptime = uptime ?? { WallClock.uptime() }
+        self.publish = publish
+        self.mirroredSet = Locked(configured)
+    }
+
+    /// Reads the kept set, then fetches and refreshes until cancelled. Only while it runs, what it fetches is kept on disk:
+    /// until then another service may serve the issuer of this name.
+    package func run() async {
+        if let configured { return warn(of: configured.dropped) }
+        guard own == nil else { return }
+        runs += 1
+        defer { runs -= 1 }
+        if let unwritten { write(unwritten) }
+        restore()
+        while !Task.isCancelled {
+            if isRefreshDue() { _ = await refresh() }
+            expire()
+            do {
+                try await Task.sleep(for: .seconds(wait()))
+            } catch {
+                return
+            }
+        }
+    }
+
+    /// Prepares before the first request: reads the kept set, or fetches one, once.
+    package func prepare() async {
+        guard configured == nil, own == nil else { return }
+        restore()
+        if held == nil { _ = await refresh() }
+    }
+
+    /// Continues under another policy, which applies to the present set too. A sleep of ``run()`` that has begun keeps
+    /// its length; restart ``run()`` to apply the new policy to it.
+    package func adopt(_ policy: Policy) {
+        self.policy = policy
+        guard let held else { return }
+        self.held?.freshFor = min(held.freshFor, policy.maximumAge)
+    }
+
+    /// Seconds since a set was fetched, by the clock that says more: neither a time of day that was set back nor a machine
+    /// that was stopped makes a set younger.
+    private func age(of held: Held) -> Int64 {
+        max(now() - held.fetchedAt, uptime() - held.fetchedUptime)
+    }
+
+    /// Seconds since the last good fetch, by the same rule; nil before the first one.
+    package nonisolated var age: Int64? {
+        let status = currentStatus
+        guard let fetchedAt = status.fetchedAt, let fetchedUptime = status.fetchedUptime else { return nil }
+        return max(now() - fetchedAt, uptime() - fetchedUptime)
+    }
+
+    private func isRefreshDue() -> Bool {
+        let now = now()
+        guard let held else { return true }
+        // A set fetched in the future may be as old as the clock was wrong.
+        return held.fetchedAt > now || age(of: held) >= held.freshFor
+    }
+
+    /// A fifth of the fresh time is left for tries before the set is stale; without a set it is tried often.
+    private func wait() -> Int64 {
+        guard let held else { return 5 }
+        let left = held.freshFor - age(of: held)
+        return left > 0 ? max(1, left * 4 / 5) : min(60, policy.minimumAge)
+    }
+
+    /// Called for a token whose key is not in the set, or that came before there was one.
+    ///
+    /// All callers share one fetch; there is at most one in ``Policy/unknownKeyInterval`` while a set is held, and
+    /// one a second while there is none. A fetch that is under way already may have been answered before the key was
+    /// in the set: a scheduled one that succeeds without the key counts as none.
+    package func lookUp(_ keyID: String) async -> KeyLookup {
+        if let configured { return configured.holds(id: keyID) ? .refreshed : .unchanged }
+        if let own { return own().map { $0.holds(id: keyID) ? .refreshed : .unchanged } ?? .unavailable }
+        if let flight, await !flight.value { return held == nil ? .unavailable : .unchanged }
+        if held?.set.holds(id: keyID) == true { return .refreshed }
+        if flight == nil {
+            let interval = held == nil ? 1 : policy.unknownKeyInterval
+            // A clock that was set back ends the wait too.
+            if let lastLookUp, (0..<interval).contains(now() - lastLookUp) {
+                return held == nil ? .unavailable : .unchanged
+            }
+            lastLookUp = now()
+        }
+        if await refresh() { return .refreshed }
+        return held == nil ? .unavailable : .unchanged
+    }
+
+    /// Fetches once, however many ask.
+    private func refresh() async -> Bool {
+        if let flight { return await flight.value }
+        logger.debug(
+            "fetching key set", metadata: ["issuer": "\(issuer.name)", "url": "\(issuer.keySource.place)"])
+        let flight = Task {
+            // Before anyone who waits goes on, so that whoever finds a flight finds one that is under way.
+            defer { self.flight = nil }
+            return await fetch()
+        }
+        self.flight = flight
+        return await flight.value
+    }
+
+    private func fetch() async -> Bool {
+        do throws(KeySetFetch.Fault) {
+            let (set, response) = try await source.fetch(timeout: policy.timeout, maximumBytes: policy.maximumBytes)
+            accept(set, response)
+            return true
+        } catch {
+            if error.isCancelled {
+                logger.debug("fetch of a key set ended unfinished", metadata: ["issuer": "\(issuer.name)"])
+                return false
+            }
+            if !error.dropped.isEmpty { warn(of: error.dropped) }
+            return fail(error.reason)
+        }
+    }
+
+    private func accept(_ set: KeySet, _ response: FetchResponse) {
+        let age = CacheControl.maximumAge(response.header("cache-control")) ?? policy.maximumAge
+        let fetchedAt = now()
+        let freshFor = min(max(age, policy.minimumAge), policy.maximumAge)
+        let fetchedUptime = uptime()
+        held = Held(set: set, fetchedAt: fetchedAt, fetchedUptime: fetchedUptime, freshFor: freshFor)
+        status.refreshes += 1
+        (status.fetchedAt, status.fetchedUptime) = (fetchedAt, fetchedUptime)
+        warn(of: set.dropped)
+        tellRecovery(set)
+        publish(set)
+        logger.debug(
+            "key set fetched",
+            metadata: [
+                "issuer": "\(issuer.name)", "url": "\(issuer.keySource.place)", "keys": "\(set.count)",
+                "fresh_for_seconds": "\(freshFor)",
+            ])
+        let document = Unwritten(document: response.body, fetchedAt: fetchedAt)
+        if runs > 0 { write(document) } else { unwritten = document }
+    }
+
+    private func write(_ document: Unwritten) {
+        unwritten = nil
+        do {
+            try file?.write(document.document, fetchedAt: document.fetchedAt)
+        } catch {
+            logger.warning("key set not kept on disk", metadata: ["issuer": "\(issuer.name)", "error": "\(error)"])
+        }
+    }
+
+    /// One warning for the whole set, and none again for what the set before it left out as well.
+    private func warn(of dropped: [String]) {
+        defer { warnedOf = dropped }
+        guard !dropped.isEmpty, dropped != warnedOf else { return }
+        logger.warning(
+            "keys left out of the key set",
+            metadata: ["issuer": "\(issuer.name)", "keys": "\(dropped.joined(separator: "; "))"])
+    }
+
+    private func tellRecovery(_ set: KeySet) {
+        guard hasFailed else { return }
+        hasFailed = false
+        logger.notice(
+            "key set fetched again", metadata: ["issuer": "\(issuer.name)", "keys": "\(set.count)"])
+    }
+
+    private func fail(_ reason: String) -> Bool {
+        hasFailed = true
+        status.failures += 1
+        logger.warning(
+            "key set not fetched",
+            metadata: ["issuer": "\(issuer.name)", "url": "\(issuer.keySource.place)", "reason": "\(reason)"])
+        return false
+    }
+
+    /// The last good set serves for a bounded time; then verification fails closed.
+    private func expire() {
+        guard let held, age(of: held) > held.freshFor + policy.staleLimit else { return }
+        self.held = nil
+        publish(nil)
+        logger.error("key set too old to be trusted", metadata: ["issuer": "\(issuer.name)"])
+    }
+
+    /// Takes the set that is kept, where there is one and it is not too old.
+    package func restore() {
+        guard let file, held == nil else { return }
+        do {
+            // A time that is not in the past would keep the set from ever being refreshed.
+            guard let kept = try file.read(), (0...max(0, now())).contains(kept.fetchedAt) else { return }
+            let age = now() - kept.fetchedAt
+            guard age <= policy.maximumAge + policy.staleLimit else { return }
+            let set = try source.keySet(kept.document)
+            guard !set.isEmpty else { return }
+            logger.debug(
+                "kept key set read",
+                metadata: [
+                    "issuer": "\(issuer.name)", "keys": "\(set.count)", "age_seconds": "\(age)",
+                ])
+            let fetchedUptime = uptime() - age
+            held = Held(set: set, fetchedAt: kept.fetchedAt, fetchedUptime: fetchedUptime, freshFor: 0)
+            (status.fetchedAt, status.fetchedUptime) = (kept.fetchedAt, fetchedUptime)
+            publish(set)
+        } catch {
+            logger.warning("kept key set not read", metadata: ["issuer": "\(issuer.name)", "error": "\(error)"])
+        }
+    }
+}

@@ -1,0 +1,53 @@
+internal import Cryptography
+internal import Encoding
+package import Pipeline
+internal import Sealing
+internal import Store
+
+extension NewKey {
+    /// Makes a key. It is called by what it is: a signing key by its thumbprint, a sealing key by a code of its own.
+    static func make(for purpose: KeyPurpose) throws -> NewKey {
+        switch purpose {
+        case .assertion, .session:
+            let key = try P256SigningKey.generate()
+            return NewKey(id: key.thumbprint, material: try key.privateKeyPEM())
+        case .sealing, .audit, .limits:
+            return try sealing(Secret(SecureRandom.bytes(AESGCMKey.keyByteCount)))
+        }
+    }
+
+    static func sealing(_ secret: Secret) throws -> NewKey {
+        NewKey(id: try SealingKey(secret).id, material: secret)
+    }
+}
+
+extension KeyRingFile {
+    /// The ring of the key that limits count by, made now if there is none.
+    ///
+    /// Where there is a key of the audit log already, the first one comes of that: with it earlier versions have counted.
+    package static func limits(stateDirectory: String, now: Int64) throws -> KeyRing {
+        let file = KeyRingFile(.limits, stateDirectory: stateDirectory)
+        if let ring = try file.read() { return ring }
+        let audit = try KeyRingFile(.audit, stateDirectory: stateDirectory).read()?.current?.material
+        return try file.update { ring in
+            guard ring == nil else { return }
+            guard let audit else {
+                ring = KeyRing(first: try NewKey.make(for: .limits), now: now)
+                return
+            }
+            let code = HMACSHA256.authenticationCode(for: Array("limits".utf8), key: audit.expose())
+            ring = KeyRing(first: try NewKey.sealing(Secret(code)), now: now)
+        }
+    }
+}
+
+extension StoredKey {
+    /// The key that signs. Its id must be its thumbprint, so that no edited file publishes a key by another's name.
+    package func signingKey() throws -> AssertionKey {
+        let key = AssertionKey(try P256SigningKey(pem: material))
+        guard key.id.hasSameBytes(as: id) else { throw CryptographyError.unacceptableKey("its id is another key's") }
+        return key
+    }
+
+    func sealingKey() throws -> SealingKey { try SealingKey(id: id, material) }
+}

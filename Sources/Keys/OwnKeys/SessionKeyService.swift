@@ -1,0 +1,40 @@
+internal import Cryptography
+internal import Locking
+package import Pipeline
+
+/// The keys of the gateway's own sessions: a key ring in the state directory, and what verifies with it.
+package final class SessionKeyService: SessionKeys {
+    /// Reads the ring and rotates it.
+    package let keys: AssertionKeyService
+    private let verifying = Locked<(keys: AssertionKeys, set: KeySet)?>(nil)
+
+    package init(_ keys: AssertionKeyService) {
+        self.keys = keys
+    }
+
+    package var signing: AssertionKey? { keys.current?.signing }
+
+    /// Made anew when the ring is another one.
+    package var keySet: KeySet? {
+        guard let current = keys.current else { return nil }
+        return verifying.withLock { known in
+            if let known, known.keys === current { return known.set }
+            guard let set = Self.set(current) else { return nil }
+            known = (current, set)
+            return set
+        }
+    }
+
+    /// Nil is not to be expected of a document of the gateway's own.
+    private static func set(_ keys: AssertionKeys) -> KeySet? {
+        try? KeySet(jwks: keys.document, algorithms: [.es256], generation: KeySetGeneration.next())
+    }
+}
+
+/// The keys that sessions are signed and verified with.
+package protocol SessionKeys: Sendable {
+    /// The key that signs now; nil while there is none.
+    var signing: AssertionKey? { get }
+    /// The keys that verify, including those that no longer sign.
+    var keySet: KeySet? { get }
+}

@@ -1,0 +1,55 @@
+internal import Clocks
+internal import Pipeline
+package import Settings
+internal import Store
+
+/// Revocations by an operator. A running gateway follows within two seconds.
+package struct OperatorRevocation: Sendable {
+    /// Which tokens are meant, by one claim of theirs.
+    package enum Claim: Sendable {
+        /// All of a subject that has signed in until now.
+        case subject(String)
+        case originID(String)
+        case tokenID(String)
+        case session(String)
+    }
+
+    private let settings: GatewaySettings
+    private let now: Int64
+
+    /// - Parameter now: seconds since 1970; nil for the present.
+    package init(_ settings: GatewaySettings, now: Int64? = nil) {
+        self.settings = settings
+        self.now = now ?? WallClock.seconds()
+    }
+
+    /// - Parameters:
+    ///   - issuer: its name in the settings; nil where there is one only.
+    ///   - days: for how long; as long as a token that is meant can be valid.
+    /// - Returns: what was done, in words.
+    package func revoke(_ claim: Claim, issuer name: String?, days: Int) async throws -> String {
+        let issuers = settings.trustedIssuers
+        guard let issuer = name.map({ name in issuers.filter { $0.name == name } }) ?? issuers.onlyOne else {
+            throw StartupError(description: "there are several issuers: say which one with --issuer")
+        }
+        guard let issuer = issuer.first else { throw StartupError(description: "no issuer has this name") }
+        let store = try GatewayStore.open(in: settings.stateDirectory, now: now)
+        let latest = store.latestTime(now)
+        // Of a clock that is behind, a running gateway stores how far it was once a minute.
+        let now = latest > now ? latest + 60 : now
+        let target: Revocation.Target =
+            switch claim {
+            case .subject(let value): .subject(value, before: now)
+            case .originID(let value): .originID(value)
+            case .tokenID(let value): .tokenID(value)
+            case .session(let value): .session(value)
+            }
+        let revocation = Revocation(issuer: issuer.issuer, target, endsAt: now + Int64(days) * 86_400)
+        try await StoredRevocations(store).keep([RevocationRecord(revocation)])
+        return "revoked at \(issuer.name) for \(days) days; a running gateway follows within two seconds"
+    }
+}
+
+extension [Issuer] {
+    fileprivate var onlyOne: [Issuer]? { count == 1 ? self : nil }
+}

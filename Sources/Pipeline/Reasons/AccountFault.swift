@@ -1,0 +1,26 @@
+/// Why the gateway itself, and not Cognito or Apple, refuses an account call or a call of its sessions. The raw values are
+/// reason codes.
+package enum AccountFault: String, Sendable, CaseIterable {
+    case malformedJSON = "malformed-json"
+    case contentType = "content-type"
+    case invalidFields = "invalid-fields"
+    case notAnAccessToken = "not-an-access-token"
+    case invalidRefreshToken = "invalid-refresh-token"
+    case expiredRefreshToken = "expired-refresh-token"
+    case refreshTokenReused = "refresh-token-reused"
+    case sessionEnded = "session-ended"
+    case otherDevice = "other-device"
+    case invalidChallengeSession = "invalid-challenge-session"
+    case expiredChallengeSession = "expired-challenge-session"
+    case sessionRecordsUnavailable = "session-records-unavailable"
+    case sealingFailed = "sealing-failed"
+    case notRevoked = "not-revoked"
+    case attributeNotWritable = "attribute-not-writable"
+    case notASession = "not-a-session"
+    case sessionTooOld = "session-too-old"
+    case sessionIdle = "session-idle"
+    case sessionKeysUnavailable = "session-keys-unavailable"
+    case sessionNotSigned = "session-not-signed"
+    case roleConflict = "role-conflict"
+    case userDisabled = "user-disabled"
+}

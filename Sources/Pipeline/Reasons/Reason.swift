@@ -1,0 +1,59 @@
+package import HTTP1
+
+/// Why a request was refused, or did not reach its end: for logs, metrics and decisions, never for clients.
+///
+/// The list is closed: the label of the metric `gatehouse_denials_total` and README's tables are made from, or compared
+/// with, ``codes``.
+package enum Reason: Hashable, Sendable, CaseIterable {
+    case request(RequestFault)
+    case http1(HTTP1Fault)
+    case path(PathFault)
+    case token(RejectReason)
+    case policy(PolicyDenial)
+    case webSocket(WebSocketEnd)
+    case upstream(UpstreamReason)
+    case account(AccountFault)
+    case limit(LimitCause)
+    case cognito(CognitoErrorKind)
+    case apple(AppleFault)
+    case appleClient(AppleClientErrorKind)
+
+    package static let allCases: [Reason] =
+        RequestFault.allCases.map { .request($0) }
+        + HTTP1Fault.allCases.map { .http1($0) }
+        + PathFault.allCases.map { .path($0) }
+        + RejectReason.allCases.map { .token($0) }
+        + PolicyDenial.allCases.map { .policy($0) }
+        + WebSocketEnd.allCases.map { .webSocket($0) }
+        + UpstreamReason.allCases.map { .upstream($0) }
+        + AccountFault.allCases.map { .account($0) }
+        + LimitCause.allCases.map { .limit($0) }
+        + CognitoErrorKind.allCases.map { .cognito($0) }
+        + AppleFault.allCases.map { .apple($0) }
+        + AppleClientErrorKind.allCases.map { .appleClient($0) }
+
+    /// The code in logs and metrics. Reasons of two kinds may share one, such as a disabled user of Cognito's and one of the
+    /// gateway's own.
+    package var code: String {
+        switch self {
+        case .request(let reason): reason.rawValue
+        case .http1(let reason): reason.rawValue
+        case .path(let reason): reason.rawValue
+        case .token(let reason): reason.rawValue
+        case .policy(let reason): reason.rawValue
+        case .webSocket(let reason): reason.rawValue
+        case .upstream(let reason): reason.rawValue
+        case .account(let reason): reason.rawValue
+        case .limit(let reason): reason.rawValue
+        case .cognito(let reason): reason.rawValue
+        case .apple(let reason): reason.rawValue
+        case .appleClient(let reason): reason.rawValue
+        }
+    }
+
+    /// Every code, once.
+    package static let codes: [String] = {
+        var seen: Set<String> = []
+        return allCases.map(\.code).filter { seen.insert($0).inserted }
+    }()
+}

@@ -1,0 +1,74 @@
+internal import Accounts
+internal import Cryptography
+internal import HTTPTypes
+internal import Pipeline
+internal import Sessions
+
+/// A request to one of the gateway's own endpoints while its body is collected.
+final class EndpointCall {
+    /// The service that answers it.
+    enum Target {
+        case account(AccountOperation, CognitoAccounts)
+        case session(SessionOperation, SessionEndpoints)
+    }
+
+    var body: [UInt8] = []
+    private let target: Target
+    private let token: VerifiedToken?
+    private let head: HTTPRequest
+    private let requestID: String
+    private let peer: String
+
+    init(_ target: Target, _ token: VerifiedToken?, _ head: HTTPRequest, requestID: String, peer: String) {
+        self.target = target
+        self.token = token
+        self.head = head
+        self.requestID = requestID
+        self.peer = peer
+    }
+
+    /// The endpoint's name.
+    var name: String {
+        switch target {
+        case .account(let operation, _): operation.rawValue
+        case .session(let operation, _): operation.rawValue
+        }
+    }
+
+    /// The answer, where what has been verified is all that it takes.
+    var immediateAnswer: AccountAnswer? {
+        guard case .session(.validate, _) = target, let token else { return nil }
+        return SessionEndpoints.validation(of: token)
+    }
+
+    /// The closure that asks for the answer. It can be called anywhere.
+    func question() -> @Sendable () async -> AccountAnswer {
+        switch target {
+        case .account(let operation, let accounts):
+            let isEnded = operation.bearer == .orEnded && token == nil && sentBearer != nil
+            let request = request(operation, bearer: token == nil ? nil : sentBearer, isEnded: isEnded)
+            return { await accounts.answer(request) }
+        case .session(let operation, let sessions):
+            let mayBeUnverified = operation.bearer == .judged
+            let request = request(operation, bearer: token != nil || mayBeUnverified ? sentBearer : nil)
+            return { await sessions.answer(request) }
+        }
+    }
+
+    /// - Parameters:
+    ///   - bearer: only a token that was verified is handed on, or one that the endpoint verifies itself.
+    ///   - isEnded: whether the gate has let a token pass for none.
+    private func request<Operation>(
+        _ operation: Operation, bearer: Secret?, isEnded: Bool = false
+    ) -> EndpointRequest<Operation> {
+        EndpointRequest(
+            operation: operation, body: body, contentType: head.headerFields[.contentType], bearer: bearer,
+            identity: token, bearerHasEnded: isEnded, requestID: requestID, clientAddress: peer,
+            userAgent: head.headerFields[.userAgent])
+    }
+
+    private var sentBearer: Secret? {
+        guard case .value(let value, let prefix) = BearerToken(of: head) else { return nil }
+        return Secret(Array(value.utf8.dropFirst(prefix)))
+    }
+}

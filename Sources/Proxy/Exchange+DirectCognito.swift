@@ -1,0 +1,96 @@
+internal import Accounts
+internal import HTTPClient
+internal import HTTPTypes
+internal import Listener
+internal import NIOCore
+internal import Pipeline
+internal import Telemetry
+
+/// A call for Cognito while its body is collected.
+final class DirectCall {
+    let call: DirectCognitoCall
+    var body: [UInt8] = []
+    /// Whether it is being carried out already.
+    var hasBegun = false
+
+    init(_ call: DirectCognitoCall) {
+        self.call = call
+    }
+}
+
+/// An app's call to Cognito: refused, or carried out for it. It never goes to a backend.
+extension Exchange {
+    func takeDirect(_ call: DirectCognitoCall) {
+        service.metrics.directCognitoCall(operation: call.operation)
+        // A call without an operation is for a page, a token endpoint or a tunnel at Cognito's address.
+        guard service.plan.directCalls != nil, call.operation != nil, request.head.method == .post else {
+            return refuseDirect(call)
+        }
+        let collected = DirectCall(call)
+        state = .collectingDirect(collected)
+        if request.body == .none { perform(collected) }
+    }
+
+    private func refuseDirect(_ call: DirectCognitoCall) {
+        count(call, refused: true)
+        log.reason = .request(.directCognito)
+        audit(call, reason: .request(.directCognito))
+        let answer = service.plan.directCognito
+        let (head, body) = Refusal.answer(
+            answer.response(requestID: log.requestID), answer.body, requestID: log.requestID)
+        self.answer(head, body)
+    }
+
+    private func count(_ call: DirectCognitoCall, refused: Bool) {
+        service.plan.directApplications.count(
+            call.application, operation: call.operation, refused: refused, now: log.startedAt / 1000)
+    }
+
+    func collect(_ body: ByteBuffer, of call: DirectCall) -> Bool {
+        // A byte more than is taken tells that there is too much; the rest is not kept.
+        let room = Self.endpointBodyLimit + 1 - call.body.count
+        call.body.append(contentsOf: body.readableBytesView.prefix(max(0, room)))
+        if call.body.count > Self.endpointBodyLimit { perform(call) }
+        return true
+    }
+
+    func perform(_ collected: DirectCall) {
+        guard !collected.hasBegun else { return }
+        collected.hasBegun = true
+        guard let calls = service.plan.directCalls else { return refuseDirect(collected.call) }
+        let request = DirectCognitoRequest(
+            call: collected.call, body: collected.body, requestID: log.requestID, clientAddress: log.clientAddress,
+            userAgent: self.request.head.headerFields[.userAgent])
+        let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
+        let eventLoop = service.eventLoop
+        let called = CalledRequest(id: log.requestID)
+        Task { [spanScope] in
+            let reply = await CalledRequest.$current.withValue(called) {
+                await SpanScope.within(spanScope) { await calls.answer(request) }
+            }
+            eventLoop.execute { exchange.value.finish(reply, of: request.call, called.waited) }
+        }
+    }
+
+    private func finish(_ reply: DirectCognitoReply, of call: DirectCognitoCall, _ waited: Duration) {
+        guard case .collectingDirect = state else { return }
+        log.waited = waited
+        count(call, refused: !reply.wasAsked)
+        log.reason = reply.reason
+        log.subject = reply.subject
+        audit(call, reason: reply.reason, account: reply.account, subject: reply.subject)
+        let (head, body) = Refusal.answer(
+            HTTPResponse(status: reply.status, headerFields: reply.headers), reply.body, requestID: log.requestID)
+        answer(head, body)
+    }
+
+    private func audit(
+        _ call: DirectCognitoCall, reason: Reason?, account: String? = nil, subject: String? = nil
+    ) {
+        service.plan.audit?.recordWithoutWaiting(
+            AuditEvent(
+                .directCognito, time: log.startedAt, requestID: log.requestID, subject: subject, account: account,
+                address: log.clientAddress, application: call.application, operation: call.operation ?? "none",
+                reason: reason?.code, trace: log.trace?.ids))
+    }
+}

@@ -1,0 +1,97 @@
+internal import Accounts
+internal import HTTPClient
+internal import HTTPTypes
+internal import Listener
+internal import NIOCore
+internal import Pipeline
+internal import Telemetry
+
+/// The gateway's own endpoints: account and session calls, whose bodies are collected first, and its key set.
+extension Exchange {
+    func collect(_ operation: AccountOperation, _ group: Int, _ token: VerifiedToken?) {
+        log.subject = token?.subject
+        guard let accounts = service.plan.accounts[group].accounts(for: request.head.authority) else {
+            return refuse(.notFound())
+        }
+        collect(.account(operation, accounts), token)
+    }
+
+    func collect(_ operation: SessionOperation, _ token: VerifiedToken?) {
+        log.subject = token?.subject
+        guard let sessions = service.plan.sessions else {
+            return refuse(Refusal(.internalFailure, reason: .request(.endpointWithoutService)))
+        }
+        if operation.bearer == .judged, case .repeated = BearerToken(of: request.head) {
+            return refuse(Refusal(.badRequest, reason: .request(.repeatedAuthorization)))
+        }
+        collect(.session(operation, sessions), token)
+    }
+
+    private func collect(_ target: EndpointCall.Target, _ token: VerifiedToken?) {
+        let call = EndpointCall(target, token, request.head, requestID: log.requestID, peer: log.clientAddress)
+        if case .length(let length) = request.body, length > Self.endpointBodyLimit { return refuseLargeBody() }
+        state = .collecting(call)
+        if request.body == .none { perform(call) }
+    }
+
+    func refuseLargeBody() {
+        refuse(Refusal(.payloadTooLarge, reason: .request(.bodyTooLarge)))
+    }
+
+    func perform(_ call: EndpointCall) {
+        // Nothing of it waits: the token says it all.
+        if let answer = call.immediateAnswer { return send(answer) }
+        let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
+        let eventLoop = service.eventLoop
+        let question = call.question()
+        let called = CalledRequest(id: log.requestID)
+        Task { [spanScope, name = call.name] in
+            let work = WorkUnderWay.begin("account call", name)
+            defer { WorkUnderWay.end(work) }
+            let answer = await CalledRequest.$current.withValue(called) {
+                await SpanScope.within(spanScope) { await question() }
+            }
+            eventLoop.execute { exchange.value.finish(answer, called.waited) }
+        }
+    }
+
+    private func finish(_ answer: AccountAnswer, _ waited: Duration) {
+        guard case .collecting(let call) = state else { return }
+        log.waited = waited
+        if let forwarding = answer.forwarding { return forward(call, as: forwarding) }
+        send(answer)
+    }
+
+    /// A sign-in that the backend keeping the users decides about gets there as it came, with the identity that the
+    /// endpoint has verified.
+    private func forward(_ call: EndpointCall, as forwarding: SignInForwarding) {
+        guard let routeIndex = log.routeIndex else {
+            return refuse(Refusal(.internalFailure, reason: .request(.routeWithoutUpstream)))
+        }
+        var token: VerifiedToken?
+        if case .verified(let verified) = forwarding { token = verified }
+        do {
+            let permit = try service.plan.gate.permit(signIn: request.head, routeIndex: routeIndex, context(), token)
+            forward(permit, collected: ByteBuffer(bytes: call.body))
+        } catch {
+            refuse(error)
+        }
+    }
+
+    private func send(_ answer: AccountAnswer) {
+        log.subject = answer.subject ?? log.subject
+        log.reason = answer.reason
+        var head = HTTPResponse(status: answer.status, headerFields: answer.headers)
+        head.headerFields[.contentLength] = nil
+        let (whole, body) = Refusal.answer(head, answer.body, requestID: log.requestID)
+        self.answer(whole, body)
+    }
+
+    func answerKeySet() {
+        guard let document = service.ownKeySet else {
+            return refuse(Refusal(.internalFailure, reason: .request(.endpointWithoutService)))
+        }
+        let (head, body) = GatewayEndpoint.answer(keySet: document, requestID: log.requestID)
+        answer(head, body)
+    }
+}

@@ -1,0 +1,21 @@
+internal import Listener
+internal import NIOCore
+internal import Pipeline
+internal import Telemetry
+
+/// The spans of a request that is traced.
+extension Exchange {
+    /// Notes when a token was verified that was not known.
+    func decideTraced(_ context: RequestContext) -> Decision {
+        let (misses, began) = (service.tokens.missCount, NIODeadline.now())
+        let decision = service.decide(request.head, context)
+        if service.tokens.missCount != misses { log.trace?.verification = (began, .now()) }
+        return decision
+    }
+
+    /// The span scope of tasks for this request; nil if no spans are made.
+    var spanScope: SpanScope? {
+        guard let trace = log.trace, let tracer = service.tracer else { return nil }
+        return SpanScope(ids: trace.ids, isSampled: trace.isSampled, recorder: tracer.service.recorder)
+    }
+}

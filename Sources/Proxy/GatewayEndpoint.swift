@@ -1,0 +1,36 @@
+package import Accounts
+internal import HTTPTypes
+internal import NIOCore
+package import Pipeline
+
+/// An endpoint of the gateway's own on the public listeners.
+package enum GatewayEndpoint: Sendable {
+    /// - Parameter group: the number of the group of pools that share the path.
+    case account(AccountOperation, group: Int)
+    case session(SessionOperation)
+    /// The keys that backends verify assertions with, and anyone the gateway's sessions.
+    case keySet
+
+    /// The route of the key set, which is public as its keys are.
+    package static func keySetRoute(number: Int) throws(RouteFault) -> Route {
+        Route(
+            name: "gatehouse:jwks", pattern: try RoutePattern("/.well-known/gatehouse/jwks.json"), methods: [.get],
+            access: .public, destination: .endpoint(number))
+    }
+}
+
+extension GatewayEndpoint {
+    /// For how many seconds the set may be kept: short beside the time for which a key is in it before it signs.
+    static let maximumAge = 300
+
+    /// The set as it is served.
+    static func answer(keySet document: [UInt8], requestID: String) -> (HTTPResponse, ByteBuffer) {
+        let head = HTTPResponse(
+            status: .ok,
+            headerFields: [
+                // RFC 7517, 8.5.2.
+                .contentType: "application/jwk-set+json", .cacheControl: "public, max-age=\(Self.maximumAge)",
+            ])
+        return Refusal.answer(head, document, requestID: requestID)
+    }
+}

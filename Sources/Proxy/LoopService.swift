@@ -1,0 +1,290 @@
+internal import Clocks
+internal import Curl
+internal import HTTPTypes
+internal import Keys
+internal import Listener
+internal import Logging
+internal import NIOCore
+internal import Pipeline
+internal import Telemetry
+internal import Upstream
+
+/// Serves the requests of one event loop by one plan. Everything a request touches on its way is here and needs no lock.
+final class LoopService {
+    let eventLoop: any EventLoop
+    let plan: ServingPlan
+    let pools: [UpstreamPool]
+    let tokens: TokenCache
+    let metrics: LoopMetrics
+    let recorder: AccessRecorder?
+    /// Nil where no spans are made.
+    let tracer: LoopTracer?
+    private(set) var keySets: [KeySet?]
+    /// Nil where backends get no assertions.
+    private(set) var assertionKeys: AssertionKeys?
+    /// The keys that the gateway publishes of its own; nil where there are none.
+    private(set) var ownKeySet: [UInt8]?
+    private var random: FastRandom
+    /// Nil where every request is logged.
+    private var sampler: AccessSampler?
+
+    /// - Parameter previous: what served until now: what the two plans have in common is taken over from it.
+    /// - Precondition: on `curl`'s event loop.
+    init(
+        plan: ServingPlan, curl: CurlLoop, metrics: LoopMetrics, recorder: AccessRecorder?,
+        tracer: LoopTracer? = nil, after previous: LoopService? = nil
+    ) {
+        self.eventLoop = curl.eventLoop
+        self.plan = plan
+        self.metrics = metrics
+        self.pools = plan.upstreams.indices.map { index in
+            previous?.pool(ofUpstream: plan.upstreams[index].number) ?? Self.pool(index, plan, curl, metrics)
+        }
+        if let previous, previous.plan.tokenRules == plan.tokenRules {
+            self.tokens = previous.tokens
+        } else {
+            self.tokens = TokenCache()
+        }
+        if let list = plan.revocations?.current { tokens.revocations = list }
+        self.keySets = plan.keyServices.map(\.currentSet)
+        self.assertionKeys = plan.assertionKeys?.current
+        self.ownKeySet = plan.ownKeySet
+        self.recorder = recorder
+        self.tracer = tracer
+        self.random = FastRandom()
+        self.sampler = plan.accessSampler
+    }
+
+    private static func pool(
+        _ index: Int, _ plan: ServingPlan, _ curl: CurlLoop, _ metrics: LoopMetrics
+    ) -> UpstreamPool {
+        let upstream = plan.upstreams[index]
+        let (first, logger) = (plan.firstServer(of: index), plan.logger)
+        func report(_ message: Logger.Message, _ server: Int, _ reason: String) {
+            logger.debug(
+                message,
+                metadata: [
+                    "upstream": "\(upstream.settings.name)", "server": "\(upstream.settings.servers[server].name)",
+                    "reason": "\(reason)",
+                ])
+        }
+        let pool = UpstreamPool(settings: upstream.settings, loop: curl) { event in
+            switch event {
+            case .opened: metrics.upstreamConnectionOpened(index)
+            case .reused: metrics.upstreamConnectionReused(index)
+            case .retried: metrics.upstreamRetried(index)
+            }
+        } observeServer: { server, event in
+            switch event {
+            case .began: metrics.serverBegan(first + server)
+            case .ended: metrics.serverEnded(first + server)
+            case .failed: metrics.serverFailed(first + server)
+            case .ejected(let reason):
+                metrics.serverEjected(first + server)
+                report("server ejected by an event loop", server, reason)
+            case .ejectionWithheld(let reason):
+                metrics.serverEjectionWithheld(first + server)
+                report("server not ejected: it is the last one, or enough others are", server, reason)
+            case .unsolicited(let more): metrics.serverSentUnsolicited(more: more, at: first + server)
+            case .idle(let more): metrics.connectionsIdle(more: more, at: first + server)
+            case .serving(let serving): metrics.server(first + server, isServing: serving)
+            }
+        }
+        for server in upstream.knownUnhealthy { pool.setHealthy(false, server: server) }
+        for (number, server) in upstream.settings.servers.enumerated()
+        where plan.drainedServers.contains(server.name, of: upstream.settings.name) {
+            pool.setDrained(true, server: number)
+        }
+        return pool
+    }
+
+    private func pool(ofUpstream number: UInt64) -> UpstreamPool? {
+        plan.upstreams.firstIndex { $0.number == number }.map { pools[$0] }
+    }
+
+    /// Upstreams keep their numbers in all plans. A number that is not in this plan belongs to a replaced upstream.
+    func setHealthy(_ healthy: Bool, server: Int, ofUpstream number: UInt64) {
+        pool(ofUpstream: number)?.setHealthy(healthy, server: server)
+    }
+
+    /// Looks for the servers that an operator has taken out.
+    func refreshDrainedServers() {
+        for (upstream, pool) in zip(plan.upstreams, pools) {
+            for (number, server) in upstream.settings.servers.enumerated() {
+                pool.setDrained(
+                    plan.drainedServers.contains(server.name, of: upstream.settings.name), server: number)
+            }
+        }
+    }
+
+    func refreshKeySets() {
+        keySets = plan.keyServices.map(\.currentSet)
+    }
+
+    func refreshRevocations() {
+        if let list = plan.revocations?.current { tokens.revocations = list }
+    }
+
+    func refreshAssertionKeys() {
+        assertionKeys = plan.assertionKeys?.current
+        ownKeySet = plan.ownKeySet
+    }
+
+    /// Closes the pools that `successor` has not taken over. Requests in flight keep what they need.
+    func letGo(inFavourOf successor: LoopService) {
+        for pool in pools where !successor.pools.contains(where: { $0 === pool }) { pool.close() }
+    }
+
+    func close() {
+        for pool in pools { pool.close() }
+    }
+
+    // MARK: Requests
+
+    func begin(_ request: InboundRequest, _ writer: consuming ResponseWriter) -> any ExchangeSink {
+        let hasRoom = plan.requestsInFlight.begin(limit: plan.requestLimit)
+        let exchange = Exchange(request, writer, service: self)
+        if !hasRoom {
+            exchange.turnAway()
+        } else if !countsAddress(of: exchange) {
+            exchange.turnAddressAway()
+        } else if request.isMisdirected {
+            exchange.refuse(.misdirected())
+        } else {
+            exchange.decide()
+        }
+        return exchange
+    }
+
+    /// Whether the client's address has fewer requests in flight than it may; if so, this one counts.
+    private func countsAddress(of exchange: Exchange) -> Bool {
+        guard let slots = exchange.slotsOfClient else { return true }
+        guard plan.requestsInFlight.byAddress.begin(slots, limit: plan.addressLimit) else { return false }
+        exchange.log.addressSlots = slots
+        return true
+    }
+
+    /// A response that is complete waits for its client, and is counted until that is over.
+    ///
+    /// - Returns: what ends it, to be called once.
+    func holdPlace(of slots: AddressSlots?) -> () -> Void {
+        let end = plan.requestsInFlight.hold(slots)
+        metrics.responseWaits()
+        return { [metrics] in
+            end()
+            metrics.responseHasLeft()
+        }
+    }
+
+    func refuse(_ fault: ListenerFault, peer: String) -> (HTTPResponse, ByteBuffer) {
+        let refusal = Refusal(fault)
+        let now = WallClock.milliseconds()
+        let requestID = makeRequestID(at: now)
+        let (head, body) = refusal.answer(requestID: requestID)
+        _ = plan.requestsInFlight.begin(limit: .max)
+        metrics.requestBegan()
+        var log = ExchangeLog(requestID: requestID, clientAddress: peer, startedAt: now)
+        (log.status, log.bytesSent, log.reason) = (head.status.code, body.readableBytes, refusal.reason)
+        count(log, isSafe: true, duration: 0)
+        recorder?.record(
+            AccessRecord(
+                time: now, requestID: requestID, clientAddress: peer, method: "-", target: "-", status: log.status,
+                bytesSent: Int64(log.bytesSent), duration: 0, denialReason: refusal.reason.code))
+        return (head, body)
+    }
+
+    func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {
+        metrics.connectionRefused(refusal.rawValue)
+        // Anyone may connect when there is no room, or fail at TLS. Errors of trusted proxies are worth a line.
+        guard refusal != .limit, refusal != .addressLimit, refusal != .handshakeFailed else { return }
+        let now = WallClock.milliseconds()
+        recorder?.record(
+            AccessRecord(
+                time: now, requestID: makeRequestID(at: now), clientAddress: peer, method: "-", target: "-",
+                // The status that nginx logs when it closes without a response; no response carries it.
+                status: 444, bytesSent: 0, duration: 0, denialReason: refusal.rawValue))
+    }
+
+    // MARK: For exchanges
+
+    func decide(_ head: HTTPRequest, _ context: RequestContext) -> Decision {
+        let (hits, misses) = (tokens.hitCount, tokens.missCount)
+        let decision = plan.gate.decide(head, context, cache: tokens, keySets: keySets)
+        if tokens.hitCount != hits { metrics.tokenCacheHit() }
+        if tokens.missCount != misses { metrics.tokenCacheMiss() }
+        return decision
+    }
+
+    /// The client's own id where it is usable, else a new one.
+    func requestID(of head: HTTPRequest, at milliseconds: Int64) -> String {
+        for field in head.headerFields where field.name == .requestID {
+            if let accepted = RequestID.accepted(field.value) { return accepted }
+        }
+        return makeRequestID(at: milliseconds)
+    }
+
+    private func makeRequestID(at milliseconds: Int64) -> String {
+        RequestID.make(
+            milliseconds: UInt64(clamping: milliseconds), random: (high: random.next(), low: random.next()))
+    }
+
+    /// The client's trace where it has a valid one, and only one; else the beginning of a new one, to which a
+    /// `tracestate` that came does not belong (Trace Context, §3.3).
+    func trace(of head: HTTPRequest) -> (context: TraceContext, orphansState: Bool) {
+        var given: TraceContext?
+        var (count, hasState) = (0, false)
+        for field in head.headerFields {
+            if field.name == .traceparent {
+                count += 1
+                given = TraceContext(parsing: field.value)
+            } else if field.name == .tracestate {
+                hasState = true
+            }
+        }
+        if count == 1, let given { return (given, false) }
+        return (TraceContext(random: (random.next(), random.next(), random.next())), hasState)
+    }
+
+    /// Counts and logs a request that has ended.
+    func record(_ log: ExchangeLog, of request: InboundRequest, endedAt now: NIODeadline) {
+        count(log, isSafe: request.head.method.isSafe, duration: log.duration(of: request, endedAt: now))
+        let isTraced = log.trace?.isSampled == true
+        guard recorder != nil || isTraced || log.reason != nil else { return }
+        let route = log.routeIndex.map { plan.gate.rules[$0].name }
+        let record = log.record(of: request, route: route, server: server(of: log), endedAt: now)
+        if log.reason != nil { plan.recent.add(record) }
+        if isTraced, let trace = log.trace { end(trace, record, log, of: request) }
+        guard let recorder else { return }
+        if sampler?.leavesOut(route: log.routeIndex, target: request.head.path, status: log.status) == true { return }
+        recorder.record(record)
+    }
+
+    /// The name of the server that had the request last.
+    private func server(of log: ExchangeLog) -> String? {
+        guard let upstream = log.upstreamIndex, let number = log.serverNumber else { return nil }
+        return plan.upstreams[upstream].settings.servers[number].name
+    }
+
+    private func end(_ trace: ExchangeTrace, _ record: AccessRecord, _ log: ExchangeLog, of request: InboundRequest) {
+        var spans = RequestSpans(record: record, ids: trace.ids, parentID: trace.parentID)
+        spans.scheme = request.head.scheme
+        spans.pattern = log.routeIndex.map { plan.gate.routes.routes[$0].pattern.text }
+        spans.upstreamName = log.upstreamIndex.map { plan.upstreams[$0].settings.name }
+        tracer?.end(spans, trace, log, receivedAt: request.receivedAt)
+    }
+
+    private func count(_ log: ExchangeLog, isSafe: Bool, duration: Int64) {
+        plan.requestsInFlight.end()
+        if let slots = log.addressSlots { plan.requestsInFlight.byAddress.end(slots) }
+        metrics.requestEnded(
+            route: log.routeIndex, isSafe: isSafe, status: log.status, duration: duration,
+            upstreamDuration: log.upstreamMicroseconds)
+        metrics.sent(bytes: log.bytesSent)
+        if let reason = log.reason { metrics.denied(reason) }
+    }
+}
+
+extension HTTPRequest.Method {
+    /// RFC 9110 §9.2.1.
+    fileprivate var isSafe: Bool { self == .get || self == .head || self == .options || self == .trace }
+}

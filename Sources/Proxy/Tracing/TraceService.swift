@@ -1,0 +1,157 @@
+internal import Cryptography
+internal import Encoding
+package import HTTPClient
+package import Logging
+internal import Pipeline
+package import Settings
+internal import Synchronization
+package import Telemetry
+
+/// Decides which requests are traced, and sends what was traced to the collector, beside the requests: what the collector
+/// does not take in time is lost and counted.
+package final class TraceService: Sendable {
+    package let settings: TracingSettings
+    package let recorder: SpanRecorder
+    private let fetcher: any Fetcher
+    private let encoder: SpanEncoder
+    private let tally: SpanTally
+    private let logger: Logger
+    private let signals: AsyncStream<Void>
+    private let signal: AsyncStream<Void>.Continuation
+    private let isFailing = Atomic(false)
+
+    /// How many requests go into one delivery.
+    private static let batch = 512
+
+    package init(_ settings: TracingSettings, fetcher: any Fetcher, tally: SpanTally, logger: Logger) {
+        let (signals, signal) = AsyncStream.makeStream(of: Void.self, bufferingPolicy: .bufferingNewest(1))
+        self.settings = settings
+        self.fetcher = fetcher
+        self.tally = tally
+        self.logger = logger
+        (self.signals, self.signal) = (signals, signal)
+        recorder = SpanRecorder(
+            sampler: TraceSampler(share: settings.sampling, followsClient: settings.followsClient),
+            queue: SpanQueue(capacity: settings.queue, tally: tally) { signal.yield() })
+        encoder = SpanEncoder(attributes: Self.resource(settings))
+    }
+
+    /// The attributes that identify this process (OpenTelemetry's conventions, Service); the settings may override
+    /// them.
+    private static func resource(_ settings: TracingSettings) -> [(name: String, value: String)] {
+        let own = [
+            ("service.name", settings.serviceName), ("service.version", GatehouseVersion.current),
+            ("service.instance.id", instance),
+        ]
+        let given = settings.attributes.map { ($0.name, $0.value) }
+        return own.filter { name, _ in !given.contains { $0.0 == name } } + given
+    }
+
+    private static let instance = Hexadecimal.encode(SecureRandom.bytes(16))
+
+    // MARK: Sending
+
+    /// Sends every second, and earlier when much waits; when it is cancelled, once more what is left.
+    package func run() async {
+        let ticker = Task { [signal] in
+            while !Task.isCancelled {
+                try? await Task.sleep(for: .seconds(1))
+                signal.yield()
+            }
+        }
+        defer { ticker.cancel() }
+        var unsent: SpanQueue.Batch?
+        for await _ in signals {
+            unsent = await sendAll()
+            if unsent != nil { break }
+        }
+        // Cancelled, so that only a task of its own can still send.
+        await Task { [unsent] in await sendLast(unsent) }.value
+    }
+
+    /// - Returns: what was on its way when the task was cancelled.
+    private func sendAll() async -> SpanQueue.Batch? {
+        while true {
+            let batch = recorder.queue.take(Self.batch)
+            if batch.isEmpty { return nil }
+            guard await send(batch, attempts: 4, deadline: settings.timeout) else { return batch }
+        }
+    }
+
+    /// With as much time as one delivery has, and no more than two seconds.
+    private func sendLast(_ unsent: SpanQueue.Batch?) async {
+        let end = ContinuousClock.now + min(settings.timeout, .seconds(2))
+        recorder.queue.close()
+        var next = unsent ?? recorder.queue.take(Self.batch)
+        while !next.isEmpty {
+            let left = end - ContinuousClock.now
+            if left > .zero { _ = await send(next, attempts: 1, deadline: left) } else { tally.lost(next.spanCount) }
+            next = recorder.queue.take(Self.batch)
+        }
+    }
+
+    /// - Returns: whether it is known what has become of it; false when the task was cancelled before.
+    private func send(_ batch: SpanQueue.Batch, attempts: Int, deadline: Duration) async -> Bool {
+        let request = request(encoder.encode(batch.requests, batch.spans), deadline: deadline)
+        for attempt in 1...attempts {
+            let outcome = await post(request)
+            if Task.isCancelled, attempts > 1, outcome != .taken(rejected: 0) { return false }
+            switch outcome {
+            case .taken(let rejected):
+                tally.exported(batch.spanCount - rejected)
+                tally.lost(rejected)
+                if isFailing.exchange(false, ordering: .relaxed) { logger.notice("spans are taken again") }
+                return true
+            case .refused(let reason):
+                return lost(batch, reason)
+            case .later(let reason, let wait):
+                if attempt == attempts { return lost(batch, reason) }
+                try? await Task.sleep(for: wait ?? .seconds(1 << (attempt - 1)))
+            }
+        }
+        return true
+    }
+
+    private func lost(_ batch: SpanQueue.Batch, _ reason: String) -> Bool {
+        tally.lost(batch.spanCount)
+        // Once: it is not news each second.
+        if !isFailing.exchange(true, ordering: .relaxed) {
+            logger.warning(
+                "spans are lost: the collector does not take them",
+                metadata: ["endpoint": "\(settings.endpoint)", "reason": "\(reason)"])
+        }
+        return true
+    }
+
+    // MARK: One delivery
+
+    private enum Outcome: Equatable {
+        case taken(rejected: Int)
+        case refused(String)
+        case later(String, after: Duration?)
+    }
+
+    private func request(_ body: [UInt8], deadline: Duration) -> FetchRequest {
+        FetchRequest(
+            method: "POST", url: settings.endpoint.description,
+            headers: [(name: "Content-Type", value: "application/x-protobuf")]
+                + settings.headers.map { (name: $0.name, value: $0.value.exposeText()) },
+            body: body, deadline: deadline, maximumResponseBytes: 64 << 10)
+    }
+
+    /// Sends one request. OTLP/HTTP, "Failures", decides which responses may be tried again.
+    private func post(_ request: FetchRequest) async -> Outcome {
+        do throws(FetchError) {
+            let response = try await fetcher.fetch(request)
+            switch response.status {
+            case 200..<300: return .taken(rejected: SpanEncoder.rejected(in: response.body))
+            case 429, 502, 503, 504:
+                let seconds = response.header("retry-after").flatMap { Int($0) }.map { min(max($0, 0), 30) }
+                return .later("status \(response.status)", after: seconds.map { .seconds($0) })
+            default: return .refused("status \(response.status)")
+            }
+        } catch {
+            return .later("\(error)", after: nil)
+        }
+    }
+}

@@ -1,0 +1,73 @@
+package import Cryptography
+internal import Encoding
+
+/// A text that does not open as what it was sealed as, for whatever reason.
+///
+/// There is only one such error on purpose: telling a wrong key from a wrong tag or a wrong form would help nobody
+/// but someone who tries out changed tokens.
+package struct InvalidSealedToken: Error, Equatable, Sendable {
+    package init() {}
+}
+
+/// Something that could not be sealed: a fault of the gateway's or an absurdly long token of the provider's.
+package struct SealingFailure: Error, Equatable, Sendable {
+    package init() {}
+}
+
+/// Encrypted text that clients, and the gateway's own store, keep for the gateway. They can neither read nor change it.
+///
+/// Text form: `v2.` key id `.` base64url(nonce ‖ AES-256-GCM ciphertext ‖ tag). The additional authenticated data binds
+/// form, purpose, key id and pool: a token of one pool or purpose does not open for another that shares the key.
+package enum SealedText {
+    /// The longest text that is looked at. Cognito's refresh tokens have about 1800 characters, its sessions up to 2048.
+    package static let maximumLength = 8192
+
+    /// The purpose of a text.
+    package enum Purpose: String {
+        case refreshToken = "refresh token"
+        case challenge = "challenge"
+        case device = "device"
+        /// The tokens of an answer that may have to be given once more.
+        case answer = "answer"
+        /// A nonce of the gateway's for a sign-in.
+        case nonce = "nonce"
+        /// The newest token of a session of the gateway's own.
+        case session = "session"
+        /// Apple's refresh token of a user.
+        case appleToken = "apple token"
+    }
+
+    /// Sealed with the ring's first key.
+    ///
+    /// - Throws: ``SealingFailure`` if OpenSSL fails.
+    package static func seal(
+        _ plain: [UInt8], as purpose: Purpose, with keys: SealingKeyRing, poolID: String
+    ) throws(SealingFailure) -> Secret {
+        let key = keys.sealingKey
+        let data = authenticatedData(purpose, keyID: key.id, poolID: poolID)
+        guard let box = try? key.key.seal(plain, authenticating: data) else { throw SealingFailure() }
+        return Secret("v2.\(key.id).\(Base64URL.encode(box))")
+    }
+
+    package static func open(
+        _ text: Secret, as purpose: Purpose, with keys: SealingKeyRing, poolID: String
+    ) throws(InvalidSealedToken) -> [UInt8] {
+        let parts = text.expose().split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].elementsEqual("v2".utf8),
+            let key = keys.key(named: String(decoding: parts[1], as: UTF8.self)),
+            let box = Base64URL.decode(parts[2]),
+            let plain = try? key.key.open(
+                box, authenticating: authenticatedData(purpose, keyID: key.id, poolID: poolID))
+        else { throw InvalidSealedToken() }
+        return plain
+    }
+
+    /// Whether a text was sealed with the key that seals now.
+    package static func isCurrent(_ text: Secret, _ keys: SealingKeyRing) -> Bool {
+        text.expose().starts(with: "v2.\(keys.sealingKey.id).".utf8)
+    }
+
+    private static func authenticatedData(_ purpose: Purpose, keyID: String, poolID: String) -> [UInt8] {
+        Array("gatehouse \(purpose.rawValue)\0v2\0\(keyID)\0\(poolID)".utf8)
+    }
+}

@@ -1,0 +1,96 @@
+package import Cryptography
+internal import Encoding
+package import Pipeline
+
+/// The rules for Apple's identity tokens besides those for every token: made for this sign-in, a moment ago, beside
+/// this authorization code. Pure: the token's signature and times have been verified already.
+package struct AppleIdentityRules: Sendable {
+    /// The app's proof that the token was made for this sign-in.
+    package struct Proof: Sendable {
+        /// The nonce whose SHA-256 the app gave to Apple.
+        package var nonce: Secret
+        var authorizationCode: Secret?
+        /// Whom the app says that the user is, which proves nothing.
+        package var userIdentifier: String?
+
+        package init(nonce: Secret, authorizationCode: Secret? = nil, userIdentifier: String? = nil) {
+            self.nonce = nonce
+            self.authorizationCode = authorizationCode
+            self.userIdentifier = userIdentifier
+        }
+    }
+
+    /// The role of the users of each app, by its bundle or services id; empty: users have none.
+    package var roles: [String: String]
+    /// How long after its issue a token may be used, in seconds. Apple's live for a day, which is long for a thief.
+    package var maximumAge: Int64
+    /// How far Apple's clock may be off, in seconds.
+    package var skew: Int64
+
+    package init(roles: [String: String], maximumAge: Int64 = 600, skew: Int64 = 60) {
+        self.roles = roles
+        self.maximumAge = maximumAge
+        self.skew = skew
+    }
+
+    /// Whom the token is about.
+    ///
+    /// - Parameter now: seconds since 1970.
+    /// - Throws: a 401 that says nothing of which rule it was.
+    package func identity(
+        of token: VerifiedToken, shownWith proof: Proof, now: Int64
+    ) throws(Refusal) -> AppleIdentity {
+        do throws(AppleFault) {
+            try checkNonce(token.claims["nonce"], proof.nonce)
+            try checkAge(token.issuedAt, now)
+            try checkCode(token.claims["c_hash"], proof.authorizationCode)
+            if let named = proof.userIdentifier, !named.hasSameBytes(as: token.subject) {
+                throw AppleFault.userIdentifierMismatch
+            }
+        } catch {
+            throw error.refusal
+        }
+        let role = role(ofAudience: token.clientID)
+        guard role != nil || roles.isEmpty else {
+            throw AppleFault.refusal(reason: .token(.audienceNotAllowed))
+        }
+        return Self.identity(of: token, role: role, now: now)
+    }
+
+    /// By its bytes: ids that only look alike are other apps' (RFC 8725, 3.9).
+    private func role(ofAudience audience: String) -> String? {
+        roles.first { $0.key.hasSameBytes(as: audience) }?.value
+    }
+
+    /// Apps give Apple the SHA-256 of a nonce and show the nonce itself here. A thief of the token has only the hash,
+    /// so the claim itself must never be accepted as the nonce.
+    private func checkNonce(_ claim: JSON?, _ nonce: Secret) throws(AppleFault) {
+        guard let claim = claim?.stringValue else { throw .nonceMissing }
+        let expected = Hexadecimal.encode(SHA256.hash(nonce.expose()))
+        guard !nonce.isEmpty, constantTimeEquals(Array(claim.utf8), Array(expected.utf8)) else { throw .nonceMismatch }
+    }
+
+    private func checkAge(_ issuedAt: Int64?, _ now: Int64) throws(AppleFault) {
+        guard let issuedAt, issuedAt >= now - maximumAge else { throw .identityTokenTooOld }
+        guard issuedAt <= now + skew else { throw .issuedInFuture }
+    }
+
+    /// The left half of the code's SHA-256 (OpenID Connect Core 1.0, 3.3.2.11).
+    private func checkCode(_ claim: JSON?, _ code: Secret?) throws(AppleFault) {
+        guard let code, let claim else { return }
+        let expected = Base64URL.encode(Array(SHA256.hash(code.expose()).prefix(16)))
+        guard let claim = claim.stringValue, constantTimeEquals(Array(claim.utf8), Array(expected.utf8)) else {
+            throw .authorizationCodeMismatch
+        }
+    }
+
+    private static func identity(of token: VerifiedToken, role: String?, now: Int64) -> AppleIdentity {
+        let email = token.emailVerified == true ? AppleEmail.address(token.claims["email"]) : nil
+        return AppleIdentity(
+            issuer: token.issuer, subject: token.subject, audience: token.clientID, role: role, email: email,
+            isPrivateEmail: email == nil ? nil : token.claims["is_private_email"]?.flagValue,
+            realUserStatus: token.claims["real_user_status"]?.integerValue.flatMap(
+                AppleIdentity.RealUserStatus.init(rawValue:)),
+            expires: token.expires, issuedAt: token.issuedAt ?? now)
+    }
+}

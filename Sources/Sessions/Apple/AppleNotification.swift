@@ -1,0 +1,124 @@
+internal import Encoding
+
+/// A notification of Apple's server about a user (Apple, "Processing changes for Sign in with Apple accounts").
+package struct AppleNotification: Sendable, Equatable {
+    package enum Event: Sendable, Equatable {
+        /// The user has stopped using Sign in with Apple for these apps.
+        case consentRevoked
+        /// The Apple account itself is gone.
+        case accountDeleted
+        /// Mail to the private address does not reach the user any more, or does again.
+        case emailDisabled
+        case emailEnabled
+        /// A type that there was not when this was written.
+        case unknown
+    }
+
+    /// By which one that comes again is known.
+    package var id: String
+    package var event: Event
+    package var subject: String
+    /// The address that the event is about.
+    package var email: String?
+    package var isPrivateEmail: Bool?
+    /// When it happened and until when it may come again, in seconds since 1970.
+    var occurredAt: Int64
+    package var endsAt: Int64
+}
+
+/// The rules for a notification whose signature is Apple's. Pure.
+package struct AppleNotificationRules: Sendable {
+    package var issuer: String
+    package var audiences: Set<String>
+    package var skew: Int64
+    /// How long after its issue one is taken, in seconds, since it may be without an end of its own. Its id is kept for
+    /// as long.
+    package var maximumAge: Int64
+
+    package init(issuer: String, audiences: Set<String>, skew: Int64 = 60, maximumAge: Int64 = 86_400) {
+        self.issuer = issuer
+        self.audiences = audiences
+        self.skew = skew
+        self.maximumAge = maximumAge
+    }
+
+    /// - Parameters:
+    ///   - payload: what was signed.
+    ///   - now: seconds since 1970.
+    /// - Throws: the reason code of what is wrong with it.
+    package func notification(in payload: [UInt8], now: Int64) throws(AppleNotificationFault) -> AppleNotification {
+        guard let claims = (try? JSON.parse(payload))?.objectValue else { throw .malformed }
+        guard claims["iss"]?.stringValue?.hasSameBytes(as: issuer) == true else { throw .issuer }
+        let named = Self.audiences(claims["aud"])
+        guard audiences.contains(where: { ours in named.contains { $0.hasSameBytes(as: ours) } }) else {
+            throw .audience
+        }
+        let endsAt = try checkTimes(claims, now)
+        // Identity tokens of the same key and app have no events.
+        guard let id = Self.text(claims["jti"]), let event = Self.event(claims["events"]) else { throw .malformed }
+        guard let type = Self.text(event["type"]), let subject = Self.text(event["sub"]) else { throw .malformed }
+        let issuedAt = endsAt - maximumAge - skew
+        return AppleNotification(
+            id: id, event: Self.kind(type), subject: subject, email: AppleEmail.address(event["email"]),
+            isPrivateEmail: event["is_private_email"]?.flagValue,
+            occurredAt: occurrence(event["event_time"], issuedAt), endsAt: endsAt)
+    }
+
+    /// When it happened, however long before the message: Apple repeats events for days. A time that can't be right is
+    /// taken for that of the message, which is later.
+    private func occurrence(_ claim: JSON?, _ issuedAt: Int64) -> Int64 {
+        guard let time = claim?.integerValue else { return issuedAt }
+        // Apple sends milliseconds; its documentation shows seconds, which are as few in the year 5138 at the earliest.
+        let seconds = time >= 100_000_000_000 ? time / 1000 : time
+        return seconds >= Self.firstEvent && seconds <= issuedAt ? seconds : issuedAt
+    }
+
+    /// June 2019, when Sign in with Apple was announced.
+    private static let firstEvent: Int64 = 1_559_347_200
+
+    /// - Returns: when it counts no more.
+    private func checkTimes(_ claims: JSONObject, _ now: Int64) throws(AppleNotificationFault) -> Int64 {
+        guard let issuedAt = claims["iat"]?.numberValue?.numericDate, issuedAt <= now + skew else { throw .issuedAt }
+        guard issuedAt >= now - maximumAge else { throw .tooOld }
+        if let claim = claims["nbf"] {
+            guard let begins = claim.numberValue?.numericDate, begins <= now + skew else { throw .issuedAt }
+        }
+        if let claim = claims["exp"] {
+            guard let expires = claim.numberValue?.numericDate, now < expires + skew else { throw .tooOld }
+        }
+        return issuedAt + maximumAge + skew
+    }
+
+    private static func audiences(_ claim: JSON?) -> [String] {
+        switch claim {
+        case .string(let name): [name]
+        case .array(let names): names.compactMap(\.stringValue)
+        default: []
+        }
+    }
+
+    /// Apple writes the object as JSON into a text; its documentation shows the object itself.
+    private static func event(_ claim: JSON?) -> JSONObject? {
+        if let text = claim?.stringValue { return (try? JSON.parse(Array(text.utf8)))?.objectValue }
+        return claim?.objectValue
+    }
+
+    private static func kind(_ type: String) -> AppleNotification.Event {
+        switch ExactText(type) {
+        case "consent-revoked": .consentRevoked
+        case "account-delete", "account-deleted": .accountDeleted
+        case "email-disabled": .emailDisabled
+        case "email-enabled": .emailEnabled
+        default: .unknown
+        }
+    }
+
+    private static func text(_ claim: JSON?) -> String? {
+        claim?.stringValue.flatMap { (1...255).contains($0.utf8.count) ? $0 : nil }
+    }
+}
+
+/// Why a payload that Apple signed is no notification for this gateway. For the log.
+package enum AppleNotificationFault: String, Error, Sendable {
+    case malformed, issuer, audience, issuedAt, tooOld
+}

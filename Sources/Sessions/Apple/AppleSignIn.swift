@@ -1,0 +1,136 @@
+internal import Accounts
+internal import Cryptography
+internal import Encoding
+internal import HTTPTypes
+package import Logging
+internal import Pipeline
+package import Sealing
+package import Store
+
+/// Sign in with Apple: identity tokens, the gateway's nonces, and Apple's notifications.
+package struct AppleSignIn: Sendable {
+    package let settings: AppleSignInSettings
+    let check: AppleTokenCheck
+    let spent: any SpentRecords
+    /// Nil where the gateway does not speak to Apple.
+    package let grants: AppleGrants?
+    /// Seals nonces.
+    let sealingKeys: SealingKeyRing
+    let now: @Sendable () -> Int64
+    let random: @Sendable (Int) -> [UInt8]
+    let logger: Logger
+
+    /// - Parameters:
+    ///   - keys: of the issuer of identity tokens.
+    ///   - spent: what was used once already.
+    ///   - now: seconds since 1970.
+    ///   - random: gives as many random bytes as asked for, from a cryptographic source.
+    package init(
+        settings: AppleSignInSettings, keys: any IssuerKeys, spent: any SpentRecords, grants: AppleGrants?,
+        sealingKeys: SealingKeyRing, now: @escaping @Sendable () -> Int64,
+        random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
+    ) {
+        self.settings = settings
+        self.check = AppleTokenCheck(issuer: settings.issuer, keys: keys, now: now)
+        self.spent = spent
+        self.grants = grants
+        self.sealingKeys = sealingKeys
+        self.now = now
+        self.random = random
+        self.logger = logger
+    }
+
+    /// A call whose body was read and found well-formed.
+    enum PreparedCall: Sendable {
+        case nonce
+        case signIn(AppleSignInBody)
+        /// One that names a user and proves nothing, where a backend takes such.
+        case legacy
+        case notification(AppleNotificationBody)
+    }
+
+    /// Reads a body, and notes whom the call is about.
+    func prepare(_ request: SessionRequest, _ call: inout AccountCall) throws(Refusal) -> PreparedCall {
+        switch request.operation {
+        case .nonce: return .nonce
+        case .notifications: return .notification(try AppleNotificationBody(request.jsonObject()))
+        default:
+            let object = try request.jsonObject()
+            if settings.forwardsLegacy, Self.isLegacy(object) { return .legacy }
+            let body = try AppleSignInBody(object, tokenLimit: settings.maximumTokenBytes)
+            call.device = body.device
+            return .signIn(body)
+        }
+    }
+
+    private static func isLegacy(_ object: JSONObject) -> Bool {
+        (object["identity_token"] ?? .null) == .null && object["userIdentifier"]?.stringValue?.isEmpty == false
+    }
+
+    func perform(
+        _ task: PreparedCall, _ endpoints: SessionEndpoints, _ request: SessionRequest, _ call: inout AccountCall
+    ) async throws(Refusal) -> AccountAnswer {
+        switch task {
+        case .nonce: return try giveNonce(request)
+        case .legacy: return AccountAnswer(forwarding: .unverified)
+        case .notification(let body): return try await receive(body, endpoints, request, &call)
+        case .signIn(let body):
+            let proven = try await prove(body, &call)
+            guard settings.mode == .terminate else { return try await forward(proven, request) }
+            return try await signIn(body, proven, endpoints.kept(), request, &call)
+        }
+    }
+
+    // MARK: The proof
+
+    /// A sign-in whose identity token says what it must. Nothing is used up by it yet.
+    struct Proven: Sendable {
+        var token: VerifiedToken
+        var identity: AppleIdentity
+        var proof: UserArrival.Proof
+    }
+
+    private func prove(_ body: AppleSignInBody, _ call: inout AccountCall) async throws(Refusal) -> Proven {
+        let token = try await check.identityToken(body.identityToken)
+        let identity = try settings.rules.identity(
+            of: token,
+            shownWith: AppleIdentityRules.Proof(
+                nonce: body.nonce, authorizationCode: body.authorizationCode, userIdentifier: body.userIdentifier),
+            now: now())
+        call.realUserStatus = identity.realUserStatus?.name
+        var proof = UserArrival.Proof(
+            digest: SHA256.hash(body.identityToken.expose()), endsAt: identity.expires + settings.issuer.skew)
+        if let nonce = try serverNonce(in: body.nonce) {
+            proof.nonce = UserArrival.Spent(digest: nonce.digest, endsAt: nonce.expiresAt)
+        }
+        return Proven(token: token, identity: identity, proof: proof)
+    }
+
+    /// The gateway's nonce that the sign-in was made with; nil for one of the app's own, where that will do.
+    private func serverNonce(in text: Secret) throws(Refusal) -> AppleNonce? {
+        guard settings.serverNonce != .off else { return nil }
+        guard let nonce = try? AppleNonce(opening: text, with: sealingKeys, issuer: settings.issuer.issuer) else {
+            guard settings.serverNonce == .optional else { throw AppleFault.nonceUnknown.refusal }
+            return nil
+        }
+        guard nonce.expiresAt > now() else { throw AppleFault.nonceExpired.refusal }
+        return nonce
+    }
+
+    /// `POST apple/nonce`.
+    private func giveNonce(_ request: SessionRequest) throws(Refusal) -> AccountAnswer {
+        let nonce = AppleNonce(expiresAt: now() + settings.serverNonceLifetime, random: random(16))
+        do {
+            let text = try nonce.sealed(with: sealingKeys, issuer: settings.issuer.issuer)
+            return AccountAnswer(
+                .ok,
+                [
+                    "nonce": .string(text.exposeText()),
+                    "expires_in": .number(JSONNumber(settings.serverNonceLifetime)),
+                ])
+        } catch {
+            logger.error("a nonce could not be sealed", metadata: ["request_id": "\(request.requestID)"])
+            throw Refusal(.internalFailure, reason: .account(.sealingFailed))
+        }
+    }
+}

@@ -1,0 +1,42 @@
+internal import Clocks
+internal import Cryptography
+internal import Keys
+package import Logging
+internal import Pipeline
+package import Settings
+internal import Store
+
+/// The users in the state directory, for an operator's commands beside a gateway that runs or does not.
+package enum OperatorUsers {
+    /// Puts revocations into the state directory. A running gateway follows within two seconds.
+    private struct KeptRevocations: SessionRevocations {
+        let store: StoredRevocations
+        var current: RevocationList { .empty }
+
+        func revoke(_ revocations: [Revocation]) async throws {
+            try await store.keep(revocations.map(RevocationRecord.init))
+        }
+
+        func supersede(_ session: SupersededSession) {}
+    }
+
+    /// - Throws: ``StartupError``, or what stands against the state directory.
+    package static func administration(_ settings: GatewaySettings, logger: Logger) throws -> UserAdministration {
+        guard let apple = settings.signIn.apple, let session = apple.session,
+            let issuer = settings.sessionIssuer, let schedule = RotationSchedule.sessionKeys(settings)
+        else { throw StartupError(description: "this gateway keeps no users: there is no sign_in.apple.session") }
+        let store = try GatewayStore.open(in: settings.stateDirectory)
+        let (users, revocations) = (StoredUsers(store), StoredRevocations(store))
+        // Nothing is signed here: the keys are not even read.
+        let keys = AssertionKeyService(
+            file: KeyRingFile(.session, stateDirectory: settings.stateDirectory), schedule: schedule, logger: logger,
+            now: { WallClock.seconds() }, publish: {})
+        let sessions = UserSessions(
+            settings: UserSessionSettings(session, issuer: issuer), users: users, records: users,
+            keys: SessionKeyService(keys),
+            sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory),
+            revocations: KeptRevocations(store: revocations), now: { WallClock.seconds() },
+            random: { SecureRandom.bytes($0) }, logger: logger)
+        return UserAdministration(sessions, roles: Set(apple.roles.values))
+    }
+}

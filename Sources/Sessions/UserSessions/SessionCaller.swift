@@ -1,0 +1,89 @@
+internal import Accounts
+internal import Cryptography
+internal import Encoding
+internal import Keys
+internal import Pipeline
+
+/// A caller with a session of the gateway's.
+struct SessionCaller: Sendable {
+    var userID: String
+    /// The `sid`.
+    var sessionID: String
+    /// The number of the token in its session.
+    var rotation: Int64
+    /// Seconds since 1970, as is `issuedAt`.
+    var expiresAt: Int64
+    var issuedAt: Int64?
+    var session: CalledSession?
+
+    /// - Throws: 401 for a token of another gateway's session, which lacks what this one writes.
+    init(_ token: VerifiedToken) throws(Refusal) {
+        guard let sessionID = token.claims["sid"]?.stringValue,
+            let rotation = token.claims[RevocationList.rotationClaim]?.integerValue,
+            // There is a next number.
+            (0..<Int64.max).contains(rotation)
+        else { throw .tokenInvalid(reason: .account(.notASession)) }
+        userID = token.subject
+        self.sessionID = sessionID
+        self.rotation = rotation
+        expiresAt = token.expires
+        issuedAt = token.issuedAt
+        session = CalledSession(token)
+    }
+}
+
+extension UserSessions {
+    /// Judges a token that may have expired, and nothing else about it may be wrong: not by more than it can still be
+    /// refreshed. Whether another one has taken its place is not looked at.
+    ///
+    /// One that was issued in the future may be from before this clock was set back. The session's record knows.
+    func judge(_ bearer: Secret?) throws(Refusal) -> SessionCaller {
+        guard let bearer else { throw .tokenMissing() }
+        let token: VerifiedToken
+        switch verdict(bearer) {
+        case .verified(let verified): token = verified
+        case .rejected(.expired): throw .tokenInvalid(.tokenRefresh, reason: .account(.expiredRefreshToken))
+        case .rejected(let reason): throw .tokenInvalid(reason: .token(reason))
+        case .needsKeys:
+            guard keys.keySet != nil else {
+                throw .retryLater(.serviceUnavailable, after: 5, reason: .account(.sessionKeysUnavailable))
+            }
+            throw .tokenInvalid(reason: .token(.unknownKey))
+        }
+        // Of a sign-in in the future nobody knows whether it was before a revocation of the user.
+        var present = token
+        present.issuedAt = token.issuedAt.map { min($0, now() + settings.issuer.skew) }
+        guard !revocations.current.isRevoked(present) else {
+            throw .tokenInvalid(.tokenRefresh, reason: .token(.revoked))
+        }
+        return try SessionCaller(token)
+    }
+
+    /// As ``judge(_:)`` for who wants to be signed out: nil for one who is already.
+    func judgeLeaving(_ bearer: Secret?) throws(Refusal) -> SessionCaller? {
+        do throws(Refusal) {
+            return try judge(bearer)
+        } catch {
+            guard error.error == .tokenRefresh else { throw error }
+            return nil
+        }
+    }
+
+    /// The session of a token, however long ago it ended; nil for what was never a token of one.
+    func called(by bearer: Secret?) -> CalledSession? {
+        guard let bearer, case .verified(let token) = verdict(bearer, grace: Int64(Int32.max)) else { return nil }
+        return CalledSession(token)
+    }
+
+    private func verdict(_ bearer: Secret) -> Verdict { verdict(bearer, grace: settings.refreshWithin) }
+
+    /// - Parameter grace: seconds after the token's end.
+    private func verdict(_ bearer: Secret, grace: Int64) -> Verdict {
+        var issuer = settings.issuer
+        issuer.grace = grace
+        issuer.allowsFutureIssue = true
+        let set = keys.keySet
+        return TokenVerifier(issuers: [issuer]).verify(
+            bearer.expose(), accepting: TokenAcceptance(tokenUses: [.session]), keys: { _ in set }, now: now())
+    }
+}

@@ -1,0 +1,76 @@
+package import Accounts
+internal import Cryptography
+internal import Encoding
+internal import Pipeline
+internal import Store
+
+/// The token of a session: a JWT of the gateway's own (ES256, `typ` `session+jwt`). It says what is to be known of the
+/// user without asking anyone.
+enum SessionToken {
+    static let type = "session+jwt"
+
+    /// - Parameter session: with the token's number and times.
+    static func claims(
+        of session: UserSessionRecord, _ user: UserRecord, _ settings: UserSessionSettings
+    ) -> JSONObject {
+        var claims: JSONObject = [
+            "iss": .string(settings.issuer.issuer), "aud": .string(settings.audience), "sub": .string(user.id),
+            "sid": .string(session.id), "jti": .string("\(session.id).\(session.rotation)"),
+            RevocationList.rotationClaim: .number(JSONNumber(session.rotation)),
+            "iat": .number(JSONNumber(session.refreshedAt)), "exp": .number(JSONNumber(session.expiresAt)),
+            "auth_time": .number(JSONNumber(session.authTime)),
+        ]
+        if let email = user.email {
+            claims["email"] = .string(email)
+            claims["email_verified"] = .bool(user.emailVerified)
+        }
+        claims["name"] = user.name.map(JSON.string)
+        claims["phone_number"] = user.phoneNumber.map(JSON.string)
+        if let role = user.role {
+            claims["role"] = .string(role)
+            // So that a route can require it.
+            claims["groups"] = [.string(role)]
+        }
+        return claims
+    }
+
+    static func text(
+        of session: UserSessionRecord, _ user: UserRecord, _ settings: UserSessionSettings, signedWith key: AssertionKey
+    ) throws(CryptographyError) -> Secret {
+        Secret(try key.token(of: claims(of: session, user, settings), type: type))
+    }
+}
+
+extension UserRecord {
+    /// The `user` of an answer.
+    var object: JSONObject {
+        SessionUser.object(id: id, name: name, email: email, phoneNumber: phoneNumber, role: role)
+    }
+
+    /// As others are told of who has signed in.
+    package var account: AccountUser {
+        var attributes: JSONObject = [:]
+        attributes["phone_number"] = phoneNumber.map(JSON.string)
+        if email != nil { attributes["is_private_email"] = .bool(isPrivateEmail) }
+        return AccountUser(
+            id: id, username: id, email: email, emailVerified: emailVerified, name: name,
+            groups: [role].compactMap { $0 }, attributes: attributes)
+    }
+}
+
+/// The `user` of an answer, from whatever is known of one.
+enum SessionUser {
+    static func object(id: String, name: String?, email: String?, phoneNumber: String?, role: String?) -> JSONObject {
+        [
+            "id": .string(id), "name": name.map(JSON.string) ?? .null, "email": email.map(JSON.string) ?? .null,
+            "phoneNumber": phoneNumber.map(JSON.string) ?? .null, "role": role.map(JSON.string) ?? .null,
+        ]
+    }
+
+    /// As a session's token says.
+    static func object(of token: VerifiedToken) -> JSONObject {
+        object(
+            id: token.subject, name: token.claims["name"]?.stringValue, email: token.email,
+            phoneNumber: token.claims["phone_number"]?.stringValue, role: token.claims["role"]?.stringValue)
+    }
+}

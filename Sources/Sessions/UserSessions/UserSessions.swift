@@ -1,0 +1,156 @@
+package import Accounts
+package import Cryptography
+internal import Encoding
+package import Keys
+package import Logging
+package import Pipeline
+package import Sealing
+package import Store
+
+/// The gateway's own sessions: begun by a sign-in, refreshed, and ended.
+package struct UserSessions: Sendable {
+    package let settings: UserSessionSettings
+    let users: any UserRecords
+    let records: any UserSessionRecords
+    let keys: any SessionKeys
+    let sealingKeys: SealingKeyRing
+    let revocations: any SessionRevocations
+    let flights: RefreshFlights<Result<Secret, Refusal>>
+    let now: @Sendable () -> Int64
+    let random: @Sendable (Int) -> [UInt8]
+    let logger: Logger
+
+    /// - Parameters:
+    ///   - previous: what served until now. A refresh that is under way there is joined.
+    ///   - now: seconds since 1970.
+    ///   - random: gives as many random bytes as asked for, from a cryptographic source.
+    package init(
+        settings: UserSessionSettings, users: any UserRecords, records: any UserSessionRecords, keys: any SessionKeys,
+        sealingKeys: SealingKeyRing, revocations: any SessionRevocations, after previous: UserSessions? = nil,
+        now: @escaping @Sendable () -> Int64, random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
+    ) {
+        self.settings = settings
+        self.users = users
+        self.records = records
+        self.keys = keys
+        self.sealingKeys = sealingKeys
+        self.revocations = revocations
+        self.now = now
+        self.random = random
+        self.logger = logger
+        flights = previous?.flights ?? RefreshFlights()
+    }
+}
+
+/// The revocation of sessions.
+package protocol SessionRevocations: Sendable {
+    /// The current revocations.
+    var current: RevocationList { get }
+    /// Returns when none of these tokens is accepted any more.
+    func revoke(_ revocations: [Revocation]) async throws
+    /// A session has a newer token: those before it count no more when they can't be asked for again.
+    func supersede(_ session: SupersededSession)
+}
+
+/// The result of a sign-in.
+package struct BegunSession: Sendable {
+    package var token: Secret
+    package var user: UserRecord
+    package var isNew: Bool
+    /// The `sid`.
+    var id: String
+}
+
+extension UserSessions {
+    /// A user who signs in, once the identity provider's word for it was verified.
+    package struct Arrival: Sendable {
+        /// The proof that the sign-in uses up; nil if there is none.
+        package var proof: UserArrival.Proof?
+        /// The user by issuer and subject, and as whom they are made if they are not known yet; `id` and `createdAt` are
+        /// filled in.
+        package var user: UserRecord
+        package var device: DeviceInfo?
+        /// When the user proved who they are, in seconds since 1970; nil: now.
+        package var authTime: Int64?
+        /// The message for a client whose app does not fit the user's role.
+        package var roleConflictMessage: String?
+        /// As ``UserArrival/appleToken``.
+        package var appleToken: (@Sendable (_ userID: String) -> AppleTokenRecord?)?
+
+        package init(
+            proof: UserArrival.Proof? = nil, user: UserRecord, device: DeviceInfo? = nil, authTime: Int64? = nil,
+            roleConflictMessage: String? = nil,
+            appleToken: (@Sendable (_ userID: String) -> AppleTokenRecord?)? = nil
+        ) {
+            self.proof = proof
+            self.user = user
+            self.device = device
+            self.authTime = authTime
+            self.roleConflictMessage = roleConflictMessage
+            self.appleToken = appleToken
+        }
+    }
+
+    /// A sign-in: uses up its proof, finds or makes the user, and begins a session, all in one step. The result
+    /// outlasts the process.
+    package func begin(_ arrival: Arrival, requestID: String) async throws(Refusal) -> BegunSession {
+        // Before anything is used up.
+        guard let key = keys.signing else { throw unavailable(.sessionKeysUnavailable, requestID) }
+        let now = now()
+        var user = arrival.user
+        (user.id, user.createdAt) = (identifier(), now)
+        var session = UserSessionRecord(
+            id: identifier(), userID: user.id, authTime: min(arrival.authTime ?? now, now),
+            deviceID: arrival.device?.deviceID, platform: arrival.device?.platform, createdAt: now, refreshedAt: now,
+            expiresAt: 0, endsAt: 0)
+        bringTimes(of: &session)
+        guard session.expiresAt > now else { throw .tokenInvalid(reason: .account(.sessionTooOld)) }
+        let step = try await kept(requestID) { [user, session] in
+            try await records.arrive(
+                UserArrival(proof: arrival.proof, user: user, session: session, appleToken: arrival.appleToken))
+        }
+        switch step {
+        case .arrived(let user, let isNew):
+            session.userID = user.id
+            return BegunSession(
+                token: try sign(session, user, key, requestID), user: user, isNew: isNew, id: session.id)
+        case .replayed: throw AppleFault.identityTokenReused.refusal
+        case .nonceReused: throw AppleFault.nonceReused.refusal
+        case .otherRole:
+            throw Refusal(.roleConflict, message: arrival.roleConflictMessage, reason: .account(.roleConflict))
+        case .disabled: throw Refusal(.userDisabled, reason: .account(.userDisabled))
+        }
+    }
+
+    // MARK: Parts
+
+    /// 128 random bits.
+    private func identifier() -> String { Hexadecimal.encode(random(16)) }
+
+    func bringTimes(of session: inout UserSessionRecord) {
+        session.expiresAt = settings.expiry(authTime: session.authTime, now: session.refreshedAt)
+        session.endsAt = settings.end(
+            authTime: session.authTime, refreshedAt: session.refreshedAt, expiresAt: session.expiresAt)
+    }
+
+    func sign(
+        _ session: UserSessionRecord, _ user: UserRecord, _ key: AssertionKey, _ requestID: String
+    ) throws(Refusal) -> Secret {
+        do {
+            return try SessionToken.text(of: session, user, settings, signedWith: key)
+        } catch {
+            throw unavailable(.sessionNotSigned, requestID)
+        }
+    }
+
+    /// Does something with the records.
+    func kept<Value>(_ requestID: String, _ work: () async throws -> Value) async throws(Refusal) -> Value {
+        try await usingRecords(requestID, logger, work)
+    }
+
+    func unavailable(_ fault: AccountFault, _ requestID: String) -> Refusal {
+        logger.error(
+            "sessions cannot be signed", metadata: ["request_id": "\(requestID)", "reason": "\(fault.rawValue)"])
+        return .retryLater(.serviceUnavailable, after: 5, reason: .account(fault))
+    }
+}

@@ -1,0 +1,46 @@
+package import Pipeline
+
+extension GatewaySettings {
+    /// The issuers as tokens are verified with them, in the order of the settings.
+    package var trustedIssuers: [Issuer] {
+        issuers.map { issuer in
+            Issuer(
+                name: issuer.name, issuer: issuer.issuer, profile: Issuer.Profile(issuer.rules),
+                keySource: issuer.keySource,
+                algorithms: issuer.algorithms, skew: issuer.clockSkew.components.seconds)
+        }
+    }
+
+    /// The issuer of the gateway's own sessions; nil where it keeps none.
+    package var sessionIssuer: Issuer? {
+        guard let name = signIn.apple?.session?.issuer else { return nil }
+        return trustedIssuers.first { $0.name == name }
+    }
+
+    /// Whether what clients ask for takes writing. Without sign-ins only operators and messages from providers revoke
+    /// anything; requests are judged by what is in memory.
+    package var needsStore: Bool { !signIn.pools.isEmpty || signIn.apple != nil || directCognito.mode == .translate }
+}
+
+extension Issuer.Profile {
+    fileprivate init(_ rules: IssuerSettings.Rules) {
+        self =
+            switch rules {
+            case .cognito(let pool):
+                .cognito(clientIDs: Set(pool.clientIDs), tokenUses: Set(pool.tokenUses.map(\.tokenUse)))
+            case .apple(let audiences): .apple(audiences: Set(audiences))
+            case .openID(let rules): .openID(rules)
+            case .gatehouse(let audiences): .gatehouse(audiences: Set(audiences))
+            }
+    }
+}
+
+extension TokenUseSetting {
+    package var tokenUse: TokenUse {
+        switch self {
+        case .access: .access
+        case .id: .id
+        case .session: .session
+        }
+    }
+}

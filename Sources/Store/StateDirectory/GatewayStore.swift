@@ -1,0 +1,66 @@
+internal import Clocks
+internal import FoundationEssentials
+internal import Pipeline
+
+/// The gateway's database in the state directory: one file, in which one connection writes.
+///
+/// Revocations wait for the disk, and frequent writes do not: that is a matter of each write, not of the file
+/// (``Store/Durability``), and no write waits for another one's disk. So a backup is of one moment, and nothing has to
+/// agree across files after a crash.
+package enum GatewayStore {
+    static let migrations =
+        StoredRevocations.migrations + StoredSessions.migrations + StoredLimits.migrations + StoredOutbox.migrations
+        + StoredUsers.migrations + LostAnswers.migrations + PruningClock.migrations
+
+    static let name = "gatehouse.sqlite"
+
+    package static func path(in stateDirectory: String) -> String { "\(stateDirectory)/\(name)" }
+
+    /// Opens it beside other processes that may have it open.
+    ///
+    /// - Parameter now: seconds since 1970, as below.
+    /// - Throws: ``StartupError``, also for a state directory, or a file in it, that others may change, and for what a
+    ///   restore has left that was interrupted.
+    package static func open(in stateDirectory: String, now: Int64 = WallClock.seconds()) throws(StartupError) -> Store
+    {
+        let path = path(in: stateDirectory)
+        do {
+            let lock = try StateDirectoryLock(stateDirectory, .inUse)
+            try checkDirectory(stateDirectory)
+            let store = try Store(path: path, migrations: migrations, keeping: lock)
+            try store.followPruningClock(now: now)
+            return store
+        } catch let fault as StartupError {
+            throw fault
+        } catch {
+            throw StartupError(description: "\(path): cannot be opened: \(StoreError.words(error))")
+        }
+    }
+
+    /// Opens it to serve.
+    ///
+    /// - Throws: ``StartupError``
+    package static func openToServe(
+        in stateDirectory: String, now: Int64 = WallClock.seconds()
+    ) async throws(StartupError) -> Store {
+        let store = try open(in: stateDirectory, now: now)
+        do {
+            try await LostAnswers.begin(store, now: now)
+        } catch {
+            let reason = StoreError.words(error)
+            throw StartupError(description: "\(path(in: stateDirectory)): cannot be written to: \(reason)")
+        }
+        return store
+    }
+
+    /// - Throws: ``StartupError`` for a state directory, or a file in it, that others may change, and for what a restore
+    ///   has left that was interrupted.
+    package static func checkDirectory(_ stateDirectory: String) throws(StartupError) {
+        do {
+            try StateDirectory(path: stateDirectory).check()
+            try RestoredFiles(stateDirectory).requireNoneUnfinished()
+        } catch {
+            throw StartupError(ofStateDirectory: error)
+        }
+    }
+}

@@ -1,0 +1,144 @@
+internal import Glibc
+
+/// Why a file with keys cannot be used, in an operator's words.
+package struct KeyFileFault: Error, Equatable, CustomStringConvertible {
+    package let description: String
+    /// Whether it may be well later with nothing set right: the system is short of something.
+    package let mayPass: Bool
+
+    package init(_ path: String, _ what: String, mayPass: Bool = false) {
+        description = "\(path): \(what)"
+        self.mayPass = mayPass
+    }
+
+    /// Several of one place at once.
+    init(all faults: [KeyFileFault], _ first: KeyFileFault) {
+        description = faults.map(\.description).joined(separator: "; ")
+        mayPass = first.mayPass
+    }
+
+    /// With what the system says about the last call.
+    init(_ path: String, failed step: String) {
+        let number = errno
+        self.init(path, "\(step): \(unsafe String(cString: strerror(number)))", mayPass: Self.passing.contains(number))
+    }
+
+    private static let passing: Set<CInt> = [ENOSPC, EDQUOT, EIO, EMFILE, ENFILE, ENOMEM]
+}
+
+/// A small file that only its owner may read, replaced as a whole or not at all.
+package struct OwnerOnlyFile: Sendable {
+    package let path: String
+
+    package init(path: String) {
+        self.path = path
+    }
+
+    /// No file of keys is larger.
+    private static let maximumBytes = 1 << 20
+
+    private var directory: String { String(path[..<(path.lastIndex(of: "/") ?? path.startIndex)]) }
+
+    /// The whole file; nil when there is none.
+    ///
+    /// - Throws: ``KeyFileFault``, also for a file that others than its owner may read or change: what is in it may be
+    ///   known to them already.
+    package func read() throws(KeyFileFault) -> [UInt8]? {
+        let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
+        guard descriptor >= 0 else {
+            if errno == ENOENT { return nil }
+            throw KeyFileFault(path, failed: "cannot be read")
+        }
+        defer { Glibc.close(descriptor) }
+        var status = stat()
+        guard unsafe fstat(descriptor, &status) == 0 else { throw KeyFileFault(path, failed: "cannot be read") }
+        guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= Self.maximumBytes else {
+            throw KeyFileFault(path, "is not a file of keys")
+        }
+        if let fault = StateDirectory.fault(ofFile: path, status.st_mode, isSecret: true) { throw fault }
+        return try contents(descriptor, count: Int(status.st_size))
+    }
+
+    private func contents(_ descriptor: CInt, count: Int) throws(KeyFileFault) -> [UInt8] {
+        var bytes = [UInt8](repeating: 0, count: count)
+        var filled = 0
+        while filled < count {
+            let got = unsafe bytes.withUnsafeMutableBytes { buffer in
+                unsafe Glibc.read(descriptor, buffer.baseAddress?.advanced(by: filled), count - filled)
+            }
+            if got < 0, errno == EINTR { continue }
+            guard got > 0 else { throw KeyFileFault(path, failed: "cannot be read") }
+            filled += got
+        }
+        return bytes
+    }
+
+    /// Puts `bytes` in the file's place. When this returns, they outlast a loss of power; when it throws, what was
+    /// there is there still.
+    ///
+    /// - Parameter end: what the name ends in until then.
+    /// - Precondition: inside ``locked(_:)``, or `end` is no other writer's.
+    package func write(_ bytes: [UInt8], firstAs end: String = ".new") throws(KeyFileFault) {
+        let temporary = path + end
+        // Left behind by a process that was killed while it wrote.
+        unsafe unlink(temporary)
+        let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
+        guard descriptor >= 0 else { throw KeyFileFault(temporary, failed: "cannot be made") }
+        var isInPlace = false
+        defer {
+            Glibc.close(descriptor)
+            if !isInPlace { unsafe unlink(temporary) }
+        }
+        try fill(descriptor, temporary, bytes)
+        giveToOwnerOfDirectory(descriptor)
+        guard fsync(descriptor) == 0, unsafe rename(temporary, path) == 0 else {
+            throw KeyFileFault(path, failed: "cannot be written")
+        }
+        isInPlace = true
+        try StateDirectory(path: directory).sync()
+    }
+
+    private func fill(_ descriptor: CInt, _ path: String, _ bytes: [UInt8]) throws(KeyFileFault) {
+        var written = 0
+        while written < bytes.count {
+            let count = unsafe bytes.withUnsafeBytes { buffer in
+                unsafe Glibc.write(descriptor, buffer.baseAddress?.advanced(by: written), bytes.count - written)
+            }
+            if count < 0, errno == EINTR { continue }
+            guard count > 0 else { throw KeyFileFault(path, failed: "cannot be written") }
+            written += count
+        }
+    }
+
+    /// A command that root runs leaves nothing that the gateway, under its own user, could not read.
+    private func giveToOwnerOfDirectory(_ descriptor: CInt) {
+        var status = stat()
+        guard geteuid() == 0, unsafe stat(directory, &status) == 0 else { return }
+        fchown(descriptor, status.st_uid, status.st_gid)
+    }
+
+    package func remove() { unsafe unlink(path) }
+
+    /// Runs `body` while no other process does so for this file: a command and a running gateway may both change it.
+    /// Makes the directory where it is missing.
+    package func locked<Value>(_ body: () throws -> Value) throws -> Value {
+        let lock = try openLock()
+        defer { Glibc.close(lock) }
+        while flock(lock, LOCK_EX) != 0 {
+            guard errno == EINTR else { throw KeyFileFault(path + ".lock", failed: "cannot be locked") }
+        }
+        return try body()
+    }
+
+    /// The descriptor of the file beside this one that is locked in its place, because this one is replaced. Makes the
+    /// directory where it is missing.
+    ///
+    /// - Throws: ``KeyFileFault``, also for a directory that others may write to.
+    func openLock() throws(KeyFileFault) -> CInt {
+        try StateDirectory(path: directory).make()
+        let lock = unsafe open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
+        guard lock >= 0 else { throw KeyFileFault(path + ".lock", failed: "cannot be made") }
+        giveToOwnerOfDirectory(lock)
+        return lock
+    }
+}

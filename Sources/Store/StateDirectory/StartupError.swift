@@ -1,0 +1,13 @@
+/// Why a gateway with good settings cannot start.
+package struct StartupError: Error, CustomStringConvertible {
+    package let description: String
+    /// The error of the state directory itself; nil for other errors.
+    package var ofStateDirectory: KeyFileFault?
+
+    package init(description: String) { self.description = description }
+
+    package init(ofStateDirectory fault: KeyFileFault) {
+        description = "state_directory: \(fault)"
+        ofStateDirectory = fault
+    }
+}

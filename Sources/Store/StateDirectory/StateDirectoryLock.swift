@@ -1,0 +1,42 @@
+internal import Glibc
+
+/// That a state directory is in use, or is not to be: gateways and commands share it, a restore wants it alone. It ends
+/// with the value, and with the process however that ends.
+final class StateDirectoryLock: Sendable {
+    enum Use: Sendable {
+        case inUse
+        case alone
+    }
+
+    private let descriptor: CInt
+
+    /// Makes the directory where it is missing.
+    ///
+    /// - Throws: ``StartupError``, also when others hold what does not go with this.
+    init(_ stateDirectory: String, _ use: Use) throws(StartupError) {
+        let file = OwnerOnlyFile(path: "\(stateDirectory)/gatehouse.sqlite")
+        do {
+            descriptor = try file.openLock()
+        } catch {
+            throw StartupError(ofStateDirectory: error)
+        }
+        while flock(descriptor, (use == .alone ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0 {
+            if errno == EINTR { continue }
+            let isHeld = errno == EWOULDBLOCK
+            Glibc.close(descriptor)
+            throw StartupError(description: "\(stateDirectory): \(Self.fault(isHeld, use))")
+        }
+    }
+
+    deinit {
+        Glibc.close(descriptor)
+    }
+
+    private static func fault(_ isHeld: Bool, _ use: Use) -> String {
+        switch (isHeld, use) {
+        case (false, _): "cannot be locked"
+        case (true, .inUse): "a backup is being restored"
+        case (true, .alone): "is in use: stop the gateway first"
+        }
+    }
+}

@@ -1,0 +1,201 @@
+internal import Clocks
+internal import Encoding
+internal import FoundationEssentials
+
+/// Backups of the gateway's database, with or without the keys that open what is sealed in it.
+package struct StoreCopies: Sendable {
+    private let stateDirectory: String
+    private let canReadKeys: @Sendable (_ contents: [UInt8], _ name: String) -> Bool
+
+    /// - Parameter canReadKeys: whether a gateway could use these contents as the file of keys of that name.
+    package init(
+        stateDirectory: String, canReadKeys: @escaping @Sendable (_ contents: [UInt8], _ name: String) -> Bool
+    ) {
+        self.stateDirectory = stateDirectory
+        self.canReadKeys = canReadKeys
+    }
+
+    private var path: String { GatewayStore.path(in: stateDirectory) }
+
+    // MARK: Backup
+
+    /// Copies the database to a new file, as it is at one moment, while gateways run.
+    ///
+    /// - Parameter withKeys: whether the copy holds the keys of the state directory too.
+    /// - Returns: what was done, in words.
+    package func backUp(to copy: String, withKeys: Bool) throws -> String {
+        guard !FileManager.default.fileExists(atPath: copy) else {
+            throw StartupError(description: "\(copy): is there already")
+        }
+        guard FileManager.default.fileExists(atPath: path) else {
+            throw StartupError(description: "\(path): is not there")
+        }
+        // A mount that isn't there is not to be made up for on the disk below.
+        let directory = URL(filePath: copy).deletingLastPathComponent().path
+        var isDirectory = false
+        guard FileManager.default.fileExists(atPath: directory, isDirectory: &isDirectory), isDirectory else {
+            throw StartupError(description: "\(copy): there is no directory \(directory)")
+        }
+        let partial = copy + Self.partialEnd
+        var keys: [(name: String, contents: [UInt8])] = []
+        do {
+            // Left behind by one that was killed.
+            try Self.removeIfThere(partial)
+            try Store(reading: path).copy(to: partial) {
+                guard withKeys else { return nil }
+                // After the rows: a key with which any of them was sealed is there by now, and stays for as long as they do.
+                keys = try keyFiles()
+                return keys
+            }
+            try FileManager.default.moveItem(atPath: partial, toPath: copy)
+            try StateDirectory(path: directory).sync()
+        } catch {
+            try? FileManager.default.removeItem(atPath: partial)
+            throw StartupError(description: "\(copy): cannot be written: \(StoreError.words(error))")
+        }
+        let names = keys.map(\.name).joined(separator: ", ")
+        return withKeys
+            ? "\(copy): written, with the keys of \(names.isEmpty ? "no file" : names); keep it as secret as they are"
+            : "\(copy): written, without keys: what is sealed in it is of use with those of the state directory only"
+    }
+
+    private func keyFiles() throws -> [(name: String, contents: [UInt8])] {
+        let names = try FileManager.default.contentsOfDirectory(atPath: stateDirectory)
+        return try names.filter(Self.keyNames.contains).sorted().compactMap { name in
+            try OwnerOnlyFile(path: "\(stateDirectory)/\(name)").read().map { (name, $0) }
+        }
+    }
+
+    /// The files with keys that a state directory may hold.
+    static let keyNames = KeyPurpose.allCases.flatMap(\.fileNames)
+
+    // MARK: Restore
+
+    /// Replaces the database with the copy, if that is whole and no newer than this version. The replaced files are
+    /// kept. When this throws, everything is as it was.
+    ///
+    /// A restore that was interrupted before is undone first.
+    ///
+    /// - Parameters:
+    ///   - withKeys: whether the copy's keys take the place of the state directory's.
+    ///   - now: seconds since 1970, in the names of what is kept; nil for the present.
+    /// - Returns: what was done, in words.
+    package func restore(from copy: String, withKeys: Bool, now: Int64? = nil) async throws -> String {
+        guard FileManager.default.fileExists(atPath: copy) else {
+            throw StartupError(description: "\(copy): is not there")
+        }
+        let lock = try StateDirectoryLock(stateDirectory, .alone)
+        defer { withExtendedLifetime(lock) {} }
+        let files = RestoredFiles(stateDirectory)
+        do {
+            _ = try files.undoUnfinished()
+            try files.removeStaged()
+            let keys = try await stage(copy, withKeys: withKeys)
+            return try locked(keys[...]) {
+                let replaced = try keys.filter { try keyFile($0.name).read() != $0.contents }.map(\.name)
+                for name in Set(keys.map(\.name)).subtracting(replaced) {
+                    try Self.removeIfThere(files.stagingPath(name))
+                }
+                let kept = try files.putInPlace(keys: replaced, now: now ?? WallClock.seconds())
+                let keyText = keys.isEmpty ? "" : " with the keys of \(keys.map(\.name).joined(separator: ", "))"
+                let keptText = kept.isEmpty ? "" : "; what was there: \(kept.joined(separator: ", "))"
+                return "\(path): restored\(keyText)\(keptText)"
+            }
+        } catch {
+            try? files.removeStaged()
+            throw StartupError(description: "\(copy): cannot be restored: \(StoreError.words(error))")
+        }
+    }
+
+    /// Puts back what was there before a restore that was interrupted.
+    ///
+    /// - Returns: what was done, in words.
+    package func undoRestore() throws -> String {
+        let lock = try StateDirectoryLock(stateDirectory, .alone)
+        defer { withExtendedLifetime(lock) {} }
+        let hasUndone = try RestoredFiles(stateDirectory).undoUnfinished()
+        return hasUndone
+            ? "\(path): as before the restore that was interrupted" : "\(path): no restore was interrupted"
+    }
+
+    /// Has all that takes a place ready beside it, and good.
+    ///
+    /// - Returns: the keys of the copy that are staged.
+    private func stage(_ copy: String, withKeys: Bool) async throws -> [(name: String, contents: [UInt8])] {
+        let files = RestoredFiles(stateDirectory)
+        let staged = files.stagingPath(GatewayStore.name)
+        let source = try Store(reading: copy)
+        let keys = withKeys ? try await Self.keys(in: source) : []
+        guard !withKeys || !keys.isEmpty else { throw StartupError(description: "it holds no keys") }
+        for (name, contents) in keys where !canReadKeys(contents, name) {
+            throw StartupError(description: "its \(name) is damaged")
+        }
+        try source.copy(to: staged) { nil }
+        let report = await (try Store(reading: staged)).report(GatewayStore.migrations)
+        if case .newer(let unknown) = report.schema { throw StoreError.newerSchema(unknown) }
+        guard report.faults.isEmpty else { throw StoreError.damaged(report.faults) }
+        for (name, contents) in keys { try OwnerOnlyFile(path: files.stagingPath(name)).write(contents) }
+        return keys
+    }
+
+    private func keyFile(_ name: String) -> OwnerOnlyFile { OwnerOnlyFile(path: "\(stateDirectory)/\(name)") }
+
+    /// Runs `body` while no command changes one of these files.
+    private func locked<Value>(
+        _ keys: ArraySlice<(name: String, contents: [UInt8])>, _ body: () throws -> Value
+    ) throws -> Value {
+        guard let first = keys.first else { return try body() }
+        return try keyFile(first.name).locked { try locked(keys.dropFirst(), body) }
+    }
+
+    private static func removeIfThere(_ path: String) throws {
+        guard FileManager.default.fileExists(atPath: path) else { return }
+        try FileManager.default.removeItem(atPath: path)
+    }
+
+    private static func keys(in source: Store) async throws -> [(name: String, contents: [UInt8])] {
+        // A copy names files; it is not to name any others.
+        try await source.carriedFiles().filter { keyNames.contains($0.name) }
+    }
+
+    // MARK: Check
+
+    /// Looks at a database without changing it.
+    ///
+    /// - Parameter file: a backup; nil for the state directory's own.
+    package func check(_ file: String?) async throws -> StoreReport {
+        let path = file ?? path
+        guard FileManager.default.fileExists(atPath: path) else {
+            throw StartupError(description: "\(path): is not there")
+        }
+        do {
+            return await (try Store(reading: path)).report(GatewayStore.migrations)
+        } catch {
+            throw StartupError(description: "\(path): cannot be read: \(StoreError.words(error))")
+        }
+    }
+
+    // MARK: Progress
+
+    /// How far ``backUp(to:withKeys:)`` is, in words.
+    package func progress(ofCopyTo copy: String) -> String {
+        "copying \(path): \(Self.size(copy + Self.partialEnd)) of \(Self.size(path))"
+    }
+
+    package func progress(ofRestoreFrom copy: String) -> String {
+        "restoring \(copy): \(Self.size(path + RestoredFiles.stagedEnd)) of \(Self.size(copy))"
+    }
+
+    package func progress(ofCheck file: String?) -> String {
+        "reading \(file ?? path): \(Self.size(file ?? path))"
+    }
+
+    private static let partialEnd = ".partial"
+
+    private static func size(_ path: String) -> String {
+        // One that is not there yet has nothing in it.
+        let attributes = try? FileManager.default.attributesOfItem(atPath: path)
+        let bytes = (attributes?[.size] as? any BinaryInteger).map { Int64($0) } ?? 0
+        return bytes < 10_000_000 ? "\((bytes + 999) / 1000) kB" : "\(bytes / 1_000_000) MB"
+    }
+}

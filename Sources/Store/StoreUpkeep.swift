@@ -1,0 +1,50 @@
+package import Logging
+
+/// Forgets what has ended also where nothing is written that would take some of it along: sessions that nobody can have
+/// a token of, and what was used once and counts no more anyway.
+package final class StoreUpkeep: Sendable {
+    /// How often it is kept how far the clock is.
+    private static let interval = Duration.seconds(60)
+    /// How many intervals pass between two looks for what has ended.
+    private static let roundsOfRemoval = 10
+
+    private let store: Store
+    private let sessions: StoredSessions
+    private let users: StoredUsers
+    private let now: @Sendable () -> Int64
+    private let logger: Logger
+
+    /// - Parameter now: seconds since 1970.
+    package init(_ store: Store, logger: Logger, now: @escaping @Sendable () -> Int64) {
+        self.store = store
+        sessions = StoredSessions(store)
+        users = StoredUsers(store)
+        self.logger = logger
+        self.now = now
+    }
+
+    func removeEnded() async throws {
+        try await sessions.removeEnded(now: now())
+        try await users.removeEnded(now: now())
+    }
+
+    /// Until cancelled; at first at once, since what ended while nothing ran is there as well.
+    package func run() async {
+        var rounds = 0
+        while !Task.isCancelled {
+            do {
+                if rounds % Self.roundsOfRemoval == 0 { try await removeEnded() }
+                try await store.keepPruningClock(now: now())
+            } catch {
+                guard !Task.isCancelled else { return }
+                logger.error("what has ended cannot be removed", metadata: ["error": "\(error)"])
+            }
+            rounds += 1
+            do {
+                try await Task.sleep(for: Self.interval)
+            } catch {
+                return
+            }
+        }
+    }
+}

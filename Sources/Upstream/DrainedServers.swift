@@ -1,0 +1,25 @@
+internal import Encoding
+internal import Locking
+
+/// The servers of upstreams that an operator has taken out, by their names: they stay so through reloads.
+package final class DrainedServers: Sendable {
+    struct Key: Hashable {
+        @Exact var upstream: String
+        @Exact var server: String
+    }
+
+    private let keys = Locked<Set<Key>>([])
+
+    package init() {}
+
+    package func contains(_ server: String, of upstream: String) -> Bool {
+        keys.withLock { $0.contains(Key(upstream: upstream, server: server)) }
+    }
+
+    package func set(_ isDrained: Bool, _ server: String, of upstream: String) {
+        let key = Key(upstream: upstream, server: server)
+        keys.withLock { keys in
+            if isDrained { keys.insert(key) } else { keys.remove(key) }
+        }
+    }
+}

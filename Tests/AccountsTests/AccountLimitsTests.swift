@@ -1,0 +1,527 @@
+import ClockSteps
+import Cryptography
+import Pipeline
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Accounts
+@testable import Store
+
+/// A time of day that a test moves and sets, in milliseconds.
+final class ManualClock: SettableClock {
+    private let time: Mutex<(steady: Int64, error: Int64)>
+
+    init(_ milliseconds: Int64 = 1_700_000_000_000) { time = Mutex((milliseconds, 0)) }
+
+    var now: Int64 { time.withLock { $0.steady + $0.error } }
+    var uptime: Int64 { time.withLock { $0.steady } }
+    func advance(seconds: Int64) { time.withLock { $0.steady += seconds * 1000 } }
+    func set(error: Int64) { time.withLock { $0.error = error * 1000 } }
+
+    /// The clock of a process that begins now: the time of day as it is, and from then on the steady clock.
+    func ofProcess() -> @Sendable () -> Int64 {
+        let difference = now - uptime
+        return { self.uptime + difference }
+    }
+}
+
+@Suite("Limits of account calls")
+struct AccountLimitsTests {
+    static let key = Secret([UInt8](repeating: 3, count: 32))
+    let clock = ManualClock()
+
+    func store() throws -> StoredLimits {
+        let store = try Store(
+            path: ":memory:",
+            migrations: StoredLimits.migrations + StoredSessions.migrations + StoredUsers.migrations
+                + PruningClock.migrations)
+        try store.followPruningClock(now: clock.now / 1000) { [clock] in clock.uptime / 1000 }
+        return StoredLimits(store)
+    }
+
+    func limits(
+        _ records: any LimitRecords, _ budgets: [AccountBudget: BudgetLimits] = [:],
+        lockout: LockoutPolicy? = LockoutTests.policy, log: CapturedLog = CapturedLog()
+    ) -> AccountLimits {
+        AccountLimits(
+            settings: AccountLimitSettings(budgets: budgets, lockout: lockout), key: Self.key, records: records,
+            logger: log.logger, now: clock.ofProcess())
+    }
+
+    func signIn(
+        _ account: String = "ada@example.com", device: String? = nil, from address: String = "192.0.2.1"
+    ) -> LimitedCall {
+        LimitedCall(budget: .signIn, account: account, device: device, clientAddress: address)
+    }
+
+    /// The cause of a call's refusal; nil when it was let through and has ended.
+    func reached(_ limits: AccountLimits, _ call: LimitedCall) async -> LimitCause? {
+        do {
+            limits.ended(try await limits.admit(call))
+            return nil
+        } catch {
+            return error.cause
+        }
+    }
+
+    /// - Parameter pause: seconds that pass before the last one.
+    func fail(_ limits: AccountLimits, _ call: LimitedCall, times: Int = 1, waiting pause: Int64 = 0) async throws {
+        for number in 1...times {
+            if number == times { clock.advance(seconds: pause) }
+            _ = await limits.failed(try await limits.admit(call))
+        }
+    }
+
+    func succeed(_ limits: AccountLimits, _ call: LimitedCall) async throws {
+        await limits.succeeded(try await limits.admit(call), call)
+    }
+
+    // MARK: Rates
+
+    @Test("An address has so many calls, whomever they are for; of IPv6 it is the /64")
+    func address() async throws {
+        let limits = limits(try store(), [.signIn: BudgetLimits(address: RateLimit(3, per: 60))])
+        for number in 0..<3 {
+            #expect(await reached(limits, signIn("u\(number)", from: "2001:db8:1:2::\(number)")) == nil)
+        }
+        #expect(await reached(limits, signIn("u9", from: "2001:db8:1:2:ffff::1")) == .address)
+        #expect(await reached(limits, signIn("u9", from: "2001:db8:1:3::1")) == nil)
+        #expect(await reached(limits, signIn("u9", from: "192.0.2.1")) == nil)
+        clock.advance(seconds: 120)
+        #expect(await reached(limits, signIn("u9", from: "2001:db8:1:2::1")) == nil)
+        #expect(limits.refusals.first { $0.cause == "rate-limited-address" }?.count == 1)
+    }
+
+    @Test("An account has so many calls, wherever they come from and however it is written")
+    func account() async throws {
+        let limits = limits(try store(), [.signIn: BudgetLimits(account: RateLimit(2, per: 60))])
+        #expect(await reached(limits, signIn("Ada@example.com", from: "192.0.2.1")) == nil)
+        #expect(await reached(limits, signIn("ada@example.com", from: "192.0.2.2")) == nil)
+        #expect(await reached(limits, signIn("ADA@EXAMPLE.COM", from: "192.0.2.3")) == .account)
+        #expect(await reached(limits, signIn("eve@example.com", from: "192.0.2.3")) == nil)
+    }
+
+    @Test("All together have so many, and kinds of calls are counted apart")
+    func global() async throws {
+        let two = BudgetLimits(global: RateLimit(2, per: 60))
+        let limits = limits(try store(), [.signIn: two, .codes: two])
+        #expect(await reached(limits, signIn("a")) == nil)
+        #expect(await reached(limits, signIn("b")) == nil)
+        do {
+            _ = try await limits.admit(signIn("c"))
+            Issue.record("was let through")
+        } catch {
+            #expect(error.cause == .global)
+            #expect((1...120).contains(error.retryAfter))
+        }
+        let code = LimitedCall(budget: .codes, account: "a", clientAddress: "192.0.2.1")
+        #expect(await reached(limits, code) == nil)
+    }
+
+    @Test("A refused call counts nothing")
+    func refusedCallsAreFree() async throws {
+        let limits = limits(try store(), [.signIn: BudgetLimits(address: RateLimit(1, per: 60))])
+        #expect(await reached(limits, signIn()) == nil)
+        for _ in 0..<50 { #expect(await reached(limits, signIn()) == .address) }
+        clock.advance(seconds: 120)
+        #expect(await reached(limits, signIn()) == nil)
+    }
+
+    // MARK: Lockout
+
+    @Test("Failures lock the account for everyone, whatever the address, and for longer each time")
+    func lockout() async throws {
+        let limits = limits(try store())
+        for number in 0..<4 {
+            try await fail(limits, signIn(from: "192.0.2.\(number)"))
+            #expect(await reached(limits, signIn(from: "198.51.100.\(number)")) == nil)
+        }
+        let fifth = try await limits.admit(signIn())
+        #expect(await limits.failed(fifth))
+        #expect(await reached(limits, signIn(from: "203.0.113.9")) == .lockout)
+        clock.advance(seconds: 30)
+        try await fail(limits, signIn())
+        clock.advance(seconds: 59)
+        #expect(await reached(limits, signIn()) == .lockout)
+        clock.advance(seconds: 1)
+        #expect(await reached(limits, signIn()) == nil)
+    }
+
+    @Test("Guesses made at the same time do not get in before the first has failed")
+    func parallel() async throws {
+        let limits = limits(try store())
+        var admitted: [AdmittedCall] = []
+        for _ in 0..<100 {
+            if let call = try? await limits.admit(signIn()) { admitted.append(call) }
+        }
+        #expect(admitted.count == 5)
+        for call in admitted { limits.ended(call) }
+        #expect(await reached(limits, signIn()) == nil)
+    }
+
+    @Test("A sign-in forgets the failures, a code that was sent does too")
+    func success() async throws {
+        let limits = limits(try store())
+        try await fail(limits, signIn(), times: 4)
+        try await succeed(limits, signIn())
+        try await fail(limits, signIn(), times: 4)
+        #expect(await reached(limits, signIn()) == nil)
+        try await fail(limits, signIn())
+        #expect(await reached(limits, signIn()) == .lockout)
+        await limits.unlock(account: "ada@example.com")
+        #expect(await reached(limits, signIn()) == nil)
+    }
+
+    @Test("A device from which the account was signed in to is not locked out by others, nor limited with them")
+    func knownDevice() async throws {
+        let limits = limits(
+            try store(),
+            [.signIn: BudgetLimits(account: RateLimit(8, per: 3600), global: RateLimit(20, per: 3600))])
+        try await succeed(limits, signIn(device: "phone-1"))
+        try await fail(limits, signIn(from: "203.0.113.1"), times: 5)
+        #expect(await reached(limits, signIn(from: "203.0.113.1")) == .lockout)
+        #expect(await reached(limits, signIn(device: "another")) == .lockout)
+        #expect(await reached(limits, signIn(device: "phone-1")) == nil)
+        // A device is known for one account.
+        for number in 0..<20 { _ = await reached(limits, signIn("u\(number)", device: "phone-1")) }
+        #expect(await reached(limits, signIn("eve@example.com", device: "phone-1")) == .global)
+        #expect(await reached(limits, signIn(device: "phone-1")) == nil)
+    }
+
+    @Test("A known device has a lock of its own, which locks nobody else")
+    func knownDeviceLock() async throws {
+        let limits = limits(try store())
+        try await succeed(limits, signIn(device: "phone-1"))
+        try await fail(limits, signIn(device: "phone-1"), times: 5)
+        #expect(await reached(limits, signIn(device: "phone-1")) == .lockout)
+        #expect(await reached(limits, signIn()) == nil)
+    }
+
+    @Test("A proven device has one lock, whatever it calls itself")
+    func provenDevice() async throws {
+        let limits = limits(try store())
+        func call(_ name: String?) -> LimitedCall {
+            var call = signIn(device: name)
+            call.provenDevice = "eu_1"
+            return call
+        }
+        try await succeed(limits, call("phone-1"))
+        for name in ["a", "b", nil, "phone-1", "c"] { try await fail(limits, call(name)) }
+        for name in ["a", nil, "phone-1", "new"] { #expect(await reached(limits, call(name)) == .lockout) }
+        // That name of its own is known, as a device that signed in.
+        #expect(await reached(limits, signIn(device: "phone-1")) == nil)
+        #expect(await reached(limits, signIn()) == nil)
+    }
+
+    @Test("A device is known no longer when it has not signed in for long")
+    func forgottenDevice() async throws {
+        let limits = limits(try store())
+        try await succeed(limits, signIn(device: "phone-1"))
+        clock.advance(seconds: AccountLimits.deviceLifetime + 1)
+        try await fail(limits, signIn(), times: 5)
+        #expect(await reached(limits, signIn(device: "phone-1")) == .lockout)
+    }
+
+    // MARK: The store
+
+    /// Another process on the same records, which has tidied up.
+    func restarted(_ records: StoredLimits, _ budgets: [AccountBudget: BudgetLimits] = [:]) async throws
+        -> AccountLimits
+    {
+        let limits = limits(records, budgets)
+        try await limits.load()
+        try await records.removeEnded(now: clock.now / 1000, limit: 999)
+        return limits
+    }
+
+    @Test(
+        "A lock holds for its time, no more and no less, whatever the clock is meanwhile",
+        arguments: ClockSteps.allCases, [false, true])
+    func lockAndSteps(steps: ClockSteps, restarts: Bool) async throws {
+        let store = try store()
+        var limits = limits(store)
+        try await fail(limits, signIn(), times: 6, waiting: 30)
+        try await clock.take(steps) {
+            if restarts { limits = try await restarted(store) }
+            // A process that begins forty days later takes it for ended.
+            let isOpen = restarts && steps == .aheadAndBack
+            #expect((await reached(limits, signIn()) == nil) == isOpen)
+        }
+        if restarts { limits = try await restarted(store) }
+        clock.advance(seconds: 59)
+        #expect(await reached(limits, signIn()) == .lockout)
+        clock.advance(seconds: 1)
+        #expect(await reached(limits, signIn()) == nil)
+    }
+
+    @Test(
+        "A limit holds for its time, no more and no less, whatever the clock is meanwhile",
+        arguments: ClockSteps.allCases, [false, true])
+    func limitAndSteps(steps: ClockSteps, restarts: Bool) async throws {
+        let (store, budgets) = (try store(), [AccountBudget.signIn: BudgetLimits(address: RateLimit(3, per: 60))])
+        var limits = limits(store, budgets)
+        for _ in 0..<3 { #expect(await reached(limits, signIn()) == nil) }
+        try await limits.write()
+        try await clock.take(steps) {
+            if restarts { limits = try await restarted(store, budgets) }
+            let isOpen = restarts && steps == .aheadAndBack
+            #expect((await reached(limits, signIn()) == nil) == isOpen)
+        }
+        if restarts { limits = try await restarted(store, budgets) }
+        #expect(await reached(limits, signIn()) == .address)
+        clock.advance(seconds: 120)
+        #expect(await reached(limits, signIn()) == nil)
+    }
+
+    @Test("A device stays known when the clock is wrong for a while", arguments: ClockSteps.allCases)
+    func deviceAndSteps(steps: ClockSteps) async throws {
+        let store = try store()
+        try await succeed(limits(store), signIn(device: "phone-1"))
+        clock.advance(seconds: AccountLimits.deviceLifetime - 100)
+        _ = try await restarted(store)
+        try await clock.take(steps) { _ = try await restarted(store) }
+        let limits = try await restarted(store)
+        try await fail(limits, signIn(), times: 5)
+        #expect(await reached(limits, signIn(device: "phone-1")) == nil)
+    }
+
+    @Test("What was counted, locks and known devices survive a restart")
+    func restart() async throws {
+        let store = try store()
+        let budgets: [AccountBudget: BudgetLimits] = [.codes: BudgetLimits(address: RateLimit(3, per: 60))]
+        let first = limits(store, budgets)
+        let code = LimitedCall(budget: .codes, account: "a", clientAddress: "192.0.2.1")
+        for _ in 0..<3 { #expect(await reached(first, code) == nil) }
+        try await first.write()
+        try await succeed(first, signIn(device: "phone-1"))
+        try await fail(first, signIn(), times: 5)
+
+        let second = limits(store, budgets)
+        try await second.load()
+        #expect(await reached(second, code) == .address)
+        #expect(await reached(second, signIn()) == .lockout)
+        #expect(await reached(second, signIn(device: "phone-1")) == nil)
+    }
+
+    @Test("Two processes with one store count together")
+    func shared() async throws {
+        let store = try store()
+        let budgets: [AccountBudget: BudgetLimits] = [.codes: BudgetLimits(address: RateLimit(4, per: 60))]
+        let (one, other) = (limits(store, budgets), limits(store, budgets))
+        let code = LimitedCall(budget: .codes, account: nil, clientAddress: "192.0.2.1")
+        for limits in [one, other, one, other] {
+            #expect(await reached(limits, code) == nil)
+            try await limits.write()
+        }
+        #expect(await reached(other, code) == .address)
+        try await fail(one, signIn(), times: 3)
+        try await fail(other, signIn(), times: 2)
+        #expect(await reached(other, signIn()) == .lockout)
+    }
+
+    @Test("What is stored says nothing of accounts and addresses")
+    func privacy() async throws {
+        let store = try store()
+        let limits = limits(
+            store, [.signIn: BudgetLimits(address: RateLimit(9, per: 60), account: RateLimit(9, per: 60))])
+        try await fail(limits, signIn(device: "phone-1"))
+        try await limits.write()
+        let counts = try await store.counts(now: 0, limit: 99)
+        #expect(counts.count == 2)
+        let keys = try await counts.map(\.key) + store.failures(now: 0, limit: 99).map(\.key)
+        #expect(keys.allSatisfy { $0.utf8.count == 22 })
+        // A failure has a row beside its own.
+        #expect(Set(keys).count == 4)
+    }
+
+    /// Counts what is written for failures.
+    final class CountedWrites: LimitRecords {
+        let records: StoredLimits
+        private let counted = Mutex<[Int]>([])
+        /// How many rows each write of failures had.
+        var rows: [Int] { counted.withLock { $0 } }
+
+        init(_ records: StoredLimits) { self.records = records }
+
+        func add(_ counts: [CountRecord]) async throws -> [Int64] { try await records.add(counts) }
+        func addFailures(of keys: [String], at milliseconds: Int64, endsAt: Int64) async throws -> [FailureRecord] {
+            counted.withLock { $0.append(Set(keys).count) }
+            return try await records.addFailures(of: keys, at: milliseconds, endsAt: endsAt)
+        }
+        func removeFailures(of key: String) async throws { try await records.removeFailures(of: key) }
+        func remember(device key: String, endsAt: Int64) async throws {
+            try await records.remember(device: key, endsAt: endsAt)
+        }
+        func knows(device key: String, now: Int64) async throws -> Bool {
+            try await records.knows(device: key, now: now)
+        }
+        func counts(now: Int64, limit: Int) async throws -> [CountRecord] {
+            try await records.counts(now: now, limit: limit)
+        }
+        func failures(now: Int64, limit: Int) async throws -> [FailureRecord] {
+            try await records.failures(now: now, limit: limit)
+        }
+        func removeEnded(now: Int64, limit: Int) async throws {
+            try await records.removeEnded(now: now, limit: limit)
+        }
+    }
+
+    @Test("As much is written for a failure whether it is known whose the name is or not")
+    func writes() async throws {
+        let records = CountedWrites(try store())
+        let limits = limits(records)
+        try await fail(limits, signIn("nobody@example.com"))
+        var admitted = try await limits.admit(signIn())
+        #expect(await limits.identify(&admitted, signIn(), as: "user-1") == nil)
+        #expect(!(await limits.failed(admitted)))
+        #expect(records.rows == [2, 2])
+        for known in [nil, "user-1"] {
+            var step = signIn()
+            step.unknownStep = ["digest"]
+            admitted = try await limits.admit(step)
+            _ = await limits.identify(&admitted, step, as: known)
+            _ = await limits.failed(admitted)
+        }
+        #expect(records.rows == [2, 2, 5, 5])
+    }
+
+    @Test("Both count: what a name is of, and the name")
+    func writtenTogether() async throws {
+        let limits = limits(try store())
+        var locked: [Bool] = []
+        for name in ["ada@example.com", "+15550001", "ada@example.com", "+15550001", "ada@example.com"] {
+            var admitted = try await limits.admit(signIn(name))
+            #expect(await limits.identify(&admitted, signIn(name), as: "user-1") == nil)
+            locked.append(await limits.failed(admitted))
+        }
+        #expect(locked == [false, false, false, false, true])
+        var admitted = try await limits.admit(signIn("+15550001"))
+        #expect(await limits.identify(&admitted, signIn("+15550001"), as: nil)?.cause == .lockout)
+    }
+
+    @Test("A known device is known by another name of the account, before Cognito says whose that is")
+    func knownDeviceByAnotherName() async throws {
+        let limits = limits(try store())
+        let phone = signIn(device: "phone-1")
+        await limits.succeeded(try await limits.admit(phone), phone, as: "user-1")
+        for _ in 0..<5 {
+            var admitted = try await limits.admit(signIn())
+            _ = await limits.identify(&admitted, signIn(), as: "user-1")
+            _ = await limits.failed(admitted)
+        }
+        for (name, account) in [("+15550001", "user-1"), ("+15550001", nil)] as [(String, String?)] {
+            for (device, isOpen) in [("phone-1", true), ("phone-2", false), (nil, false)] as [(String?, Bool)] {
+                let call = signIn(name, device: device)
+                var admitted = try await limits.admit(call)
+                #expect((await limits.identify(&admitted, call, as: account) == nil) == isOpen, "\(account ?? "-")")
+                limits.ended(admitted)
+            }
+        }
+    }
+
+    // MARK: Steps that nobody knows the beginning of
+
+    func step(_ account: String, shows: String = "digest", from address: String = "192.0.2.1") -> LimitedCall {
+        var call = signIn(account, device: "phone-1", from: address)
+        call.unknownStep = [shows]
+        return call
+    }
+
+    @Test("Guesses in unknown steps are counted by where they come from, whatever name is in them")
+    func unknownStepsByAddress() async throws {
+        let limits = limits(try store())
+        for number in 0..<5 {
+            try await fail(limits, step("made-up-\(number)", shows: "s\(number)", from: "2001:db8::1"))
+        }
+        #expect(await reached(limits, step("made-up-9", shows: "s9", from: "2001:db8::2")) == .lockout)
+        #expect(await reached(limits, step("made-up-9", shows: "s9", from: "2001:db8:1::1")) == nil)
+        // Sign-ins that begin here are another matter.
+        #expect(await reached(limits, signIn("made-up-9", from: "2001:db8::1")) == nil)
+    }
+
+    @Test("Guesses in one unknown step are counted together, wherever they come from")
+    func unknownStepsByStep() async throws {
+        let limits = limits(try store())
+        for number in 0..<5 { try await fail(limits, step("made-up-\(number)", from: "192.0.2.\(number)")) }
+        #expect(await reached(limits, step("made-up-9", from: "198.51.100.1")) == .lockout)
+    }
+
+    @Test("An unknown step proves no device, and its success makes no room for further guesses")
+    func unknownSuccess() async throws {
+        let limits = limits(try store())
+        try await succeed(limits, signIn(device: "phone-1"))
+        for round in 0..<5 {
+            // The device has a lock of its own in what is known, and none here.
+            try await fail(limits, step("ada@example.com", shows: "s\(round)", from: "192.0.2.\(round)"))
+            let mine = step("ada@example.com", shows: "mine\(round)", from: "198.51.100.\(round)")
+            guard round < 4 else { break }
+            await limits.succeeded(try await limits.admit(mine), mine, as: "user-of-eve")
+        }
+        #expect(await reached(limits, step("ada@example.com", shows: "s9", from: "203.0.113.1")) == .lockout)
+    }
+
+    @Test(
+        "Nothing is learnt from the name in an unknown step, and the account that it claims is locked with the others")
+    func unknownClaims() async throws {
+        let limits = limits(try store())
+        var admitted = try await limits.admit(signIn())
+        _ = await limits.identify(&admitted, signIn(), as: "user-1")
+        limits.ended(admitted)
+        // A claim takes the place of what is known about nobody.
+        let claim = step("ada@example.com", from: "203.0.113.1")
+        admitted = try await limits.admit(claim)
+        _ = await limits.identify(&admitted, claim, as: "claimed: ada@example.com")
+        limits.ended(admitted)
+        for number in 0..<5 {
+            let name = "+1555000\(number)"
+            admitted = try await limits.admit(signIn(name))
+            _ = await limits.identify(&admitted, signIn(name), as: "user-1")
+            _ = await limits.failed(admitted)
+        }
+        admitted = try await limits.admit(signIn())
+        #expect(await limits.identify(&admitted, signIn(), as: nil)?.cause == .lockout)
+        limits.ended(admitted)
+        // Under Cognito's own name it is locked as well, and says so to nobody who has not proven a password.
+        let direct = step("typed: user-1", shows: "another", from: "203.0.113.2")
+        admitted = try await limits.admit(direct)
+        #expect(await limits.identify(&admitted, direct, as: "user-1")?.cause == .lockout)
+    }
+
+    struct BrokenRecords: LimitRecords {
+        struct Broken: Error {}
+        func add(_ counts: [CountRecord]) async throws -> [Int64] { throw Broken() }
+        func addFailures(of keys: [String], at milliseconds: Int64, endsAt: Int64) async throws -> [FailureRecord] {
+            throw Broken()
+        }
+        func removeFailures(of key: String) async throws { throw Broken() }
+        func remember(device key: String, endsAt: Int64) async throws { throw Broken() }
+        func knows(device key: String, now: Int64) async throws -> Bool { throw Broken() }
+        func counts(now: Int64, limit: Int) async throws -> [CountRecord] { throw Broken() }
+        func failures(now: Int64, limit: Int) async throws -> [FailureRecord] { throw Broken() }
+        func removeEnded(now: Int64, limit: Int) async throws { throw Broken() }
+    }
+
+    @Test("Without its store the limits hold all the same, and the log says so")
+    func brokenStore() async throws {
+        let log = CapturedLog()
+        let limits = limits(BrokenRecords(), [.codes: BudgetLimits(address: RateLimit(1, per: 60))], log: log)
+        try await fail(limits, signIn(device: "phone-1"), times: 5)
+        #expect(await reached(limits, signIn()) == .lockout)
+        let code = LimitedCall(budget: .codes, account: nil, clientAddress: "192.0.2.1")
+        #expect(await reached(limits, code) == nil)
+        #expect(await reached(limits, code) == .address)
+        #expect(log.lines.contains { $0.contains("in memory only") })
+        #expect(!log.lines.joined().contains("ada@"))
+    }
+
+    @Test("What has ended is removed from the store, and beyond the limit what ends soonest")
+    func upkeep() async throws {
+        let store = try store()
+        let records = (0..<20).map { CountRecord(key: "k\($0)", window: 1, count: 1, endsAt: Int64(100 + $0)) }
+        _ = try await store.add(records)
+        try await store.removeEnded(now: 105, limit: 10)
+        let left = try await store.counts(now: 0, limit: 99)
+        #expect(Set(left.map(\.key)) == Set((10..<20).map { "k\($0)" }))
+    }
+}

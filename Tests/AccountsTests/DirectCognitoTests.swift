@@ -1,0 +1,488 @@
+import Cryptography
+import Encoding
+import HTTPClient
+import HTTPTypes
+import Pipeline
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Accounts
+
+@Suite("Direct Cognito calls carried out with the secret")
+struct DirectCognitoTests {
+    static let former = "7formerpublicclient"
+
+    static func pool(_ fetcher: any Fetcher = RecordedFetcher(), propagating: Bool = false) -> DirectCognitoPool {
+        DirectCognitoPool(
+            poolID: Fixture.poolID, endpoint: "https://cognito.test/", fetcher: fetcher, issuer: Fixture.issuer,
+            clientID: Fixture.clientID, clientSecret: Secret(Fixture.clientSecret),
+            formerClientIDs: [former], propagateClientAddress: propagating)
+    }
+
+    static func translate(
+        _ operation: String, _ input: JSONObject, propagating: Bool = false
+    ) throws(DirectCognitoRefusal) -> TranslatedCall {
+        try DirectCognitoTranslation(pool: pool(propagating: propagating)).call(
+            operation, input, clientAddress: "192.0.2.7")
+    }
+
+    static func answer(
+        _ fetcher: RecordedFetcher, _ operation: String?, _ body: [UInt8], log: CapturedLog = CapturedLog(),
+        observers: [any AccountObserver] = [], revoked: Revoked = Revoked()
+    ) async -> DirectCognitoReply {
+        let calls = DirectCognitoCalls(
+            pools: [pool(fetcher)], observers: observers, steps: SignInSteps { Fixture.now },
+            revoke: { revocations in revoked.append(revocations) }, forget: { subject, _ in revoked.forget(subject) },
+            isRevoked: { _ in false }, revocationTime: { Fixture.now }, now: { Fixture.now }, logger: log.logger)
+        return await calls.answer(
+            DirectCognitoRequest(
+                call: DirectCognitoCall(operation: operation, application: "MyApp/1"), body: body, requestID: "r-1",
+                clientAddress: "192.0.2.7"))
+    }
+
+    // MARK: Where the secret goes
+
+    @Test(
+        "Operations with a user name get SecretHash over exactly that name",
+        arguments: ["SignUp", "ConfirmSignUp", "ResendConfirmationCode", "ForgotPassword", "ConfirmForgotPassword"])
+    func secretHashes(operation: String) throws {
+        let input: JSONObject = [
+            "ClientId": .string(Fixture.clientID), "Username": .string(Fixture.email), "SecretHash": "the app's own",
+            "Password": "p", "ClientMetadata": ["a": "b"],
+        ]
+        let call = try Self.translate(operation, input)
+        #expect(call.operation == operation)
+        #expect(call.account == Fixture.email)
+        var expected = input
+        expected["SecretHash"] = .string(Fixture.emailHash)
+        #expect(call.input == expected)
+        #expect(call.asFormerClient == nil)
+    }
+
+    @Test("Sign-ins get SECRET_HASH among their parameters", arguments: ["USER_PASSWORD_AUTH", "USER_SRP_AUTH"])
+    func signIn(flow: String) throws {
+        let call = try Self.translate(
+            "InitiateAuth",
+            [
+                "AuthFlow": .string(flow), "ClientId": .string(Fixture.clientID),
+                "AuthParameters": ["USERNAME": .string(Fixture.email), "SRP_A": "ab"],
+            ])
+        #expect(call.operation == "InitiateAuth")
+        #expect(call.input["AuthParameters"]?["SECRET_HASH"] == .string(Fixture.emailHash))
+        #expect(call.input["AuthParameters"]?["SRP_A"] == "ab")
+    }
+
+    @Test("Answers to challenges are hashed with the name in them, which is Cognito's own")
+    func challenge() throws {
+        let call = try Self.translate(
+            "RespondToAuthChallenge",
+            [
+                "ChallengeName": "PASSWORD_VERIFIER", "ClientId": .string(Fixture.clientID),
+                "ChallengeResponses": ["USERNAME": .string(Fixture.username), "TIMESTAMP": "t"],
+            ])
+        #expect(call.input["ChallengeResponses"]?["SECRET_HASH"] == .string(Fixture.usernameHash))
+        #expect(call.account == Fixture.username)
+    }
+
+    @Test(
+        "Refreshing in the old way becomes the operation that takes the secret itself",
+        arguments: [
+            "REFRESH_TOKEN_AUTH", "REFRESH_TOKEN",
+        ])
+    func refresh(flow: String) throws {
+        let call = try Self.translate(
+            "InitiateAuth",
+            [
+                "AuthFlow": .string(flow), "ClientId": .string(Fixture.clientID),
+                "AuthParameters": ["REFRESH_TOKEN": "r", "DEVICE_KEY": "d", "SECRET_HASH": "x"],
+                "UserContextData": ["EncodedData": "e"],
+            ])
+        #expect(call.operation == "GetTokensFromRefreshToken")
+        #expect(
+            call.input == [
+                "RefreshToken": "r", "ClientId": .string(Fixture.clientID), "DeviceKey": "d",
+                "ClientSecret": .string(Fixture.clientSecret),
+            ])
+        #expect(call.isTranslatedRefresh)
+    }
+
+    @Test(
+        "Tokens are refreshed and revoked with the secret itself",
+        arguments: [
+            ("GetTokensFromRefreshToken", "RefreshToken"), ("RevokeToken", "Token"),
+        ])
+    func clientSecret(operation: String, name: String) throws {
+        let input: JSONObject = [name: "r", "ClientId": .string(Fixture.clientID), "ClientSecret": "guess"]
+        let call = try Self.translate(operation, input)
+        #expect(call.input["ClientSecret"] == .string(Fixture.clientSecret))
+        #expect(call.asFormerClient == nil)
+    }
+
+    static let accessToken = Fixture.jwt([
+        "iss": .string(Fixture.issuer), "client_id": .string(Fixture.clientID), "sub": .string(Fixture.username),
+        "username": .string(Fixture.username),
+    ])
+
+    @Test("What has an access token goes on as it is")
+    func accessToken() throws {
+        let input: JSONObject = ["AccessToken": .string(Self.accessToken), "UserAttributes": [["Name": "locale"]]]
+        let call = try Self.translate("UpdateUserAttributes", input)
+        #expect(call.input == input)
+        #expect(call.claimed.subject == Fixture.username)
+        let session: JSONObject = ["Session": "s", "UserCode": "123456"]
+        #expect(try Self.translate("VerifySoftwareToken", session).input == session)
+    }
+
+    @Test(
+        "Who signs out everywhere, or is gone, has no access token any more",
+        arguments: ["GlobalSignOut", "DeleteUser"])
+    func endedTokens(operation: String) async throws {
+        let token = Fixture.jwt([
+            "iss": .string(Fixture.issuer), "client_id": .string(Fixture.clientID), "sub": .string(Fixture.username),
+            "origin_jti": "o-1",
+        ])
+        let body: JSONObject = ["AccessToken": .string(token)]
+        let revoked = Revoked()
+        let refused = RecordedFetcher(Fixture.failure("NotAuthorizedException", "Access Token has been revoked"))
+        _ = await Self.answer(refused, operation, body.encoded(), revoked: revoked)
+        #expect(revoked.targets == [])
+        let reply = await Self.answer(
+            RecordedFetcher(FetchResponse(status: 200)), operation, body.encoded(), revoked: revoked)
+        #expect(reply.status == .ok)
+        #expect(revoked.targets == [.subject(Fixture.username, before: Fixture.now - 1), .originID("o-1")])
+    }
+
+    @Test("A user who is gone at Cognito already is deleted; a token that is refused ends nothing")
+    func deletedAgain() async throws {
+        let token = Fixture.jwt([
+            "iss": .string(Fixture.issuer), "client_id": .string(Fixture.clientID), "sub": .string(Fixture.username),
+        ])
+        let body: JSONObject = ["AccessToken": .string(token)]
+        let revoked = Revoked()
+        let gone = Fixture.failure("UserNotFoundException", "User does not exist.")
+        for operation in ["GetUser", "GlobalSignOut"] {
+            let reply = await Self.answer(RecordedFetcher(gone), operation, body.encoded(), revoked: revoked)
+            #expect(reply.status == .badRequest)
+        }
+        #expect(revoked.targets.isEmpty && revoked.forgotten.isEmpty)
+        let observer = RecordedCalls()
+        let reply = await Self.answer(
+            RecordedFetcher(gone), "DeleteUser", body.encoded(), observers: [observer], revoked: revoked)
+        #expect(reply.status == .ok && reply.body == Array("{}".utf8) && reply.subject == Fixture.username)
+        #expect(revoked.forgotten == [Fixture.username])
+        #expect(revoked.targets == [.subject(Fixture.username, before: Fixture.now - 1)])
+        guard case .succeeded = observer.entries.last?.outcome else {
+            return #expect(Bool(false), "\(observer.entries)")
+        }
+    }
+
+    @Test("Of a sign-in that an observer does not let count nobody has the tokens, and its refresh token ends")
+    func takenBack() async throws {
+        let observer = RecordedCalls(end: .retryLater(.serviceUnavailable, after: 5, reason: .request(.userSyncFailed)))
+        let fetcher = RecordedFetcher(Fixture.tokens(), FetchResponse(status: 200))
+        let reply = await Self.answer(
+            fetcher, "InitiateAuth", DirectCognitoObserverTests.signIn(), observers: [observer])
+        #expect(reply.status == .serviceUnavailable)
+        #expect(await fetcher.operations == ["InitiateAuth", "RevokeToken"])
+        let expected: JSON = [
+            "ClientId": .string(Fixture.clientID), "Token": "provider-refresh-token",
+            "ClientSecret": .string(Fixture.clientSecret),
+        ]
+        #expect(await fetcher.bodies.last == expected)
+    }
+
+    // MARK: Former clients
+
+    @Test("A former client's calls are made as the configured one's")
+    func formerClient() throws {
+        let call = try Self.translate(
+            "SignUp", ["ClientId": .string(Self.former), "Username": .string(Fixture.email)])
+        #expect(call.input["ClientId"] == .string(Fixture.clientID))
+        #expect(call.input["SecretHash"] == .string(Fixture.emailHash))
+    }
+
+    @Test("A session from before there was a secret is refreshed as the former client")
+    func formerSession() async throws {
+        let fetcher = RecordedFetcher(
+            Fixture.failure("NotAuthorizedException", "Invalid Refresh Token"), Fixture.tokens(refreshToken: nil))
+        let body: JSONObject = [
+            "AuthFlow": "REFRESH_TOKEN_AUTH", "ClientId": .string(Self.former),
+            "AuthParameters": ["REFRESH_TOKEN": "old"],
+        ]
+        let reply = await Self.answer(fetcher, "InitiateAuth", body.encoded())
+        #expect(reply.status == .ok)
+        let bodies = await fetcher.bodies
+        #expect(bodies.map { $0["ClientId"] } == [.string(Fixture.clientID), .string(Self.former)])
+        #expect(bodies.map { $0["ClientSecret"] } == [.string(Fixture.clientSecret), nil])
+    }
+
+    @Test("Where that fails as well the first refusal is the answer")
+    func formerSessionRefused() async throws {
+        let fetcher = RecordedFetcher(
+            Fixture.failure("NotAuthorizedException", "Refresh Token has expired"),
+            Fixture.failure("ResourceNotFoundException", "gone"))
+        let body: JSONObject = ["RefreshToken": "old", "ClientId": .string(Self.former)]
+        let reply = await Self.answer(fetcher, "GetTokensFromRefreshToken", body.encoded())
+        #expect(reply.status.code == 400)
+        #expect(String(decoding: reply.body, as: UTF8.self).contains("expired"))
+    }
+
+    @Test("An app's device data goes along only with the client id that it was signed with")
+    func deviceData() throws {
+        func context(_ client: String, propagating: Bool) throws -> JSON? {
+            try Self.translate(
+                "SignUp",
+                [
+                    "ClientId": .string(client), "Username": "u",
+                    "UserContextData": ["EncodedData": "e", "IpAddress": "203.0.113.9"],
+                ], propagating: propagating
+            ).input["UserContextData"]
+        }
+        #expect(try context(Fixture.clientID, propagating: false) == ["EncodedData": "e"])
+        #expect(try context(Fixture.clientID, propagating: true) == ["EncodedData": "e", "IpAddress": "192.0.2.7"])
+        #expect(try context(Self.former, propagating: false) == nil)
+        #expect(try context(Self.former, propagating: true) == ["IpAddress": "192.0.2.7"])
+    }
+
+    // MARK: Refusals
+
+    struct Case: Sendable, CustomTestStringConvertible {
+        var operation: String
+        var body: String
+        var type: String
+        var testDescription: String { "\(operation) \(body.prefix(80))" }
+    }
+
+    static let foreign = Fixture.jwt(["iss": "https://evil.example", "client_id": .string(Fixture.clientID)])
+    static let otherClients = Fixture.jwt(["iss": .string(Fixture.issuer), "client_id": "9other"])
+    static let id = #""ClientId":"\#(Fixture.clientID)""#
+
+    @Test(
+        "What is not carried out is refused in Cognito's shape, and Cognito is not asked",
+        arguments: [
+            Case(operation: "AdminGetUser", body: "{}", type: "ForbiddenException"),
+            Case(operation: "ListUsers", body: "{}", type: "ForbiddenException"),
+            Case(operation: "UpdateAuthEventFeedback", body: "{}", type: "ForbiddenException"),
+            Case(operation: "other", body: "{}", type: "ForbiddenException"),
+            Case(operation: "SignUp", body: "", type: "SerializationException"),
+            Case(operation: "SignUp", body: "[]", type: "SerializationException"),
+            Case(operation: "SignUp", body: #"{"Username":"a","Username":"b"}"#, type: "SerializationException"),
+            Case(operation: "SignUp", body: #"{"Username":"a","User\u006eame":"b"}"#, type: "SerializationException"),
+            Case(operation: "SignUp", body: String(repeating: "[", count: 30_000), type: "SerializationException"),
+            Case(operation: "SignUp", body: #"{"Username":"a"}"#, type: "InvalidParameterException"),
+            Case(operation: "SignUp", body: "{\(id)}", type: "InvalidParameterException"),
+            Case(operation: "SignUp", body: #"{\#(id),"Username":7}"#, type: "InvalidParameterException"),
+            Case(operation: "SignUp", body: #"{\#(id),"Username":"a\u0000"}"#, type: "InvalidParameterException"),
+            Case(operation: "SignUp", body: #"{"ClientId":"other","Username":"a"}"#, type: "ResourceNotFoundException"),
+            Case(operation: "SignUp", body: #"{"ClientId":["x"],"Username":"a"}"#, type: "InvalidParameterException"),
+            Case(operation: "InitiateAuth", body: "{\(id)}", type: "InvalidParameterException"),
+            Case(
+                operation: "InitiateAuth", body: #"{\#(id),"AuthFlow":"ADMIN_USER_PASSWORD_AUTH"}"#,
+                type: "InvalidParameterException"),
+            Case(
+                operation: "InitiateAuth", body: #"{\#(id),"AuthFlow":"USER_SRP_AUTH","AuthParameters":[]}"#,
+                type: "InvalidParameterException"),
+            Case(
+                operation: "RespondToAuthChallenge", body: #"{\#(id),"ChallengeResponses":{}}"#,
+                type: "InvalidParameterException"),
+            Case(
+                operation: "GetUser", body: #"{"AccessToken":"\#(foreign)"}"#, type: "NotAuthorizedException"),
+            Case(
+                operation: "GetUser", body: #"{"AccessToken":"\#(otherClients)"}"#, type: "NotAuthorizedException"),
+            Case(operation: "GetUser", body: #"{"AccessToken":"x"}"#, type: "NotAuthorizedException"),
+            Case(
+                operation: "SignUp", body: #"{"a":"\#(String(repeating: "a", count: 65_600))"}"#,
+                type: "RequestEntityTooLargeException"),
+        ])
+    func refusals(example: Case) async throws {
+        let fetcher = RecordedFetcher()
+        let reply = await Self.answer(fetcher, example.operation, Array(example.body.utf8))
+        let json = try JSON.parse(reply.body)
+        #expect(json["__type"] == .string(example.type))
+        #expect(json["message"]?.stringValue?.isEmpty == false)
+        let name = try #require(HTTPField.Name("x-amzn-errortype"))
+        #expect(reply.headers[name] == "\(example.type):")
+        #expect((400..<500).contains(reply.status.code))
+        #expect(await fetcher.requests.isEmpty)
+        #expect(!reply.wasAsked)
+    }
+
+    @Test("A call without an operation is not carried out")
+    func noOperation() async {
+        let reply = await Self.answer(RecordedFetcher(), nil, [])
+        #expect(reply.status == .forbidden)
+    }
+
+    // MARK: Answers
+
+    @Test("Cognito's answer is passed on with its error's headers and nothing else")
+    func headers() async throws {
+        let body = Array(#"{"__type":"UsernameExistsException","message":"User already exists"}"#.utf8)
+        let fetcher = RecordedFetcher(
+            FetchResponse(
+                status: 400,
+                headers: [
+                    ("x-amzn-errortype", "UsernameExistsException:"), ("x-amzn-requestid", "cognito-id"),
+                    ("set-cookie", "a=b"), ("server", "x"), ("content-type", "text/html"),
+                ], body: body))
+        let input: JSONObject = ["ClientId": .string(Fixture.clientID), "Username": "a"]
+        let reply = await Self.answer(fetcher, "SignUp", input.encoded())
+        #expect(reply.status == .badRequest)
+        #expect(reply.body == body)
+        #expect(reply.wasAsked)
+        let names = Set(reply.headers.map(\.name.canonicalName))
+        #expect(names == ["content-type", "cache-control", "x-amzn-errortype", "x-amzn-requestid"])
+        #expect(reply.headers[.contentType] == "application/x-amz-json-1.1")
+        let sent = try #require(await fetcher.requests.first)
+        #expect(sent.headers.map(\.name) == ["Content-Type", "X-Amz-Target"])
+        #expect(sent.url == "https://cognito.test/")
+    }
+
+    @Test(
+        "What is the gateway's own fault, or Cognito's, is never put to the caller as theirs",
+        arguments: [
+            Fixture.failure("NotAuthorizedException", "Unable to verify secret hash for client x"),
+            Fixture.failure("ResourceNotFoundException", "User pool client x does not exist."),
+            Fixture.failure("ForbiddenException", "WAF"),
+            FetchResponse(status: 500, body: Array("<html>".utf8)),
+            FetchResponse(status: 200, body: Array("<html>".utf8)),
+            FetchResponse(status: 302),
+            FetchResponse(status: 400, body: Array("{}".utf8)),
+        ])
+    func ownFaults(response: FetchResponse) async throws {
+        let log = CapturedLog()
+        let input: JSONObject = ["ClientId": .string(Fixture.clientID), "Username": .string(Fixture.email)]
+        let reply = await Self.answer(RecordedFetcher(response), "ForgotPassword", input.encoded(), log: log)
+        #expect(reply.status == .serviceUnavailable)
+        #expect(reply.headers[.retryAfter] == "5")
+        let text = String(decoding: reply.body, as: UTF8.self)
+        #expect(text.contains("InternalErrorException"))
+        #expect(!text.contains("secret") && !text.contains("WAF"))
+        #expect(!log.lines.joined().contains(Fixture.email))
+    }
+
+    @Test("A refresh token that was used is one that does not count to an app which refreshes in the old way")
+    func reuse() async throws {
+        let body: JSONObject = [
+            "AuthFlow": "REFRESH_TOKEN_AUTH", "ClientId": .string(Fixture.clientID),
+            "AuthParameters": ["REFRESH_TOKEN": "r"],
+        ]
+        let reply = await Self.answer(
+            RecordedFetcher(Fixture.failure("RefreshTokenReuseException", "reused")), "InitiateAuth", body.encoded())
+        #expect(try JSON.parse(reply.body)["__type"] == "NotAuthorizedException")
+        let other: JSONObject = ["RefreshToken": "r", "ClientId": .string(Fixture.clientID)]
+        let newer = await Self.answer(
+            RecordedFetcher(Fixture.failure("RefreshTokenReuseException", "reused")), "GetTokensFromRefreshToken",
+            other.encoded())
+        #expect(try JSON.parse(newer.body)["__type"] == "RefreshTokenReuseException")
+    }
+}
+
+/// The entries of the revocation list.
+final class Revoked: Sendable {
+    private let list = Mutex<[Revocation]>([])
+    var targets: [Revocation.Target] { list.withLock { $0.map(\.target) } }
+    func append(_ revocations: [Revocation]) { list.withLock { $0 += revocations } }
+
+    private let users = Mutex<[String]>([])
+    var forgotten: [String] { users.withLock { $0 } }
+    func forget(_ user: String) { users.withLock { $0.append(user) } }
+}
+
+@Suite("Direct Cognito calls are watched as account calls are")
+struct DirectCognitoObserverTests {
+    static func signIn(_ flow: String = "USER_PASSWORD_AUTH") -> [UInt8] {
+        let body: JSONObject = [
+            "AuthFlow": .string(flow), "ClientId": .string(Fixture.clientID),
+            "AuthParameters": ["USERNAME": .string(Fixture.email), "PASSWORD": "p"],
+        ]
+        return body.encoded()
+    }
+
+    @Test("They are shown before and after, with the account's name and who it is")
+    func shown() async throws {
+        let observer = RecordedCalls()
+        let reply = await DirectCognitoTests.answer(
+            RecordedFetcher(Fixture.tokens()), "InitiateAuth", Self.signIn(), observers: [observer])
+        #expect(reply.status == .ok)
+        #expect(reply.subject == Fixture.username)
+        let entries = observer.entries
+        #expect(entries.map(\.call.operation) == [.login, .login])
+        #expect(entries.map(\.call.directOperation) == ["InitiateAuth", "InitiateAuth"])
+        #expect(entries.map(\.call.account) == [Fixture.email, Fixture.email])
+        #expect(Set(entries.map(\.call.serial)).count == 1)
+        guard case .signedIn(let user) = entries.last?.outcome else { return #expect(Bool(false), "\(entries)") }
+        #expect(user.id == Fixture.username)
+    }
+
+    @Test("Who is not admitted is told so in Cognito's way, and Cognito is not asked")
+    func refused() async throws {
+        let observer = RecordedCalls(admission: .retryLater(.tooManyRequests, after: 7, reason: .limit(.address)))
+        let fetcher = RecordedFetcher()
+        let reply = await DirectCognitoTests.answer(fetcher, "InitiateAuth", Self.signIn(), observers: [observer])
+        #expect(reply.status == .badRequest)
+        #expect(reply.headers[.retryAfter] == "7")
+        #expect(try JSON.parse(reply.body)["__type"] == "TooManyRequestsException")
+        #expect(await fetcher.requests.isEmpty)
+        #expect(observer.entries.count == 2)
+    }
+
+    @Test("A success that must not count is told once and is no success")
+    func refusedAfter() async throws {
+        let observer = RecordedCalls(end: .retryLater(.serviceUnavailable, after: 5, reason: .request(.userSyncFailed)))
+        let reply = await DirectCognitoTests.answer(
+            RecordedFetcher(Fixture.tokens()), "InitiateAuth", Self.signIn(), observers: [observer])
+        #expect(reply.status == .serviceUnavailable)
+        #expect(!String(decoding: reply.body, as: UTF8.self).contains("Token"))
+        #expect(observer.entries.count == 2)
+    }
+
+    @Test("Whose an access token is counts when Cognito has taken it: before, anyone can say so")
+    func claims() async throws {
+        let observer = RecordedCalls()
+        let body: JSONObject = ["AccessToken": .string(DirectCognitoTests.accessToken)]
+        _ = await DirectCognitoTests.answer(
+            RecordedFetcher(Fixture.failure("NotAuthorizedException", "Invalid Access Token")), "GetUser",
+            body.encoded(), observers: [observer])
+        #expect(observer.entries.map(\.call.subject) == [nil, nil])
+        #expect(observer.entries.map(\.call.account) == [nil, nil])
+        #expect(observer.entries.first?.call.tokenDigest != nil)
+        _ = await DirectCognitoTests.answer(
+            RecordedFetcher(FetchResponse(status: 200)), "GetUser", body.encoded(), observers: [observer])
+        #expect(observer.entries.last?.call.subject == Fixture.username)
+    }
+
+    @Test("A device that the pool tracks is the call's")
+    func devices() async throws {
+        let observer = RecordedCalls()
+        var body: JSONObject = ["AuthFlow": "USER_PASSWORD_AUTH", "ClientId": .string(Fixture.clientID)]
+        body["AuthParameters"] = ["USERNAME": .string(Fixture.email), "PASSWORD": "p", "DEVICE_KEY": "eu_1"]
+        _ = await DirectCognitoTests.answer(
+            RecordedFetcher(Fixture.tokens()), "InitiateAuth", body.encoded(), observers: [observer])
+        #expect(observer.entries.map(\.call.device?.deviceID) == ["eu_1", "eu_1"])
+        let result: JSON = [
+            "AuthenticationResult": [
+                "AccessToken": .string(Fixture.accessToken), "ExpiresIn": 3600,
+                "NewDeviceMetadata": ["DeviceKey": "eu_2", "DeviceGroupKey": "g"],
+            ]
+        ]
+        _ = await DirectCognitoTests.answer(
+            RecordedFetcher(FetchResponse(status: 200, body: result.encoded())), "InitiateAuth", Self.signIn(),
+            observers: [observer])
+        #expect(observer.entries.last?.call.device?.deviceID == "eu_2")
+    }
+
+    @Test("A refresh is one, and no sign-in")
+    func refresh() async {
+        let observer = RecordedCalls()
+        let body: JSONObject = ["RefreshToken": "r", "ClientId": .string(Fixture.clientID)]
+        _ = await DirectCognitoTests.answer(
+            RecordedFetcher(Fixture.tokens(refreshToken: nil)), "GetTokensFromRefreshToken", body.encoded(),
+            observers: [observer])
+        #expect(observer.entries.last?.call.subject == Fixture.username)
+        guard case .succeeded = observer.entries.last?.outcome else {
+            return #expect(Bool(false), "\(observer.entries)")
+        }
+    }
+}

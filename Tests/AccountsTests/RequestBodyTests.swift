@@ -1,0 +1,156 @@
+import Encoding
+import HTTPTypes
+import Pipeline
+import TestSupport
+import Testing
+
+@testable import Accounts
+
+@Suite("Bodies of account requests")
+struct RequestBodyTests {
+    @Test(
+        "Every faulty field is named, and Cognito is not asked",
+        arguments: [
+            (#"{}"#, ["email": "is required", "password": "is required"]),
+            (#"{"email":null,"password":"p"}"#, ["email": "is required"]),
+            (#"{"email":1,"password":["p"]}"#, ["email": "must be a string", "password": "must be a string"]),
+            (#"{"email":"","password":""}"#, ["email": "must not be empty", "password": "must not be empty"]),
+            (#"{"email":"a b@c","password":"p"}"#, ["email": "must not contain spaces"]),
+            (#"{"email":"a\u00a0b@c","password":"p"}"#, ["email": "must not contain spaces"]),
+            (
+                #"{"email":"a\u0000@c","password":"p\u0007"}"#,
+                [
+                    "email": "must not contain control characters", "password": "must not contain control characters",
+                ]
+            ),
+            (#"{"email":"ad\u0430@c","password":"p"}"#, ["email": "must be ASCII"]),
+            (#"{"email":"ada\uff20c","password":"p"}"#, ["email": "must be ASCII"]),
+            (#"{"email":"ada\u200b@c","password":"p"}"#, ["email": "must be ASCII"]),
+            (#"{"email":"a@c\r\nx","password":"p"}"#, ["email": "must not contain control characters"]),
+            (
+                #"{"email":"\#(String(repeating: "e", count: 129))","password":"p"}"#,
+                ["email": "must be at most 128 characters"]
+            ),
+            (
+                #"{"email":"a@c","password":"\#(String(repeating: "p", count: 257))"}"#,
+                ["password": "must be at most 256 characters"]
+            ),
+            (#"{"email":"a@c","password":"p","remember_me":"yes"}"#, ["remember_me": "must be true or false"]),
+            (#"{"email":"a@c","password":"p","remember_me":1}"#, ["remember_me": "must be true or false"]),
+            (#"{"email":"a@c","password":"p","device_info":"ios"}"#, ["device_info": "must be an object"]),
+            (
+                #"{"email":"a@c","password":"p","device_info":{}}"#,
+                ["device_info.device_id": "is required"]
+            ),
+            (
+                #"{"email":"a@c","password":"p","device_info":{"device_id":"d","platform":"ios","model":7}}"#,
+                ["device_info.model": "must be a string"]
+            ),
+            (
+                #"{"email":7,"password":"p","device_info":{"device_id":"\#(String(repeating: "d", count: 257))","platform":""}}"#,
+                [
+                    "email": "must be a string", "device_info.device_id": "must be at most 256 characters",
+                    "device_info.platform": "must not be empty",
+                ]
+            ),
+        ] as [(String, [String: String])])
+    func loginFields(body: String, fields: [String: String]) async throws {
+        let fetcher = RecordedFetcher()
+        let answer = try await self.answer(.login, Array(body.utf8), fetcher)
+        #expect(answer.status == .unprocessableContent)
+        #expect(answer.json["error"]?.stringValue == "InvalidParameterException")
+        #expect(answer.reason?.code == "invalid-fields")
+        let named = try #require(answer.json["fields"]?.objectValue)
+        #expect(named.count == fields.count)
+        for (name, message) in fields { #expect(named[name]?.stringValue == message) }
+        #expect(await fetcher.requests.isEmpty)
+    }
+
+    @Test(
+        "A refresh without a usable token is 422",
+        arguments: [
+            (#"{}"#, "is required"), (#"{"refresh_token":7}"#, "must be a string"),
+            (#"{"refresh_token":""}"#, "must not be empty"),
+            (#"{"refresh_token":"\#(String(repeating: "v", count: 8193))"}"#, "must be at most 8192 characters"),
+        ])
+    func refreshFields(body: String, message: String) async throws {
+        let answer = try await self.answer(.refresh, Array(body.utf8), RecordedFetcher())
+        #expect(answer.status == .unprocessableContent)
+        #expect(answer.json["fields"] == ["refresh_token": .string(message)])
+    }
+
+    @Test("What is allowed at the limits, and unknown fields, pass")
+    func limits() async throws {
+        let fetcher = RecordedFetcher(Fixture.tokens())
+        let body: JSON = [
+            "email": .string(String(repeating: "e", count: 126) + "@c"),
+            "password": .string(String(repeating: "🔑", count: 255) + " "),
+            "remember_me": nil, "device_info": nil, "later": ["version": 2],
+        ]
+        let answer = try await self.answer(.login, body.encoded(), fetcher)
+        #expect(answer.status == .ok)
+    }
+
+    @Test(
+        "What is not JSON is 400",
+        arguments: [
+            "", "{", "email=a&password=b", #"{"email":"a@c","email":"b@c","password":"p"}"#, "{}x", "\u{feff}{}",
+            String(repeating: "[", count: 5000),
+        ])
+    func malformed(body: String) async throws {
+        let answer = try await self.answer(.login, Array(body.utf8), RecordedFetcher())
+        #expect(answer.status == .badRequest)
+        #expect(answer.json["error"]?.stringValue == "BadRequestException")
+        #expect(answer.headers[.cacheControl] == "no-store")
+    }
+
+    @Test("JSON that is no object is 422", arguments: ["[]", "null", "\"text\"", "7"])
+    func noObject(body: String) async throws {
+        let answer = try await self.answer(.login, Array(body.utf8), RecordedFetcher())
+        #expect(answer.status == .unprocessableContent)
+    }
+
+    @Test("A body over 64 KiB is 413, one of 64 KiB is read")
+    func size() async throws {
+        let body = Array(#"{"email":"a@c","password":"p"}"#.utf8)
+        let padding = [UInt8](repeating: 0x20, count: (64 << 10) - body.count)
+        let fits = try await answer(.login, body + padding, RecordedFetcher(Fixture.tokens()))
+        #expect(fits.status == .ok)
+        let tooLong = try await answer(.login, body + padding + [0x20], RecordedFetcher())
+        #expect(tooLong.status == .contentTooLarge)
+    }
+
+    @Test(
+        "JSON by another name is refused, a missing name is not",
+        arguments: [
+            (nil, 200), ("application/json", 200), ("Application/JSON; charset=utf-8", 200),
+            ("application/vnd.app+json", 200), ("text/plain", 400), ("application/x-www-form-urlencoded", 400),
+            ("application/jsonp", 400), ("", 400),
+        ] as [(String?, Int)])
+    func contentType(contentType: String?, status: Int) async throws {
+        var request = Fixture.login()
+        request.contentType = contentType
+        let answer = try await Fixture.accounts(RecordedFetcher(Fixture.tokens())).answer(request)
+        #expect(answer.status.code == status)
+    }
+
+    @Test("The operations are at the paths of the API")
+    func paths() {
+        let listed = AccountOperation.all().map { "\($0.method) \($0.path)" }
+        let expected = [
+            "POST login", "POST challenge", "POST refresh", "POST logout", "POST register", "POST confirm",
+            "POST resend-code", "POST forgot-password", "POST reset-password", "POST change-password", "GET me",
+            "PATCH me", "DELETE me", "GET me/export", "POST mfa/totp", "POST mfa/totp/verify", "DELETE mfa/totp",
+        ]
+        #expect(listed == expected.map { $0.replacing(" ", with: " /api/v1/auth/") })
+        #expect(AccountOperation.all(prefix: "/auth").first?.path == "/auth/login")
+    }
+
+    private func answer(
+        _ operation: AccountOperation, _ body: [UInt8], _ fetcher: RecordedFetcher
+    ) async throws -> AccountAnswer {
+        var request = Fixture.request(operation)
+        request.body = body
+        return try await Fixture.accounts(fetcher).answer(request)
+    }
+}

@@ -1,0 +1,184 @@
+import ClockSteps
+import Cryptography
+import Foundation
+import Pipeline
+import TestSupport
+import Testing
+
+@testable import Accounts
+@testable import Store
+
+@Suite("Session records")
+struct SessionRecordsTests {
+    private static let now = Fixture.now
+
+    private static func record(
+        _ family: UInt8 = 1, generation: Int64 = 0, subject: String = "ada", origin: String? = nil,
+        answer: [UInt8]? = nil, at time: Int64 = now, endsAt: Int64 = now + 1000
+    ) -> SessionRecord {
+        SessionRecord(
+            family: [UInt8](repeating: family, count: 16), poolID: "pool", subject: subject,
+            originID: origin ?? "origin-\(family)", deviceID: "d", platform: "ios", generation: generation,
+            token: [UInt8(generation)], answer: answer, signedInAt: now, refreshedAt: time, endsAt: endsAt)
+    }
+
+    @Test("What is kept is found as it was")
+    func roundTrip() async throws {
+        let records = try Fixture.records()
+        var record = Self.record(answer: [1, 2, 3])
+        record.retryUntil = Self.now + 9
+        record.endedAt = 7
+        try await records.begin(record)
+        #expect(try await records.session(record.family) == record)
+        #expect(try await records.session([UInt8](repeating: 9, count: 16)) == nil)
+        #expect(try await records.all(subject: "ada", poolID: "pool") == [record])
+        #expect(try await records.all(subject: "ada", poolID: "other").isEmpty)
+    }
+
+    @Test("Of many who take one step, one takes it and the others see by whom")
+    func oneStep() async throws {
+        let records = try Fixture.records()
+        try await records.begin(Self.record())
+        let steps = try await withThrowingTaskGroup(of: SessionStep.self) { group in
+            for number in 0..<50 {
+                group.addTask {
+                    var record = Self.record(generation: 1, answer: [UInt8(number)])
+                    record.token = [UInt8(number)]
+                    return try await records.advance(to: record)
+                }
+            }
+            return try await group.reduce(into: []) { $0.append($1) }
+        }
+        #expect(steps.count { $0 == .taken } == 1)
+        let kept = try #require(try await records.session(Self.record().family))
+        #expect(steps.filter { $0 != .taken } == Array(repeating: .overtaken(kept), count: 49))
+    }
+
+    @Test("A session that is not there, or fell behind, is brought to where its token is")
+    func unknown() async throws {
+        let records = try Fixture.records()
+        #expect(try await records.advance(to: Self.record(generation: 4)) == .taken)
+        #expect(try await records.advance(to: Self.record(generation: 9)) == .taken)
+        #expect(try await records.session(Self.record().family)?.generation == 9)
+    }
+
+    @Test("A session that was ended goes no further, and gives no answer once more")
+    func ended() async throws {
+        let records = try Fixture.records()
+        try await records.begin(Self.record(answer: [1]))
+        let ended = try await records.end(
+            family: Self.record().family, originIDs: [], poolID: "pool", at: Self.now + 5)
+        #expect(ended.map(\.family) == [Self.record().family])
+        guard case .overtaken(let kept) = try await records.advance(to: Self.record(generation: 1)) else {
+            return #expect(Bool(false))
+        }
+        #expect(kept.endedAt == Self.now + 5)
+        #expect(kept.answer == nil)
+        #expect(kept.token.isEmpty)
+        #expect(ended.map(\.token) == [[0]], "whoever ended it has it still")
+        let again = try await records.end(family: kept.family, originIDs: [], poolID: "pool", at: Self.now + 9)
+        #expect(again.isEmpty, "it ended once")
+    }
+
+    @Test("Sessions end by family, by origin, or all of a user's, and those of other pools and users go on")
+    func whichEnd() async throws {
+        let records = try Fixture.records()
+        for family in 1...4 as ClosedRange<UInt8> { try await records.begin(Self.record(family)) }
+        try await records.begin(Self.record(5, subject: "ben"))
+        let some = try await records.end(
+            family: Self.record(1).family, originIDs: ["origin-2", "unknown"], poolID: "pool", at: Self.now)
+        #expect(Set(some.map { $0.family[0] }) == [1, 2])
+        #expect(try await records.endAll(subject: "ada", poolID: "other", except: nil, at: Self.now).isEmpty)
+        let ended = try await records.endAll(subject: "ada", poolID: "pool", except: nil, at: Self.now)
+        #expect(ended.map { $0.family[0] } == [3, 4])
+        #expect(try await records.session(Self.record(5).family)?.endedAt == nil)
+        try await records.forget(subject: "ada", poolID: "pool")
+        #expect(try await records.all(subject: "ada", poolID: "pool").isEmpty)
+        #expect(try await records.all(subject: "ben", poolID: "pool").count == 1)
+    }
+
+    @Test(
+        "With each write some of what is over is forgotten: sessions past their end, answers past their window",
+        arguments: ClockSteps.passing)
+    func tidied(steps: ClockSteps) async throws {
+        let store = try Self.store()
+        let records = StoredSessions(store)
+        try await records.begin(Self.record(1, answer: [1], endsAt: Self.now + 50))
+        try await records.begin(Self.record(2, answer: [2], at: Self.now + 30))
+        // A clock that is wrong for a while takes nothing away.
+        let clock = ManualClock((Self.now + 30) * 1000)
+        try store.followPruningClock(now: clock.now / 1000) { clock.uptime / 1000 }
+        try await clock.take(steps) {
+            let time = clock.now / 1000
+            try await records.begin(Self.record(5, at: time, endsAt: time + 1000))
+            try await records.removeEnded(now: time)
+        }
+        #expect(try await records.session(Self.record(1).family)?.answer == [1])
+        #expect(try await records.session(Self.record(2).family)?.answer == [2])
+        clock.advance(seconds: 31)
+        try await records.begin(Self.record(3, at: Self.now + 61))
+        #expect(try await records.session(Self.record(1).family) == nil)
+        #expect(try await records.session(Self.record(2).family)?.answer == [2])
+        clock.advance(seconds: 30)
+        try await records.begin(Self.record(4, at: Self.now + 91))
+        #expect(try await records.session(Self.record(2).family)?.answer == nil)
+    }
+
+    /// Three sessions, of which the last two are within the window of the last refresh.
+    private static func fixture(_ store: Store) async throws -> StoredSessions {
+        let records = StoredSessions(store)
+        try await LostAnswers.begin(store, now: now)
+        for (family, time) in [(1, -1), (2, 30), (3, 60)] as [(UInt8, Int64)] {
+            try await records.begin(record(family, answer: [family], at: now + time))
+        }
+        return records
+    }
+
+    private static func store() throws -> Store {
+        try Store(
+            path: ":memory:",
+            migrations: StoredSessions.migrations + StoredUsers.migrations + LostAnswers.migrations
+                + PruningClock.migrations)
+    }
+
+    @Test("After a kill the windows that were open then open once more at the start, and close again")
+    func kill() async throws {
+        let store = try Self.store()
+        let records = try await Self.fixture(store)
+        try await LostAnswers.begin(store, now: Self.now + 500)
+        for (family, until) in [(1, 0), (2, Self.now + 560), (3, Self.now + 560)] as [(UInt8, Int64)] {
+            #expect(try await records.session(Self.record(family).family)?.retryUntil == until)
+        }
+        // Kept for as long, and no longer.
+        try await records.begin(Self.record(4, at: Self.now + 560))
+        #expect(try await records.session(Self.record(3).family)?.answer == [3])
+        #expect(try await records.advance(to: Self.record(3, generation: 1, at: Self.now + 560)) == .taken)
+        #expect(try await records.session(Self.record(3).family)?.retryUntil == 0)
+        try await records.begin(Self.record(5, at: Self.now + 561))
+        #expect(try await records.session(Self.record(2).family)?.answer == nil)
+    }
+
+    @Test("One kill after another keeps a window open, with an end in good order in between or without")
+    func kills() async throws {
+        let store = try Self.store()
+        let records = try await Self.fixture(store)
+        try await LostAnswers.begin(store, now: Self.now + 500)
+        try await LostAnswers.begin(store, now: Self.now + 900)
+        #expect(try await records.session(Self.record(3).family)?.retryUntil == Self.now + 960)
+        try await LostAnswers.endInGoodOrder(store, now: Self.now + 901)
+        try await LostAnswers.begin(store, now: Self.now + 902)
+        #expect(try await records.session(Self.record(3).family)?.retryUntil == Self.now + 960)
+    }
+
+    @Test("After an end in good order no window opens again")
+    func goodOrder() async throws {
+        let store = try Self.store()
+        let records = try await Self.fixture(store)
+        try await LostAnswers.endInGoodOrder(store, now: Self.now + 61)
+        try await LostAnswers.begin(store, now: Self.now + 500)
+        #expect(try await records.session(Self.record(3).family)?.retryUntil == 0)
+        // That counts for one start.
+        try await LostAnswers.begin(store, now: Self.now + 500)
+        #expect(try await records.session(Self.record(3).family)?.retryUntil == Self.now + 560)
+    }
+}

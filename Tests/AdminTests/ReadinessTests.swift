@@ -1,0 +1,58 @@
+import Testing
+
+@testable import Admin
+@testable import Store
+
+@Suite("Readiness")
+struct ReadinessTests {
+    struct Row: Sendable, CustomTestStringConvertible {
+        var isDraining = false
+        var keySets = [true]
+        var upstreams: [[Bool]] = []
+        var others = true
+        var store: ReadinessReport.Store?
+        var text = "ready\n"
+
+        var isReady: Bool { text.hasPrefix("ready\n") }
+        var testDescription: String { "\(self)" }
+    }
+
+    static let rows = [
+        Row(),
+        Row(keySets: []),
+        Row(isDraining: true, text: "draining\n"),
+        Row(keySets: [true, false], text: "waiting for key sets\n"),
+        Row(store: .init(fault: nil, isNeeded: true)),
+        Row(store: .init(fault: "locked", isNeeded: true), text: "the store cannot be written\nstore: locked\n"),
+        Row(store: .init(fault: "locked", isNeeded: false), text: "ready\nstore: locked\n"),
+        Row(upstreams: [[true]], others: false),
+        Row(upstreams: [[false, true]], others: false),
+        Row(upstreams: [[false], [true]], others: false, text: "ready\nupstream u0: no healthy server\n"),
+        Row(upstreams: [[false]], text: "ready\nupstream u0: no healthy server\n"),
+        Row(
+            upstreams: [[false, false]], others: false,
+            text: "no upstream has a healthy server\nupstream u0: no healthy server\n"),
+        Row(
+            upstreams: [[false], [false]], others: false,
+            text: """
+                no upstream has a healthy server
+                upstream u0: no healthy server
+                upstream u1: no healthy server
+
+                """),
+        Row(
+            isDraining: true, upstreams: [[false]], others: false, text: "draining\nupstream u0: no healthy server\n"),
+    ]
+
+    @Test("It ends with the last upstream that can serve, and tells of the others", arguments: rows)
+    func reports(row: Row) {
+        let upstreams = row.upstreams.enumerated().map { index, healthy in
+            ReadinessReport.CheckedUpstream(name: "u\(index)", healthy: healthy)
+        }
+        let report = ReadinessReport(
+            isDraining: row.isDraining, keySetsHeld: row.keySets, upstreams: upstreams, others: row.others,
+            store: row.store)
+        #expect(report.text == row.text)
+        #expect(report.isReady == row.isReady)
+    }
+}

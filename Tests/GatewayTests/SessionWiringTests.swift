@@ -1,0 +1,121 @@
+import Cryptography
+import Encoding
+import Logging
+import Pipeline
+import TestSupport
+import Testing
+
+@testable import Accounts
+@testable import Clocks
+@testable import Diagnostics
+@testable import Gateway
+@testable import Keys
+@testable import Proxy
+@testable import Settings
+@testable import Store
+
+@Suite("Sessions from settings to endpoints")
+struct SessionWiringTests {
+    private static let issuer = "https://api.example.com"
+
+    static func settings(_ apple: String = "session: {issuer: sessions}", directory: String = "/none") throws
+        -> GatewaySettings
+    {
+        let yaml = """
+            listeners: [{address: '127.0.0.1:8080'}]
+            state_directory: \(directory)
+            upstreams: {api: {url: 'http://127.0.0.1:8000'}}
+            issuers:
+              apple: {profile: apple, audiences: [app]}
+              sessions: {profile: gatehouse, issuer: '\(issuer)', audiences: [api], own_keys: true}
+            sign_in: {apple: {issuer: apple, \(apple)}}
+            routes: [{path: /api/**, upstream: api, issuers: [sessions]}]
+            """
+        return try GatewaySettings.load(path: "/settings.yaml", environment: [:]) { (path) throws(FileReadFailure) in
+            guard path == "/settings.yaml" else { throw .notFound }
+            return Array(yaml.utf8)
+        }
+    }
+
+    @Test("Endpoints and routes go together, and what the settings leave out has no path")
+    func routes() throws {
+        for (apple, count) in [
+            ("session: {issuer: sessions}", 8), ("session: {issuer: sessions}, server_nonce: off", 7),
+            ("session: {issuer: sessions}, notifications: false", 7), ("mode: forward, upstream: api", 2),
+        ] {
+            let settings = try Self.settings(apple)
+            let gate = try Wiring.gate(settings, issuers: settings.trustedIssuers)
+            let endpoints = Wiring.endpoints(settings)
+            #expect(endpoints.count == count + 1, "the key set is published beside them")
+            for (number, endpoint) in endpoints.enumerated() {
+                guard case .session(let operation) = endpoint else { continue }
+                let route = try #require(gate.routes.routes.first { $0.destination == .endpoint(number) })
+                #expect(route.pattern.description == "/api/auth/\(operation.path)")
+                #expect(route.deniesSuccess)
+                #expect((route.access == .required) == (operation.bearer == .required))
+                if route.access == .required { #expect(route.issuers == ["sessions"] && route.tokenUses == [.session]) }
+            }
+        }
+    }
+
+    @Test("Keys of sessions stay for as long as any token that they signed can be refreshed")
+    func schedule() throws {
+        let schedule = try #require(
+            RotationSchedule.sessionKeys(
+                try Self.settings("session: {issuer: sessions, lifetime: 10d, refresh_within: 2d}")))
+        #expect(schedule.keepPrevious == 13 * 86_400)
+        #expect(schedule.rotateEvery == 30 * 86_400 && schedule.publishAhead == 3600)
+    }
+
+    @Test("What sealed Apple's tokens of users stays, because these end with their users only")
+    func sealingKeys() async throws {
+        for keepsTokens in [false, true] {
+            try await withDirectory { path in
+                var settings = try Self.settings(directory: path)
+                if keepsTokens {
+                    settings.signIn.apple?.server = AppleServerSettings(
+                        teamID: "T", keyID: "K", privateKey: Secret("unread"),
+                        endpoint: ServiceURL(scheme: .https, host: "apple.example", port: 443, path: ""),
+                        timeout: .seconds(1))
+                }
+                _ = try OwnKeys(settings, now: 0).generate(.sealing)
+                for year in 1...3 as ClosedRange<Int64> {
+                    _ = try OwnKeys(settings, now: year * 366 * 86_400).rotate(.sealing)
+                }
+                #expect(try OwnKeys(settings).list(.sealing).count == (keepsTokens ? 4 : 2))
+            }
+        }
+    }
+
+    @Test("Without a gateway a session is verified with the keys in the state directory")
+    func offline() async throws {
+        try await withDirectory { path in
+            let settings = try Self.settings(directory: path)
+            let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+            let keys = SessionKeyService(
+                AssertionKeyService(
+                    file: KeyRingFile(.session, stateDirectory: path),
+                    schedule: try #require(RotationSchedule.sessionKeys(settings)), logger: logger,
+                    now: { WallClock.seconds() }, publish: {}))
+            #expect(keys.signing == nil && keys.keySet == nil)
+            try keys.keys.follow()
+            let now = WallClock.seconds()
+            let claims: JSONObject = [
+                "iss": .string(Self.issuer), "aud": "api", "sub": "ada", "sid": "s", "jti": "s.0", "rotation": 0,
+                "iat": .number(JSONNumber(now)), "exp": .number(JSONNumber(now + 3600)),
+                "auth_time": .number(JSONNumber(now)), "groups": ["driver"],
+            ]
+            let key = try #require(keys.signing)
+            let token = Array(try key.token(of: claims, type: "session+jwt").utf8)
+            let question = OfflineQuestion(
+                route: nil, path: "/api/x", method: "GET", now: nil, looksAtRevocations: true)
+            try await OfflineVerifier.with(settings, question, logger: logger) { verifier in
+                guard case .accepted(let issuer, let use, let headers) = await verifier.examine(token) else {
+                    return #expect(Bool(false))
+                }
+                #expect(issuer == "sessions" && use == "session")
+                #expect(headers.contains { $0.name == "X-Auth-Groups" && $0.value == "driver" })
+            }
+        }
+    }
+}

@@ -1,0 +1,240 @@
+import ClockSteps
+import Encoding
+import Foundation
+import Logging
+import Pipeline
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Keys
+@testable import Store
+
+@Suite("Revocation service")
+struct RevocationServiceTests {
+    static let issuer = "https://issuer.example"
+    let clock = ManualClock()
+
+    /// Where the lists go that the loops would get.
+    final class Loops: Sendable {
+        private let told = Mutex(0)
+        var count: Int { told.withLock { $0 } }
+        func tell() { told.withLock { $0 += 1 } }
+    }
+
+    let loops = Loops()
+
+    func service(
+        _ records: any RevocationRecords, maximumCount: Int = 100
+    ) -> RevocationService {
+        RevocationService(
+            records: records, maximumCount: maximumCount,
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }), now: { [clock] in clock.read() },
+            revocationTime: { [clock] in clock.read() }, publish: { [loops] in loops.tell() })
+    }
+
+    static func token(_ claims: JSONObject, subject: String = "ada") -> VerifiedToken {
+        VerifiedToken(
+            issuer: issuer, issuerName: "i", subject: subject, tokenUse: .access, clientID: "c",
+            expires: ManualClock.start + 60, claims: claims, keyID: "k")
+    }
+
+    func revocation(_ target: Revocation.Target, for seconds: Int64 = 3600) -> Revocation {
+        Revocation(issuer: Self.issuer, target, endsAt: ManualClock.start + seconds)
+    }
+
+    static func withStore(_ body: (@Sendable () throws -> StoredRevocations, String) async throws -> Void) async throws
+    {
+        try await withDirectory { path in
+            try await body({ StoredRevocations(try GatewayStore.open(in: path)) }, path)
+        }
+    }
+
+    @Test("Of two reloads the later one's limit holds, as each is adopted at once")
+    func adopted() async throws {
+        try await Self.withStore { open, _ in
+            let service = service(try open(), maximumCount: 2)
+            for limit in [9, 1, 5] {
+                service.adopt(maximumCount: limit)
+                #expect(service.status.limit == limit)
+            }
+        }
+    }
+
+    static let all: [(Revocation.Target, JSONObject)] = [
+        (.originID("o"), ["origin_jti": "o"]), (.tokenID("t"), ["jti": "t"]), (.session("s"), ["sid": "s"]),
+        (.subject("ada", before: 100), ["auth_time": 100]),
+    ]
+
+    @Test("When a revocation has returned, every loop was told, and a restart keeps it", arguments: all)
+    func durable(target: Revocation.Target, claims: JSONObject) async throws {
+        try await Self.withStore { open, path in
+            let service = service(try open())
+            try await service.follow()
+            #expect(loops.count == 0 && !service.current.revokes(Self.token(claims)))
+            try await service.revoke([revocation(target)])
+            #expect(loops.count == 1 && service.current.revokes(Self.token(claims)))
+            let restarted = self.service(try open())
+            #expect(!restarted.current.revokes(Self.token(claims)))
+            try await restarted.follow()
+            #expect(restarted.current.revokes(Self.token(claims)))
+            #expect(!restarted.current.revokes(Self.token(["auth_time": 101, "jti": "x"], subject: "bob")))
+            #expect(try FileMode.of(path + "/gatehouse.sqlite") == 0o600)
+        }
+    }
+
+    @Test("What another process revokes is followed; what this one did is not read again")
+    func foreign() async throws {
+        try await Self.withStore { open, _ in
+            let (service, other) = (service(try open()), self.service(try open()))
+            try await service.follow()
+            try await service.revoke([revocation(.tokenID("mine"))])
+            let generation = service.current.generation
+            try await service.follow()
+            #expect(service.current.generation == generation)
+            try await other.revoke([revocation(.tokenID("theirs"))])
+            #expect(!service.current.revokes(Self.token(["jti": "theirs"])))
+            try await service.follow()
+            #expect(service.current.revokes(Self.token(["jti": "theirs"])))
+            #expect(service.current.revokes(Self.token(["jti": "mine"])))
+        }
+    }
+
+    @Test("What has ended is forgotten, here and in the store; a longer one for the same tokens is kept")
+    func ended() async throws {
+        try await Self.withStore { open, _ in
+            let records = try open()
+            let service = service(records)
+            try await service.revoke([revocation(.tokenID("short"), for: 10), revocation(.tokenID("long"), for: 10)])
+            try await service.revoke([revocation(.tokenID("long"), for: 1000)])
+            clock.advance(10)
+            try await service.removeEnded()
+            #expect(service.status.count == 1)
+            #expect(!service.current.revokes(Self.token(["jti": "short"])))
+            #expect(service.current.revokes(Self.token(["jti": "long"])))
+            #expect(try await records.all(now: 0).map(\.value) == ["long"])
+        }
+    }
+
+    /// With the store's clock, as the gateway has it.
+    func service(at path: String) async throws -> RevocationService {
+        let store = try GatewayStore.open(in: path, now: clock.read())
+        try store.followPruningClock(now: clock.read()) { [clock] in clock.uptime }
+        try await store.keepPruningClock(now: clock.read())
+        return RevocationService(
+            records: StoredRevocations(store), maximumCount: 100,
+            logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }),
+            now: { [clock] in store.pruningTime(clock.read()) },
+            revocationTime: { [clock] in store.latestTime(clock.read()) }, publish: {})
+    }
+
+    @Test(
+        "A revocation lasts as long as it was to, whatever the clock is meanwhile, and over restarts",
+        arguments: ClockSteps.allCases, [false, true])
+    func steps(steps: ClockSteps, restarts: Bool) async throws {
+        try await withDirectory { path in
+            var service = try await service(at: path)
+            try await service.revoke([
+                revocation(.tokenID("t"), for: 100), revocation(.subject("ada", before: ManualClock.start)),
+            ])
+            let later = JSON.number(JSONNumber(ManualClock.start + 1))
+            let claims: [JSONObject] = [["jti": "t", "auth_time": later], ["auth_time": 1]]
+            func isRevoked() -> [Bool] { claims.map { service.current.revokes(Self.token($0)) } }
+            try await clock.take(steps) {
+                if restarts { service = try await self.service(at: path) }
+                try await service.follow()
+                try await service.removeEnded()
+                #expect(isRevoked() == [true, true])
+            }
+            clock.advance(99)
+            if restarts { service = try await self.service(at: path) }
+            try await service.follow()
+            try await service.removeEnded()
+            #expect(isRevoked() == [true, true])
+            clock.set(error: 0)
+            // After a restart it is not known at first how long nothing ran.
+            clock.advance(restarts ? 101 : 1)
+            try await service.removeEnded()
+            #expect(isRevoked() == [false, true])
+        }
+    }
+
+    @Test("The time by which tokens are revoked is never behind", arguments: ClockSteps.allCases)
+    func revocationTime(steps: ClockSteps) async throws {
+        try await withDirectory { path in
+            let service = try await service(at: path)
+            clock.advance(30)
+            await clock.take(steps) {
+                clock.advance(30)
+                #expect(service.revocationTime() == max(clock.uptime, clock.read()))
+            }
+            clock.advance(30)
+            #expect(service.revocationTime() == clock.uptime, "nobody who signs in later is kept out")
+        }
+    }
+
+    @Test(
+        "A subject revoked twice stays revoked up to the later time, also after a restart",
+        arguments: [[50, 100], [100, 50]])
+    func subjectTwice(times: [Int64]) async throws {
+        try await Self.withStore { open, _ in
+            let service = service(try open())
+            for time in times { try await service.revoke([revocation(.subject("ada", before: time))]) }
+            let restarted = self.service(try open())
+            try await restarted.follow()
+            for list in [service.current, restarted.current] {
+                #expect(list.revokes(Self.token(["auth_time": 100])))
+                #expect(!list.revokes(Self.token(["auth_time": 101])))
+            }
+        }
+    }
+
+    @Test("More than the limit is refused and counted, unless something has ended")
+    func bounded() async throws {
+        try await Self.withStore { open, _ in
+            let service = service(try open(), maximumCount: 2)
+            try await service.revoke([revocation(.tokenID("1"), for: 10), revocation(.tokenID("2"))])
+            await #expect(throws: RevocationFault.full) { try await service.revoke([revocation(.tokenID("3"))]) }
+            #expect(service.status.count == 2 && service.status.failures == 1)
+            clock.advance(10)
+            try await service.revoke([revocation(.tokenID("3"))])
+            #expect(service.status.count == 2)
+            #expect(service.current.revokes(Self.token(["jti": "3"])))
+        }
+    }
+
+    @Test("Beyond the limit an eighth is left for what means a whole user; what is held already needs no room")
+    func reserve() async throws {
+        try await Self.withStore { open, _ in
+            let service = service(try open(), maximumCount: 16)
+            try await service.revoke((0..<16).map { revocation(.session("\($0)")) })
+            await #expect(throws: RevocationFault.full) { try await service.revoke([revocation(.session("new"))]) }
+            try await service.revoke([revocation(.session("3"), for: 7200)])
+            for user in ["ada", "ben"] { try await service.revoke([revocation(.subject(user, before: 100))]) }
+            await #expect(throws: RevocationFault.full) {
+                try await service.revoke([revocation(.subject("eve", before: 100))])
+            }
+            try await service.revoke([revocation(.subject("ada", before: 200))])
+            #expect(service.status.count == 18 && service.status.limit == 16)
+            #expect(service.current.revokes(Self.token(["auth_time": 150])))
+        }
+    }
+
+    /// A store whose disk is full.
+    struct BrokenRecords: RevocationRecords {
+        struct Full: Error {}
+        func keep(_ records: [RevocationRecord]) async throws { throw Full() }
+        func all(now: Int64) async throws -> [RevocationRecord] { throw Full() }
+        func removeEnded(now: Int64) async throws { throw Full() }
+        func foreignChanges() async throws -> Int64 { 1 }
+    }
+
+    @Test("What cannot be kept holds all the same until a restart, and the caller is told")
+    func notKept() async throws {
+        let service = service(BrokenRecords())
+        await #expect(throws: BrokenRecords.Full.self) { try await service.revoke([revocation(.tokenID("t"))]) }
+        #expect(service.current.revokes(Self.token(["jti": "t"])))
+        #expect(loops.count == 1 && service.status.failures == 1)
+        await #expect(throws: BrokenRecords.Full.self) { try await service.follow() }
+    }
+}

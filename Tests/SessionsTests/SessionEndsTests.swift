@@ -1,0 +1,153 @@
+import ClockSteps
+import Cryptography
+import Encoding
+import Foundation
+import Logging
+import Pipeline
+import TestSupport
+import Testing
+
+@testable import Clocks
+@testable import Keys
+@testable import Sessions
+@testable import Store
+
+@Suite("What ends sessions at the proxy")
+struct SessionEndsTests {
+    static let issuer = "https://api.example.com"
+    let clock = ManualClock()
+
+    func parts(
+        _ path: String, maximumCount: Int = 100, _ users: StoredUsers? = nil
+    ) throws -> (RevocationService, SessionEnds) {
+        let store = StoredRevocations(try GatewayStore.open(in: path))
+        let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
+        let service = RevocationService(
+            records: store, maximumCount: maximumCount, logger: logger, now: { [clock] in clock.read() },
+            revocationTime: { [clock] in clock.read() }, publish: {})
+        let users = try users ?? StoredUsers(GatewayStore.open(in: path))
+        let ends = SessionEnds(users, service, issuer: Self.issuer, logger: logger) { [clock] in clock.read() }
+        return (service, ends)
+    }
+
+    static func token(_ session: String, rotation: Int64) -> VerifiedToken {
+        VerifiedToken(
+            issuer: issuer, issuerName: "s", subject: "ada", tokenUse: .session, clientID: "c", expires: .max,
+            claims: ["sid": .string(session), RevocationList.rotationClaim: .number(JSONNumber(rotation))], keyID: "k")
+    }
+
+    func superseded(_ session: String, at refreshedAt: Int64, rotation: Int64 = 1) -> SupersededSession {
+        SupersededSession(
+            id: session, rotation: rotation, refreshedAt: refreshedAt, expiresAt: ManualClock.start + 1000)
+    }
+
+    @Test("A token that was replaced ends when nobody may ask for its successor with it any more, and no sooner")
+    func afterTheWindow() async throws {
+        try await withDirectory { path in
+            let (service, ends) = try parts(path)
+            ends.supersede(superseded("one", at: ManualClock.start))
+            ends.supersede(superseded("two", at: ManualClock.start + 1))
+            clock.advance(60)
+            await ends.endDue()
+            #expect(!service.current.revokes(Self.token("one", rotation: 0)))
+            clock.advance(1)
+            await ends.endDue()
+            #expect(service.current.revokes(Self.token("one", rotation: 0)))
+            #expect(!service.current.revokes(Self.token("one", rotation: 1)))
+            #expect(!service.current.revokes(Self.token("two", rotation: 0)))
+            clock.advance(1)
+            await ends.endDue()
+            #expect(service.current.revokes(Self.token("two", rotation: 0)))
+        }
+    }
+
+    @Test("A replaced token ends in its time, or at once where a clock was wrong", arguments: ClockSteps.allCases)
+    func steps(steps: ClockSteps) async throws {
+        try await withDirectory { path in
+            let (service, ends) = try parts(path)
+            ends.supersede(superseded("s", at: clock.read()))
+            clock.advance(30)
+            try await clock.take(steps) {
+                try await ends.follow()
+                await ends.endDue()
+            }
+            // Its successor has been given: whoever has that one loses nothing by it.
+            #expect(service.current.revokes(Self.token("s", rotation: 0)) == (steps != .none))
+            #expect(!service.current.revokes(Self.token("s", rotation: 1)))
+            clock.advance(31)
+            await ends.endDue()
+            #expect(service.current.revokes(Self.token("s", rotation: 0)))
+            #expect(!service.current.revokes(Self.token("s", rotation: 1)))
+        }
+    }
+
+    @Test("A flood of refreshes takes at most its share, and revocations have room all the same")
+    func share() async throws {
+        try await withDirectory { path in
+            let (service, ends) = try parts(path, maximumCount: 100)
+            for number in 0..<500 { ends.supersede(superseded("s\(number)", at: ManualClock.start)) }
+            clock.advance(61)
+            await ends.endDue()
+            #expect(service.current.supersededCount <= 50)
+            let revocations = (0..<100).map { number in
+                Revocation(issuer: Self.issuer, .session("r\(number)"), endsAt: ManualClock.start + 1000)
+            }
+            try await ends.revoke(revocations)
+            #expect(service.current.count == 100)
+            #expect(service.current.supersededCount == 0, "together they never take more than the limit")
+        }
+    }
+
+    @Test("After a restart the records say which tokens were replaced")
+    func restart() async throws {
+        try await withDirectory { path in
+            let users = try StoredUsers(GatewayStore.open(in: path))
+            let now = ManualClock.start
+            let user = UserRecord(id: "ada", issuer: "apple", subject: "a", createdAt: now)
+            for (id, refreshedAt) in [("old", now - 100), ("new", now - 10)] {
+                let session = UserSessionRecord(
+                    id: id, userID: "ada", authTime: now - 200, createdAt: now - 200, refreshedAt: now - 200,
+                    expiresAt: now + 500, endsAt: now + 900)
+                _ = try await users.arrive(UserArrival(proof: nil, user: user, session: session))
+                var next = session
+                (next.rotation, next.refreshedAt, next.expiresAt) = (1, refreshedAt, now + 600)
+                #expect(try await users.advance(to: next) == .taken)
+            }
+            let (service, ends) = try parts(path, users)
+            try await ends.follow()
+            #expect(service.current.revokes(Self.token("old", rotation: 0)))
+            #expect(!service.current.revokes(Self.token("old", rotation: 1)))
+            #expect(!service.current.revokes(Self.token("new", rotation: 0)))
+            clock.advance(51)
+            await ends.endDue()
+            #expect(service.current.revokes(Self.token("new", rotation: 0)))
+        }
+    }
+
+    @Test("What another process on the same records has refreshed is followed")
+    func others() async throws {
+        try await withDirectory { path in
+            let now = ManualClock.start
+            let (service, ends) = try parts(path)
+            let other = try StoredUsers(GatewayStore.open(in: path))
+            let session = UserSessionRecord(
+                id: "s", userID: "ada", authTime: now, createdAt: now, refreshedAt: now, expiresAt: now + 500,
+                endsAt: now + 900)
+            let user = UserRecord(id: "ada", issuer: "apple", subject: "a", createdAt: now)
+            _ = try await other.arrive(UserArrival(proof: nil, user: user, session: session))
+            try await ends.follow()
+            clock.advance(5)
+            var next = session
+            (next.rotation, next.refreshedAt, next.expiresAt, next.successor) = (1, now + 5, now + 600, [1])
+            #expect(try await other.advance(to: next) == .taken)
+            try await ends.follow()
+            clock.advance(60)
+            await ends.endDue()
+            #expect(!service.current.revokes(Self.token("s", rotation: 0)))
+            clock.advance(1)
+            await ends.endDue()
+            #expect(service.current.revokes(Self.token("s", rotation: 0)))
+            #expect(!service.current.revokes(Self.token("s", rotation: 1)))
+        }
+    }
+}
