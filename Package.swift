@@ -267,7 +267,8 @@ let package = Package(
             name: "GatewayTests",
             dependencies: [
                 "Accounts", "Admin", "Clocks", "Cryptography", "Diagnostics", "Encoding", "Gateway", "Keys", "Listener",
-                "Pipeline", "Proxy", "Sealing", "Settings", "Store", "TestSupport", "Upstream", httpTypes, logging,
+                "Pipeline", "Proxy", "Sealing", "Sessions", "Settings", "Store", "TestSupport", "Upstream", httpTypes,
+                logging,
             ],
             swiftSettings: strict),
         .testTarget(
@@ -288,7 +289,7 @@ let package = Package(
             name: "SessionsTests",
             dependencies: [
                 "Accounts", "Clocks", "ClockSteps", "Cryptography", "Encoding", "HTTPClient", "Keys", "Pipeline",
-                "Sealing", "Sessions", "Store", "TestSupport", httpTypes, logging,
+                "Sealing", "Sessions", "Store", "Telemetry", "TestSupport", httpTypes, logging,
             ],
             swiftSettings: strict),
         .testTarget(

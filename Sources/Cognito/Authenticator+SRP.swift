@@ -4,7 +4,9 @@ internal import Pipeline
 
 // The proof of a password, or of a device's secret, without sending it (RFC 5054 as Cognito has it).
 extension Authenticator {
-    func startWithProof(_ attempt: Attempt) async throws(CognitoError) -> AuthenticationAnswer {
+    func startWithProof(
+        _ attempt: Attempt, _ isClosed: ClosedCheck
+    ) async throws(CognitoError) -> AuthenticationAnswer {
         let client = try srpClient()
         var parameters: JSONObject = [
             "USERNAME": .string(attempt.username), "SRP_A": .string(client.publicValue.hex),
@@ -22,7 +24,7 @@ extension Authenticator {
         guard let userID = challenge.parameters["USER_ID_FOR_SRP"]?.stringValue else {
             throw CognitoError(unavailable: "UnexpectedChallenge")
         }
-        let isClosed = await attempt.isClosed?(challenge.username ?? userID) ?? false
+        let isClosed = await isClosed(challenge.username ?? userID)
         let proof = try proof(
             of: isClosed ? Decoy.password() : attempt.password,
             identity: SRPIdentity(poolID: app.poolID, userID: userID), challenge, client)

@@ -30,20 +30,19 @@ package struct Authenticator: Sendable {
         package var device: DeviceCredentials?
         /// The user's address for Cognito (`UserContextData`).
         var context: JSON?
-        /// Whether the account with this name of Cognito's own is closed, so that no password is right.
-        package var isClosed: (@Sendable (String) async -> Bool)?
 
         package init(
-            username: String, password: Secret, device: DeviceCredentials? = nil, context: JSON? = nil,
-            isClosed: (@Sendable (String) async -> Bool)? = nil
+            username: String, password: Secret, device: DeviceCredentials? = nil, context: JSON? = nil
         ) {
             self.username = username
             self.password = password
             self.device = device
             self.context = context
-            self.isClosed = isClosed
         }
     }
+
+    /// Whether the account with this name of Cognito's own is closed, so that no password is right.
+    package typealias ClosedCheck = (_ username: String) async -> Bool
 
     /// The answer to a challenge.
     package struct Response: Sendable {
@@ -71,23 +70,29 @@ package struct Authenticator: Sendable {
     }
 
     /// Begins a sign-in. A device that the pool has forgotten signs in like a new one.
-    package func begin(_ attempt: Attempt) async throws(CognitoError) -> AuthenticationAnswer {
+    ///
+    /// - Parameter isClosed: asked where a proof in two steps shows the account before the password is tried.
+    package func begin(
+        _ attempt: Attempt, isClosed: ClosedCheck = { _ in false }
+    ) async throws(CognitoError) -> AuthenticationAnswer {
         do {
-            return try await start(attempt)
+            return try await start(attempt, isClosed)
         } catch {
             guard error.kind == .deviceUnknown, attempt.device != nil else { throw error }
         }
         var anew = attempt
         anew.device = nil
-        return try await start(anew)
+        return try await start(anew, isClosed)
     }
 
-    private func start(_ attempt: Attempt) async throws(CognitoError) -> AuthenticationAnswer {
+    private func start(
+        _ attempt: Attempt, _ isClosed: ClosedCheck
+    ) async throws(CognitoError) -> AuthenticationAnswer {
         let answer: AuthenticationAnswer
         switch flow {
         case .password: answer = try await startWithPassword(attempt, flow: "USER_PASSWORD_AUTH")
         case .admin: answer = try await startWithPassword(attempt, flow: "ADMIN_USER_PASSWORD_AUTH")
-        case .srp: answer = try await startWithProof(attempt)
+        case .srp: answer = try await startWithProof(attempt, isClosed)
         }
         return try await proceed(
             answer, username: attempt.username, device: attempt.device, context: attempt.context)

@@ -9,7 +9,7 @@ final class EndpointCall {
     /// The service that answers it.
     enum Target {
         case account(AccountOperation, CognitoAccounts)
-        case session(SessionOperation, SessionEndpoints)
+        case session(AccountOperation, SessionEndpoints)
     }
 
     var body: [UInt8] = []
@@ -30,15 +30,14 @@ final class EndpointCall {
     /// The endpoint's name.
     var name: String {
         switch target {
-        case .account(let operation, _): operation.rawValue
-        case .session(let operation, _): operation.rawValue
+        case .account(let operation, _), .session(let operation, _): operation.name
         }
     }
 
     /// The answer, where what has been verified is all that it takes.
     var immediateAnswer: AccountAnswer? {
-        guard case .session(.validate, _) = target, let token else { return nil }
-        return SessionEndpoints.validation(of: token)
+        guard case .session(let operation, _) = target, let token else { return nil }
+        return SessionEndpoints.immediateAnswer(to: operation, by: token)
     }
 
     /// The closure that asks for the answer. It can be called anywhere.
@@ -58,10 +57,8 @@ final class EndpointCall {
     /// - Parameters:
     ///   - bearer: only a token that was verified is handed on, or one that the endpoint verifies itself.
     ///   - isEnded: whether the gate has let a token pass for none.
-    private func request<Operation>(
-        _ operation: Operation, bearer: Secret?, isEnded: Bool = false
-    ) -> EndpointRequest<Operation> {
-        EndpointRequest(
+    private func request(_ operation: AccountOperation, bearer: Secret?, isEnded: Bool = false) -> AccountRequest {
+        AccountRequest(
             operation: operation, body: body, contentType: head.headerFields[.contentType], bearer: bearer,
             identity: token, bearerHasEnded: isEnded, requestID: requestID, clientAddress: peer,
             userAgent: head.headerFields[.userAgent])

@@ -16,7 +16,7 @@ extension Exchange {
         collect(.account(operation, accounts), token)
     }
 
-    func collect(_ operation: SessionOperation, _ token: VerifiedToken?) {
+    func collect(_ operation: AccountOperation, _ token: VerifiedToken?) {
         log.subject = token?.subject
         guard let sessions = service.plan.sessions else {
             return refuse(Refusal(.internalFailure, reason: .request(.endpointWithoutService)))

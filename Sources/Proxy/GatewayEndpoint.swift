@@ -7,7 +7,7 @@ package import Pipeline
 package enum GatewayEndpoint: Sendable {
     /// - Parameter group: the number of the group of pools that share the path.
     case account(AccountOperation, group: Int)
-    case session(SessionOperation)
+    case session(AccountOperation)
     /// The keys that backends verify assertions with, and anyone the gateway's sessions.
     case keySet
 

@@ -160,6 +160,19 @@ struct AccountLimitsTests {
         #expect(await reached(limits, signIn()) == nil)
     }
 
+    @Test("An admission that is dropped counts nothing, and one that failed counts once")
+    func dropped() async throws {
+        let limits = limits(try store())
+        let call = AccountCall(Fixture.login(), poolID: Fixture.poolID)
+        let limited = LimitedCall(call)
+        for _ in 0..<20 { _ = Admission(call, try await limits.admit(limited), limits) }
+        for number in 1...5 {
+            let admission = Admission(call, try await limits.admit(limited), limits)
+            #expect(await admission.failed() == (number == 5))
+        }
+        #expect(await reached(limits, limited) == .lockout)
+    }
+
     @Test("A sign-in forgets the failures, a code that was sent does too")
     func success() async throws {
         let limits = limits(try store())

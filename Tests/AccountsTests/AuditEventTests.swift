@@ -84,28 +84,6 @@ struct AuditEventTests {
         #expect(Self.events(example.operation, example.outcome).map(\.kind.rawValue) == example.events)
     }
 
-    @Test(
-        "A call of sessions has the events of the account call that is nearest, under its own name",
-        arguments: [
-            (.refresh, .succeeded, ["refreshed session-refresh"]),
-            (
-                .refresh, .refused(.tokenRefresh, reason: .account(.refreshTokenReused)),
-                ["refresh_reused session-refresh"]
-            ),
-            (.refresh, .refused(.tokenRefresh, reason: .cognito(.tokenRevoked)), ["session_expired session-refresh"]),
-            (.logout, .succeeded, ["signed_out session-logout"]),
-            (.deleteMe, .succeeded, ["user_deleted session-delete-me"]),
-            (.export, .succeeded, ["user_exported session-export"]),
-            (.apple, .signedIn(user), ["signed_in apple-sign-in"]),
-            (.apple, .refused(.notAuthorized, reason: .apple(.nonceMismatch)), ["sign_in_failed apple-sign-in"]),
-            (.nonce, .succeeded, []), (.validate, .succeeded, []), (.notifications, .succeeded, []),
-        ] as [(SessionOperation, AccountOutcome, [String])])
-    func sessions(operation: SessionOperation, outcome: AccountOutcome, expected: [String]) {
-        let request = SessionRequest(operation: operation, requestID: "r-1", clientAddress: "192.0.2.7")
-        let events = AuditEvent.events(of: AccountCall(request, issuer: "sessions"), outcome, locks: false)
-        #expect(events.map { "\($0.kind.rawValue) \($0.operation)" } == expected)
-    }
-
     @Test("The failure that locks an account is told as well")
     func locks() {
         let events = Self.events(.login, .refused(.notAuthorized, reason: .cognito(.badCredentials)), locks: true)
@@ -122,15 +100,5 @@ struct AuditEventTests {
         #expect(event?.application == "MyApp/1")
         #expect(event?.operation == "login")
         #expect(event?.requestID == "r-1")
-    }
-
-    @Test("Apple's guess about a user is told with the sign-in")
-    func realUserStatus() {
-        var call = AccountCall(
-            SessionRequest(operation: .apple, requestID: "r-1", clientAddress: "192.0.2.7"), issuer: "sessions")
-        call.realUserStatus = "likely_real"
-        let events = AuditEvent.events(of: call, .signedIn(Self.user), locks: false)
-        #expect(events.map(\.kind) == [.signedIn] && events.map(\.realUserStatus) == ["likely_real"])
-        #expect(events.map(\.operation) == ["apple-sign-in"])
     }
 }

@@ -11,8 +11,8 @@ import Testing
 
 @testable import Accounts
 
-/// An observer by which accounts are closed, and that keeps what it was asked.
-final class Closing: AccountObserver {
+/// A guard by which accounts are closed, and that keeps what it was asked.
+final class Closing: AccountGuard {
     private let closed: Set<String>
     private let asked = Mutex<[AccountCall]>([])
     /// The calls, as they were when their account was looked for.
@@ -21,12 +21,15 @@ final class Closing: AccountObserver {
     /// - Parameter closed: Cognito's own names of users, or what was typed.
     init(_ closed: Set<String>) { self.closed = closed }
 
-    func admit(_ call: AccountCall) async throws(Refusal) {}
-    func ended(_ call: AccountCall, _ outcome: AccountOutcome) async throws(Refusal) {}
-    func identified(_ call: AccountCall, as username: String?) async -> Int? {
-        asked.withLock { $0.append(call) }
-        return closed.contains(username ?? call.account ?? "") ? 9 : nil
+    func admit(_ call: AccountCall) async throws(Refusal) -> Admission { Admission(call) }
+    func end(_ admission: consuming Admission, _ outcome: AccountOutcome) async throws(Refusal) {}
+    func refused(_ call: AccountCall, _ outcome: AccountOutcome) async {}
+    func identify(_ admission: inout Admission, as username: String?) async -> Int? {
+        note(admission.call)
+        return closed.contains(username ?? admission.call.account ?? "") ? 9 : nil
     }
+
+    private func note(_ call: AccountCall) { asked.withLock { $0.append(call) } }
 }
 
 @Suite("Steps of translated sign-ins")
@@ -66,16 +69,16 @@ struct DirectStepTests {
     /// A gateway's direct calls.
     struct Calls {
         let fetcher: RecordedFetcher
-        let observer: any AccountObserver
+        let observer: any AccountGuard
         let calls: DirectCognitoCalls
 
-        init(_ observer: any AccountObserver, _ answers: [FetchResponse], steps: SignInSteps? = nil) {
+        init(_ observer: any AccountGuard, _ answers: [FetchResponse], steps: SignInSteps? = nil) {
             fetcher = RecordedFetcher(answers.map { .success($0) })
             self.observer = observer
             calls = DirectCognitoCalls(
-                pools: [DirectCognitoTests.pool(fetcher)], observers: [observer],
+                pools: [DirectCognitoTests.pool(fetcher)], flow: AccountFlow(observer),
                 steps: steps ?? SignInSteps { Fixture.now }, revoke: { _ in }, forget: { _, _ in },
-                isRevoked: { _ in false }, revocationTime: { Fixture.now }, now: { Fixture.now },
+                isRevoked: { _ in false }, revocationTime: { Fixture.now },
                 logger: CapturedLog().logger)
         }
 

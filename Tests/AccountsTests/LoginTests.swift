@@ -228,7 +228,9 @@ struct LoginTests {
         var printed = log.lines.joined() + "\(request) \(answer)" + String(reflecting: request)
         dump(request, to: &printed)
         dump(answer, to: &printed)
-        dump(try LoginBody(request.jsonObject()), to: &printed)
+        var call = AccountCall(request, poolID: Fixture.poolID)
+        dump(try LoginEndpoint(request, accounts, &call), to: &printed)
+        dump(call, to: &printed)
         dump(accounts, to: &printed)
         let sealed = try #require(answer.json["refresh_token"]?.stringValue)
         for secret in [Fixture.password, Fixture.clientSecret, Fixture.accessToken, sealed] {

@@ -15,7 +15,7 @@ struct ObserverTests {
         let observer = RecordedCalls()
         var request = Fixture.login(["device_info": ["device_id": "phone-7", "platform": "ios", "model": "X"]])
         request.userAgent = "App/2.0"
-        _ = try await Fixture.accounts(RecordedFetcher(Fixture.tokens()), observers: [observer]).answer(request)
+        _ = try await Fixture.accounts(RecordedFetcher(Fixture.tokens()), accountGuard: observer).answer(request)
         let entries = observer.entries
         #expect(entries.count == 2)
         let before = try #require(entries.first?.call)
@@ -39,7 +39,7 @@ struct ObserverTests {
     func refusedBefore() async throws {
         let observer = RecordedCalls(admission: .retryLater(.tooManyRequests, after: 7, reason: .limit(.address)))
         let fetcher = RecordedFetcher()
-        let answer = try await Fixture.accounts(fetcher, observers: [observer]).answer(Fixture.login())
+        let answer = try await Fixture.accounts(fetcher, accountGuard: observer).answer(Fixture.login())
         #expect(answer.status == .tooManyRequests)
         #expect(answer.headers[.retryAfter] == "7")
         #expect(await fetcher.requests.isEmpty)
@@ -52,7 +52,7 @@ struct ObserverTests {
     func refusedAfter() async throws {
         let observer = RecordedCalls(end: .retryLater(.serviceUnavailable, after: 5, reason: .request(.userSyncFailed)))
         let (fetcher, records) = (RecordedFetcher(Fixture.tokens(), Fixture.output([:])), try Fixture.records())
-        let answer = try await Fixture.accounts(fetcher, records: records, observers: [observer])
+        let answer = try await Fixture.accounts(fetcher, records: records, accountGuard: observer)
             .answer(Fixture.login())
         #expect(answer.status == .serviceUnavailable)
         #expect(answer.reason == .request(.userSyncFailed))
@@ -66,7 +66,7 @@ struct ObserverTests {
         let observer = RecordedCalls(end: .retryLater(.serviceUnavailable, after: 5, reason: .request(.userSyncFailed)))
         let fetcher = RecordedFetcher(Fixture.tokens(), Fixture.failure("InternalErrorException"))
         let records = try Fixture.records()
-        let answer = try await Fixture.accounts(fetcher, records: records, observers: [observer])
+        let answer = try await Fixture.accounts(fetcher, records: records, accountGuard: observer)
             .answer(Fixture.login())
         #expect(answer.reason == .request(.userSyncFailed))
         let kept = try await records.all(subject: Fixture.username, poolID: Fixture.poolID)
@@ -86,7 +86,7 @@ struct ObserverTests {
     func failureStays() async throws {
         let observer = RecordedCalls(end: Refusal(.internalFailure, reason: .account(.sealingFailed)))
         let fetcher = RecordedFetcher(Fixture.failure("NotAuthorizedException", "Incorrect username or password."))
-        let answer = try await Fixture.accounts(fetcher, observers: [observer]).answer(Fixture.login())
+        let answer = try await Fixture.accounts(fetcher, accountGuard: observer).answer(Fixture.login())
         #expect(answer.status == .unauthorized)
         guard case .refused(.notAuthorized, reason: .cognito(.badCredentials)) = observer.entries.last?.outcome else {
             return #expect(Bool(false), "\(observer.entries)")
@@ -97,7 +97,7 @@ struct ObserverTests {
     func guess() async throws {
         let observer = RecordedCalls()
         let request = Fixture.request(.refresh, ["refresh_token": "garbage"])
-        let answer = try await Fixture.accounts(RecordedFetcher(), observers: [observer]).answer(request)
+        let answer = try await Fixture.accounts(RecordedFetcher(), accountGuard: observer).answer(request)
         #expect(answer.reason?.code == "invalid-refresh-token" && observer.entries.count == 2)
     }
 
@@ -106,7 +106,7 @@ struct ObserverTests {
         let observer = RecordedCalls()
         var request = Fixture.login()
         request.body = Array("{".utf8)
-        _ = try await Fixture.accounts(RecordedFetcher(), observers: [observer]).answer(request)
+        _ = try await Fixture.accounts(RecordedFetcher(), accountGuard: observer).answer(request)
         #expect(observer.entries.map { $0.outcome == nil } == [true, false])
         guard case .refused(.badRequest, reason: .account(.malformedJSON)) = observer.entries.last?.outcome else {
             return #expect(Bool(false), "\(observer.entries)")
@@ -117,7 +117,7 @@ struct ObserverTests {
     func subjects() async throws {
         let observer = RecordedCalls()
         let accounts = try Fixture.accounts(
-            RecordedFetcher(Fixture.tokens(refreshToken: nil), Fixture.output([:])), observers: [observer])
+            RecordedFetcher(Fixture.tokens(refreshToken: nil), Fixture.output([:])), accountGuard: observer)
         _ = try await accounts.answer(Fixture.refresh(Fixture.sealedText()))
         _ = await accounts.answer(
             Fixture.bearer(.changePassword, ["current_password": "one", "new_password": "another"]))
@@ -131,7 +131,7 @@ struct ObserverTests {
     func confirmation() async throws {
         let observer = RecordedCalls()
         let answer = try await Fixture.accounts(
-            RecordedFetcher(Fixture.output([:]), Fixture.tokens()), observers: [observer]
+            RecordedFetcher(Fixture.output([:]), Fixture.tokens()), accountGuard: observer
         ).answer(
             Fixture.request(
                 .confirm, ["email": .string(Fixture.email), "code": "123456", "password": .string(Fixture.password)]))
@@ -145,7 +145,7 @@ struct ObserverTests {
         let observer = RecordedCalls()
         let asked: JSON = ["ChallengeName": "SOFTWARE_TOKEN_MFA", "Session": "one", "ChallengeParameters": [:]]
         let accounts = try Fixture.accounts(
-            RecordedFetcher(Fixture.output(asked), Fixture.tokens()), observers: [observer])
+            RecordedFetcher(Fixture.output(asked), Fixture.tokens()), accountGuard: observer)
         let session = await accounts.answer(Fixture.login()).json["session"] ?? .null
         _ = await accounts.answer(
             Fixture.request(
@@ -159,7 +159,7 @@ struct ObserverTests {
     @Test("Nothing of what observers see is secret")
     func secrets() async throws {
         let observer = RecordedCalls()
-        _ = try await Fixture.accounts(RecordedFetcher(Fixture.tokens()), observers: [observer])
+        _ = try await Fixture.accounts(RecordedFetcher(Fixture.tokens()), accountGuard: observer)
             .answer(Fixture.login())
         var printed = ""
         dump(observer.entries, to: &printed)

@@ -236,7 +236,7 @@ struct RefreshTests {
         expired.originID = nil
         let observer = RecordedCalls()
         let accounts = try Fixture.accounts(
-            RecordedFetcher(Fixture.tokens(refreshToken: nil)), observers: [observer])
+            RecordedFetcher(Fixture.tokens(refreshToken: nil)), accountGuard: observer)
         let began = Fixture.sealed.issuedAt
         _ = await accounts.answer(Fixture.refresh(try Fixture.sealedText()))
         #expect(

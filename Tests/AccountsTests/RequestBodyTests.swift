@@ -136,14 +136,13 @@ struct RequestBodyTests {
 
     @Test("The operations are at the paths of the API")
     func paths() {
-        let listed = AccountOperation.all().map { "\($0.method) \($0.path)" }
+        let listed = CognitoAccounts.operations.map { "\($0.method) \($0.path)" }
         let expected = [
             "POST login", "POST challenge", "POST refresh", "POST logout", "POST register", "POST confirm",
             "POST resend-code", "POST forgot-password", "POST reset-password", "POST change-password", "GET me",
             "PATCH me", "DELETE me", "GET me/export", "POST mfa/totp", "POST mfa/totp/verify", "DELETE mfa/totp",
         ]
-        #expect(listed == expected.map { $0.replacing(" ", with: " /api/v1/auth/") })
-        #expect(AccountOperation.all(prefix: "/auth").first?.path == "/auth/login")
+        #expect(listed == expected)
     }
 
     private func answer(

@@ -120,7 +120,7 @@ struct SealedTextTests {
             as [(Secret, Int64, Bool)]
         {
             let (fetcher, observer) = (RecordedFetcher(Fixture.tokens()), RecordedCalls())
-            let accounts = try Fixture.accounts(fetcher, now: Fixture.now + later, observers: [observer])
+            let accounts = try Fixture.accounts(fetcher, now: Fixture.now + later, accountGuard: observer)
             let answer = await accounts.answer(Fixture.login(["device_token": .string(text.exposeText())]))
             #expect(await fetcher.bodies.first?["AuthParameters"]?["DEVICE_KEY"] == (isKnown ? "eu-west-1_key" : nil))
             let proven = isKnown ? "eu-west-1_key" : nil

@@ -21,9 +21,9 @@ struct UserSyncTests {
         let sync = UserSync(
             receiver: OutboxTests.receiver(ScriptedReceiver()), outbox: outbox, events: Set(UserSyncEvent.allCases),
             isRequired: false, logger: logger, makeKey: { "k" })
-        try await sync.tell(Self.call(.login), .signedIn(AuditEventTests.user))
+        try await sync.report(Self.call(.login), .signedIn(AuditEventTests.user))
         do {
-            try await sync.tell(Self.call(.deleteMe), .succeeded)
+            try await sync.report(Self.call(.deleteMe), .succeeded)
             Issue.record("the deletion counts")
         } catch {
             #expect(error.error == .serviceUnavailable && error.reason.code == "user-sync-failed")

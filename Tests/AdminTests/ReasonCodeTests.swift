@@ -36,7 +36,7 @@ struct ReasonCodeTests {
         let expected = AccountTally.Key.expected
         #expect(expected.count == Set(expected).count)
         #expect(Set(expected.map(\.reason)).subtracting(Reason.codes) == [""])
-        let operations = Set(AccountOperation.allCases.map(\.rawValue))
+        let operations = Set(CognitoAccounts.operations.map(\.name))
         #expect(Set(expected.filter { $0.result == "success" }.map(\.operation)) == operations)
         #expect(Set(expected.filter { $0.result == "refused" }.map(\.operation)) == operations)
     }

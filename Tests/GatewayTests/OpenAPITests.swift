@@ -1,6 +1,7 @@
 import Foundation
 import HTTPTypes
 import Pipeline
+import Sessions
 import Settings
 import Testing
 
@@ -40,6 +41,6 @@ struct OpenAPITests {
         }
         let served = own.flatMap { route in (route.methods ?? []).map { "\($0.rawValue) \(route.pattern)" } }
         #expect(Set(served) == (try Self.declared()))
-        #expect(served.count == AccountOperation.allCases.count + SessionOperation.allCases.count + 1)
+        #expect(served.count == CognitoAccounts.operations.count + SessionEndpoints.operations.count + 1)
     }
 }

@@ -100,8 +100,8 @@ struct StartTests {
                 """)
         try GatewayService.check(settings)
         let gate = try Wiring.gate(settings, issuers: settings.trustedIssuers)
-        let own = gate.routes.routes.prefix(AccountOperation.allCases.count).map(\.name)
-        #expect(own == AccountOperation.allCases.map { "gatehouse:\($0.rawValue)" })
+        let own = gate.routes.routes.prefix(CognitoAccounts.operations.count).map(\.name)
+        #expect(own == CognitoAccounts.operations.map { "gatehouse:\($0.name)" })
         let upstreams = Wiring.upstreamOfRoute(gate, Wiring.upstreams(settings))
         #expect(upstreams == own.map { _ in nil } + [0, 0, 0, 0])
     }

@@ -2,6 +2,7 @@ import Cryptography
 import Logging
 import Pipeline
 import Sealing
+import TestSupport
 import Testing
 
 @testable import Accounts
@@ -23,8 +24,8 @@ struct AccountGroupTests {
                 sealingKeys: SealingKeyRing(sealing: key)),
             fetcher: NoFetcher(),
             records: try StoredSessions(Store(path: ":memory:", migrations: StoredSessions.migrations)),
-            revoke: { _ in }, revocationTime: { 0 }, now: { 0 }, random: { [UInt8](repeating: 0, count: $0) },
-            logger: Logger(label: "test"))
+            flow: AccountFlow(RecordedCalls()), revoke: { _ in }, revocationTime: { 0 }, now: { 0 },
+            random: { [UInt8](repeating: 0, count: $0) }, logger: Logger(label: "test"))
     }
 
     private static func group(_ members: [(String, Set<String>)]) throws -> AccountGroup {

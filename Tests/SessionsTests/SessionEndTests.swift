@@ -38,7 +38,7 @@ struct SessionEndTests {
         let fixture = try SessionFixture()
         let (one, other) = (try await fixture.begin().token, try await fixture.begin().token)
         let endpoints = try fixture.endpoints()
-        let answer = await endpoints.answer(fixture.request(.logout, one))
+        let answer = await endpoints.answer(fixture.request(.sessionLogout, one))
         #expect(answer.status == .noContent && answer.body.isEmpty)
         try await fixture.take(steps) { () async throws in
             #expect(fixture.verify(one) == nil)
@@ -46,7 +46,7 @@ struct SessionEndTests {
         }
         #expect(fixture.verify(one) == nil)
         #expect(fixture.verify(other) != nil)
-        #expect(await endpoints.answer(fixture.request(.logout, one)).status == .noContent)
+        #expect(await endpoints.answer(fixture.request(.sessionLogout, one)).status == .noContent)
         let refused = try await fixture.refresh(one)
         #expect(refused.status == .unauthorized && refused.reason?.code == "token-revoked")
         #expect(try await fixture.refresh(other).status == .ok)
@@ -58,7 +58,7 @@ struct SessionEndTests {
         let tokens = [try await fixture.begin().token, try await fixture.begin().token]
         let ben = try await fixture.begin(SessionFixture.user("ben")).token
         let answer = try await fixture.endpoints().answer(
-            fixture.request(.logout, tokens[0], ["all_devices": true]))
+            fixture.request(.sessionLogout, tokens[0], ["all_devices": true]))
         #expect(answer.status == .noContent)
         for token in tokens { #expect(fixture.verify(token) == nil) }
         #expect(fixture.verify(ben) != nil)
@@ -70,14 +70,14 @@ struct SessionEndTests {
         let fixture = try SessionFixture()
         let token = try await fixture.begin().token
         fixture.pass(31 * 86_400)
-        #expect(try await fixture.endpoints().answer(fixture.request(.logout, token)).status == .noContent)
+        #expect(try await fixture.endpoints().answer(fixture.request(.sessionLogout, token)).status == .noContent)
         #expect(try await fixture.refresh(token).reason?.code == "token-revoked")
         fixture.pass(7 * 86_400)
-        #expect(try await fixture.endpoints().answer(fixture.request(.logout, token)).status == .noContent)
-        let garbage = try await fixture.endpoints().answer(fixture.request(.logout, Secret("garbage")))
+        #expect(try await fixture.endpoints().answer(fixture.request(.sessionLogout, token)).status == .noContent)
+        let garbage = try await fixture.endpoints().answer(fixture.request(.sessionLogout, Secret("garbage")))
         #expect(garbage.status == .unauthorized)
-        #expect(try await fixture.endpoints().answer(fixture.request(.logout, nil)).status == .unauthorized)
-        let body = try await fixture.endpoints().answer(fixture.request(.logout, token, ["all_devices": "yes"]))
+        #expect(try await fixture.endpoints().answer(fixture.request(.sessionLogout, nil)).status == .unauthorized)
+        let body = try await fixture.endpoints().answer(fixture.request(.sessionLogout, token, ["all_devices": "yes"]))
         #expect(body.status == .unprocessableContent && body.json["success"] == false)
     }
 
@@ -103,7 +103,7 @@ struct SessionEndTests {
             fixture.pass(1)
             let token = try await fixture.begin().token
             let body: JSON? = number.isMultiple(of: 8) ? ["all_devices": true] : nil
-            #expect(await endpoints.answer(fixture.request(.logout, token, body)).status == .noContent)
+            #expect(await endpoints.answer(fixture.request(.sessionLogout, token, body)).status == .noContent)
             #expect(fixture.verify(token) == nil)
             #expect(try await fixture.refresh(token).status == .unauthorized)
         }
@@ -119,7 +119,7 @@ struct SessionEndTests {
         var tokens: [Secret] = []
         for _ in 0..<70 { tokens.append(try await fixture.begin().token) }
         let answer = try await fixture.endpoints().answer(
-            fixture.request(.logout, tokens[0], ["all_devices": true]))
+            fixture.request(.sessionLogout, tokens[0], ["all_devices": true]))
         #expect(answer.status == .noContent && fixture.revocations.current.count == 1)
         for token in tokens { #expect(fixture.verify(token) == nil) }
     }
@@ -135,7 +135,7 @@ struct SessionEndTests {
         fixture.pass(1)
         #expect(try await fixture.sessions().endAll(of: again.user.id, requestID: "r") == 1)
         let last = try await fixture.begin().token
-        #expect(await (try fixture.endpoints()).answer(fixture.request(.deleteMe, last)).status == .noContent)
+        #expect(await (try fixture.endpoints()).answer(fixture.request(.sessionDeleteMe, last)).status == .noContent)
         #expect(fixture.verify(last) == nil)
     }
 
@@ -144,11 +144,11 @@ struct SessionEndTests {
         let fixture = try SessionFixture()
         let token = try await fixture.begin().token
         fixture.revocations.isFull.withLock { $0 = true }
-        let answer = try await fixture.endpoints().answer(fixture.request(.logout, token))
+        let answer = try await fixture.endpoints().answer(fixture.request(.sessionLogout, token))
         #expect(answer.status == .serviceUnavailable && answer.reason?.code == "not-revoked")
         #expect(fixture.verify(token) != nil)
         fixture.revocations.isFull.withLock { $0 = false }
-        #expect(try await fixture.endpoints().answer(fixture.request(.logout, token)).status == .noContent)
+        #expect(try await fixture.endpoints().answer(fixture.request(.sessionLogout, token)).status == .noContent)
     }
 
     @Test("A user who is deleted is gone with everything, others are told first, and who comes back is another user")
@@ -160,7 +160,7 @@ struct SessionEndTests {
                 userID: one.user.id, clientID: "app", token: [1], keptAt: fixture.now, validatedAt: fixture.now))
         let companion = Companion()
         let endpoints = try fixture.endpoints(companions: [companion])
-        #expect(await endpoints.answer(fixture.request(.deleteMe, one.token)).status == .noContent)
+        #expect(await endpoints.answer(fixture.request(.sessionDeleteMe, one.token)).status == .noContent)
         #expect(companion.told.withLock { $0 } == ["apple-ada"])
         #expect(fixture.verify(one.token) == nil && fixture.verify(other.token) == nil)
         #expect(try await fixture.refresh(other.token).status == .unauthorized)
@@ -178,12 +178,12 @@ struct SessionEndTests {
         let begun = try await fixture.begin()
         let endpoints = try fixture.endpoints()
         fixture.revocations.isFull.withLock { $0 = true }
-        let failed = await endpoints.answer(fixture.request(.deleteMe, begun.token))
+        let failed = await endpoints.answer(fixture.request(.sessionDeleteMe, begun.token))
         #expect(failed.status == .serviceUnavailable && failed.reason?.code == "not-revoked")
         #expect(try await fixture.users.user(begun.user.id) == nil)
         #expect(fixture.verify(begun.token) != nil, "what one can try again with")
         fixture.revocations.isFull.withLock { $0 = false }
-        #expect(await endpoints.answer(fixture.request(.deleteMe, begun.token)).status == .noContent)
+        #expect(await endpoints.answer(fixture.request(.sessionDeleteMe, begun.token)).status == .noContent)
         #expect(fixture.verify(begun.token) == nil)
         #expect(fixture.observer.entries.count { $0.outcome != nil } == 2)
     }
@@ -196,13 +196,13 @@ struct SessionEndTests {
         _ = try #require(try await fixture.refresh(old).token)
         let newest = try #require(try await fixture.refresh(other).token)
         fixture.pass(29 * 86_400 + 60)
-        let answer = try await fixture.endpoints().answer(fixture.request(.logout, old, ["all_devices": true]))
+        let answer = try await fixture.endpoints().answer(fixture.request(.sessionLogout, old, ["all_devices": true]))
         #expect(answer.status == .unauthorized && answer.reason?.code == "refresh-token-reused")
         #expect(fixture.verify(newest) != nil)
-        let again = try await fixture.endpoints().answer(fixture.request(.logout, old, ["all_devices": true]))
+        let again = try await fixture.endpoints().answer(fixture.request(.sessionLogout, old, ["all_devices": true]))
         #expect(again.status == .noContent && fixture.verify(newest) != nil, "its own session has ended")
         #expect(
-            try await fixture.endpoints().answer(fixture.request(.logout, newest, ["all_devices": true])).status
+            try await fixture.endpoints().answer(fixture.request(.sessionLogout, newest, ["all_devices": true])).status
                 == .noContent)
         #expect(fixture.verify(newest) == nil)
     }
@@ -212,24 +212,24 @@ struct SessionEndTests {
         let fixture = try SessionFixture()
         let begun = try await fixture.begin()
         let endpoints = try fixture.endpoints(companions: [Companion(refuses: true)])
-        #expect(await endpoints.answer(fixture.request(.deleteMe, begun.token)).status == .serviceUnavailable)
+        #expect(await endpoints.answer(fixture.request(.sessionDeleteMe, begun.token)).status == .serviceUnavailable)
         #expect(fixture.verify(begun.token) != nil)
         #expect(try await fixture.users.user(begun.user.id) != nil)
     }
 
-    @Test("The export has the user, every session, what others hold, and no secret")
+    @Test("The export has the user, every session, what companions hold, and no secret")
     func export() async throws {
         let fixture = try SessionFixture()
         let begun = try await fixture.begin(device: DeviceInfo(deviceID: "phone-7", platform: "ios"))
         let newest = try #require(try await fixture.refresh(begun.token).token)
-        let answer = try await fixture.endpoints(companions: [Companion()]).answer(fixture.request(.export, newest))
+        let answer = try await fixture.endpoints(companions: [Companion()]).answer(
+            fixture.request(.sessionExport, newest))
         #expect(answer.status == .ok)
         #expect(answer.json["user"]?["subject"] == "apple-ada")
         #expect(answer.json["user"]?["email"] == "ada@example.com")
         #expect(answer.json["sessions"]?.arrayValue?.count == 1)
         #expect(answer.json["sessions"]?.arrayValue?.first?["device_id"] == "phone-7")
         #expect(answer.json["apple"] == "apple-ada")
-        #expect(answer.json["observed"] == .string("\(SessionFixture.issuer) \(begun.user.id)"))
         #expect(!answer.text.contains(newest.exposeText()) && !answer.text.contains("v2."))
     }
 

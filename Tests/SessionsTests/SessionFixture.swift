@@ -115,7 +115,7 @@ final class SessionFixture: Sendable {
     ) throws -> SessionEndpoints {
         SessionEndpoints(
             name: Self.issuer, sessions: try sessions(records: records),
-            apple: try apple ?? AppleFixture.signIn(users, log), companions: companions, observers: [observer])
+            apple: try apple ?? AppleFixture.signIn(users, log), companions: companions, flow: AccountFlow(observer))
     }
 
     static func user(_ subject: String = "apple-ada", role: String? = "customer") -> UserRecord {
@@ -139,8 +139,8 @@ final class SessionFixture: Sendable {
         return verified
     }
 
-    func request(_ operation: SessionOperation, _ token: Secret?, _ body: JSON? = nil) -> SessionRequest {
-        SessionRequest(
+    func request(_ operation: AccountOperation, _ token: Secret?, _ body: JSON? = nil) -> AccountRequest {
+        AccountRequest(
             operation: operation, body: body?.encoded() ?? [], contentType: "application/json", bearer: token,
             identity: operation.bearer == .required ? token.flatMap(verify) : nil, requestID: "request-1",
             clientAddress: "192.0.2.7")
@@ -148,7 +148,7 @@ final class SessionFixture: Sendable {
 
     /// - Returns: status, `error` or the new token, and reason.
     func refresh(_ token: Secret, _ endpoints: SessionEndpoints? = nil) async throws -> AccountAnswer {
-        try await (endpoints ?? self.endpoints()).answer(request(.refresh, token))
+        try await (endpoints ?? self.endpoints()).answer(request(.sessionRefresh, token))
     }
 }
 

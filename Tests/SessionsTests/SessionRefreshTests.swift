@@ -34,7 +34,7 @@ struct SessionRefreshTests {
                     id: try #require(old.claims["sid"]?.stringValue), rotation: 1, refreshedAt: fixture.now,
                     expiresAt: old.expires + 60)
             ])
-        #expect(fixture.observer.entries.last?.call.sessionOperation == .refresh)
+        #expect(fixture.observer.entries.last?.call.name == "session-refresh")
         #expect(fixture.observer.entries.last?.call.subject == first.user.id)
     }
 
@@ -90,7 +90,7 @@ struct SessionRefreshTests {
     @Test("Tokens that are none count as calls, and those beyond the limit are told so")
     func guesses() async throws {
         let fixture = try SessionFixture()
-        for operation in [SessionOperation.refresh, .logout] {
+        for operation in [AccountOperation.sessionRefresh, .sessionLogout] {
             let counted = fixture.observer.entries.count
             let answer = try await fixture.endpoints().answer(fixture.request(operation, Secret("garbage")))
             #expect(answer.status == .unauthorized)
@@ -100,8 +100,8 @@ struct SessionRefreshTests {
         let full = RecordedCalls(admission: .retryLater(.tooManyRequests, after: 7, reason: .limit(.address)))
         let endpoints = SessionEndpoints(
             name: SessionFixture.issuer, sessions: try fixture.sessions(),
-            apple: try AppleFixture.signIn(fixture.users, fixture.log), observers: [full])
-        let answer = await endpoints.answer(fixture.request(.refresh, Secret("garbage")))
+            apple: try AppleFixture.signIn(fixture.users, fixture.log), flow: AccountFlow(full))
+        let answer = await endpoints.answer(fixture.request(.sessionRefresh, Secret("garbage")))
         #expect(answer.status == .tooManyRequests && answer.headers[.retryAfter] == "7")
         #expect(answer.json["success"] == false)
     }
@@ -194,7 +194,7 @@ struct SessionRefreshTests {
                 "\(reason): \(answer.reason?.code ?? "")")
             #expect(answer.json["success"] == false)
         }
-        let missing = try await fixture.endpoints().answer(fixture.request(.refresh, nil))
+        let missing = try await fixture.endpoints().answer(fixture.request(.sessionRefresh, nil))
         #expect(missing.status == .unauthorized && missing.reason?.code == "token-missing")
     }
 
@@ -228,18 +228,18 @@ struct SessionRefreshTests {
     func lengths() async throws {
         let fixture = try SessionFixture()
         let (old, left) = (try await fixture.begin(), try await fixture.begin(SessionFixture.user("apple-eve")))
-        func session(after operation: SessionOperation, _ token: Secret) async throws -> CalledSession? {
+        func session(after operation: AccountOperation, _ token: Secret) async throws -> CalledSession? {
             _ = await (try fixture.endpoints()).answer(fixture.request(operation, token))
             return fixture.observer.entries.last?.call.session
         }
         let began = CalledSession(
             id: try #require(fixture.verify(left.token)?.claims["sid"]?.stringValue), beganAt: SessionFixture.start)
         fixture.pass(10)
-        #expect(try await session(after: .logout, left.token) == began)
-        #expect(try await session(after: .refresh, left.token) == began, "it was revoked")
+        #expect(try await session(after: .sessionLogout, left.token) == began)
+        #expect(try await session(after: .sessionRefresh, left.token) == began, "it was revoked")
         fixture.pass(1000 * Self.day)
-        #expect(try await session(after: .refresh, old.token)?.beganAt == SessionFixture.start, "it has expired")
-        #expect(try await session(after: .refresh, Secret("made up")) == nil)
+        #expect(try await session(after: .sessionRefresh, old.token)?.beganAt == SessionFixture.start, "it has expired")
+        #expect(try await session(after: .sessionRefresh, Secret("made up")) == nil)
     }
 
     @Test("A session that was not refreshed for its idle lifetime ends", arguments: ClockSteps.passing)

@@ -60,7 +60,7 @@ struct UserSessionTests {
     func validate() async throws {
         let fixture = try SessionFixture()
         let begun = try await fixture.begin()
-        let answer = try await fixture.endpoints().answer(fixture.request(.validate, begun.token))
+        let answer = try await fixture.endpoints().answer(fixture.request(.sessionValidate, begun.token))
         #expect(answer.status == .ok)
         #expect(
             answer.json == [
@@ -70,7 +70,7 @@ struct UserSessionTests {
                     "role": "customer",
                 ],
             ])
-        let refused = try await fixture.endpoints().answer(fixture.request(.validate, nil))
+        let refused = try await fixture.endpoints().answer(fixture.request(.sessionValidate, nil))
         #expect(refused.status == .unauthorized)
         #expect(refused.json["success"] == false)
         #expect(refused.json["error"] == "NotAuthorizedException")

@@ -35,13 +35,14 @@ package enum Fixture {
 
     package static func accounts(
         _ fetcher: any Fetcher, settings: CognitoAccountSettings? = nil, log: CapturedLog = CapturedLog(),
-        now: Int64 = now, records: (any SessionRecords)? = nil, observers: [any AccountObserver] = [],
+        now: Int64 = now, records: (any SessionRecords)? = nil, accountGuard: any AccountGuard = RecordedCalls(),
         revocations: RecordedRevocations = RecordedRevocations(), revocationTime: Int64? = nil,
         signer: RequestSigner? = nil, after previous: CognitoAccounts? = nil
     ) throws -> CognitoAccounts {
         CognitoAccounts(
             settings: try settings ?? Self.settings(), fetcher: fetcher, signer: signer,
-            records: try records ?? self.records(), observers: observers, revoke: { try revocations.add($0) },
+            records: try records ?? self.records(), flow: AccountFlow(accountGuard),
+            revoke: { try revocations.add($0) },
             revocationTime: { revocationTime ?? now }, after: previous, now: { now },
             random: { [UInt8](repeating: 9, count: $0) },
             logger: log.logger)

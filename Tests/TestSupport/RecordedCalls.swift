@@ -1,5 +1,4 @@
 package import Accounts
-package import Encoding
 package import Pipeline
 package import Synchronization
 
@@ -21,8 +20,8 @@ package final class RecordedRevocations: Sendable {
     }
 }
 
-/// An observer that keeps what it was told, and refuses what it is told to.
-package final class RecordedCalls: AccountObserver {
+/// A guard that keeps what it was told, and refuses what it is told to.
+package final class RecordedCalls: AccountGuard {
     package struct Entry: Sendable {
         package var call: AccountCall
         /// Nil before the call.
@@ -40,25 +39,22 @@ package final class RecordedCalls: AccountObserver {
 
     package var entries: [Entry] { recorded.withLock { $0 } }
 
-    package func admit(_ call: AccountCall) async throws(Refusal) {
-        recorded.withLock { $0.append(Entry(call: call, outcome: nil)) }
-        if let admission { throw admission }
+    private func record(_ call: AccountCall, _ outcome: AccountOutcome?) {
+        recorded.withLock { $0.append(Entry(call: call, outcome: outcome)) }
     }
 
-    package func ended(_ call: AccountCall, _ outcome: AccountOutcome) async throws(Refusal) {
-        recorded.withLock { $0.append(Entry(call: call, outcome: outcome)) }
+    package func admit(_ call: AccountCall) async throws(Refusal) -> Admission {
+        record(call, nil)
+        if let admission { throw admission }
+        return Admission(call)
+    }
+
+    package func identify(_ admission: inout Admission, as username: String?) async -> Int? { nil }
+
+    package func end(_ admission: consuming Admission, _ outcome: AccountOutcome) async throws(Refusal) {
+        record(admission.call, outcome)
         if let end { throw end }
     }
 
-    package func held(about subject: String, poolID: String) async throws(Refusal) -> JSONObject {
-        ["observed": .string("\(poolID) \(subject)")]
-    }
-}
-
-extension Reason {
-    /// The first reason with this code.
-    package static func with(_ code: String) -> Reason {
-        guard let reason = allCases.first(where: { $0.code == code }) else { preconditionFailure("no reason \(code)") }
-        return reason
-    }
+    package func refused(_ call: AccountCall, _ outcome: AccountOutcome) async { record(call, outcome) }
 }

@@ -191,7 +191,8 @@ class App:
             if not self.needs_provider or not self.soak.situation.was("provider-away", began) or began > end:
                 self.soak.problem(f"{self.name}: 503 while all was well: {response.body}")
                 return response
-            time.sleep(0.5)
+            # An app that comes sooner than told, each half second say, meets its account's limit of 60 refreshes a minute.
+            time.sleep(float(response.retry_after or 1))
 
     def refresh(self) -> bool:
         call = self.refresh_call()

@@ -18,11 +18,9 @@ extension AuditEvent {
                 operation: call.name, realUserStatus: call.realUserStatus, reason: reason)
         }
         switch outcome {
-        case .signedIn: return [event(.signedIn)]
+        case .signedIn, .forwarded: return [event(.signedIn)]
         case .challenged: return []
-        // Proven here, and on its way to the backend that keeps the users.
-        case .succeeded where call.sessionOperation == .apple && call.subject != nil: return [event(.signedIn)]
-        case .succeeded: return kind(ofSuccessful: call.operation).map { [event($0)] } ?? []
+        case .succeeded: return kind(of: call.operation.effect).map { [event($0)] } ?? []
         case .refused(_, let reason):
             guard let kind = kind(ofRefused: call.operation, reason) else { return [] }
             return [event(kind, reason: reason.code)] + (locks ? [event(.lockedOut, reason: tooManyFailures)] : [])
@@ -32,40 +30,29 @@ extension AuditEvent {
     /// Why an account is locked from now on.
     private static let tooManyFailures = "too-many-failures"
 
-    private static func kind(ofSuccessful operation: AccountOperation) -> AuditEventKind? {
-        switch operation {
-        case .logout: .signedOut
-        case .register: .registered
-        case .confirm: .confirmed
-        case .resetPassword: .passwordReset
-        case .changePassword: .passwordChanged
-        case .refresh: .refreshed
-        case .deleteMe: .userDeleted
-        case .export: .userExported
-        case .login, .challenge, .resendCode, .forgotPassword, .me, .updateMe, .setUpTOTP, .verifyTOTP, .removeTOTP: nil
+    private static func kind(of effect: AccountOperation.Effect) -> AuditEventKind? {
+        switch effect {
+        case .none: nil
+        case .registered: .registered
+        case .confirmed: .confirmed
+        case .passwordReset: .passwordReset
+        case .passwordChanged: .passwordChanged
+        case .refreshed: .refreshed
+        case .signedOut: .signedOut
+        case .userDeleted: .userDeleted
+        case .userExported: .userExported
         }
     }
 
     /// Nil for a refusal that is no event: a malformed request was never tried.
     private static func kind(ofRefused operation: AccountOperation, _ reason: Reason) -> AuditEventKind? {
         guard !reason.isOfMalformedBody else { return nil }
-        switch operation {
-        case .login, .challenge:
-            return reason == .cognito(.lockedOut) || reason == .limit(.lockout) ? .lockedOut : .signInFailed
-        case .refresh:
-            return switch reason.ofSession {
-            case .reused, .heldByOther: .refreshReused
-            case .expired, .idle, .ended: .sessionExpired
-            case nil: nil
-            }
-        case .logout:
-            return switch reason.ofSession {
-            case .reused, .heldByOther: .refreshReused
-            case .expired, .idle, .ended, nil: nil
-            }
-        case .register, .confirm, .resendCode, .forgotPassword, .resetPassword, .changePassword, .me, .updateMe,
-            .deleteMe, .export, .setUpTOTP, .verifyTOTP, .removeTOTP:
-            return nil
+        if operation.budget == .signIn { return reason.tellsOfLock ? .lockedOut : .signInFailed }
+        switch (operation.effect, reason.ofSession) {
+        case (.refreshed, .reused), (.refreshed, .heldByOther), (.signedOut, .reused), (.signedOut, .heldByOther):
+            return .refreshReused
+        case (.refreshed, .expired), (.refreshed, .idle), (.refreshed, .ended): return .sessionExpired
+        default: return nil
         }
     }
 }

@@ -13,7 +13,7 @@ package struct ConductService: Sendable {
     package let auditLog: AuditLog
     package let steps: SignInSteps
     package let audit: AuditTrail
-    package let observer: AccountConduct
+    package let accountFlow: AccountFlow
     private let tally: AccountTally
     private let limitSettings: AccountLimitSettings
     private let receivers: [any OutboxReceiver]
@@ -39,7 +39,7 @@ package struct ConductService: Sendable {
         self.receivers = receivers
         self.hashes = hashes
         self.place = place
-        observer = AccountConduct(limits: limits, audit: audit, sync: sync, tally: tally)
+        accountFlow = AccountFlow(LimitsAndAudit(limits: limits, audit: audit, sync: sync, tally: tally))
     }
 
     /// The settings take over.

@@ -1,7 +1,7 @@
 internal import Pipeline
 
-/// Decisions about account calls by the reason that they were refused for. Each covers the whole list: a new reason does
-/// not compile before it is decided on.
+/// Decisions about account calls by the reason that they were refused for. A new reason of accounts, of Cognito or of limits
+/// does not compile before it is decided on.
 extension Reason {
     /// Whether the refusal tells of a wrong password or second factor, or must look as if it did, and counts as a failure.
     ///
@@ -9,8 +9,18 @@ extension Reason {
     func isGuess(refusedWith error: GatewayError) -> Bool {
         switch self {
         case .cognito(let kind): kind.isGuess(refusedWith: error)
-        case .account(let fault): fault == .userDisabled
+        case .account(let fault): fault.isGuess
         case .request, .http1, .path, .token, .policy, .webSocket, .upstream, .limit, .apple, .appleClient: false
+        }
+    }
+
+    /// Whether the account is locked, here or at Cognito.
+    var tellsOfLock: Bool {
+        switch self {
+        case .cognito(let kind): kind == .lockedOut
+        case .limit(.lockout): true
+        case .limit(.address), .limit(.account), .limit(.global): false
+        case .request, .http1, .path, .token, .policy, .webSocket, .upstream, .account, .apple, .appleClient: false
         }
     }
 
@@ -49,6 +59,17 @@ extension Reason {
 }
 
 extension AccountFault {
+    fileprivate var isGuess: Bool {
+        switch self {
+        case .userDisabled: true
+        case .invalidFields, .malformedJSON, .contentType, .notAnAccessToken, .invalidRefreshToken,
+            .expiredRefreshToken, .refreshTokenReused, .sessionEnded, .otherDevice, .invalidChallengeSession,
+            .expiredChallengeSession, .sessionRecordsUnavailable, .sealingFailed, .notRevoked, .attributeNotWritable,
+            .notASession, .sessionTooOld, .sessionIdle, .sessionKeysUnavailable, .sessionNotSigned, .roleConflict:
+            false
+        }
+    }
+
     fileprivate var isOfMalformedBody: Bool {
         switch self {
         case .invalidFields, .malformedJSON, .contentType: true

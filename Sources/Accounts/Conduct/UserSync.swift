@@ -32,7 +32,7 @@ package struct UserSync: Sendable {
 
     /// - Throws: 503 for a sign-in that the backend must know of and could not be told, and for a deletion whose message
     ///   could not be stored.
-    func tell(_ call: AccountCall, _ outcome: AccountOutcome) async throws(Refusal) {
+    func report(_ call: AccountCall, _ outcome: AccountOutcome) async throws(Refusal) {
         guard let (event, user) = Self.event(of: call, outcome), events.contains(event) else { return }
         let message = message(event, user, call)
         guard isRequired, event == .signedIn else {
@@ -54,11 +54,11 @@ package struct UserSync: Sendable {
     }
 
     private static func event(of call: AccountCall, _ outcome: AccountOutcome) -> (UserSyncEvent, JSONObject)? {
-        switch (outcome, call.operation) {
+        switch (outcome, call.operation.effect) {
         case (.signedIn(let user), _): return (.signedIn, user.object)
-        case (.succeeded, .confirm):
+        case (.succeeded, .confirmed):
             return (.confirmed, ["id": .null, "email": call.account.map(JSON.string) ?? .null])
-        case (.succeeded, .deleteMe): return (.deleted, ["id": call.subject.map(JSON.string) ?? .null])
+        case (.succeeded, .userDeleted): return (.deleted, ["id": call.subject.map(JSON.string) ?? .null])
         default: return nil
         }
     }

@@ -10,7 +10,7 @@ struct ForeignAnswer: Error {}
 
 /// Cognito's answer as it is passed on: status, body, and the headers by which its SDKs find an error's name. Nothing
 /// else of what came is.
-struct CognitoAnswer {
+struct CognitoAnswer: Sendable {
     var status: Int
     private(set) var headers: [(name: String, value: String)] = []
     private(set) var body: [UInt8]
@@ -46,7 +46,7 @@ struct CognitoAnswer {
         self.output = output
     }
 
-    /// The outcome for observers of account calls.
+    /// The outcome of the call.
     var outcome: AccountOutcome {
         if let error { return .refused(error.kind.gatewayError, reason: .cognito(error.kind)) }
         switch AuthenticationAnswer(output) {
@@ -112,7 +112,7 @@ struct CognitoAnswer {
 }
 
 extension CognitoErrorKind {
-    /// The gateway's own error that comes nearest, for those who watch.
+    /// The gateway's own error that comes nearest.
     fileprivate var gatewayError: GatewayError {
         switch self {
         case .badCredentials, .userNotFound, .invalidSession, .tokenRevoked, .tokenExpired: .notAuthorized

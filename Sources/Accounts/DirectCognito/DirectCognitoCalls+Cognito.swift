@@ -69,7 +69,7 @@ extension DirectCognitoCalls {
         }
     }
 
-    /// A sign-in that an observer lets not count: nobody gets its tokens, and the refresh token ends at Cognito.
+    /// A sign-in that the guard lets not count: nobody gets its tokens, and the refresh token ends at Cognito.
     func takeBack(_ answer: CognitoAnswer, from pool: DirectCognitoPool) async {
         guard let token = answer.refreshToken else { return }
         var input: JSONObject = ["ClientId": .string(pool.clientID), "Token": .string(token.exposeText())]

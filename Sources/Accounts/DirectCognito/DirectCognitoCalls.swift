@@ -40,16 +40,15 @@ package struct DirectCognitoReply: Sendable {
 }
 
 /// Carries out what apps call Cognito for, with the app client's secret added. Each call that is meant for a pool here
-/// passes the observers of account calls.
+/// takes the way of an account call.
 package struct DirectCognitoCalls: Sendable {
     private let pools: [DirectCognitoPool]
-    private let observers: [any AccountObserver]
+    private let flow: AccountFlow
     private let steps: SignInSteps
     let revoke: CognitoAccounts.TokenRevocation
     let forget: @Sendable (_ subject: String, _ poolID: String) async throws -> Void
     let isRevoked: @Sendable (VerifiedToken) -> Bool
     let revocationTime: @Sendable () -> Int64
-    private let now: @Sendable () -> Int64
     let logger: Logger
 
     /// - Parameters:
@@ -58,143 +57,121 @@ package struct DirectCognitoCalls: Sendable {
     ///   - revoke: ends the access tokens of who has signed out everywhere, or is gone.
     ///   - forget: forgets the sessions of a user who is gone.
     ///   - isRevoked: whether a token is on the revocation list.
-    ///   - revocationTime: the time by which tokens are revoked, in seconds since 1970: that of the latest sign-in or later, also while
-    ///     the clock is behind.
-    ///   - now: seconds since 1970.
+    ///   - revocationTime: the latest time that is known to have been, in seconds since 1970, so that a clock that is behind
+    ///     leaves no token good.
     package init(
-        pools: [DirectCognitoPool], observers: [any AccountObserver] = [], steps: SignInSteps,
+        pools: [DirectCognitoPool], flow: AccountFlow, steps: SignInSteps,
         revoke: @escaping CognitoAccounts.TokenRevocation,
         forget: @escaping @Sendable (_ subject: String, _ poolID: String) async throws -> Void,
         isRevoked: @escaping @Sendable (VerifiedToken) -> Bool, revocationTime: @escaping @Sendable () -> Int64,
-        now: @escaping @Sendable () -> Int64, logger: Logger
+        logger: Logger
     ) {
         self.pools = pools
-        self.observers = observers
+        self.flow = flow
         self.steps = steps
         self.revoke = revoke
         self.forget = forget
         self.isRevoked = isRevoked
         self.revocationTime = revocationTime
-        self.now = now
         self.logger = logger
     }
 
     /// Answers a call. Never fails: every failure is an answer in Cognito's own shape.
     package func answer(_ request: DirectCognitoRequest) async -> DirectCognitoReply {
-        do throws(DirectCognitoRefusal) {
-            guard let operation = request.call.operation, ClientOperation.proof(of: operation) != nil else {
-                throw .notCarriedOut
-            }
-            let (call, pool) = try await read(operation, request)
-            return await answer(call, of: pool, request)
-        } catch {
-            return DirectCognitoReply(error, requestID: request.requestID)
-        }
-    }
-
-    /// Reads a call and finds the pool that it is for. A malformed one costs about as much as another: it counts as a
-    /// call of the first pool's.
-    private func read(
-        _ operation: String, _ request: DirectCognitoRequest
-    ) async throws(DirectCognitoRefusal) -> (TranslatedCall, DirectCognitoPool) {
-        guard let first = pools.first else { throw .notCarriedOut }
-        do throws(DirectCognitoRefusal) {
-            let input = try DirectCognitoTranslation.input(request.body)
-            let pool = pools.first { $0.isMeant(by: input) } ?? first
-            let translation = DirectCognitoTranslation(pool: pool)
-            return (try translation.call(operation, input, clientAddress: request.clientAddress), pool)
-        } catch let malformed {
-            let call = AccountCall(malformed: operation, request, poolID: first.poolID)
-            _ = try await admitted(call) { () throws(DirectCognitoRefusal) in throw malformed }
-            throw malformed
-        }
-    }
-
-    private func answer(
-        _ call: TranslatedCall, of pool: DirectCognitoPool, _ request: DirectCognitoRequest
-    ) async -> DirectCognitoReply {
-        var told = AccountCall(call, request, poolID: pool.poolID)
-        let step = steps.find(call.shownDigests)
-        let signIn: SignInUnderWay? = if case .known(let signIn) = step { signIn } else { nil }
-        let username = identify(&told, call, signIn)
+        guard let operation = request.call.operation, ClientOperation.proof(of: operation) != nil,
+            let first = pools.first
+        else { return DirectCognitoReply(DirectCognitoRefusal.notCarriedOut, requestID: request.requestID) }
+        // As far as it is known, whatever comes of it.
+        var known = AccountCall(request, as: ClientOperation.accountOperation(of: operation), poolID: first.poolID)
         var reply: DirectCognitoReply
         do throws(DirectCognitoRefusal) {
-            let answer = try await admitted(told) { () throws(DirectCognitoRefusal) in
-                var call = call
-                guard Self.isConsistent(call, step) else { throw .otherUser }
-                if let seconds = await closedFor(told, as: username) {
-                    try DirectCognitoTranslation(pool: pool).fail(&call, closedFor: seconds, in: signIn)
-                }
-                return try await carryOut(call, of: pool, request)
+            let answer = try await flow.run(known) { call throws(DirectCognitoRefusal) in
+                let read = try read(operation, request, &call)
+                known = call
+                return read
+            } perform: { read, admission throws(DirectCognitoRefusal) in
+                let answer = try await perform(read, request, &admission)
+                known = admission.call
+                return answer
             }
-            let outcome = note(answer, to: call, in: &told)
-            await note(answer, to: call, in: signIn, told, pool)
-            do throws(DirectCognitoRefusal) {
-                for observer in observers {
-                    try await Self.translated { () throws(Refusal) in try await observer.ended(told, outcome) }
-                }
-            } catch {
-                // In a task of its own: the caller's hanging up must not leave it half-done.
-                if case .signedIn = outcome { await Task { await takeBack(answer, from: pool) }.value }
-                throw error
-            }
-            // Last: until then the access token is what one can try again with.
-            if answer.error == nil { try await endTokens(of: call, at: pool) }
-            reply = DirectCognitoReply(answer, requestID: request.requestID)
+            reply = DirectCognitoReply(answer.answer, requestID: request.requestID)
         } catch {
             reply = DirectCognitoReply(error, requestID: request.requestID)
         }
-        (reply.account, reply.subject) = (told.account, told.subject)
+        (reply.account, reply.subject) = (known.account, known.subject)
         return reply
     }
 
-    private static func isConsistent(_ call: TranslatedCall, _ step: SignInSteps.Finding) -> Bool {
-        switch step {
-        case .known(let signIn): call.account.map(signIn.goesUnder) ?? true
-        case .unknown: true
-        case .contradictory: false
+    /// A call that was read.
+    private struct ReadCall {
+        var call: TranslatedCall
+        var pool: DirectCognitoPool
+        var step: SignInSteps.Finding
+        /// Cognito's own name for the user; of an unknown step what it claims that to be.
+        var username: String?
+
+        /// The sign-in that it is a step of; nil for a first step, and where nobody knows.
+        var signIn: SignInUnderWay? { if case .known(let signIn) = step { signIn } else { nil } }
+
+        var isConsistent: Bool {
+            switch step {
+            case .known(let signIn): call.account.map(signIn.goesUnder) ?? true
+            case .unknown: true
+            case .contradictory: false
+            }
         }
+    }
+
+    /// Reads a call and finds the pool that it is for. A malformed one counts as a call of the first pool's.
+    private func read(
+        _ operation: String, _ request: DirectCognitoRequest, _ call: inout AccountCall
+    ) throws(DirectCognitoRefusal) -> ReadCall {
+        let input = try DirectCognitoTranslation.input(request.body)
+        guard let pool = pools.first(where: { $0.isMeant(by: input) }) ?? pools.first else { throw .notCarriedOut }
+        let translated = try DirectCognitoTranslation(pool: pool)
+            .call(operation, input, clientAddress: request.clientAddress)
+        call.operation = ClientOperation.accountOperation(of: translated.operation)
+        call.poolID = pool.poolID
+        call.account = translated.account
+        call.tokenDigest = translated.tokenDigest
+        call.device = translated.deviceKey.map { DeviceInfo(directDevice: $0) }
+        var read = ReadCall(call: translated, pool: pool, step: steps.find(translated.shownDigests))
+        read.username = identify(&call, read)
+        return read
     }
 
     /// A step comes under the account that its sign-in began with, whatever name is in it.
     ///
-    /// - Returns: Cognito's own name for the user; of an unknown step what it claims that to be.
-    private func identify(_ told: inout AccountCall, _ call: TranslatedCall, _ signIn: SignInUnderWay?) -> String? {
-        guard told.operation == .challenge else { return nil }
-        guard let signIn else {
+    /// - Returns: as ``ReadCall/username``.
+    private func identify(_ call: inout AccountCall, _ read: ReadCall) -> String? {
+        guard call.operation == .challenge else { return nil }
+        guard let signIn = read.signIn else {
             // Each is a row for a failure; real calls show two at most.
-            told.unknownStep = Array(call.shownDigests.prefix(4))
-            return call.account
+            call.unknownStep = Array(read.call.shownDigests.prefix(4))
+            return read.call.account
         }
-        told.account = signIn.account
+        call.account = signIn.account
         return signIn.usernames.first?.text
     }
 
-    /// Reports refusals of the gateway's own to all observers. A refusal stands, whatever they throw.
-    private func admitted(
-        _ call: AccountCall, _ body: () async throws(DirectCognitoRefusal) -> CognitoAnswer
-    ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
-        do throws(DirectCognitoRefusal) {
-            for observer in observers {
-                try await Self.translated { () throws(Refusal) in try await observer.admit(call) }
-            }
-            return try await body()
-        } catch {
-            for observer in observers {
-                try? await observer.ended(call, .refused(error.gatewayError, reason: error.auditReason))
-            }
-            throw error
+    private func perform(
+        _ read: ReadCall, _ request: DirectCognitoRequest, _ admission: inout Admission
+    ) async throws(DirectCognitoRefusal) -> DirectAnswer {
+        guard read.isConsistent else { throw .otherUser }
+        var call = read.call
+        if let seconds = await closedFor(&admission, as: read.username) {
+            try DirectCognitoTranslation(pool: read.pool).fail(&call, closedFor: seconds, in: read.signIn)
         }
+        let answer = try await carryOut(call, of: read.pool, request)
+        let outcome = note(answer, to: call, in: &admission.call)
+        await note(answer, to: call, of: read, &admission)
+        return DirectAnswer(answer: answer, outcome: outcome, call: call, pool: read.pool, calls: self)
     }
 
     /// For how many seconds the account is closed that a call is of; nil where it is not, or guesses nothing.
-    private func closedFor(_ call: AccountCall, as username: String?) async -> Int? {
-        guard call.operation == .login || call.operation == .challenge else { return nil }
-        var longest: Int?
-        for observer in observers {
-            if let seconds = await observer.identified(call, as: username) { longest = max(seconds, longest ?? 0) }
-        }
-        return longest
+    private func closedFor(_ admission: inout Admission, as username: String?) async -> Int? {
+        guard admission.call.operation.budget == .signIn else { return nil }
+        return await flow.accountGuard.identify(&admission, as: username)
     }
 
     /// The outcome of a call. Adds to `call` what the answer shows about it.
@@ -212,24 +189,39 @@ package struct DirectCognitoCalls: Sendable {
 
     /// Notes whose the next step of a sign-in is, where it is known whose this one was.
     private func note(
-        _ answer: CognitoAnswer, to call: TranslatedCall, in signIn: SignInUnderWay?, _ told: AccountCall,
-        _ pool: DirectCognitoPool
+        _ answer: CognitoAnswer, to call: TranslatedCall, of read: ReadCall, _ admission: inout Admission
     ) async {
-        let begun = told.operation == .login ? told.account.map { SignInUnderWay(account: $0) } : nil
-        guard var next = signIn ?? begun else { return }
+        let begun = admission.call.operation == .login ? admission.call.account : nil
+        guard var next = read.signIn ?? begun.map({ SignInUnderWay(account: $0) }) else { return }
         next.isPasswordProven = next.isPasswordProven || call.provesPassword
         for name in answer.internalNames.exact where !next.usernames.contains(name) { next.usernames.append(name) }
-        steps.note(next, by: pool.stepDigests(given: answer.output))
-        if let username = answer.internalNames.first { _ = await closedFor(told, as: username) }
+        steps.note(next, by: read.pool.stepDigests(given: answer.output))
+        if let username = answer.internalNames.first { _ = await closedFor(&admission, as: username) }
+    }
+}
+
+/// Cognito's answer to a direct call, with what is to be done once it counts, or where it must not.
+private struct DirectAnswer: AccountReply {
+    var answer: CognitoAnswer
+    var outcome: AccountOutcome
+    var call: TranslatedCall
+    var pool: DirectCognitoPool
+    var calls: DirectCognitoCalls
+
+    /// Noted in the call already.
+    var subject: String? { nil }
+
+    func takeBack() async {
+        guard case .signedIn = outcome else { return }
+        // In a task of its own: the caller's hanging up must not leave it half-done.
+        await Task { await calls.takeBack(answer, from: pool) }.value
     }
 
-    private static func translated(
-        _ body: () async throws(Refusal) -> Void
-    ) async throws(DirectCognitoRefusal) {
-        do {
-            try await body()
-        } catch {
-            throw DirectCognitoRefusal(error)
-        }
+    func finish() async throws(DirectCognitoRefusal) {
+        if answer.error == nil { try await calls.endTokens(of: call, at: pool) }
     }
+}
+
+extension DirectCognitoRefusal: AccountFailure {
+    var outcome: AccountOutcome { .refused(gatewayError, reason: auditReason) }
 }

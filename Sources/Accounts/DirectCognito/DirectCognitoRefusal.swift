@@ -77,7 +77,7 @@ struct DirectCognitoRefusal: Error, Equatable {
             retryAfter: max(1, seconds))
     }
 
-    /// The refusal of an observer of account calls.
+    /// The refusal of the guard of account calls.
     init(_ refusal: Refusal) {
         let seconds = refusal.headers[.retryAfter].flatMap { Int($0) } ?? 5
         self =
@@ -93,14 +93,14 @@ struct DirectCognitoRefusal: Error, Equatable {
         self.retryAfter = retryAfter
     }
 
-    /// The error for observers of account calls.
+    /// The error for the guard of account calls.
     var gatewayError: GatewayError {
         if ExactText(type) == "TooManyRequestsException" { return .tooManyRequests }
         if ExactText(type) == "NotAuthorizedException" { return .notAuthorized }
         return status >= 500 ? .identityProviderUnavailable : .invalidParameter
     }
 
-    /// The reason as those who watch over account calls know it: a member that is not valid is a malformed body.
+    /// The reason as the guard of account calls knows it: a member that is not valid is a malformed body.
     var auditReason: Reason { reason == .cognito(.invalidParameter) ? .account(.invalidFields) : reason }
 
     var body: [UInt8] {

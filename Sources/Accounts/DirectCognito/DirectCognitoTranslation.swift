@@ -4,7 +4,7 @@ internal import Encoding
 internal import Pipeline
 
 /// One call as Cognito gets it.
-struct TranslatedCall {
+struct TranslatedCall: Sendable {
     var operation: String
     var input: JSONObject
     /// The call to send if Cognito does not accept a refresh token for the configured client: the former client's own

@@ -26,7 +26,7 @@ extension SnapshotMaker {
         _ settings: GatewaySettings, _ service: SessionService?, _ keys: SessionKeyService?,
         _ keyServices: [KeySetService], _ conduct: ConductService?, after previous: ConfigurationSnapshot?
     ) async throws -> SessionEndpoints? {
-        guard let apple = settings.signIn.apple, let service,
+        guard let apple = settings.signIn.apple, let service, let conduct,
             let issuerKeys = keyServices.first(where: { $0.issuer.name == apple.issuer }),
             let issuer = settings.trustedIssuers.first(where: { $0.name == apple.issuer })
         else { return nil }
@@ -38,12 +38,12 @@ extension SnapshotMaker {
         let signIn = try await Wiring.appleSignIn(
             settings, apple, issuer,
             Wiring.AppleDependencies(
-                keys: issuerKeys, users: service.users, outbox: conduct?.outbox,
+                keys: issuerKeys, users: service.users, outbox: conduct.outbox,
                 previous: previous?.plan.sessions?.apple,
                 fetcher: { try await tracedFetcher(plain: $0) }, logger: logger))
         return SessionEndpoints(
             name: sessions?.settings.issuer.issuer ?? issuer.issuer, sessions: sessions, apple: signIn,
-            observers: [conduct?.observer].compactMap { $0 })
+            flow: conduct.accountFlow)
     }
 
     // MARK: Accounts
@@ -52,12 +52,12 @@ extension SnapshotMaker {
         _ settings: GatewaySettings, _ sessions: StoredSessions?, _ revocations: RevocationService?,
         _ conduct: ConductService?, after previous: ConfigurationSnapshot?
     ) async throws -> [AccountGroup] {
-        guard let sessions, let revocations else { return [] }
+        guard let sessions, let revocations, let conduct else { return [] }
         return try await Wiring.accounts(
             settings,
             Wiring.AccountDependencies(
                 fetcher: { try await tracedFetcher(plain: $0) }, sessions: sessions,
-                observers: [conduct?.observer].compactMap { $0 },
+                flow: conduct.accountFlow,
                 revoke: { try await revocations.revoke($0) }, revocationTime: revocations.revocationTime,
                 logger: logger),
             after: previous?.plan.accounts ?? [])
@@ -71,10 +71,10 @@ extension SnapshotMaker {
         guard settings.directCognito.mode == .translate, let sessions, let conduct, let revocations else { return nil }
         return DirectCognitoCalls(
             pools: try await Wiring.directPools(settings) { try await tracedFetcher(plain: $0) },
-            observers: [conduct.observer], steps: conduct.steps, revoke: { try await revocations.revoke($0) },
+            flow: conduct.accountFlow, steps: conduct.steps, revoke: { try await revocations.revoke($0) },
             forget: { try await sessions.forget(subject: $0, poolID: $1) },
             isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
-            now: { WallClock.seconds() }, logger: logger)
+            logger: logger)
     }
 
     /// The limits and the audit of account calls.

@@ -19,18 +19,16 @@ extension Wiring {
         var routes: [Route] = []
         for (number, pools) in AccountGroup.settings(settings).enumerated() {
             let first = pools[0]
-            for endpoint in AccountOperation.all(prefix: first.prefix) {
-                let bearer = endpoint.operation.bearer
-                let name = endpoint.operation.rawValue
+            for operation in CognitoAccounts.operations {
                 routes.append(
                     Route(
                         // The first group's names are those of a gateway with one pool.
-                        name: number == 0 ? "gatehouse:\(name)" : "gatehouse:\(first.issuer):\(name)",
-                        pattern: try RoutePattern(endpoint.path), methods: [endpoint.method], access: bearer.access,
-                        admitsEndedTokens: bearer == .orEnded, issuers: Set(pools.map(\.issuer)),
-                        tokenUses: [.access], destination: .endpoint(routes.count),
+                        name: "gatehouse:\(number == 0 ? "" : "\(first.issuer):")\(operation.name)",
+                        pattern: try RoutePattern("\(first.prefix)/\(operation.path)"), methods: [operation.method],
+                        access: operation.bearer.access, admitsEndedTokens: operation.bearer == .orEnded,
+                        issuers: Set(pools.map(\.issuer)), tokenUses: [.access], destination: .endpoint(routes.count),
                         crossOrigin: pools.lazy.compactMap(\.crossOrigin).first.map {
-                            CrossOrigin($0, routeMethods: [endpoint.method.rawValue])
+                            CrossOrigin($0, routeMethods: [operation.method.rawValue])
                         }))
             }
         }
@@ -42,7 +40,7 @@ extension Wiring {
         /// May fetch without TLS only where the flag says so.
         var fetcher: (_ plain: Bool) async throws -> any Fetcher
         var sessions: any SessionRecords
-        var observers: [any AccountObserver]
+        var flow: AccountFlow
         var revoke: CognitoAccounts.TokenRevocation
         var revocationTime: @Sendable () -> Int64
         var logger: Logger
@@ -83,7 +81,7 @@ extension Wiring {
         return CognitoAccounts(
             settings: try accountSettings(pool, userPool, issuer.issuer, settings),
             fetcher: try await dependencies.fetcher(pool.endpoint.isPlain), signer: signer,
-            records: dependencies.sessions, observers: dependencies.observers, revoke: dependencies.revoke,
+            records: dependencies.sessions, flow: dependencies.flow, revoke: dependencies.revoke,
             revocationTime: dependencies.revocationTime,
             after: known.first {
                 $0.settings.poolID == userPool.userPoolID && $0.settings.clientID == pool.clientID
@@ -141,9 +139,10 @@ extension Wiring {
 }
 
 extension AccountOperation.Bearer {
-    fileprivate var access: Access {
+    var access: Access {
         switch self {
-        case .ignored: .public
+        // The gate does not look at a token that the endpoint judges.
+        case .ignored, .judged: .public
         case .required: .required
         case .orEnded: .optional
         }

@@ -12,14 +12,14 @@ internal import Store
 /// From settings to sign-in with Apple and the gateway's own sessions.
 extension Wiring {
     /// The sessions' endpoints that are served, in the order of their routes.
-    static func sessionOperations(_ settings: GatewaySettings) -> [SessionOperation] {
+    static func sessionOperations(_ settings: GatewaySettings) -> [AccountOperation] {
         guard let apple = settings.signIn.apple else { return [] }
-        return SessionOperation.allCases.filter { operation in
+        return SessionEndpoints.operations.filter { operation in
             switch operation {
-            case .nonce: apple.serverNonce != .off
-            case .apple: true
-            case .notifications: apple.notifications
-            case .validate, .refresh, .logout, .deleteMe, .export: apple.session != nil
+            case .appleNonce: apple.serverNonce != .off
+            case .appleSignIn: true
+            case .appleNotifications: apple.notifications
+            default: apple.session != nil
             }
         }
     }
@@ -30,14 +30,14 @@ extension Wiring {
         var routes: [Route] = []
         for operation in sessionOperations(settings) {
             var route = Route(
-                name: "gatehouse:\(operation.rawValue)",
+                name: "gatehouse:\(operation.name)",
                 pattern: try RoutePattern("\(apple.prefix)/\(operation.path)"), methods: [operation.method],
-                access: operation.bearer == .required ? .required : .public,
+                access: operation.bearer.access,
                 issuers: Set([apple.session?.issuer].compactMap { $0 }), tokenUses: [.session],
                 destination: .endpoint(first + routes.count),
                 crossOrigin: apple.crossOrigin.map { CrossOrigin($0, routeMethods: [operation.method.rawValue]) })
             route.deniesSuccess = true
-            if operation == .apple { route.forwardsTo = apple.upstream }
+            if operation == .appleSignIn { route.forwardsTo = apple.upstream }
             routes.append(route)
         }
         return routes

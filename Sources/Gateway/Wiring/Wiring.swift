@@ -73,7 +73,7 @@ package enum Wiring {
     /// In the order of their routes.
     static func endpoints(_ settings: GatewaySettings) -> [GatewayEndpoint] {
         let accounts = AccountGroup.settings(settings).indices.flatMap { group in
-            AccountOperation.allCases.map { GatewayEndpoint.account($0, group: group) }
+            CognitoAccounts.operations.map { GatewayEndpoint.account($0, group: group) }
         }
         let sessions = sessionOperations(settings).map { GatewayEndpoint.session($0) }
         return accounts + sessions + (publishesKeys(settings) ? [.keySet] : [])

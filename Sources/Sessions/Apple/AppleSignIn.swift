@@ -40,49 +40,6 @@ package struct AppleSignIn: Sendable {
         self.logger = logger
     }
 
-    /// A call whose body was read and found well-formed.
-    enum PreparedCall: Sendable {
-        case nonce
-        case signIn(AppleSignInBody)
-        /// One that names a user and proves nothing, where a backend takes such.
-        case legacy
-        case notification(AppleNotificationBody)
-    }
-
-    /// Reads a body, and notes whom the call is about.
-    func prepare(_ request: SessionRequest, _ call: inout AccountCall) throws(Refusal) -> PreparedCall {
-        switch request.operation {
-        case .nonce: return .nonce
-        case .notifications: return .notification(try AppleNotificationBody(request.jsonObject()))
-        default:
-            let object = try request.jsonObject()
-            if settings.forwardsLegacy, Self.isLegacy(object) { return .legacy }
-            let body = try AppleSignInBody(object, tokenLimit: settings.maximumTokenBytes)
-            call.device = body.device
-            return .signIn(body)
-        }
-    }
-
-    private static func isLegacy(_ object: JSONObject) -> Bool {
-        (object["identity_token"] ?? .null) == .null && object["userIdentifier"]?.stringValue?.isEmpty == false
-    }
-
-    func perform(
-        _ task: PreparedCall, _ endpoints: SessionEndpoints, _ request: SessionRequest, _ call: inout AccountCall
-    ) async throws(Refusal) -> AccountAnswer {
-        switch task {
-        case .nonce: return try giveNonce(request)
-        case .legacy: return AccountAnswer(forwarding: .unverified)
-        case .notification(let body): return try await receive(body, endpoints, request, &call)
-        case .signIn(let body):
-            let proven = try await prove(body, &call)
-            guard settings.mode == .terminate else { return try await forward(proven, request) }
-            return try await signIn(body, proven, endpoints.kept(), request, &call)
-        }
-    }
-
-    // MARK: The proof
-
     /// A sign-in whose identity token says what it must. Nothing is used up by it yet.
     struct Proven: Sendable {
         var token: VerifiedToken
@@ -90,7 +47,8 @@ package struct AppleSignIn: Sendable {
         var proof: UserArrival.Proof
     }
 
-    private func prove(_ body: AppleSignInBody, _ call: inout AccountCall) async throws(Refusal) -> Proven {
+    /// - Throws: 401 for an identity token that does not say what it must, and for a nonce that is not good.
+    func prove(_ body: AppleSignInBody, _ call: inout AccountCall) async throws(Refusal) -> Proven {
         let token = try await check.identityToken(body.identityToken)
         let identity = try settings.rules.identity(
             of: token,
@@ -117,20 +75,21 @@ package struct AppleSignIn: Sendable {
         return nonce
     }
 
-    /// `POST apple/nonce`.
-    private func giveNonce(_ request: SessionRequest) throws(Refusal) -> AccountAnswer {
-        let nonce = AppleNonce(expiresAt: now() + settings.serverNonceLifetime, random: random(16))
+    /// A nonce for one sign-in.
+    func makeNonce(requestID: String) throws(Refusal) -> Secret {
         do {
-            let text = try nonce.sealed(with: sealingKeys, issuer: settings.issuer.issuer)
-            return AccountAnswer(
-                .ok,
-                [
-                    "nonce": .string(text.exposeText()),
-                    "expires_in": .number(JSONNumber(settings.serverNonceLifetime)),
-                ])
+            return try AppleNonce(expiresAt: now() + settings.serverNonceLifetime, random: random(16))
+                .sealed(with: sealingKeys, issuer: settings.issuer.issuer)
         } catch {
-            logger.error("a nonce could not be sealed", metadata: ["request_id": "\(request.requestID)"])
+            logger.error("a nonce could not be sealed", metadata: ["request_id": "\(requestID)"])
             throw Refusal(.internalFailure, reason: .account(.sealingFailed))
         }
+    }
+
+    /// Does something with the records.
+    func kept<Value>(
+        _ request: AccountRequest, _ work: () async throws -> Value
+    ) async throws(Refusal) -> Value {
+        try await usingRecords(request.requestID, logger, work)
     }
 }

@@ -1,92 +1,8 @@
-internal import Accounts
-internal import Cryptography
-package import Encoding
-internal import HTTPTypes
 internal import Logging
 package import Pipeline
-package import Store
+internal import Store
 
-extension SessionEndpoints {
-    /// `POST logout`: this session, or all of the user's. Over others only the newest token of a session has a say, or one
-    /// that may be exchanged once more: else whoever keeps an old one could sign the user out at will.
-    func logout(
-        _ caller: SessionCaller?, everywhere: Bool, _ request: SessionRequest
-    ) async throws(Refusal) -> AccountAnswer {
-        // Nobody is signed out who is already.
-        guard let caller else { return .done() }
-        let sessions = try kept()
-        if everywhere {
-            guard try await sessions.mayRefresh(caller, requestID: request.requestID) else {
-                return .done(subject: caller.userID)
-            }
-            _ = try await sessions.endAll(of: caller.userID, also: caller.sessionID, requestID: request.requestID)
-        } else {
-            try await sessions.end(caller.sessionID, requestID: request.requestID)
-        }
-        return .done(subject: caller.userID)
-    }
-
-    /// `DELETE me`: nothing is left of the user here; then every token ends. Each step can be repeated with the same token
-    /// until the last one is done.
-    func deleteMe(_ caller: SessionCaller, _ request: SessionRequest) async throws(Refusal) -> AccountAnswer {
-        let sessions = try kept()
-        let held = try await sessions.kept(request.requestID) {
-            try await sessions.records.sessions(of: caller.userID)
-        }
-        try await forget(caller.userID, sessions, requestID: request.requestID)
-        var answer = AccountAnswer.done(subject: caller.userID)
-        answer.lastStep = { () async throws(Refusal) in
-            try await sessions.revokeForever(caller.userID, meaning: held, request.requestID)
-        }
-        return answer
-    }
-
-    /// Deletes a user whom Apple does not know any more. Every token ends first: as long as the user is here, it is done
-    /// anew when Apple tells of it again.
-    func delete(_ userID: String, requestID: String) async throws(Refusal) {
-        let sessions = try kept()
-        let held = try await sessions.kept(requestID) { try await sessions.records.sessions(of: userID) }
-        try await sessions.revokeForever(userID, meaning: held, requestID)
-        try await forget(userID, sessions, requestID: requestID)
-    }
-
-    /// First those hear of it who must, while what they need is still there. A user who is gone already is fine.
-    private func forget(
-        _ userID: String, _ sessions: UserSessions, requestID: String
-    ) async throws(Refusal) {
-        let user = try await sessions.kept(requestID) { try await sessions.users.user(userID) }
-        if let user {
-            for companion in companions {
-                try await sessions.kept(requestID) { try await companion.willDelete(user) }
-            }
-        }
-        _ = try await sessions.kept(requestID) {
-            try await sessions.users.delete(userID, handingOver: apple.grants?.handOver)
-        }
-    }
-
-    /// `GET me/export`: everything that is held about the user.
-    func export(_ caller: SessionCaller, _ request: SessionRequest) async throws(Refusal) -> AccountAnswer {
-        let sessions = try kept()
-        let known = try await sessions.kept(request.requestID) {
-            (try await sessions.users.user(caller.userID), try await sessions.records.sessions(of: caller.userID))
-        }
-        guard let user = known.0 else { throw .tokenInvalid(reason: .account(.sessionEnded)) }
-        var export: JSONObject = [
-            "success": true, "exported_at": .string(Timestamp.text(sessions.now())), "user": .object(user.exported),
-            "sessions": .array(known.1.map { .object($0.exported) }),
-        ]
-        for companion in companions {
-            let held = try await sessions.kept(request.requestID) { try await companion.held(of: user) }
-            for (name, value) in held { export[name] = value }
-        }
-        for observer in observers {
-            for (member, value) in try await observer.held(about: user.id, poolID: name) { export[member] = value }
-        }
-        return AccountAnswer(.ok, export, subject: user.id)
-    }
-}
-
+/// The end of sessions.
 extension UserSessions {
     /// Ends a session. It is revoked first, which outlasts everything: whatever stops what follows, it counts no more.
     func end(_ sessionID: String, requestID: String) async throws(Refusal) {
@@ -186,33 +102,5 @@ extension UserSessions {
                 metadata: ["request_id": "\(requestID)", "error": "\(error)"])
             throw .retryLater(.serviceUnavailable, after: 5, reason: .account(.notRevoked))
         }
-    }
-}
-
-extension UserRecord {
-    /// As `GET me/export` shows it.
-    var exported: JSONObject {
-        var object = object
-        object["email_verified"] = .bool(emailVerified)
-        object["is_private_email"] = .bool(isPrivateEmail)
-        object["email_as_of"] = emailAsOf > 0 ? .string(Timestamp.text(emailAsOf)) : .null
-        object["issuer"] = .string(issuer)
-        object["subject"] = .string(subject)
-        object["created_at"] = .string(Timestamp.text(createdAt))
-        object["disabled_at"] = disabledAt.map { .string(Timestamp.text($0)) } ?? .null
-        return object
-    }
-}
-
-extension UserSessionRecord {
-    /// As `GET me/export` shows it.
-    package var exported: JSONObject {
-        [
-            "id": .string(id), "signed_in_at": .string(Timestamp.text(authTime)),
-            "created_at": .string(Timestamp.text(createdAt)), "refreshed_at": .string(Timestamp.text(refreshedAt)),
-            "expires_at": .string(Timestamp.text(expiresAt)),
-            "ended_at": endedAt.map { .string(Timestamp.text($0)) } ?? .null,
-            "device_id": deviceID.map(JSON.string) ?? .null, "platform": platform.map(JSON.string) ?? .null,
-        ]
     }
 }

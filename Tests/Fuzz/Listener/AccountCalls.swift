@@ -22,8 +22,8 @@ final class AccountCalls: Sendable {
             endpoint: "https://cognito-idp.eu-west-1.amazonaws.com/", issuer: Self.issuer, poolID: "eu-west-1_Example",
             clientID: "1example23456789", clientSecret: Secret("secret"), sealingKeys: keys)
         accounts = CognitoAccounts(
-            settings: settings, fetcher: NoFetcher(), records: NoRecords(), revoke: { _ in },
-            revocationTime: { 1_780_000_000 },
+            settings: settings, fetcher: NoFetcher(), records: NoRecords(), flow: AccountFlow(NoGuard()),
+            revoke: { _ in }, revocationTime: { 1_780_000_000 },
             now: { 1_780_000_000 },
             random: { [UInt8](repeating: 9, count: $0) },
             logger: Logger(label: "fuzz") { _ in SwiftLogNoOpLogHandler() })
@@ -34,9 +34,9 @@ final class AccountCalls: Sendable {
 
     /// Calls the operation whose place the path's last letter tells, from "a".
     func answer(_ path: String, _ body: [UInt8]) -> (HTTPResponse.Status, String) {
-        let place = Int(path.utf8.last ?? 0) % AccountOperation.allCases.count
+        let place = Int(path.utf8.last ?? 0) % CognitoAccounts.operations.count
         var request = AccountRequest(
-            operation: AccountOperation.allCases[place], body: body, contentType: "application/json",
+            operation: CognitoAccounts.operations[place], body: body, contentType: "application/json",
             requestID: "request", clientAddress: "203.0.113.8")
         request.bearer = Secret("token")
         request.identity = user
@@ -77,6 +77,14 @@ private final class ThisThread: TaskExecutor, @unchecked Sendable {
 
 private struct NoFetcher: Fetcher {
     func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResponse { throw .timedOut }
+}
+
+/// Lets every call through.
+private struct NoGuard: AccountGuard {
+    func admit(_ call: AccountCall) async throws(Refusal) -> Admission { Admission(call) }
+    func identify(_ admission: inout Admission, as username: String?) async -> Int? { nil }
+    func end(_ admission: consuming Admission, _ outcome: AccountOutcome) async throws(Refusal) {}
+    func refused(_ call: AccountCall, _ outcome: AccountOutcome) async {}
 }
 
 private struct NoRecords: SessionRecords {

@@ -119,7 +119,7 @@ struct AppleGrantTests {
     @Test("Who is deleted has every consent taken back, or is not deleted")
     func deletion() async throws {
         let (world, user, token) = try await Self.world()
-        let request = world.fixture.request(.deleteMe, token)
+        let request = world.fixture.request(.sessionDeleteMe, token)
         let refused = await (try world.endpoints(outboxLimit: 0)).answer(request)
         #expect(refused.status.code == 503)
         #expect(try await world.user() != nil && world.fixture.verify(token) != nil)
@@ -209,7 +209,7 @@ struct AppleGrantTests {
     func deletedMeanwhile() async throws {
         let (world, user, token) = try await Self.world(AppleSignInTests.granted("late"))
         let endpoints = try world.endpoints(companions: [LateSignIn(world: world)])
-        #expect(await endpoints.answer(world.fixture.request(.deleteMe, token)).status == .noContent)
+        #expect(await endpoints.answer(world.fixture.request(.sessionDeleteMe, token)).status == .noContent)
         #expect(try await world.user() == nil)
         let ring = try Fixture.ring()
         let texts = try await world.revocations().map { revocation in

@@ -53,7 +53,7 @@ struct AppleSignInTests {
             body["authorization_code"] = code.map(JSON.string)
             for (name, value) in more { body[name] = value }
             return try await (endpoints ?? self.endpoints()).answer(
-                fixture.request(.apple, nil, .object(body)))
+                fixture.request(.appleSignIn, nil, .object(body)))
         }
 
         /// The tokens to revoke at Apple.
@@ -221,7 +221,7 @@ struct AppleSignInTests {
     func serverNonce(steps: ClockSteps) async throws {
         let world = try World()
         let required = try world.endpoints { $0.serverNonce = .required }
-        let given = await required.answer(world.fixture.request(.nonce, nil)).json
+        let given = await required.answer(world.fixture.request(.appleNonce, nil)).json
         let nonce = try #require(given["nonce"]?.stringValue)
         #expect(given["expires_in"] == 300)
         func token(_ id: String) throws -> String {
@@ -270,7 +270,7 @@ struct AppleSignInTests {
     )
     func legacySignIn(_ test: (body: JSON, goesOn: Bool)) async throws {
         let world = try World()
-        let request = world.fixture.request(.apple, nil, test.body)
+        let request = world.fixture.request(.appleSignIn, nil, test.body)
         let open = try await world.endpoints { $0.forwardsLegacy = true }.answer(request)
         if case .unverified = open.forwarding { #expect(test.goesOn) } else { #expect(!test.goesOn) }
         let closed = try await world.endpoints().answer(request)

@@ -1,0 +1,42 @@
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+internal import Pipeline
+
+/// A caller with an access token of the pool's.
+struct Caller: Sendable {
+    var token: Secret
+    var identity: VerifiedToken
+
+    var subject: String { identity.subject }
+    /// `token` as the operations of Cognito's that act for a user take it.
+    var input: JSONObject { ["AccessToken": .string(token.exposeText())] }
+    var originID: String? { identity.claims["origin_jti"]?.stringValue }
+}
+
+extension CognitoAccounts {
+    /// Only this pool's access tokens go to Cognito: no other issuer's token is shown to it.
+    func caller(_ request: AccountRequest) throws(Refusal) -> Caller {
+        guard let token = request.bearer, let identity = request.identity else { throw .tokenMissing() }
+        guard identity.issuer.hasSameBytes(as: settings.issuer), identity.tokenUse == .access else {
+            throw .tokenInvalid(
+                .notAuthorized, message: "An access token is required.", reason: .account(.notAnAccessToken))
+        }
+        return Caller(token: token, identity: identity)
+    }
+
+    func user(_ caller: Caller, _ request: AccountRequest) async throws(Refusal) -> AccountUser {
+        let output = try await call(.getUser, caller.input, for: request, at: .bearer)
+        guard let user = AccountUser(output: output, groups: caller.identity.groups) else {
+            throw unusable("UnreadableUser", request)
+        }
+        return user
+    }
+
+    /// Whether the user's authenticator app is asked for at sign-in.
+    func setTOTP(isEnabled: Bool, _ caller: Caller, _ request: AccountRequest) async throws(Refusal) {
+        var input = caller.input
+        input["SoftwareTokenMfaSettings"] = ["Enabled": .bool(isEnabled), "PreferredMfa": .bool(isEnabled)]
+        _ = try await call(.setUserMFAPreference, input, for: request, at: .bearer)
+    }
+}

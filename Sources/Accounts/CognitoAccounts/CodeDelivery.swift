@@ -1,0 +1,60 @@
+internal import Cognito
+internal import Encoding
+internal import HTTPTypes
+internal import Pipeline
+
+extension CognitoAccounts {
+    /// `POST resend-code` and `POST forgot-password`: 202, and the same for whoever there is no code for.
+    func sendCode(
+        _ operation: CognitoOperation, to email: String, _ request: AccountRequest
+    ) async throws(Refusal) -> AccountAnswer {
+        var input = app.input(username: cognitoName(email))
+        input["UserContextData"] = userContext(request)
+        var output: JSONObject = [:]
+        do {
+            output = try await client.call(operation, input)
+        } catch {
+            switch error.kind {
+            // Cognito's limits are for those who are there.
+            case .throttled where settings.concealsExistingUsers && error.isLimitOfUser: break
+            // So are a message that cannot be sent, and a trigger that refuses one.
+            case .deliveryFailed where settings.concealsExistingUsers: break
+            case .rejectedByTrigger where settings.concealsExistingUsers: break
+            // Nobody to send it to: no such user, no proven address, or one who needs none.
+            case .userNotFound, .badCredentials, .userDisabled, .userNotConfirmed, .alreadyConfirmed, .invalidParameter,
+                .passwordResetRequired:
+                break
+            default: throw refusal(of: error, at: .delivery, request)
+            }
+        }
+        if settings.concealsExistingUsers { output = [:] }
+        return AccountAnswer(.accepted, ["delivery": CodeDelivery(output, account: email).json])
+    }
+}
+
+/// Where a code was sent, masked.
+struct CodeDelivery: Sendable {
+    var destination: String
+    /// `EMAIL` or `SMS`.
+    var medium: String
+
+    /// - Parameters:
+    ///   - output: with Cognito's `CodeDeliveryDetails`; without them it is as for a code that was sent by e-mail.
+    ///   - account: the address that was typed.
+    init(_ output: JSONObject, account: String) {
+        let details = output["CodeDeliveryDetails"]
+        destination = details?["Destination"]?.stringValue ?? Self.mask(account)
+        medium = details?["DeliveryMedium"]?.stringValue ?? "EMAIL"
+    }
+
+    /// Cognito's own form: the first letters of the address's name and domain.
+    static func mask(_ address: String) -> String {
+        let parts = address.utf8.split(separator: UInt8(ascii: "@"), maxSplits: 1, omittingEmptySubsequences: false)
+        return parts.map { part in
+            let first = Substring(part).unicodeScalars.first.map { String($0) } ?? ""
+            return "\(first)***"
+        }.joined(separator: "@")
+    }
+
+    var json: JSON { ["destination": .string(destination), "medium": .string(medium)] }
+}

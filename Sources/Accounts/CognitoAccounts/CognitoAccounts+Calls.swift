@@ -1,0 +1,99 @@
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+internal import Logging
+internal import Pipeline
+internal import Sealing
+
+extension CognitoAccounts {
+    /// Calls Cognito for an endpoint, turning its failure into that endpoint's refusal.
+    func call(
+        _ operation: CognitoOperation, _ input: JSONObject, for request: AccountRequest, at stage: CallStage
+    ) async throws(Refusal) -> JSONObject {
+        do {
+            return try await client.call(operation, input)
+        } catch {
+            throw refusal(of: error, at: stage, request)
+        }
+    }
+
+    /// The refusal for an error of Cognito's. Its meaning for the operator goes into the log.
+    func refusal(of error: CognitoError, at stage: CallStage, _ request: AccountRequest) -> Refusal {
+        let concealed = settings.concealsExistingUsers ? AccountRefusals.concealing(error, at: stage) : nil
+        let refusal = concealed ?? AccountRefusals.refusal(error, at: stage)
+        report(error, request, isOurs: refusal.error == .identityProviderUnavailable)
+        return refusal
+    }
+
+    /// Logs errors that an operator must correct. Users' errors are in the access log.
+    private func report(_ error: CognitoError, _ request: AccountRequest, isOurs: Bool) {
+        var metadata: Logger.Metadata = [
+            "operation": "\(request.operation.name)", "request_id": "\(request.requestID)",
+            "pool_id": "\(settings.poolID)", "error": "\(error.type)", "reason": "\(error.kind.rawValue)",
+        ]
+        if isOurs, let setting = error.kind.guiltySetting {
+            metadata["setting"] = "\(setting)"
+            logger.error("Cognito refuses the gateway itself; check the setting named", metadata: metadata)
+        } else if [.unavailable, .other, .throttled, .deliveryFailed].contains(error.kind) {
+            logger.warning("Cognito could not be used", metadata: metadata)
+        }
+    }
+
+    /// Cognito gave an answer that the gateway can make nothing of.
+    func unusable(_ what: String, _ request: AccountRequest) -> Refusal {
+        refusal(of: CognitoError(unavailable: what), at: .signIn, request)
+    }
+
+    /// The user's address for Cognito's threat protection; nil if the app client does not allow that.
+    func userContext(_ request: AccountRequest) -> JSON? {
+        settings.propagateClientAddress ? ["IpAddress": .string(request.clientAddress)] : nil
+    }
+
+    /// Seals something for the client to keep.
+    func sealing(
+        _ request: AccountRequest, _ seal: () throws(SealingFailure) -> Secret
+    ) throws(Refusal) -> Secret {
+        do {
+            return try seal()
+        } catch {
+            logger.error("a token could not be sealed", metadata: ["request_id": "\(request.requestID)"])
+            throw Refusal(.internalFailure, reason: .account(.sealingFailed))
+        }
+    }
+
+    /// Does something with the session records.
+    func kept<Value>(
+        _ request: AccountRequest, _ work: () async throws -> Value
+    ) async throws(Refusal) -> Value {
+        try await usingRecords(request.requestID, logger, work)
+    }
+
+    /// Puts tokens of the pool on the revocation list for as long as any of them can be valid.
+    func revoke(_ targets: [Revocation.Target], _ request: AccountRequest) async throws(Refusal) {
+        // A day is the longest that Cognito lets an access token live; a minute more for clocks that differ.
+        let endsAt = revocationTime() + 86_400 + 60
+        let revocations = targets.map { Revocation(issuer: settings.issuer, $0, endsAt: endsAt) }
+        guard !revocations.isEmpty else { return }
+        do {
+            try await revoke(revocations)
+        } catch {
+            logger.error(
+                "tokens could not be put on the revocation list",
+                metadata: ["request_id": "\(request.requestID)", "error": "\(error)"])
+            throw .retryLater(.serviceUnavailable, after: 5, reason: .account(.notRevoked))
+        }
+    }
+
+    /// Does one thing after the other, also when the first fails, whose refusal then counts.
+    func both(
+        _ first: () async throws(Refusal) -> Void, then second: () async throws(Refusal) -> Void
+    ) async throws(Refusal) {
+        do {
+            try await first()
+        } catch {
+            try? await second()
+            throw error
+        }
+        try await second()
+    }
+}

@@ -1,0 +1,107 @@
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+internal import Logging
+internal import Pipeline
+internal import Sealing
+
+/// The exchange of refresh tokens.
+extension CognitoAccounts {
+    func exchange(
+        _ sealed: SealedRefreshToken, _ request: AccountRequest
+    ) async throws(Refusal) -> RefreshedSession {
+        if let session = try await judge(kept(request) { try await sessions.standing(of: sealed) }, sealed, request) {
+            return session
+        }
+        let result: AuthenticationResult
+        do {
+            result = try await refresher.tokens(for: sealed.provided)
+        } catch {
+            return try await otherwise(error, sealed, request)
+        }
+        return try await keep(result, sealed, request)
+    }
+
+    /// - Returns: the answer that was given before; nil for a token that is to be exchanged.
+    func judge(
+        _ standing: RefreshStanding, _ sealed: SealedRefreshToken, _ request: AccountRequest
+    ) async throws(Refusal) -> RefreshedSession? {
+        switch standing {
+        case .current: return nil
+        case .retry(let session): return session
+        case .ended: throw .tokenInvalid(.tokenRefresh, reason: .account(.sessionEnded))
+        case .reused:
+            try await endReused(sealed, request)
+            throw .tokenInvalid(.tokenRefresh, reason: .account(.refreshTokenReused))
+        }
+    }
+
+    /// Cognito refuses the token. With rotation that is also what it says to a token that was exchanged elsewhere in
+    /// the meantime, whose answer is then known.
+    private func otherwise(
+        _ error: CognitoError, _ sealed: SealedRefreshToken, _ request: AccountRequest
+    ) async throws(Refusal) -> RefreshedSession {
+        let refusal = refusal(of: error, at: .refresh, request)
+        guard refusal.error == .tokenRefresh else { throw refusal }
+        if case .retry(let session) = try await kept(request, { try await sessions.standing(of: sealed) }) {
+            return session
+        }
+        if error.kind == .tokenReused { try await endReused(sealed, request) }
+        throw refusal
+    }
+
+    /// A rotated token takes the old one's place and its end: Cognito too lets it live only for the rest of the
+    /// original's life. It is kept before it is given.
+    func keep(
+        _ result: AuthenticationResult, _ sealed: SealedRefreshToken, _ request: AccountRequest
+    ) async throws(Refusal) -> RefreshedSession {
+        guard let access = result.accessClaims else { throw unusable("UnreadableTokens", request) }
+        var next = sealed
+        next.refreshToken = result.refreshToken ?? sealed.refreshToken
+        next.generation += 1
+        let text = try sealing(request) { [next] () throws(SealingFailure) in
+            try next.sealed(with: settings.sealingKeys, poolID: settings.poolID)
+        }
+        let session = RefreshedSession(
+            refreshToken: text, accessToken: result.accessToken, idToken: result.idToken,
+            scope: access["scope"]?.stringValue, subject: sealed.subject, accessExpiresAt: now() + result.expiresIn)
+        let standing: RefreshStanding
+        do {
+            standing = try await sessions.advance(to: next, session)
+        } catch {
+            // Cognito may have taken the old token back already: the client gets the new one, whose number is enough
+            // for the records to catch up later.
+            logger.error(
+                "a refresh could not be recorded",
+                metadata: ["request_id": "\(request.requestID)", "error": "\(error)"])
+            return session
+        }
+        guard case .current = standing else { return try await lost(standing, next, request) }
+        return session
+    }
+
+    /// The session was ended, or taken on by another process, while Cognito was asked: what it gave is not needed.
+    private func lost(
+        _ standing: RefreshStanding, _ next: SealedRefreshToken, _ request: AccountRequest
+    ) async throws(Refusal) -> RefreshedSession {
+        if case .ended = standing { try await revokeAtCognito(next.refreshToken, request) }
+        guard let session = try await judge(standing, next, request) else {
+            throw .tokenInvalid(.tokenRefresh, reason: .account(.sessionEnded))
+        }
+        return session
+    }
+
+    /// RFC 9700, 4.14.2: who of the two is the thief can't be told, so the session ends for both.
+    private func endReused(_ sealed: SealedRefreshToken, _ request: AccountRequest) async throws(Refusal) {
+        let ended = try await kept(request) { try await sessions.end(family: sealed.family, originIDs: []) }
+        let origins = Set((ended.map(\.originID) + [sealed.originID]).compactMap { $0 })
+        logger.warning(
+            "a refresh token was used again: its session has been ended",
+            metadata: ["request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)"])
+        try await both { () async throws(Refusal) in
+            try await revoke(origins.sorted().map(Revocation.Target.originID), request)
+        } then: { () async throws(Refusal) in
+            for session in ended { try await revokeAtCognito(session.refreshToken, request) }
+        }
+    }
+}

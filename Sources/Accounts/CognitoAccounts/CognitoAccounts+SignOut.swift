@@ -1,0 +1,151 @@
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+internal import Pipeline
+internal import Store
+
+/// The end of sessions, here and at Cognito.
+extension CognitoAccounts {
+    func signOut(
+        _ sealed: SealedRefreshToken?, _ caller: Caller?, _ request: AccountRequest
+    ) async throws(Refusal) {
+        var origins = Set([caller?.originID, sealed?.originID].compactMap { $0 })
+        let ended = try await kept(request) {
+            try await sessions.end(family: sealed?.family, originIDs: origins)
+        }
+        origins.formUnion(ended.compactMap(\.originID))
+        // The token shown may have a successor: the newest one is Cognito's to end. Another app client's token is not this
+        // one's to end there, and nobody unseals it any more.
+        let shown = [sealed].compactMap { $0 }.map { ($0.clientID, $0.refreshToken) }
+        let tokens = (ended.isEmpty ? shown : ended.map { ($0.clientID, $0.refreshToken) })
+            .filter { $0.0.hasSameBytes(as: app.clientID) }.map(\.1)
+        try await both { () async throws(Refusal) in
+            try await revoke(origins.sorted().map(Revocation.Target.originID), request)
+        } then: { () async throws(Refusal) in
+            for token in tokens { try await revokeAtCognito(token, request) }
+        }
+    }
+
+    /// The caller's own access token goes last: until Cognito has been told, it is what one can try again with.
+    func signOutEverywhere(
+        _ caller: Caller, _ sealed: SealedRefreshToken?, _ request: AccountRequest
+    ) async throws(Refusal) {
+        let ended = try await kept(request) { try await sessions.endAll(of: caller.subject) }
+        let own = Set([caller.originID].compactMap { $0 })
+        let others = Set((ended.map(\.originID) + [sealed?.originID]).compactMap { $0 }).subtracting(own)
+        try await both { () async throws(Refusal) in
+            try await revoke(others.sorted().map(Revocation.Target.originID), request)
+        } then: { () async throws(Refusal) in
+            try await globalSignOut(caller.token, request)
+        }
+        try await revokeAll(of: caller.subject, own, request)
+    }
+
+    /// Without an access token, a refresh token has a say over other sessions only where it could be exchanged: as the
+    /// newest one of a session that goes on, and of this app client. Else whoever keeps an old one could sign the user out
+    /// at will. Its own session goes last, as the access token does otherwise.
+    ///
+    /// - Parameter sealed: nil for a token that does not open.
+    /// - Returns: the user's `sub`.
+    func signOutEverywhere(
+        with sealed: SealedRefreshToken?, _ request: AccountRequest
+    ) async throws(Refusal) -> String {
+        guard let sealed, sealed.clientID.hasSameBytes(as: settings.clientID) else {
+            throw .tokenInvalid(.tokenRefresh, reason: .account(.invalidRefreshToken))
+        }
+        guard !sealed.hasExpired(at: now()) else {
+            throw .tokenInvalid(.tokenRefresh, reason: .account(.expiredRefreshToken))
+        }
+        let known: RefreshedSession?
+        do {
+            known = try await admitted(sealed, request)
+        } catch {
+            try await checkSignedOut(sealed.subject, else: error, request)
+            return sealed.subject
+        }
+        let ended = try await kept(request) { try await sessions.endAll(of: sealed.subject, except: sealed.family) }
+        try await both { () async throws(Refusal) in
+            try await revoke(Set(ended.compactMap(\.originID)).sorted().map(Revocation.Target.originID), request)
+        } then: { () async throws(Refusal) in
+            let token: Secret? =
+                if let known { known.accessToken } else { try await accessToken(for: sealed, request) }
+            if let token { try await globalSignOut(token, request) }
+        }
+        try await revokeAll(of: sealed.subject, Set([sealed.originID].compactMap { $0 }), request)
+        _ = try await kept(request) { try await sessions.end(family: sealed.family, originIDs: []) }
+        return sealed.subject
+    }
+
+    /// - Returns: what the token was exchanged for, where it was before; nil where it is still to be exchanged.
+    /// - Throws: 401 for a token that could not be exchanged.
+    private func admitted(
+        _ sealed: SealedRefreshToken, _ request: AccountRequest
+    ) async throws(Refusal) -> RefreshedSession? {
+        // Of a session without a record, Cognito alone knows whether it goes on.
+        guard try await kept(request, { try await sessions.knows(sealed) }) else {
+            return try await exchange(sealed, request)
+        }
+        return try await judge(kept(request) { try await sessions.standing(of: sealed) }, sealed, request)
+    }
+
+    /// Whoever signs out everywhere once more is signed out: none of the user's sessions may go on.
+    private func checkSignedOut(
+        _ subject: String, else refusal: Refusal, _ request: AccountRequest
+    ) async throws(Refusal) {
+        guard refusal.reason == .account(.sessionEnded) else { throw refusal }
+        let held = try await kept(request) { try await sessions.held(of: subject) }
+        guard !held.contains(where: { $0.isOpen(at: now()) }) else { throw refusal }
+    }
+
+    /// GlobalSignOut takes an access token, which who has none any more gets once more for this. A refresh token that is
+    /// rotated by it is kept, so that the same one can be shown again; nil for one that Cognito takes no more.
+    private func accessToken(
+        for sealed: SealedRefreshToken, _ request: AccountRequest
+    ) async throws(Refusal) -> Secret? {
+        let result: AuthenticationResult
+        do {
+            result = try await refresher.tokens(for: sealed.provided)
+        } catch {
+            try signedOutAlready(error, request)
+            return nil
+        }
+        guard result.refreshToken != nil else { return result.accessToken }
+        return try await keep(result, sealed, request).accessToken
+    }
+
+    /// A new sign-in in this very second is not meant; what this gateway knows of it is named one by one.
+    private func revokeAll(of subject: String, _ own: Set<String>, _ request: AccountRequest) async throws(Refusal) {
+        try await revoke(
+            [.subject(subject, before: revocationTime() - 1)] + own.sorted().map(Revocation.Target.originID), request)
+    }
+
+    private func globalSignOut(_ token: Secret, _ request: AccountRequest) async throws(Refusal) {
+        do {
+            _ = try await client.call(.globalSignOut, ["AccessToken": .string(token.exposeText())])
+        } catch {
+            try signedOutAlready(error, request)
+        }
+    }
+
+    /// RevokeToken: it ends the refresh token, and the access tokens that came from it.
+    func revokeAtCognito(_ token: Secret, _ request: AccountRequest) async throws(Refusal) {
+        var input: JSONObject = ["ClientId": .string(app.clientID), "Token": .string(token.exposeText())]
+        input["ClientSecret"] = app.rawSecret
+        do {
+            _ = try await client.call(.revokeToken, input)
+        } catch {
+            // An app client without token revocation: the token is sealed, and nobody unseals it any more.
+            guard error.kind != .unsupportedOperation else { return }
+            try signedOutAlready(error, request)
+        }
+    }
+
+    /// A token that Cognito does not know any more is what signing out is for. Other failures are told: the client may
+    /// try again.
+    private func signedOutAlready(_ error: CognitoError, _ request: AccountRequest) throws(Refusal) {
+        switch error.kind {
+        case .tokenRevoked, .tokenExpired, .tokenReused, .badCredentials, .userNotFound, .userDisabled: return
+        default: throw refusal(of: error, at: .bearer, request)
+        }
+    }
+}

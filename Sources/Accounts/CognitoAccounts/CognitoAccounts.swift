@@ -1,0 +1,92 @@
+package import Cognito
+internal import Cryptography
+package import HTTPClient
+internal import HTTPTypes
+package import Logging
+package import Pipeline
+package import Store
+
+/// The account endpoints over one Cognito user pool.
+///
+/// The sealed token that the client keeps holds everything for a refresh. The session records show which of a sign-in's
+/// tokens is the newest one.
+package struct CognitoAccounts: Sendable {
+    package let settings: CognitoAccountSettings
+    let app: AppClient
+    let client: CognitoClient
+    let authenticator: Authenticator
+    let refresher: TokenRefresher
+    let sessions: RefreshSessions
+    let flights: RefreshFlights<Result<RefreshedSession, Refusal>>
+    let unansweredChanges: UnansweredChanges
+    let flow: AccountFlow
+    let revoke: TokenRevocation
+    let revocationTime: @Sendable () -> Int64
+    let now: @Sendable () -> Int64
+    let random: @Sendable (Int) -> [UInt8]
+    let logger: Logger
+
+    /// Puts tokens on the revocation list; returns when they count no more.
+    package typealias TokenRevocation = @Sendable ([Revocation]) async throws -> Void
+
+    /// - Parameters:
+    ///   - fetcher: carries the calls to Cognito.
+    ///   - signer: signs those that an AWS account makes; `nil` where the flow needs none.
+    ///   - records: what outlasts the process of each sign-in.
+    ///   - flow: the way of each call.
+    ///   - revocationTime: the latest time that is known to have been, in seconds since 1970, so that a clock that is behind
+    ///     leaves no token good.
+    ///   - previous: what answered until now. A refresh that is under way there is joined: with rotation a second call
+    ///     to Cognito would look like the reuse of a stolen token.
+    ///   - now: seconds since 1970.
+    ///   - random: gives as many random bytes as asked for, from a cryptographic source.
+    package init(
+        settings: CognitoAccountSettings, fetcher: any Fetcher, signer: RequestSigner? = nil,
+        records: any SessionRecords, flow: AccountFlow, revoke: @escaping TokenRevocation,
+        revocationTime: @escaping @Sendable () -> Int64, after previous: CognitoAccounts? = nil,
+        now: @escaping @Sendable () -> Int64, random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
+    ) {
+        self.settings = settings
+        if let previous, previous.settings.endpoint == settings.endpoint, previous.settings.poolID == settings.poolID,
+            previous.settings.clientID == settings.clientID
+        {
+            (flights, unansweredChanges) = (previous.flights, previous.unansweredChanges)
+        } else {
+            (flights, unansweredChanges) = (RefreshFlights(), UnansweredChanges(now: now, random: random))
+        }
+        self.flow = flow
+        self.revoke = revoke
+        self.revocationTime = revocationTime
+        self.now = now
+        self.random = random
+        self.logger = logger
+        app = AppClient(poolID: settings.poolID, clientID: settings.clientID, clientSecret: settings.clientSecret)
+        client = CognitoClient(
+            endpoint: settings.endpoint, fetcher: fetcher, deadline: settings.deadline, signer: signer)
+        authenticator = Authenticator(client: client, app: app, flow: settings.flow, now: now, random: random)
+        refresher = TokenRefresher(client: client, app: app)
+        sessions = RefreshSessions(records: records, poolID: settings.poolID, keys: settings.sealingKeys, now: now)
+    }
+
+    /// Answers a request. Never fails: every failure is an answer with the API's error body.
+    package func answer(_ request: AccountRequest) async -> AccountAnswer {
+        do {
+            let answer = try await flow.answer(request, among: Self.endpoints, of: self, poolID: settings.poolID)
+            return try await answer.next?() ?? answer
+        } catch {
+            return AccountAnswer(refusal: error, requestID: request.requestID)
+        }
+    }
+}
+
+extension CognitoAccounts {
+    /// All endpoints, in the order of their routes.
+    private static let endpoints: [any AccountEndpoint<CognitoAccounts>.Type] = [
+        LoginEndpoint.self, ChallengeEndpoint.self, RefreshEndpoint.self, LogoutEndpoint.self, RegisterEndpoint.self,
+        ConfirmEndpoint.self, ResendCodeEndpoint.self, ForgotPasswordEndpoint.self, ResetPasswordEndpoint.self,
+        ChangePasswordEndpoint.self, MeEndpoint.self, UpdateMeEndpoint.self, DeleteMeEndpoint.self,
+        ExportEndpoint.self, SetUpTOTPEndpoint.self, VerifyTOTPEndpoint.self, RemoveTOTPEndpoint.self,
+    ]
+
+    package static let operations = endpoints.map { $0.operation }
+}

@@ -1,0 +1,110 @@
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+internal import HTTPTypes
+internal import Logging
+internal import Pipeline
+internal import Sealing
+internal import Store
+
+extension CognitoAccounts {
+    /// The end of a sign-in: the session begins here and in the records, and the client gets its tokens.
+    func signedIn(
+        _ result: AuthenticationResult, _ context: SignInContext, _ request: AccountRequest
+    ) async throws(Refusal) -> AccountAnswer {
+        guard let access = result.accessClaims, let refreshToken = result.refreshToken,
+            let user = AccountUser(accessClaims: access, idClaims: result.idClaims)
+        else { throw unusable("UnreadableTokens", request) }
+        let device = await confirmedDevice(result, context, user, request)
+        let issuedAt = now()
+        let brief = min(settings.briefRefreshLifetime, settings.refreshLifetime)
+        let sealed = SealedRefreshToken(
+            clientID: settings.clientID, username: user.username, subject: user.id,
+            originID: access["origin_jti"]?.stringValue, refreshToken: refreshToken, deviceID: context.deviceID,
+            deviceKey: device?.key ?? result.newDevice?.key, family: random(16), generation: 0, issuedAt: issuedAt,
+            expiresAt: issuedAt + (context.rememberMe ? settings.refreshLifetime : brief))
+        let takeBack: @Sendable () async -> Void = { await self.takeBack(sealed, request) }
+        do {
+            let body = try await begin(sealed, result, user, device, context, request)
+            var answer = AccountAnswer(.ok, body, subject: user.id, outcome: .signedIn(user))
+            answer.sessionEnd = takeBack
+            return answer
+        } catch {
+            await takeBack()
+            throw error
+        }
+    }
+
+    /// Begins the session.
+    ///
+    /// - Returns: the body of the answer.
+    private func begin(
+        _ sealed: SealedRefreshToken, _ result: AuthenticationResult, _ user: AccountUser,
+        _ device: DeviceCredentials?, _ context: SignInContext, _ request: AccountRequest
+    ) async throws(Refusal) -> JSONObject {
+        let text = try sealing(request) { () throws(SealingFailure) in
+            try sealed.sealed(with: settings.sealingKeys, poolID: settings.poolID)
+        }
+        var body: JSONObject = ["user": .object(user.object)]
+        body.addTokens(
+            result, refreshToken: text, scope: result.accessClaims?["scope"], withIDToken: settings.returnIDToken)
+        if let device {
+            let known = SealedDevice(
+                credentials: device, username: user.username, account: context.account,
+                expiresAt: sealed.issuedAt + settings.deviceTokenLifetime)
+            let token = try sealing(request) { () throws(SealingFailure) in
+                try known.sealed(with: settings.sealingKeys, poolID: settings.poolID)
+            }
+            body["device_token"] = .string(token.exposeText())
+        }
+        try await kept(request) {
+            try await sessions.begin(sealed, text, platform: context.device?.platform)
+        }
+        return body
+    }
+
+    /// Ends the session of a sign-in that comes to nothing, here and at Cognito. Nobody has a token of it, so that the
+    /// revocation list needs no entry. The log tells of what fails, and one failure keeps nothing else from being done.
+    private func takeBack(_ sealed: SealedRefreshToken, _ request: AccountRequest) async {
+        // In a task of its own: the client's hanging up must not leave it half-done.
+        await Task {
+            _ = try? await kept(request) { try await sessions.end(family: sealed.family, originIDs: []) }
+            try? await revokeAtCognito(sealed.refreshToken, request)
+        }.value
+    }
+
+    /// The device's credentials from now on; `nil` if the pool tracks no devices.
+    ///
+    /// A device that could not be confirmed is one that the user is asked about again: no reason to refuse the sign-in.
+    private func confirmedDevice(
+        _ result: AuthenticationResult, _ context: SignInContext, _ user: AccountUser, _ request: AccountRequest
+    ) async -> DeviceCredentials? {
+        guard let new = result.newDevice else { return context.credentials }
+        do {
+            return try await DeviceRegistration(client: client, random: random).confirm(
+                new, accessToken: result.accessToken, name: context.device?.name ?? context.device?.model,
+                isRemembered: context.rememberMe)
+        } catch {
+            logger.warning(
+                "a device could not be confirmed",
+                metadata: [
+                    "request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)", "error": "\(error.type)",
+                ])
+            return nil
+        }
+    }
+}
+
+extension JSONObject {
+    /// Adds the members that sign-in and refresh share.
+    mutating func addTokens(
+        _ result: AuthenticationResult, refreshToken: Secret, scope: JSON?, withIDToken: Bool
+    ) {
+        self["access_token"] = .string(result.accessToken.exposeText())
+        self["refresh_token"] = .string(refreshToken.exposeText())
+        if withIDToken, let idToken = result.idToken { self["id_token"] = .string(idToken.exposeText()) }
+        self["token_type"] = "Bearer"
+        self["expires_in"] = .number(JSONNumber(result.expiresIn))
+        self["scope"] = scope
+    }
+}

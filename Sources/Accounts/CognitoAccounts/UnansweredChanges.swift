@@ -1,0 +1,47 @@
+internal import Cryptography
+internal import Encoding
+internal import Locking
+internal import Pipeline
+
+/// Changes of passwords whose response from Cognito was lost. Whether one was made shows when the same call comes again,
+/// and is looked into for such a call alone: nobody gets a second guess at a password by it.
+///
+/// Held in memory for ten minutes, under codes that say nothing of the passwords to whoever has not the process's key.
+final class UnansweredChanges: Sendable {
+    private static let capacity = 10_000
+    private static let lifetime: Int64 = 600
+
+    private let key: Secret
+    private let table = Locked(ExpiringTable<Bool>(capacity: capacity))
+    private let now: @Sendable () -> Int64
+
+    /// - Parameters:
+    ///   - now: seconds since 1970.
+    ///   - random: gives as many random bytes as asked for, from a cryptographic source.
+    init(now: @escaping @Sendable () -> Int64, random: @Sendable (Int) -> [UInt8]) {
+        key = Secret(random(32))
+        self.now = now
+    }
+
+    func note(_ change: PasswordChange, of subject: String) {
+        let (code, now) = (code(change, subject), now())
+        table.withLock { $0.set(true, of: code, endsAt: now + Self.lifetime, at: now) }
+    }
+
+    /// - Returns: whether it was there.
+    func remove(_ change: PasswordChange, of subject: String) -> Bool {
+        let (code, now) = (code(change, subject), now())
+        return table.withLock { table in
+            guard table.value(of: code, at: now) != nil else { return false }
+            table.remove(code)
+            return true
+        }
+    }
+
+    /// Parts are told apart by their lengths.
+    private func code(_ change: PasswordChange, _ subject: String) -> String {
+        let parts = [subject, change.current.exposeText(), change.new.exposeText()]
+        let text = parts.map { "\($0.utf8.count):\($0)" }.joined(separator: ",")
+        return Base64URL.encode(HMACSHA256.authenticationCode(for: Array(text.utf8), key: key.expose()))
+    }
+}

@@ -1,0 +1,53 @@
+internal import Encoding
+internal import Pipeline
+
+/// An attribute that a client gives a user: `name`, or one of Cognito's names.
+struct UserAttribute: Sendable, Equatable {
+    @Exact var name: String
+    /// Empty to remove it.
+    @Exact var value: String
+}
+
+extension RequestFields {
+    /// The attributes of a request: the field `name`, and `attributes` by Cognito's names.
+    ///
+    /// - Parameter writable: the attributes that users may set; any other is a fault.
+    mutating func attributes(_ writable: WritableAttributes) -> [UserAttribute] {
+        var attributes: [UserAttribute] = []
+        if let value = optionalText("name", atMost: 256) {
+            attributes.append(UserAttribute(name: "name", value: value))
+        }
+        if !attributes.isEmpty, !writable.contains("name") { refuse("name", Self.notWritable) }
+        guard var inner = optionalObject("attributes") else { return attributes }
+        guard attributes.count + inner.count <= Self.maximumAttributes else {
+            inner.refuseWhole("are too many")
+            take(inner)
+            return attributes
+        }
+        for key in inner.names {
+            // No call proves a changed address.
+            guard writable.contains(key), ExactText(key) != "email" else {
+                inner.refuse(key, Self.notWritable)
+                continue
+            }
+            // Null removes the attribute, as an empty value does in Cognito.
+            let value = inner.optionalText(key, atMost: 2048) ?? ""
+            if attributes.contains(where: { $0.name.hasSameBytes(as: key) }) {
+                inner.refuse(key, "is given twice")
+            } else {
+                attributes.append(UserAttribute(name: key, value: value))
+            }
+        }
+        take(inner)
+        return attributes
+    }
+
+    private static let notWritable = "is not an attribute that can be set"
+
+    /// More than Cognito's standard attributes and its 50 custom ones.
+    private static let maximumAttributes = 70
+}
+
+extension UserAttribute {
+    var json: JSON { ["Name": .string(name), "Value": .string(value)] }
+}

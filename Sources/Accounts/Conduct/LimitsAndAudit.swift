@@ -1,0 +1,163 @@
+internal import Clocks
+internal import Cognito
+internal import Locking
+package import Pipeline
+package import Telemetry
+
+/// Applies the limits before each account call. After the call it tells the backend, the limits and the audit log, in this
+/// order: a call that the backend must know of and does not is no success to the others.
+package struct LimitsAndAudit: AccountGuard {
+    private let limits: AccountLimits
+    private let audit: AuditTrail
+    /// Nil where no backend is told.
+    private let sync: UserSync?
+    private let tally: AccountTally
+
+    package init(limits: AccountLimits, audit: AuditTrail, sync: UserSync?, tally: AccountTally) {
+        self.tally = tally
+        self.limits = limits
+        self.audit = audit
+        self.sync = sync
+    }
+
+    package func admit(_ call: AccountCall) async throws(Refusal) -> Admission {
+        do {
+            return Admission(call, try await limits.admit(LimitedCall(call)), limits)
+        } catch {
+            throw .retryLater(.tooManyRequests, after: error.retryAfter, reason: .limit(error.cause))
+        }
+    }
+
+    package func identify(_ admission: inout Admission, as username: String?) async -> Int? {
+        let call = admission.call
+        let account = username.map { LimitedCall.user($0, in: call.poolID) }
+        return await limits.identify(&admission.limited, LimitedCall(call), as: account)?.retryAfter
+    }
+
+    package func refused(_ call: AccountCall, _ outcome: AccountOutcome) async {
+        report(of: call, outcome)
+        await record(call, outcome, locks: false)
+    }
+
+    package func end(_ admission: consuming Admission, _ outcome: AccountOutcome) async throws(Refusal) {
+        let call = admission.call
+        var reported = outcome
+        var refusal: Refusal?
+        do {
+            try await sync?.report(call, outcome)
+        } catch {
+            refusal = error
+            reported = error.outcome
+        }
+        report(of: call, reported)
+        let locks = await settle(admission, outcome)
+        if locks { tally.countLockout() }
+        await record(call, reported, locks: locks)
+        if let refusal { throw refusal }
+    }
+
+    /// In the metrics.
+    private func report(of call: AccountCall, _ outcome: AccountOutcome) {
+        tally.count(AccountTally.Key(call.operation, outcome))
+        if let session = call.session, let end = SessionLengths.End(call.operation, outcome) {
+            tally.sessions.ended(session.id, by: end, after: WallClock.seconds() - session.beganAt)
+        }
+    }
+
+    /// In the audit log.
+    private func record(_ call: AccountCall, _ outcome: AccountOutcome, locks: Bool) async {
+        for event in AuditEvent.events(of: call, outcome, locks: locks) {
+            // The account may be locked where what was typed is not: waiting for one more write would tell.
+            if locks, event.kind == .lockedOut { audit.recordWithoutWaiting(event) } else { await audit.record(event) }
+        }
+    }
+
+    /// - Returns: whether the account is locked by it.
+    private func settle(_ admission: consuming Admission, _ outcome: AccountOutcome) async -> Bool {
+        let call = admission.call
+        switch outcome {
+        case .signedIn(let user):
+            await admission.signedIn(as: LimitedCall.user(user.username, in: call.poolID))
+        case .refused(let error, let reason) where reason.isGuess(refusedWith: error):
+            return await admission.failed()
+        case .succeeded where call.operation.effect == .passwordReset:
+            _ = consume admission
+            // The code was sent to the user, so its holder is the user.
+            if let account = LimitedCall.account(of: call) { await limits.unlock(account: account) }
+        case .succeeded, .forwarded, .challenged, .refused: break
+        }
+        return false
+    }
+}
+
+extension AccountTally.Key {
+    /// The outcomes of account calls in ordinary operation.
+    package static let expected: [Self] = CognitoAccounts.operations.flatMap { operation in
+        let name = operation.metricsName
+        return [Self(operation: name, result: "success")]
+            + (operation.budget == .signIn ? [Self(operation: name, result: "challenge")] : [])
+            + operation.usualRefusals.map { Self(operation: name, result: "refused", reason: $0) }
+    }
+
+    init(_ operation: AccountOperation, _ outcome: AccountOutcome) {
+        let name = operation.metricsName
+        switch outcome {
+        case .succeeded, .signedIn, .forwarded: self.init(operation: name, result: "success")
+        case .challenged: self.init(operation: name, result: "challenge")
+        case .refused(_, let reason): self.init(operation: name, result: "refused", reason: reason)
+        }
+    }
+}
+
+extension SessionLengths.End {
+    /// Nil for what ends no session, or finds none ended.
+    init?(_ operation: AccountOperation, _ outcome: AccountOutcome) {
+        switch (operation.effect, outcome) {
+        case (.signedOut, .succeeded): self = .signOut
+        case (.userDeleted, .succeeded): self = .deletion
+        case (.refreshed, .refused(_, let reason)): self.init(reason: reason)
+        default: return nil
+        }
+    }
+
+    private init?(reason: Reason) {
+        switch reason.ofSession {
+        case .expired: self = .expiry
+        case .idle: self = .idle
+        case .reused: self = .reuse
+        case .ended: self = .revocation
+        case .heldByOther, nil: return nil
+        }
+    }
+}
+
+extension LimitedCall {
+    init(_ call: AccountCall) {
+        self.init(
+            budget: call.operation.budget, account: Self.account(of: call),
+            // A device is proven by a sign-in from it, and counts at a sign-in: other calls may name any.
+            device: call.operation.budget == .signIn ? call.device?.deviceID : nil,
+            provenDevice: call.provenDevice, unknownStep: call.unknownStep, clientAddress: call.clientAddress)
+    }
+
+    /// The account itself. A name that is typed never is it: else one who types a `sub` would learn of the user's lock.
+    ///
+    /// - Parameter username: Cognito's own name for the user.
+    static func user(_ username: String, in poolID: String) -> String { "\(poolID)/user/\(username)" }
+
+    /// Two pools may have users of one name.
+    static func account(of call: AccountCall) -> String? {
+        if let account = call.account { return "\(call.poolID)/account/\(account)" }
+        if let token = call.tokenDigest { return "\(call.poolID)/token/\(token)" }
+        return call.subject.map { "\(call.poolID)/subject/\($0)" }
+    }
+}
+
+extension AccountOperation {
+    /// The reasons that it is refused for where nothing is out of order but what the user does, how often, or the way to
+    /// Cognito.
+    fileprivate var usualRefusals: [Reason] {
+        let limits: [LimitCause] = [.address, .account, .global] + (budget == .signIn ? [.lockout] : [])
+        return limits.map { .limit($0) } + (usualErrors + [.unavailable]).map { .cognito($0) }
+    }
+}

@@ -1,0 +1,73 @@
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+internal import HTTPTypes
+internal import Pipeline
+
+extension AccountOperation {
+    package static let changePassword = AccountOperation(
+        "change-password", .post, bearer: .required, budget: .account, effect: .passwordChanged,
+        usualErrors: [.badCredentials, .invalidPassword])
+}
+
+/// `POST change-password`: ChangePassword.
+struct ChangePasswordEndpoint: AccountEndpoint {
+    static let operation = AccountOperation.changePassword
+
+    private let change: PasswordChange
+    private let caller: Caller
+
+    init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
+        var fields = try request.fields()
+        change = PasswordChange(
+            current: Secret(fields.requiredText("current_password", atMost: 256, .password)),
+            new: Secret(fields.requiredText("new_password", atMost: 256, .password)))
+        try fields.check()
+        caller = try accounts.caller(request)
+    }
+
+    func perform(
+        _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        do {
+            try await accounts.change(change.current, to: change.new, caller)
+        } catch {
+            try await checkMade(after: error, accounts, request)
+        }
+        return .done(subject: caller.subject)
+    }
+
+    /// Where the response to the same call was lost before, a current password that Cognito no longer takes may mean that
+    /// the change was made: then the new one can be changed into itself.
+    ///
+    /// - Throws: the refusal, unless the change was made.
+    private func checkMade(
+        after error: CognitoError, _ accounts: CognitoAccounts, _ request: AccountRequest
+    ) async throws(Refusal) {
+        var error = error
+        if accounts.unansweredChanges.remove(change, of: caller.subject), error.kind == .badCredentials {
+            do {
+                return try await accounts.change(change.new, to: change.new, caller)
+            } catch let second {
+                if second.kind == .unavailable { error = second }
+            }
+        }
+        if error.kind == .unavailable { accounts.unansweredChanges.note(change, of: caller.subject) }
+        throw accounts.refusal(of: error, at: .passwordChange, request)
+    }
+}
+
+/// A user's change of the password.
+struct PasswordChange: Sendable {
+    var current: Secret
+    var new: Secret
+}
+
+extension CognitoAccounts {
+    fileprivate func change(_ current: Secret, to new: Secret, _ caller: Caller) async throws(CognitoError) {
+        var input = caller.input
+        input["PreviousPassword"] = .string(current.exposeText())
+        input["ProposedPassword"] = .string(new.exposeText())
+        _ = try await client.call(.changePassword, input)
+    }
+}

@@ -1,0 +1,41 @@
+internal import Cognito
+internal import HTTPTypes
+internal import Pipeline
+
+extension AccountOperation {
+    package static let deleteMe = AccountOperation(
+        "delete-me", .delete, "me", bearer: .required, budget: .account, effect: .userDeleted)
+}
+
+/// `DELETE me`: gone at Cognito first, so that nothing here is forgotten of a user who still is; then every session and
+/// token ends.
+///
+/// Each step can be repeated with the same access token until the last one is done. A user whom Cognito does not know any
+/// more is deleted: an earlier attempt's response may have been lost.
+struct DeleteMeEndpoint: AccountEndpoint {
+    static let operation = AccountOperation.deleteMe
+
+    private let caller: Caller
+
+    init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
+        caller = try accounts.caller(request)
+        call.session = CalledSession(caller.identity)
+    }
+
+    func perform(
+        _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        do {
+            _ = try await accounts.client.call(.deleteUser, caller.input)
+        } catch {
+            guard error.kind == .userNotFound else { throw accounts.refusal(of: error, at: .bearer, request) }
+        }
+        try await accounts.kept(request) { try await accounts.sessions.forget(caller.subject) }
+        var answer = AccountAnswer.done(subject: caller.subject)
+        // The same name, registered again, has another subject: all tokens of this one count no more, for ever.
+        answer.lastStep = { () async throws(Refusal) in
+            try await accounts.revoke([.subject(caller.subject, before: .max)], request)
+        }
+        return answer
+    }
+}

@@ -1,0 +1,45 @@
+internal import Cognito
+internal import Encoding
+internal import HTTPTypes
+internal import Pipeline
+
+extension AccountOperation {
+    package static let export = AccountOperation(
+        "export", .get, "me/export", bearer: .required, budget: .account, effect: .userExported)
+}
+
+/// `GET me/export`: everything that is held about the user, here and at Cognito.
+struct ExportEndpoint: AccountEndpoint {
+    static let operation = AccountOperation.export
+
+    private let caller: Caller
+
+    init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
+        caller = try accounts.caller(request)
+    }
+
+    func perform(
+        _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        let user = try await accounts.user(caller, request)
+        let held = try await accounts.kept(request) { try await accounts.sessions.held(of: caller.subject) }
+        let export: JSONObject = [
+            "exported_at": .string(Timestamp.text(accounts.now())), "user": .object(user.object),
+            "sessions": .array(held.map { .object($0.exported) }),
+            "devices": .array(try await devices(accounts, request)),
+        ]
+        return AccountAnswer(.ok, export, subject: user.id)
+    }
+
+    private func devices(_ accounts: CognitoAccounts, _ request: AccountRequest) async throws(Refusal) -> [JSON] {
+        do {
+            return try await accounts.client.call(.listDevices, caller.input)["Devices"]?.arrayValue ?? []
+        } catch {
+            switch error.kind {
+            // A pool that tracks none says so in one of these ways.
+            case .invalidParameter, .poolMisconfigured, .unsupportedOperation, .clientUnknown, .deviceUnknown: return []
+            default: throw accounts.refusal(of: error, at: .bearer, request)
+            }
+        }
+    }
+}

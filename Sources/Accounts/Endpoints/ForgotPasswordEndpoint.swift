@@ -1,0 +1,27 @@
+internal import Cognito
+internal import HTTPTypes
+internal import Pipeline
+
+extension AccountOperation {
+    package static let forgotPassword = AccountOperation("forgot-password", .post, budget: .messages)
+}
+
+/// `POST forgot-password`: ForgotPassword.
+struct ForgotPasswordEndpoint: AccountEndpoint {
+    static let operation = AccountOperation.forgotPassword
+
+    private let email: String
+
+    init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
+        var fields = try request.fields()
+        email = fields.requiredText("email", atMost: 128, .address)
+        try fields.check()
+        call.account = email
+    }
+
+    func perform(
+        _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        try await accounts.sendCode(.forgotPassword, to: email, request)
+    }
+}

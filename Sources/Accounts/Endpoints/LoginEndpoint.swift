@@ -1,0 +1,87 @@
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+internal import HTTPTypes
+internal import Pipeline
+internal import Sealing
+
+extension AccountOperation {
+    package static let login = AccountOperation(
+        "login", .post, budget: .signIn,
+        usualErrors: [.badCredentials, .userNotConfirmed, .passwordResetRequired, .lockedOut, .throttled])
+}
+
+/// `POST login`: by the configured flow, with the name as typed. An account that is closed, or a name that nobody may sign in
+/// with, fails as a wrong password does, in the same time.
+struct LoginEndpoint: AccountEndpoint {
+    static let operation = AccountOperation.login
+
+    var email: String
+    var password: Secret
+    var rememberMe: Bool
+    var device: DeviceInfo?
+    /// The credentials of the device token from an earlier sign-in; nil without one that is good.
+    private let knownDevice: DeviceCredentials?
+
+    init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
+        var fields = try request.fields()
+        email = fields.requiredText("email", atMost: 128, .address)
+        password = Secret(fields.requiredText("password", atMost: 256, .password))
+        rememberMe = fields.flag("remember_me", default: true)
+        device = fields.device()
+        let deviceToken = fields.optionalText("device_token", atMost: SealedText.maximumLength, .address)
+        try fields.check()
+        knownDevice = deviceToken.flatMap { [email] in accounts.device(in: Secret($0), of: email) }
+        (call.account, call.device, call.provenDevice) = (email, device, knownDevice?.key)
+    }
+
+    /// The sign-in that follows a confirmation.
+    init(email: String, password: Secret, _ call: inout AccountCall) {
+        self.email = email
+        self.password = password
+        rememberMe = true
+        knownDevice = nil
+        call.account = email
+    }
+
+    func perform(
+        _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        let context = SignInContext(
+            account: email, rememberMe: rememberMe, device: device, deviceID: device?.deviceID,
+            credentials: knownDevice)
+        var attempt = Authenticator.Attempt(
+            username: accounts.cognitoName(email), password: password, device: knownDevice,
+            context: accounts.userContext(request))
+        let accountGuard = accounts.flow.accountGuard
+        // Without a proof in two steps only earlier sign-ins can say whose name this is.
+        let isClosed = await accountGuard.identify(&admission, as: nil) != nil
+        if isClosed {
+            // Cognito counts wrong passwords too: not against the user, whose password this is not.
+            (attempt.username, attempt.password, attempt.device) = (Decoy.username(), Decoy.password(), nil)
+        }
+        let answer: AuthenticationAnswer
+        do throws(CognitoError) {
+            answer = try await accounts.authenticator.begin(attempt) { username in
+                if isClosed { false } else { await accountGuard.identify(&admission, as: username) != nil }
+            }
+        } catch {
+            throw accounts.refusal(of: error, at: .signIn, request)
+        }
+        // A trigger of the pool's may let anybody in.
+        guard accounts.accepts(email), !isClosed else { throw AccountRefusals.wrongCredentials }
+        return try await accounts.finish(answer, context, request)
+    }
+}
+
+extension CognitoAccounts {
+    /// The device of a device token. One that does not open, has ended, or is another account's, is as good as none: the
+    /// pool then takes the device for new.
+    fileprivate func device(in text: Secret, of account: String) -> DeviceCredentials? {
+        let device = try? SealedDevice(opening: text, with: settings.sealingKeys, poolID: settings.poolID)
+        guard let device, !device.hasExpired(at: now()),
+            device.account.foldedCase.hasSameBytes(as: account.foldedCase)
+        else { return nil }
+        return device.credentials
+    }
+}

@@ -1,0 +1,60 @@
+internal import Cryptography
+internal import Encoding
+internal import HTTPTypes
+internal import Pipeline
+internal import Sealing
+
+extension AccountOperation {
+    package static let logout = AccountOperation(
+        "logout", .post, bearer: .orEnded, budget: .account, effect: .signedOut)
+}
+
+/// `POST logout`: the session of a refresh token, or all of the user's. Sessions end here first, so that they have ended
+/// whatever Cognito says.
+struct LogoutEndpoint: AccountEndpoint {
+    static let operation = AccountOperation.logout
+
+    private let allDevices: Bool
+    private let hasRefreshToken: Bool
+    /// Nil for a token that does not open, which leaves nothing to sign out of, and for somebody else's.
+    private let sealed: SealedRefreshToken?
+    /// Nil without an access token.
+    private let caller: Caller?
+
+    init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
+        // A caller whose bearer says it all may send no body.
+        var fields = request.body.isEmpty ? RequestFields([:]) : try request.fields()
+        let refreshToken = fields.optionalText("refresh_token", atMost: SealedText.maximumLength).map { Secret($0) }
+        allDevices = fields.flag("all_devices", default: false)
+        try fields.check()
+        hasRefreshToken = refreshToken != nil
+        let caller = request.bearer == nil ? nil : try accounts.caller(request)
+        self.caller = caller
+        let opened = refreshToken.flatMap(accounts.sealedToken)
+        guard caller != nil || refreshToken != nil || request.bearerHasEnded else { throw .tokenMissing() }
+        call.subject = caller?.subject ?? opened?.subject
+        call.session = caller.flatMap { CalledSession($0.identity) }
+        // Somebody else's refresh token is not ended by the way.
+        guard let opened, caller?.subject.hasSameBytes(as: opened.subject) != false else {
+            sealed = nil
+            return
+        }
+        sealed = opened
+        call.session = CalledSession(opened)
+    }
+
+    func perform(
+        _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        if allDevices, caller == nil, hasRefreshToken {
+            return .done(subject: try await accounts.signOutEverywhere(with: sealed, request))
+        }
+        guard let subject = caller?.subject ?? sealed?.subject else { return .done() }
+        if allDevices, let caller {
+            try await accounts.signOutEverywhere(caller, sealed, request)
+        } else {
+            try await accounts.signOut(sealed, caller, request)
+        }
+        return .done(subject: subject)
+    }
+}

@@ -1,0 +1,24 @@
+internal import HTTPTypes
+internal import Pipeline
+
+extension AccountOperation {
+    package static let me = AccountOperation("me", .get, bearer: .required, budget: .account)
+}
+
+/// `GET me`: asks Cognito, so that a revoked token and changed attributes are seen at once.
+struct MeEndpoint: AccountEndpoint {
+    static let operation = AccountOperation.me
+
+    private let caller: Caller
+
+    init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
+        caller = try accounts.caller(request)
+    }
+
+    func perform(
+        _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        let user = try await accounts.user(caller, request)
+        return AccountAnswer(.ok, user.object, subject: user.id)
+    }
+}

@@ -1,0 +1,40 @@
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+internal import HTTPTypes
+internal import Pipeline
+
+extension AccountOperation {
+    package static let resetPassword = AccountOperation(
+        "reset-password", .post, budget: .codes, effect: .passwordReset,
+        usualErrors: [.codeMismatch, .codeExpired, .invalidPassword])
+}
+
+/// `POST reset-password`: ConfirmForgotPassword.
+struct ResetPasswordEndpoint: AccountEndpoint {
+    static let operation = AccountOperation.resetPassword
+
+    private let email: String
+    private let code: Secret
+    private let newPassword: Secret
+
+    init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
+        var fields = try request.fields()
+        email = fields.requiredText("email", atMost: 128, .address)
+        code = Secret(fields.requiredText("code", atMost: 128, .code))
+        newPassword = Secret(fields.requiredText("new_password", atMost: 256, .password))
+        try fields.check()
+        call.account = email
+    }
+
+    func perform(
+        _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        var input = accounts.app.input(username: accounts.cognitoName(email))
+        input["ConfirmationCode"] = .string(code.exposeText())
+        input["Password"] = .string(newPassword.exposeText())
+        input["UserContextData"] = accounts.userContext(request)
+        _ = try await accounts.call(.confirmForgotPassword, input, for: request, at: .code)
+        return .done()
+    }
+}

@@ -1,0 +1,65 @@
+package import Pipeline
+
+/// Watches over account calls: limits before them, reports of them after.
+///
+/// `confirm` with a password is two calls: `confirm`, and the `login` after it.
+package protocol AccountGuard: Sendable {
+    /// Called before Cognito is asked, with what the request itself says: also for a token that is none or counts no
+    /// more, and for a request that is malformed, of which nothing but the operation and its sender may be known.
+    ///
+    /// - Throws: what the client is told instead of being served; ``refused(_:_:)`` follows.
+    func admit(_ call: AccountCall) async throws(Refusal) -> Admission
+
+    /// Called between the two, before a password, a proof of one or a second factor is tried, when it is known which account
+    /// the call is of, whatever it was named by.
+    ///
+    /// - Parameter username: Cognito's own name for the user; nil where only earlier calls can say.
+    /// - Returns: for how many seconds the account is closed; nil where it is not.
+    func identify(_ admission: inout Admission, as username: String?) async -> Int?
+
+    /// Called when the answer is known and not sent yet.
+    ///
+    /// - Throws: what the client is told instead of a success, for one that must not count until others know of it.
+    ///   Ignored for a call that was refused.
+    func end(_ admission: consuming Admission, _ outcome: AccountOutcome) async throws(Refusal)
+
+    /// Called for a call that was not admitted.
+    func refused(_ call: AccountCall, _ outcome: AccountOutcome) async
+}
+
+/// An account call that was let through. It ends once, with its outcome; dropped, it ends without one.
+package struct Admission: ~Copyable, Sendable {
+    /// With all that is known of the call by now.
+    package var call: AccountCall
+    var limited: AdmittedCall
+    /// Nil where nothing is limited.
+    private let limits: AccountLimits?
+    private var isOpen = true
+
+    /// Of a call that nothing limits.
+    package init(_ call: AccountCall) { self.init(call, AdmittedCall(), nil) }
+
+    init(_ call: AccountCall, _ limited: AdmittedCall, _ limits: AccountLimits?) {
+        self.call = call
+        self.limited = limited
+        self.limits = limits
+    }
+
+    deinit { if isOpen { limits?.ended(limited) } }
+
+    /// Counts a failure.
+    ///
+    /// - Returns: whether the account is locked by it.
+    consuming func failed() async -> Bool {
+        isOpen = false
+        return await limits?.failed(limited) ?? false
+    }
+
+    /// The user has signed in.
+    ///
+    /// - Parameter account: the account itself, whatever it was called.
+    consuming func signedIn(as account: String) async {
+        isOpen = false
+        await limits?.succeeded(limited, LimitedCall(call), as: account)
+    }
+}

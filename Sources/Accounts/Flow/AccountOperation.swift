@@ -1,0 +1,66 @@
+package import HTTPTypes
+internal import Pipeline
+
+/// A kind of account call: its place in the API, and what limits, audit and metrics make of it. Each endpoint defines its
+/// own.
+package struct AccountOperation: Sendable {
+    /// In logs.
+    package let name: String
+    package let method: HTTPRequest.Method
+    /// Behind the prefix, without a slash at the beginning.
+    package let path: String
+    package let bearer: Bearer
+    let budget: AccountBudget
+    let effect: Effect
+    /// Cognito's errors that tell of nothing but what users do; metrics have them from the start.
+    let usualErrors: [CognitoErrorKind]
+    /// The operation that metrics count it as.
+    let metricsName: String
+
+    /// - Parameters:
+    ///   - path: nil where it is the name.
+    ///   - metricsName: nil where it is the name.
+    package init(
+        _ name: String, _ method: HTTPRequest.Method, _ path: String? = nil, bearer: Bearer = .ignored,
+        budget: AccountBudget, effect: Effect = .none, metricsName: String? = nil
+    ) {
+        self.init(name, method, path, bearer: bearer, budget: budget, effect: effect, metricsName, usualErrors: [])
+    }
+
+    init(
+        _ name: String, _ method: HTTPRequest.Method, _ path: String? = nil, bearer: Bearer = .ignored,
+        budget: AccountBudget, effect: Effect = .none, _ metricsName: String? = nil, usualErrors: [CognitoErrorKind]
+    ) {
+        self.name = name
+        self.method = method
+        self.path = path ?? name
+        self.bearer = bearer
+        self.budget = budget
+        self.effect = effect
+        self.usualErrors = usualErrors
+        self.metricsName = metricsName ?? name
+    }
+
+    /// The pipeline's treatment of a token before an operation.
+    package enum Bearer: Sendable {
+        /// None is looked at: a stale one that an app still sends must not keep its user from signing in.
+        case ignored
+        /// There must be a valid one.
+        case required
+        /// One that is there must be valid, or have been: who has been signed out already may sign out.
+        case orEnded
+        /// There must be one, which may have expired: the endpoint judges it.
+        case judged
+    }
+
+    /// The change that a success makes, other than a sign-in.
+    package enum Effect: Sendable {
+        case none, registered, confirmed, passwordReset, passwordChanged, refreshed, signedOut, userDeleted,
+            userExported
+    }
+}
+
+extension AccountOperation: Hashable {
+    package static func == (one: Self, other: Self) -> Bool { one.name.utf8.elementsEqual(other.name.utf8) }
+    package func hash(into hasher: inout Hasher) { hasher.combine(name) }
+}

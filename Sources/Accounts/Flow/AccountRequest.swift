@@ -1,0 +1,41 @@
+package import Cryptography
+package import Pipeline
+
+/// A request to an account endpoint, its body read in full.
+package struct AccountRequest: Sendable {
+    package var operation: AccountOperation
+    package var body: [UInt8]
+    package var contentType: String?
+    /// The access token that the pipeline has verified; what it says is in `identity`.
+    package var bearer: Secret?
+    package var identity: VerifiedToken?
+    /// Whether an access token was sent that was valid once: it has expired, or was revoked.
+    package var bearerHasEnded: Bool
+    package var requestID: String
+    /// The address of the client as the gateway trusts it: an IPv4 or IPv6 literal.
+    package var clientAddress: String
+    package var userAgent: String?
+
+    package init(
+        operation: AccountOperation, body: [UInt8] = [], contentType: String? = nil, bearer: Secret? = nil,
+        identity: VerifiedToken? = nil, bearerHasEnded: Bool = false, requestID: String, clientAddress: String,
+        userAgent: String? = nil
+    ) {
+        self.operation = operation
+        self.body = body
+        self.contentType = contentType
+        self.bearer = bearer
+        self.identity = identity
+        self.bearerHasEnded = bearerHasEnded
+        self.requestID = requestID
+        self.clientAddress = clientAddress
+        self.userAgent = userAgent
+    }
+}
+
+// A body holds passwords and tokens, so the type does not print its own.
+
+extension AccountRequest: CustomStringConvertible, CustomReflectable {
+    package var description: String { "AccountRequest(\(operation.name), \(requestID))" }
+    package var customMirror: Mirror { Mirror(self, children: ["operation": operation.name, "requestID": requestID]) }
+}

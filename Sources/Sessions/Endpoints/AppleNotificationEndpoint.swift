@@ -1,0 +1,145 @@
+package import Accounts
+internal import Cryptography
+internal import Encoding
+internal import HTTPTypes
+internal import Logging
+internal import Pipeline
+internal import Store
+
+extension AccountOperation {
+    package static let appleNotifications = AccountOperation(
+        "apple-notifications", .post, "apple/notifications", budget: .account, metricsName: "me")
+}
+
+/// `POST apple/notifications`. Repeated notifications, those about unknown users and those of unknown kinds succeed: Apple
+/// would send them again and again.
+struct AppleNotificationEndpoint: AccountEndpoint {
+    static let operation = AccountOperation.appleNotifications
+
+    private let body: AppleNotificationBody
+
+    init(_ request: AccountRequest, _ endpoints: SessionEndpoints, _ call: inout AccountCall) throws(Refusal) {
+        body = try AppleNotificationBody(request.jsonObject())
+    }
+
+    func perform(
+        _ endpoints: SessionEndpoints, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        let apple = endpoints.apple
+        let notification = try await apple.notification(in: body.payload, requestID: request.requestID)
+        let digest = SHA256.hash(Array("\(apple.settings.issuer.issuer)\0notification\0\(notification.id)".utf8))
+        guard try await !apple.kept(request, { try await apple.spent.isSpent(digest) }) else { return Self.taken }
+        let sessions = try endpoints.kept()
+        let user = try await apple.kept(request) {
+            try await sessions.users.user(issuer: apple.settings.issuer.issuer, subject: notification.subject)
+        }
+        if let user {
+            admission.call.subject = user.id
+            apple.logger.info(
+                "a notification of Apple's",
+                metadata: ["request_id": "\(request.requestID)", "event": "\(notification.event)"])
+            try await follow(notification, user, endpoints, request, &admission.call)
+        }
+        // Last, so that one whose effect failed is taken when it comes again. To do it twice does nothing more.
+        _ = try await apple.kept(request) {
+            try await apple.spent.spend(digest, until: notification.endsAt, now: apple.now())
+        }
+        return Self.taken
+    }
+
+    private static let taken = AccountAnswer(.ok, ["success": true])
+
+    /// - Parameter call: gets the operation that the notification comes to.
+    private func follow(
+        _ notification: AppleNotification, _ user: UserRecord, _ endpoints: SessionEndpoints,
+        _ request: AccountRequest, _ call: inout AccountCall
+    ) async throws(Refusal) {
+        switch notification.event {
+        case .consentRevoked:
+            // A user who consents again is the same one.
+            call.operation = .logout
+            try await endpoints.endConsent(of: user, upTo: notification.occurredAt, requestID: request.requestID)
+        case .accountDeleted:
+            // Nobody can ever sign in as this user again.
+            call.operation = .deleteMe
+            try await endpoints.endConsent(of: user, upTo: .max, requestID: request.requestID)
+            try await endpoints.delete(user.id, requestID: request.requestID)
+        case .emailDisabled, .emailEnabled:
+            try await endpoints.setEmail(notification, of: user, requestID: request.requestID)
+        case .unknown: break
+        }
+    }
+}
+
+/// The body of `POST apple/notifications`, as Apple sends it.
+struct AppleNotificationBody: Sendable {
+    /// A JWS.
+    var payload: Secret
+
+    /// - Throws: a 422 naming the faulty field.
+    init(_ object: JSONObject) throws(Refusal) {
+        var fields = RequestFields(object)
+        payload = Secret(fields.requiredText("payload", atMost: 16_384, .address))
+        try fields.check()
+    }
+}
+
+extension AppleSignIn {
+    /// - Throws: 401 for what is no notification of Apple's for this gateway, and for one that is too old.
+    fileprivate func notification(in payload: Secret, requestID: String) async throws(Refusal) -> AppleNotification {
+        let payload = try await check.payload(payload)
+        var audiences: Set<String> = []
+        if case .apple(let apps) = settings.issuer.profile { audiences = apps }
+        do {
+            return try AppleNotificationRules(
+                issuer: settings.issuer.issuer, audiences: audiences, skew: settings.issuer.skew
+            ).notification(in: payload, now: now())
+        } catch {
+            logger.warning(
+                "a notification of Apple's was not taken",
+                metadata: ["request_id": "\(requestID)", "error": "\(error.rawValue)"])
+            throw AppleFault.notificationInvalid.refusal
+        }
+    }
+}
+
+extension SessionEndpoints {
+    /// Apple's tokens for the user are void. The notification may be late: consent given since then goes on.
+    fileprivate func endConsent(
+        of user: UserRecord, upTo time: Int64, requestID: String
+    ) async throws(Refusal) {
+        let sessions = try kept()
+        let held = try await sessions.kept(requestID) { try await sessions.records.sessions(of: user.id) }
+        let meant = held.filter { $0.endedAt == nil && $0.authTime <= time }
+        try await sessions.end(meant, requestID: requestID)
+        guard let grants = apple.grants else { return }
+        try await sessions.kept(requestID) {
+            for token in try await grants.records.appleTokens(of: user.id) where token.keptAt <= time {
+                try await grants.records.remove(token)
+            }
+        }
+    }
+
+    /// Deletes a user whom Apple does not know any more. Every token ends first: as long as the user is here, it is done
+    /// anew when Apple tells of it again.
+    fileprivate func delete(_ userID: String, requestID: String) async throws(Refusal) {
+        let sessions = try kept()
+        let held = try await sessions.kept(requestID) { try await sessions.records.sessions(of: userID) }
+        try await sessions.revokeForever(userID, meaning: held, requestID)
+        try await forget(userID, requestID: requestID)
+    }
+
+    /// An address that mail does not reach is kept, and counts as verified no more.
+    fileprivate func setEmail(
+        _ notification: AppleNotification, of user: UserRecord, requestID: String
+    ) async throws(Refusal) {
+        guard let address = notification.email ?? user.email else { return }
+        let email = VouchedEmail(
+            address: address, isVerified: notification.event == .emailEnabled,
+            isPrivate: notification.isPrivateEmail ?? user.isPrivateEmail)
+        let sessions = try kept()
+        _ = try await sessions.kept(requestID) {
+            try await sessions.users.setEmail(email, asOf: notification.occurredAt, of: user.id)
+        }
+    }
+}

@@ -1,0 +1,38 @@
+package import Accounts
+internal import HTTPTypes
+internal import Pipeline
+internal import Store
+
+extension AccountOperation {
+    package static let sessionDeleteMe = AccountOperation(
+        "session-delete-me", .delete, "me", bearer: .required, budget: .account, effect: .userDeleted,
+        metricsName: "delete-me")
+}
+
+/// `DELETE me`: nothing is left of the user here; then every token ends. Each step can be repeated with the same token until
+/// the last one is done.
+struct SessionDeleteMeEndpoint: AccountEndpoint {
+    static let operation = AccountOperation.sessionDeleteMe
+
+    private let caller: SessionCaller
+
+    init(_ request: AccountRequest, _ endpoints: SessionEndpoints, _ call: inout AccountCall) throws(Refusal) {
+        caller = try SessionCaller(try endpoints.verified(request))
+        call.session = caller.session
+    }
+
+    func perform(
+        _ endpoints: SessionEndpoints, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        let sessions = try endpoints.kept()
+        let held = try await sessions.kept(request.requestID) {
+            try await sessions.records.sessions(of: caller.userID)
+        }
+        try await endpoints.forget(caller.userID, requestID: request.requestID)
+        var answer = AccountAnswer.done(subject: caller.userID)
+        answer.lastStep = { () async throws(Refusal) in
+            try await sessions.revokeForever(caller.userID, meaning: held, request.requestID)
+        }
+        return answer
+    }
+}

@@ -1,0 +1,101 @@
+package import Accounts
+package import Encoding
+internal import HTTPTypes
+internal import Pipeline
+package import Store
+
+/// A further place with data about users, besides the users' records.
+package protocol UserCompanion: Sendable {
+    /// Called before a user is deleted, while all of their data is still there. Messages to others about it must be
+    /// stored durably when this returns.
+    ///
+    /// - Throws: what keeps the user from being deleted.
+    func willDelete(_ user: UserRecord) async throws
+
+    /// The data about the user, for `GET me/export`: members to add to the response.
+    func held(of user: UserRecord) async throws -> JSONObject
+}
+
+/// The endpoints of sign-in with Apple and of the gateway's own sessions.
+package struct SessionEndpoints: Sendable {
+    /// The name of these users' realm for audit, limits and backends: the `iss` of the sessions, or Apple's if no
+    /// sessions are kept.
+    let name: String
+    /// Nil where a backend keeps users and sessions.
+    package let sessions: UserSessions?
+    /// The proofs of sign-ins with Apple, and its notifications.
+    package let apple: AppleSignIn
+    let companions: [any UserCompanion]
+    let flow: AccountFlow
+
+    package init(
+        name: String, sessions: UserSessions?, apple: AppleSignIn, companions: [any UserCompanion] = [],
+        flow: AccountFlow
+    ) {
+        self.name = name
+        self.sessions = sessions
+        self.apple = apple
+        self.companions = [apple.grants].compactMap { $0 } + companions
+        self.flow = flow
+    }
+
+    /// The task that asks Apple about consents; nil if there are none to ask about.
+    package var grantValidation: AppleGrantValidation? {
+        guard let grants = apple.grants, let sessions else { return nil }
+        return AppleGrantValidation(grants, sessions)
+    }
+
+    /// Answers a request. Never fails: every failure is an answer with the API's error body.
+    package func answer(_ request: AccountRequest) async -> AccountAnswer {
+        do {
+            return try await flow.answer(request, among: Self.endpoints, of: self, poolID: name)
+        } catch {
+            var refusal = error
+            refusal.deniesSuccess = true
+            return AccountAnswer(refusal: refusal, requestID: request.requestID)
+        }
+    }
+
+    /// All endpoints, in the order of their routes.
+    private static let endpoints: [any AccountEndpoint<SessionEndpoints>.Type] = [
+        AppleNonceEndpoint.self, AppleSignInEndpoint.self, AppleNotificationEndpoint.self,
+        SessionValidateEndpoint.self, SessionRefreshEndpoint.self, SessionLogoutEndpoint.self,
+        SessionDeleteMeEndpoint.self, SessionExportEndpoint.self,
+    ]
+
+    package static let operations = endpoints.map { $0.operation }
+
+    /// The sessions. No route leads here where there are none.
+    func kept() throws(Refusal) -> UserSessions {
+        guard let sessions else { throw .notFound() }
+        return sessions
+    }
+
+    /// The session that the pipeline has verified. The route's rules let no other issuer's token come here.
+    func verified(_ request: AccountRequest) throws(Refusal) -> VerifiedToken {
+        guard let token = request.identity else { throw .tokenMissing() }
+        guard token.issuer.hasSameBytes(as: try kept().settings.issuer.issuer), token.tokenUse == .session else {
+            throw .tokenInvalid(reason: .account(.notASession))
+        }
+        return token
+    }
+
+    /// Notes whose session it was, for the report of a call that is refused for what has become of the session.
+    func note(_ refusal: Refusal, _ request: AccountRequest, in call: inout AccountCall) {
+        if refusal.error == .tokenRefresh { call.session = sessions?.called(by: request.bearer) }
+    }
+
+    /// First those hear of it who must, while what they need is still there. A user who is gone already is fine.
+    func forget(_ userID: String, requestID: String) async throws(Refusal) {
+        let sessions = try kept()
+        let user = try await sessions.kept(requestID) { try await sessions.users.user(userID) }
+        if let user {
+            for companion in companions {
+                try await sessions.kept(requestID) { try await companion.willDelete(user) }
+            }
+        }
+        _ = try await sessions.kept(requestID) {
+            try await sessions.users.delete(userID, handingOver: apple.grants?.handOver)
+        }
+    }
+}

@@ -1,0 +1,48 @@
+package import Accounts
+internal import Encoding
+internal import HTTPTypes
+internal import Pipeline
+
+extension AccountOperation {
+    package static let sessionLogout = AccountOperation(
+        "session-logout", .post, "logout", bearer: .judged, budget: .account, effect: .signedOut,
+        metricsName: "logout")
+}
+
+/// `POST logout`: this session, or all of the user's. Over others only the newest token of a session has a say, or one that
+/// may be exchanged once more: else whoever keeps an old one could sign the user out at will.
+struct SessionLogoutEndpoint: AccountEndpoint {
+    static let operation = AccountOperation.sessionLogout
+
+    private let isEverywhere: Bool
+    /// Nil for one who is signed out already.
+    private let caller: SessionCaller?
+
+    init(_ request: AccountRequest, _ endpoints: SessionEndpoints, _ call: inout AccountCall) throws(Refusal) {
+        var fields = request.body.isEmpty ? RequestFields([:]) : try request.fields()
+        isEverywhere = fields.flag("all_devices", default: false)
+        try fields.check()
+        caller = try endpoints.kept().judgeLeaving(request.bearer)
+        call.subject = caller?.userID
+        call.session = caller?.session
+    }
+
+    func perform(
+        _ endpoints: SessionEndpoints, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        guard let caller else { return .done() }
+        do throws(Refusal) {
+            try await end(caller, endpoints.kept(), request.requestID)
+        } catch {
+            endpoints.note(error, request, in: &admission.call)
+            throw error
+        }
+        return .done(subject: caller.userID)
+    }
+
+    private func end(_ caller: SessionCaller, _ sessions: UserSessions, _ requestID: String) async throws(Refusal) {
+        guard isEverywhere else { return try await sessions.end(caller.sessionID, requestID: requestID) }
+        guard try await sessions.mayRefresh(caller, requestID: requestID) else { return }
+        _ = try await sessions.endAll(of: caller.userID, also: caller.sessionID, requestID: requestID)
+    }
+}

@@ -1,0 +1,38 @@
+package import Accounts
+internal import Encoding
+internal import HTTPTypes
+package import Pipeline
+
+extension AccountOperation {
+    package static let sessionValidate = AccountOperation(
+        "session-validate", .post, "validate", bearer: .required, budget: .account, metricsName: "me")
+}
+
+/// `POST validate`: the user, as a verified token says. The pipeline has refused those that were revoked.
+struct SessionValidateEndpoint: AccountEndpoint {
+    static let operation = AccountOperation.sessionValidate
+
+    private let token: VerifiedToken
+
+    init(_ request: AccountRequest, _ endpoints: SessionEndpoints, _ call: inout AccountCall) throws(Refusal) {
+        token = try endpoints.verified(request)
+    }
+
+    func perform(
+        _ endpoints: SessionEndpoints, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        Self.answer(to: token)
+    }
+
+    static func answer(to token: VerifiedToken) -> AccountAnswer {
+        AccountAnswer(
+            .ok, ["success": true, "user": .object(SessionUser.object(of: token))], subject: token.subject)
+    }
+}
+
+extension SessionEndpoints {
+    /// The answer that needs nobody else's word; nil for every other operation.
+    package static func immediateAnswer(to operation: AccountOperation, by token: VerifiedToken) -> AccountAnswer? {
+        operation == .sessionValidate ? SessionValidateEndpoint.answer(to: token) : nil
+    }
+}

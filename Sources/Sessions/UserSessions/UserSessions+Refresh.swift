@@ -1,0 +1,167 @@
+internal import Accounts
+internal import Cryptography
+internal import Encoding
+internal import Keys
+internal import Logging
+internal import Pipeline
+internal import Sealing
+internal import Store
+
+/// The exchange of tokens.
+extension UserSessions {
+    func refresh(_ caller: SessionCaller, requestID: String) async throws(Refusal) -> Secret {
+        let flight = SHA256.hash(Array("\(caller.sessionID).\(caller.rotation)".utf8))
+        let outcome = await flights.outcome(for: flight) {
+            do throws(Refusal) {
+                return .success(try await exchange(caller, requestID))
+            } catch {
+                return .failure(error)
+            }
+        }
+        return try outcome.get()
+    }
+
+    private func exchange(_ caller: SessionCaller, _ requestID: String) async throws(Refusal) -> Secret {
+        guard let key = keys.signing else { throw unavailable(.sessionKeysUnavailable, requestID) }
+        let known = try await kept(requestID) { try await records.session(caller.sessionID) }
+        // A deleted user has no sessions either.
+        guard let (session, user) = known, user.id.hasSameBytes(as: caller.userID) else { throw Self.ended }
+        guard user.disabledAt == nil else { throw Refusal(.userDisabled, reason: .account(.userDisabled)) }
+        if let token = try await judge(session, caller, requestID) { return token }
+        let next = try successor(of: session, caller)
+        let token = try sign(next, user, key, requestID)
+        return try await keep(next, token, after: session, caller, requestID)
+    }
+
+    /// Whether a token could be exchanged, as far as the records say: one that is good without them is good for a session
+    /// that they do not have.
+    ///
+    /// - Returns: false for a session that was ended.
+    /// - Throws: 401 for a token whose successor is in use. Its session has ended then.
+    func mayRefresh(_ caller: SessionCaller, requestID: String) async throws(Refusal) -> Bool {
+        let known = try await kept(requestID) { try await records.session(caller.sessionID) }
+        guard let (session, _) = known else { return caller.expiresAt > now() }
+        guard session.endedAt == nil else { return false }
+        _ = try await judge(session, caller, requestID)
+        return true
+    }
+
+    /// How a token stands in its session.
+    ///
+    /// - Returns: the successor that was given for it before; nil for the newest token.
+    private func judge(
+        _ session: UserSessionRecord, _ caller: SessionCaller, _ requestID: String
+    ) async throws(Refusal) -> Secret? {
+        guard session.endedAt == nil else { throw Self.ended }
+        // A record that is behind has lost its last steps with the machine's power.
+        guard caller.rotation < session.rotation else {
+            guard isOfPast(caller) || isNewest(caller, of: session) else {
+                throw .tokenInvalid(reason: .token(.issuedInFuture))
+            }
+            return nil
+        }
+        if caller.rotation == session.rotation - 1, mayRetry(session), let token = successor(in: session) {
+            return token
+        }
+        // By a clock that was set back nobody can tell how long ago the successor was given.
+        guard isOfPast(caller) else { throw .tokenInvalid(reason: .token(.issuedInFuture)) }
+        try await endReused(session, requestID)
+        throw .tokenInvalid(.tokenRefresh, reason: .account(.refreshTokenReused))
+    }
+
+    private func isOfPast(_ caller: SessionCaller) -> Bool {
+        caller.issuedAt.map { $0 <= now() + settings.issuer.skew } ?? true
+    }
+
+    /// Whether it is the token that was made with the last step of the session, by whatever clock.
+    private func isNewest(_ caller: SessionCaller, of session: UserSessionRecord) -> Bool {
+        caller.rotation == session.rotation && caller.issuedAt == session.refreshedAt
+    }
+
+    /// Within the window, which opens once more for what a process that ended may never have given.
+    private func mayRetry(_ session: UserSessionRecord) -> Bool {
+        LostAnswers.isOpen(refreshedAt: session.refreshedAt, retryUntil: session.retryUntil, now: now())
+    }
+
+    /// The next step of a session that may still go on.
+    private func successor(
+        of session: UserSessionRecord, _ caller: SessionCaller
+    ) throws(Refusal) -> UserSessionRecord {
+        let now = now()
+        guard now < session.authTime + settings.absoluteLifetime else {
+            throw .tokenInvalid(.tokenRefresh, reason: .account(.sessionTooOld))
+        }
+        guard now < session.refreshedAt + settings.idleLifetime else {
+            throw .tokenInvalid(.tokenRefresh, reason: .account(.sessionIdle))
+        }
+        var next = session
+        next.rotation = caller.rotation + 1
+        next.refreshedAt = now
+        next.previousExpiresAt = max(session.previousExpiresAt, caller.expiresAt)
+        bringTimes(of: &next)
+        return next
+    }
+
+    /// The token is kept before it is given, so that whoever does not get it can ask once more.
+    private func keep(
+        _ next: UserSessionRecord, _ token: Secret, after session: UserSessionRecord, _ caller: SessionCaller,
+        _ requestID: String
+    ) async throws(Refusal) -> Secret {
+        var next = next
+        do {
+            let sealed = try SealedText.seal(
+                token.expose(), as: .session, with: sealingKeys, poolID: settings.issuer.issuer)
+            next.successor = sealed.expose()
+        } catch {
+            throw unavailable(.sealingFailed, requestID)
+        }
+        let step = try await kept(requestID) { [next] in try await records.advance(to: next) }
+        switch step {
+        case .taken:
+            revocations.supersede(
+                SupersededSession(
+                    id: next.id, rotation: next.rotation, refreshedAt: next.refreshedAt,
+                    expiresAt: next.previousExpiresAt + settings.issuer.skew))
+            return token
+        case .overtaken(let session):
+            // Another process was faster, or the session was ended meanwhile.
+            guard let session, let given = try await judge(session, caller, requestID) else { throw Self.ended }
+            return given
+        }
+    }
+
+    private func successor(in session: UserSessionRecord) -> Secret? {
+        guard let sealed = session.successor else { return nil }
+        let plain = try? SealedText.open(
+            Secret(sealed), as: .session, with: sealingKeys, poolID: settings.issuer.issuer)
+        return plain.map { Secret($0) }
+    }
+
+    /// RFC 9700, 4.14.2: who of the two is the thief can't be told, so the session ends for both.
+    private func endReused(_ session: UserSessionRecord, _ requestID: String) async throws(Refusal) {
+        logger.warning(
+            "a session's token was used again: the session has been ended", metadata: ["request_id": "\(requestID)"])
+        do throws(Refusal) {
+            try await end(session.id, requestID: requestID)
+        } catch {
+            try await endWithoutRoom(session, error, requestID)
+        }
+    }
+
+    /// Where the revocation list is full, the thief must not have the session meanwhile: the user's older ones go along,
+    /// and where there is no room for that either, nobody gets another token.
+    private func endWithoutRoom(
+        _ session: UserSessionRecord, _ refusal: Refusal, _ requestID: String
+    ) async throws(Refusal) {
+        do throws(Refusal) {
+            try await revokeAll(
+                of: session.userID, upTo: session.authTime, meaning: [session], otherwise: refusal, requestID)
+        } catch {
+            logger.error(
+                "a session's newest token counts until it expires", metadata: ["request_id": "\(requestID)"])
+        }
+        _ = try await kept(requestID) { try await records.end(session.id, at: now()) }
+    }
+
+    private static var ended: Refusal { .tokenInvalid(.tokenRefresh, reason: .account(.sessionEnded)) }
+}
