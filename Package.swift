@@ -281,8 +281,8 @@ let package = Package(
         .testTarget(
             name: "ProxyTests",
             dependencies: [
-                "Accounts", "Cryptography", "HTTPClient", "Pipeline", "Proxy", "Sealing", "Settings", "Store",
-                "Telemetry", "TestSupport", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
+                "Accounts", "Cryptography", "HTTPClient", "Listener", "Pipeline", "Proxy", "Sealing", "Settings",
+                "Store", "Telemetry", "TestSupport", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: strict),
         .testTarget(

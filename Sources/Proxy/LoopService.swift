@@ -37,8 +37,9 @@ final class LoopService {
         self.eventLoop = curl.eventLoop
         self.plan = plan
         self.metrics = metrics
+        let succession = PoolSuccession(from: previous?.upstreamNumbers ?? [], to: plan.upstreams.map(\.number))
         self.pools = plan.upstreams.indices.map { index in
-            previous?.pool(ofUpstream: plan.upstreams[index].number) ?? Self.pool(index, plan, curl, metrics)
+            succession.taken[index].flatMap { previous?.pools[$0] } ?? Self.pool(index, plan, curl, metrics)
         }
         if let previous, previous.plan.tokenRules == plan.tokenRules {
             self.tokens = previous.tokens
@@ -98,13 +99,12 @@ final class LoopService {
         return pool
     }
 
-    private func pool(ofUpstream number: UInt64) -> UpstreamPool? {
-        plan.upstreams.firstIndex { $0.number == number }.map { pools[$0] }
-    }
+    private var upstreamNumbers: [UInt64] { plan.upstreams.map(\.number) }
 
     /// Upstreams keep their numbers in all plans. A number that is not in this plan belongs to a replaced upstream.
     func setHealthy(_ healthy: Bool, server: Int, ofUpstream number: UInt64) {
-        pool(ofUpstream: number)?.setHealthy(healthy, server: server)
+        guard let index = plan.upstreams.firstIndex(where: { $0.number == number }) else { return }
+        pools[index].setHealthy(healthy, server: server)
     }
 
     /// Looks for the servers that an operator has taken out.
@@ -132,7 +132,7 @@ final class LoopService {
 
     /// Closes the pools that `successor` has not taken over. Requests in flight keep what they need.
     func letGo(inFavourOf successor: LoopService) {
-        for pool in pools where !successor.pools.contains(where: { $0 === pool }) { pool.close() }
+        for index in PoolSuccession(from: upstreamNumbers, to: successor.upstreamNumbers).left { pools[index].close() }
     }
 
     func close() {
@@ -158,7 +158,11 @@ final class LoopService {
 
     /// Whether the client's address has fewer requests in flight than it may; if so, this one counts.
     private func countsAddress(of exchange: Exchange) -> Bool {
-        guard let slots = exchange.slotsOfClient else { return true }
+        var slots = exchange.request.peerSlots
+        if let proxies = plan.trustedProxies {
+            slots = proxies.slots(ofClient: exchange.log.clientAddress, peer: exchange.request.peer, at: slots)
+        }
+        guard let slots else { return true }
         guard plan.requestsInFlight.byAddress.begin(slots, limit: plan.addressLimit) else { return false }
         exchange.log.addressSlots = slots
         return true
@@ -217,10 +221,7 @@ final class LoopService {
 
     /// The client's own id where it is usable, else a new one.
     func requestID(of head: HTTPRequest, at milliseconds: Int64) -> String {
-        for field in head.headerFields where field.name == .requestID {
-            if let accepted = RequestID.accepted(field.value) { return accepted }
-        }
-        return makeRequestID(at: milliseconds)
+        RequestID.accepted(from: head.headerFields) ?? makeRequestID(at: milliseconds)
     }
 
     private func makeRequestID(at milliseconds: Int64) -> String {
@@ -228,21 +229,12 @@ final class LoopService {
             milliseconds: UInt64(clamping: milliseconds), random: (high: random.next(), low: random.next()))
     }
 
-    /// The client's trace where it has a valid one, and only one; else the beginning of a new one, to which a
-    /// `tracestate` that came does not belong (Trace Context, §3.3).
+    /// The client's trace where there is one, else the beginning of a new one, to which a `tracestate` that came does not
+    /// belong.
     func trace(of head: HTTPRequest) -> (context: TraceContext, orphansState: Bool) {
-        var given: TraceContext?
-        var (count, hasState) = (0, false)
-        for field in head.headerFields {
-            if field.name == .traceparent {
-                count += 1
-                given = TraceContext(parsing: field.value)
-            } else if field.name == .tracestate {
-                hasState = true
-            }
-        }
-        if count == 1, let given { return (given, false) }
-        return (TraceContext(random: (random.next(), random.next(), random.next())), hasState)
+        let given = ClientTrace(head.headerFields)
+        if let context = given.context { return (context, false) }
+        return (TraceContext(random: (random.next(), random.next(), random.next())), given.hasState)
     }
 
     /// Counts and logs a request that has ended.
@@ -274,13 +266,22 @@ final class LoopService {
     }
 
     private func count(_ log: ExchangeLog, isSafe: Bool, duration: Int64) {
-        plan.requestsInFlight.end()
-        if let slots = log.addressSlots { plan.requestsInFlight.byAddress.end(slots) }
+        plan.requestsInFlight.end(log.addressSlots)
         metrics.requestEnded(
             route: log.routeIndex, isSafe: isSafe, status: log.status, duration: duration,
             upstreamDuration: log.upstreamMicroseconds)
         metrics.sent(bytes: log.bytesSent)
         if let reason = log.reason { metrics.denied(reason) }
+    }
+}
+
+extension RequestID {
+    /// The first of a client's own ids that is usable; nil if there is none.
+    static func accepted(from fields: HTTPFields) -> String? {
+        for field in fields where field.name == .requestID {
+            if let accepted = accepted(field.value) { return accepted }
+        }
+        return nil
     }
 }
 

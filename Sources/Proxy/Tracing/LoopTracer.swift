@@ -39,16 +39,10 @@ final class LoopTracer {
         self.eventLoop = eventLoop
     }
 
-    /// The client's trace goes on where it has a valid one, and only one; else a trace begins.
+    /// The client's trace goes on where there is one; else a trace begins.
     func begin(_ head: HTTPRequest) -> ExchangeTrace {
-        var given: TraceContext?
-        var count = 0
-        for field in head.headerFields where field.name == .traceparent {
-            count += 1
-            given = TraceContext(parsing: field.value)
-        }
         let (span, upstream) = (max(1, random.next()), max(1, random.next()))
-        if count == 1, let given {
+        if let given = ClientTrace(head.headerFields).context {
             return ExchangeTrace(
                 ids: TraceIDs(traceID: given.traceID, spanID: span), parentID: given.parentID,
                 isSampled: service.recorder.sampler.samples(given), upstreamSpan: upstream)
