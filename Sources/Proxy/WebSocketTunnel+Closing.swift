@@ -19,27 +19,17 @@ extension WebSocketTunnel {
     }
 
     private func close(_ close: WebSocketClose, within limit: TimeAmount) {
-        switch phase {
-        case .open, .clientEnded: break
-        default: return
+        guard state.close(with: close) else { return }
+        if state.tellsBackend {
+            // Why it is over.
+            _ = upstream?.send(body: ByteBuffer(bytes: close.frame(mask: SecureRandom.bytes(4))))
         }
-        phase = .closing(close)
-        tellBackend(close)
-        // Being told, it may have ended the tunnel already.
-        guard case .closing = phase else { return }
-        if fromBackend.isAtBoundary {
-            putIn(close)
-        } else if fromBackend.isTracking {
-            setAlarm(in: limit)
-        } else {
-            leave(.webSocket(close.reason))
+        switch state.closingStep {
+        case .ignore: break
+        case .close(let close): putIn(close)
+        case .wait: setAlarm(in: limit)
+        case .leave(let close): leave(.webSocket(close.reason))
         }
-    }
-
-    /// The backend hears in a Close frame why it is over, if the client has not stopped within a frame of its own.
-    private func tellBackend(_ close: WebSocketClose) {
-        guard fromClient.isAtBoundary, !hasClientEnded else { return }
-        _ = upstream?.send(body: ByteBuffer(bytes: close.frame(mask: SecureRandom.bytes(4))))
     }
 
     func putIn(_ close: WebSocketClose) {
@@ -51,8 +41,7 @@ extension WebSocketTunnel {
     /// connection, and the reset overtake what the backend has not read yet.
     func leave(_ reason: Reason, brokenOff: Bool = false) {
         // The client may have gone while it was told.
-        guard let exchange else { return }
-        phase = .leaving
+        guard state.leave(), let exchange else { return }
         self.exchange = nil
         exchange.webSocketEnded(reason, brokenOff: brokenOff)
         setAlarm(in: Self.closingLimit)
@@ -83,25 +72,22 @@ extension WebSocketTunnel {
     }
 
     private func alarmRang() {
-        switch phase {
-        case .open:
-            if let left = timeLeft, left <= .zero {
-                close(.tokenExpired, within: Self.closingLimit)
-            } else if .now() - lastActivity >= TimeAmount(grant.idleTimeout) {
-                close(.idle, within: Self.closingLimit)
-            } else {
-                setAlarm()
-            }
-        case .clientEnded:
+        let isExpired = timeLeft.map { $0 <= .zero } ?? false
+        switch state.alarmRang(isExpired: isExpired, isIdle: .now() - lastActivity >= TimeAmount(grant.idleTimeout)) {
+        case .ignore:
+            break
+        case .sleep:
+            setAlarm()
+        case .close(let close):
+            self.close(close, within: Self.closingLimit)
+        case .leaveAndCancel:
             leave(.request(.clientDisconnected))
             clientDisconnected()
-        case .closing(let close):
-            // The frame did not end: all there is left to say is that nothing comes any more.
+        case .breakOff(let close):
+            // All there is left to say is that nothing comes any more.
             leave(.webSocket(close.reason), brokenOff: true)
-        case .leaving:
+        case .cancel:
             clientDisconnected()
-        case .asking, .declined, .done:
-            break
         }
     }
 }

@@ -6,34 +6,16 @@ internal import Upstream
 
 /// A WebSocket on its way through: from the upgrade request to the last byte in either direction.
 ///
-/// It stands between the exchange, which is the client's side, and the backend. Bytes pass as they come; only where
-/// frames begin is looked at, so that a Close frame of the gateway's own can be put between two of them.
+/// It stands between the exchange, which is the client's side, and the backend, and does what its state decides. Bytes pass
+/// as they come.
 final class WebSocketTunnel: UpstreamResponseReceiver {
-    enum Phase {
-        /// The backend has not answered. The client's bytes wait here.
-        case asking
-        /// The backend declined; the exchange passes on what it answers.
-        case declined
-        case open
-        /// The client has ended its half; what the backend still says goes on for a little.
-        case clientEnded
-        /// The client is to get a Close frame as soon as the frame that is on its way to it has ended.
-        case closing(WebSocketClose)
-        /// The client's side is done with. The backend gets the time to end as well.
-        case leaving
-        case done
-    }
-
     /// Let go at the client's end, which breaks the cycle with it.
     var exchange: Exchange?
     private(set) var upstream: UpstreamExchange?
     let grant: WebSocketGrant
     let eventLoop: any EventLoop
-    var phase = Phase.asking
+    var state: WebSocketTunnelState
     private var held: ByteBuffer?
-    private(set) var hasClientEnded = false
-    private(set) var fromBackend = WebSocketFrameTracker(isMasked: false)
-    private(set) var fromClient = WebSocketFrameTracker(isMasked: true)
     private(set) var lastActivity = NIODeadline.now()
     var alarm: Scheduled<Void>?
 
@@ -41,6 +23,7 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
         self.exchange = exchange
         self.grant = grant
         self.eventLoop = eventLoop
+        self.state = WebSocketTunnelState(requestEnds: grant.key != nil)
     }
 
     func begin(_ upstream: UpstreamExchange) {
@@ -54,42 +37,33 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
     func upstreamResponded(_ head: ResponseHead) {
         guard let exchange, let upstream else { return }
         let head = head.response
-        guard head.status == .switchingProtocols else {
-            phase = .declined
-            exchange.webSocketWasDeclined(head, upstream)
-            return
-        }
-        phase = .open
+        let opens = head.status == .switchingProtocols
+        guard state.backendAnswered(opens: opens) else { return }
+        guard opens else { return exchange.webSocketWasDeclined(head, upstream) }
         exchange.webSocketOpened(head, grant)
         // The client may have gone while it was told.
-        guard case .open = phase else { return }
+        guard state.isOpen else { return }
         lastActivity = .now()
         setAlarm()
-        if let held {
-            self.held = nil
-            if receive(held) { exchange.resumeClient() }
-        }
-        if hasClientEnded { receiveEnd() }
+        if let held = held.take(), receive(held) { exchange.resumeClient() }
+        if state.hasClientEnded { receiveEnd() }
     }
 
     func upstreamSent(_ body: ByteBuffer) {
-        switch phase {
-        case .open, .clientEnded:
+        switch state.backendSent(body.readableBytesUInt8Span) {
+        case .ignore:
+            break
+        case .respond:
+            exchange?.upstreamSent(body)
+        case .pass:
             lastActivity = .now()
-            fromBackend.advance(over: body.readableBytesUInt8Span)
             pass(body)
-        case .closing(let close):
-            guard let end = fromBackend.advance(toBoundaryIn: body.readableBytesUInt8Span) else {
-                pass(body)
-                if !fromBackend.isTracking { leave(.webSocket(close.reason)) }
-                return
-            }
+        case .close(let end, let close):
             pass(body.getSlice(at: body.readerIndex, length: end) ?? ByteBuffer())
             putIn(close)
-        case .declined:
-            exchange?.upstreamSent(body)
-        case .asking, .leaving, .done:
-            break
+        case .passAndLeave(let close):
+            pass(body)
+            leave(.webSocket(close.reason))
         }
     }
 
@@ -102,19 +76,20 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
     }
 
     func upstreamFinished(trailers: HTTPFields?) {
-        switch phase {
-        case .declined: exchange?.upstreamFinished(trailers: trailers)
-        case .closing(let close): exchange?.webSocketEnded(.webSocket(close.reason))
-        default: exchange?.webSocketEnded(nil)
+        switch state.backendEnded() {
+        case .ignore: break
+        case .response: exchange?.upstreamFinished(trailers: trailers)
+        case .webSocket(let close): exchange?.webSocketEnded(close.map { .webSocket($0.reason) })
         }
         end()
     }
 
     func upstreamFailed(_ fault: UpstreamFault) {
-        switch phase {
-        case .asking, .declined: exchange?.upstreamFailed(fault)
-        case .closing(let close): exchange?.webSocketEnded(.webSocket(close.reason), brokenOff: true)
-        default: exchange?.webSocketEnded(.upstream(fault.reason), brokenOff: true)
+        switch state.backendEnded() {
+        case .ignore: break
+        case .response: exchange?.upstreamFailed(fault)
+        case .webSocket(let close):
+            exchange?.webSocketEnded(close.map { .webSocket($0.reason) } ?? .upstream(fault.reason), brokenOff: true)
         }
         end()
     }
@@ -127,16 +102,15 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
 
     /// - Returns: whether more is wanted now.
     func receive(_ bytes: ByteBuffer) -> Bool {
-        switch phase {
-        case .asking:
+        switch state.clientSent(bytes.readableBytesUInt8Span) {
+        case .ignore:
+            return true
+        case .hold:
             hold(bytes)
             return false
-        case .open:
+        case .pass:
             lastActivity = .now()
-            fromClient.advance(over: bytes.readableBytesUInt8Span)
             return upstream?.send(body: bytes) ?? true
-        case .declined, .clientEnded, .closing, .leaving, .done:
-            return true
         }
     }
 
@@ -150,11 +124,7 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
 
     /// The client has ended its half.
     func receiveEnd() {
-        // Over HTTP/1.1 this is only the end of the request.
-        if case .asking = phase, grant.key != nil { return }
-        hasClientEnded = true
-        guard case .open = phase else { return }
-        phase = .clientEnded
+        guard state.clientEnded() else { return }
         setAlarm(in: Self.closingLimit)
         upstream?.finishBody()
     }
@@ -171,7 +141,7 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
     }
 
     private func end() {
-        phase = .done
+        state.end()
         alarm?.cancel()
         alarm = nil
         exchange = nil
