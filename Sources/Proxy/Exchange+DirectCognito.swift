@@ -10,8 +10,6 @@ internal import Telemetry
 final class DirectCall {
     let call: DirectCognitoCall
     var body: [UInt8] = []
-    /// Whether it is being carried out already.
-    var hasBegun = false
 
     init(_ call: DirectCognitoCall) {
         self.call = call
@@ -20,15 +18,13 @@ final class DirectCall {
 
 /// An app's call to Cognito: refused, or carried out for it. It never goes to a backend.
 extension Exchange {
-    func takeDirect(_ call: DirectCognitoCall) {
+    func take(_ call: DirectCognitoCall) {
         service.metrics.directCognitoCall(operation: call.operation)
         // A call without an operation is for a page, a token endpoint or a tunnel at Cognito's address.
         guard service.plan.directCalls != nil, call.operation != nil, request.head.method == .post else {
             return refuseDirect(call)
         }
-        let collected = DirectCall(call)
-        state = .collectingDirect(collected)
-        if request.body == .none { perform(collected) }
+        collect(.direct(DirectCall(call)))
     }
 
     private func refuseDirect(_ call: DirectCognitoCall) {
@@ -46,17 +42,7 @@ extension Exchange {
             call.application, operation: call.operation, refused: refused, now: log.startedAt / 1000)
     }
 
-    func collect(_ body: ByteBuffer, of call: DirectCall) -> Bool {
-        // A byte more than is taken tells that there is too much; the rest is not kept.
-        let room = Self.endpointBodyLimit + 1 - call.body.count
-        call.body.append(contentsOf: body.readableBytesView.prefix(max(0, room)))
-        if call.body.count > Self.endpointBodyLimit { perform(call) }
-        return true
-    }
-
     func perform(_ collected: DirectCall) {
-        guard !collected.hasBegun else { return }
-        collected.hasBegun = true
         guard let calls = service.plan.directCalls else { return refuseDirect(collected.call) }
         let request = DirectCognitoRequest(
             call: collected.call, body: collected.body, requestID: log.requestID, clientAddress: log.clientAddress,
@@ -73,7 +59,7 @@ extension Exchange {
     }
 
     private func finish(_ reply: DirectCognitoReply, of call: DirectCognitoCall, _ waited: Duration) {
-        guard case .collectingDirect = state else { return }
+        guard case .direct? = state.performedCall else { return }
         log.waited = waited
         count(call, refused: !reply.wasAsked)
         log.reason = reply.reason

@@ -29,16 +29,37 @@ extension Exchange {
 
     private func collect(_ target: EndpointCall.Target, _ token: VerifiedToken?) {
         let call = EndpointCall(target, token, request.head, requestID: log.requestID, peer: log.clientAddress)
-        if case .length(let length) = request.body, length > Self.endpointBodyLimit { return refuseLargeBody() }
-        state = .collecting(call)
-        if request.body == .none { perform(call) }
+        guard !request.body.exceeds(CollectedCall.bodyLimit) else { return refuseLargeBody() }
+        collect(.endpoint(call))
+    }
+
+    func collect(_ call: CollectedCall) {
+        if state.collect(call, limit: CollectedCall.bodyLimit) { perform(call) }
     }
 
     func refuseLargeBody() {
         refuse(Refusal(.payloadTooLarge, reason: .request(.bodyTooLarge)))
     }
 
-    func perform(_ call: EndpointCall) {
+    func perform(_ call: CollectedCall) {
+        switch call {
+        case .endpoint(let call): perform(call)
+        case .direct(let call): perform(call)
+        }
+    }
+
+    /// - Parameter body: the part with which the call's body is too long.
+    func refuseOrPerform(_ call: CollectedCall, tooLongWith body: ByteBuffer) {
+        switch call {
+        case .endpoint: refuseLargeBody()
+        case .direct(let call):
+            // A byte more than is taken shows that there is too much. The rest is not kept.
+            call.body.append(contentsOf: body.readableBytesView.prefix(CollectedCall.bodyLimit + 1 - call.body.count))
+            perform(call)
+        }
+    }
+
+    private func perform(_ call: EndpointCall) {
         // Nothing of it waits: the token says it all.
         if let answer = call.immediateAnswer { return send(answer) }
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
@@ -56,7 +77,7 @@ extension Exchange {
     }
 
     private func finish(_ answer: AccountAnswer, _ waited: Duration) {
-        guard case .collecting(let call) = state else { return }
+        guard case .endpoint(let call)? = state.performedCall else { return }
         log.waited = waited
         if let forwarding = answer.forwarding { return forward(call, as: forwarding) }
         send(answer)

@@ -17,7 +17,7 @@ extension Exchange {
         let timeouts = service.plan.timeoutsOfRoute[permit.routeIndex]
         let pool = service.pools[index]
         let tunnel = WebSocketTunnel(self, grant, eventLoop: service.eventLoop)
-        state = .tunnel(tunnel)
+        state.open(tunnel)
         let forwarded = ForwardedRequest(
             permit, framing: .none, upstream: service.plan.upstreams[index].settings, webSocketKey: key,
             buffer: pool.takeBuffer())
@@ -32,19 +32,19 @@ extension Exchange {
         if let accepted = grant.acceptedProtocol, !head.headerFields.contains(.secWebSocketProtocol) {
             head.headerFields[.secWebSocketProtocol] = accepted
         }
-        passOn(head)
+        begin(head)
     }
 
     /// Passes on the backend's response to the declined handshake. It is the last one on its connection: nobody can
     /// know whether the client's next bytes are a request.
     func webSocketWasDeclined(_ head: HTTPResponse, _ upstream: UpstreamExchange) {
-        state = .forwarding(upstream)
+        state.tunnelDeclined(by: upstream)
         // RFC 8441 §4: over HTTP/2 every 2xx would say that the WebSocket is open.
         guard request.head.method != .connect || !(200..<300).contains(head.status.code) else {
             upstream.cancel()
             return upstreamFailed(.protocolFault("malformed-status-line"))
         }
-        passOn(head)
+        begin(head)
     }
 
     /// - Returns: whether the client keeps up.
@@ -61,9 +61,8 @@ extension Exchange {
     ///   - reason: why the gateway ended it, or how the backend failed.
     ///   - brokenOff: without an orderly end of the client's connection.
     func webSocketEnded(_ reason: Reason?, brokenOff: Bool = false) {
-        guard let bodyWriter = bodyWriter.take() else { return }
+        guard state.tunnelEnded(), let bodyWriter = bodyWriter.take() else { return }
         if let reason { log.reason = reason }
-        state = .done
         service.metrics.webSocketClosed()
         record()
         if brokenOff { bodyWriter.breakOff() } else { bodyWriter.end() }

@@ -1,0 +1,86 @@
+internal import Listener
+internal import NIOCore
+internal import Pipeline
+internal import Telemetry
+internal import Upstream
+
+/// The client's side of a request.
+extension Exchange: ExchangeSink {
+    func receive(_ body: ByteBuffer) -> Bool {
+        service.metrics.received(bytes: body.readableBytes)
+        return pass(body)
+    }
+
+    /// Takes a part of the body, when it comes or after it was held.
+    func pass(_ body: ByteBuffer) -> Bool {
+        switch state.receive(body.readableBytes) {
+        case .pass(let upstream):
+            return upstream.send(body: body)
+        case .passThrough(let tunnel):
+            return tunnel.receive(body)
+        case .hold:
+            hold(body)
+            return false
+        case .collect(let call):
+            call.append(body)
+        case .callIsTooLong(let call):
+            refuseOrPerform(call, tooLongWith: body)
+        case .refuse(let upstream):
+            cancel(.upstream(upstream))
+            refuseLargeBody()
+        case .breakOff(let upstream):
+            cancel(.upstream(upstream))
+            breakOff(.request(.bodyTooLarge))
+        case .ignore:
+            break
+        }
+        return true
+    }
+
+    func receiveEnd() {
+        switch state.receiveEnd() {
+        case .ignore: break
+        case .perform(let call): perform(call)
+        case .finish(let upstream): upstream.finishBody()
+        case .passThrough(let tunnel): tunnel.receiveEnd()
+        }
+    }
+
+    func clientIsWritable(_ isWritable: Bool) {
+        switch state.backend {
+        case .nobody: break
+        case .upstream(let upstream): if isWritable { upstream.resume() } else { upstream.pause() }
+        case .tunnel(let tunnel): tunnel.clientIsWritable(isWritable)
+        }
+    }
+
+    func requestFailed(_ fault: ListenerFault) {
+        guard let backend = state.requestFailed() else { return }
+        cancel(backend)
+        refuse(Refusal(fault))
+    }
+
+    func clientDisconnected() {
+        guard let backend = state.clientDisconnected() else { return }
+        if case .tunnel = backend, state.responseHasBegun { service.metrics.webSocketClosed() }
+        cancel(backend)
+        abandon()
+    }
+
+    private func cancel(_ backend: State.Backend) {
+        switch backend {
+        case .nobody: break
+        case .upstream(let upstream): upstream.cancel()
+        case .tunnel(let tunnel): tunnel.clientDisconnected()
+        }
+        log.upstreamEnded()
+    }
+
+    func mustClose() {
+        if case .tunnel(let tunnel) = state.backend { tunnel.mustClose() }
+    }
+
+    func responseWaits() -> (() -> Void)? {
+        state.responseTakesPlace ? service.holdPlace(of: log.addressSlots) : nil
+    }
+}

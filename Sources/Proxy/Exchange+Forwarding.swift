@@ -1,0 +1,90 @@
+internal import HTTP1
+internal import HTTPTypes
+internal import Listener
+internal import NIOCore
+internal import Pipeline
+internal import Telemetry
+internal import Upstream
+
+/// The backend's side of a request that is forwarded.
+extension Exchange: UpstreamResponseReceiver {
+    /// - Parameter collected: the whole body, where it is here already.
+    func forward(_ permit: consuming Permit, collected: ByteBuffer? = nil) {
+        log.routeIndex = permit.routeIndex
+        log.subject = permit.subject
+        guard let index = service.plan.upstreamOfRoute[permit.routeIndex] else {
+            return refuse(Refusal(.internalFailure, reason: .request(.routeWithoutUpstream)))
+        }
+        log.upstreamIndex = index
+        if let grant = permit.webSocket { return openWebSocket(permit, grant, upstream: index) }
+        let bodyLimit = treatment?.bodyLimit ?? .max
+        guard !request.body.exceeds(bodyLimit) else { return refuseLargeBody() }
+        let framing = collected.map { .length($0.readableBytes) } ?? framing
+        let pool = service.pools[index]
+        let forwarded = ForwardedRequest(
+            permit, framing: framing, upstream: service.plan.upstreams[index].settings, buffer: pool.takeBuffer())
+        log.forwarding()
+        let upstream = pool.send(
+            forwarded, subject: log.subject, timeouts: service.plan.timeoutsOfRoute[permit.routeIndex],
+            copiesLines: rule?.changesResponses == false && sendsLines, to: self)
+        log.forwarded(as: upstream)
+        state.forward(to: upstream, bodyLimit: bodyLimit)
+        guard let collected else { return }
+        _ = upstream.send(body: collected)
+        upstream.finishBody()
+    }
+
+    /// As the client has it.
+    private var framing: BodyFraming {
+        switch request.body {
+        case .none: .none
+        case .length(let length): .length(length)
+        case .unknownLength: .chunked
+        }
+    }
+
+    /// Of IPv6 the /64 counts, which one customer has as a whole (RFC 6177).
+    var clientHash: UInt64 {
+        guard let address = IPAddress(log.clientAddress) else { return 0 }
+        return UInt64(bitPattern: Int64(address.ofCustomer.hashValue))
+    }
+
+    func upstreamResponded(_ head: ResponseHead) {
+        switch head.fields {
+        case .lines(let lines): begin(head.status, lines)
+        case .list(let fields): begin(HTTPResponse(status: head.status, headerFields: fields))
+        }
+    }
+
+    func upstreamSent(_ body: ByteBuffer) {
+        log.bytesSent += body.readableBytes
+        // The connection may be behind already with the response before this one.
+        if stream?.write(body) == false { clientIsWritable(false) }
+    }
+
+    func upstreamPaused() {
+        stream?.flush()
+    }
+
+    func upstreamFinished(trailers: HTTPFields?) {
+        guard state.upstreamFinished() else { return }
+        let now = NIODeadline.now()
+        log.upstreamEnded(at: now)
+        record(at: now)
+        bodyWriter.take()?.end(trailers: trailers.flatMap { rule?.trailersForClient($0) })
+    }
+
+    func upstreamFailed(_ fault: UpstreamFault) {
+        log.upstreamEnded()
+        if let upstreamIndex = log.upstreamIndex { service.metrics.upstreamFailed(upstreamIndex) }
+        switch state.upstreamFailed() {
+        case .ignore: break
+        case .refuse: refuse(Refusal(fault))
+        case .breakOff: breakOff(.upstream(fault.reason))
+        }
+    }
+
+    func upstreamWantsBody() {
+        demand.resume()
+    }
+}
