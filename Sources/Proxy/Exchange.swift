@@ -1,5 +1,4 @@
 internal import Clocks
-internal import Cryptography
 internal import HTTP1
 internal import HTTPTypes
 internal import Keys

@@ -3,7 +3,6 @@ internal import Curl
 internal import HTTPTypes
 internal import Keys
 internal import Listener
-internal import Logging
 internal import NIOCore
 internal import Pipeline
 internal import Telemetry
@@ -56,67 +55,6 @@ final class LoopService {
         self.sampler = plan.accessSampler
     }
 
-    private static func pool(
-        _ index: Int, _ plan: ServingPlan, _ curl: CurlLoop, _ metrics: LoopMetrics
-    ) -> UpstreamPool {
-        let upstream = plan.upstreams[index]
-        let (first, logger) = (plan.firstServer(of: index), plan.logger)
-        func report(_ message: Logger.Message, _ server: Int, _ reason: String) {
-            logger.debug(
-                message,
-                metadata: [
-                    "upstream": "\(upstream.settings.name)", "server": "\(upstream.settings.servers[server].name)",
-                    "reason": "\(reason)",
-                ])
-        }
-        let pool = UpstreamPool(settings: upstream.settings, loop: curl) { event in
-            switch event {
-            case .opened: metrics.upstreamConnectionOpened(index)
-            case .reused: metrics.upstreamConnectionReused(index)
-            case .retried: metrics.upstreamRetried(index)
-            }
-        } observeServer: { server, event in
-            switch event {
-            case .began: metrics.serverBegan(first + server)
-            case .ended: metrics.serverEnded(first + server)
-            case .failed: metrics.serverFailed(first + server)
-            case .ejected(let reason):
-                metrics.serverEjected(first + server)
-                report("server ejected by an event loop", server, reason)
-            case .ejectionWithheld(let reason):
-                metrics.serverEjectionWithheld(first + server)
-                report("server not ejected: it is the last one, or enough others are", server, reason)
-            case .unsolicited(let more): metrics.serverSentUnsolicited(more: more, at: first + server)
-            case .idle(let more): metrics.connectionsIdle(more: more, at: first + server)
-            case .serving(let serving): metrics.server(first + server, isServing: serving)
-            }
-        }
-        for server in upstream.knownUnhealthy { pool.setHealthy(false, server: server) }
-        for (number, server) in upstream.settings.servers.enumerated()
-        where plan.drainedServers.contains(server.name, of: upstream.settings.name) {
-            pool.setDrained(true, server: number)
-        }
-        return pool
-    }
-
-    private var upstreamNumbers: [UInt64] { plan.upstreams.map(\.number) }
-
-    /// Upstreams keep their numbers in all plans. A number that is not in this plan belongs to a replaced upstream.
-    func setHealthy(_ healthy: Bool, server: Int, ofUpstream number: UInt64) {
-        guard let index = plan.upstreams.firstIndex(where: { $0.number == number }) else { return }
-        pools[index].setHealthy(healthy, server: server)
-    }
-
-    /// Looks for the servers that an operator has taken out.
-    func refreshDrainedServers() {
-        for (upstream, pool) in zip(plan.upstreams, pools) {
-            for (number, server) in upstream.settings.servers.enumerated() {
-                pool.setDrained(
-                    plan.drainedServers.contains(server.name, of: upstream.settings.name), server: number)
-            }
-        }
-    }
-
     func refreshKeySets() {
         keySets = plan.keyServices.map(\.currentSet)
     }
@@ -128,15 +66,6 @@ final class LoopService {
     func refreshAssertionKeys() {
         assertionKeys = plan.assertionKeys?.current
         ownKeySet = plan.ownKeySet
-    }
-
-    /// Closes the pools that `successor` has not taken over. Requests in flight keep what they need.
-    func letGo(inFavourOf successor: LoopService) {
-        for index in PoolSuccession(from: upstreamNumbers, to: successor.upstreamNumbers).left { pools[index].close() }
-    }
-
-    func close() {
-        for pool in pools { pool.close() }
     }
 
     // MARK: Requests
