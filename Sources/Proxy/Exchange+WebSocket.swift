@@ -62,6 +62,7 @@ extension Exchange {
     ///   - brokenOff: without an orderly end of the client's connection.
     func webSocketEnded(_ reason: Reason?, brokenOff: Bool = false) {
         guard state.tunnelEnded(), let bodyWriter = bodyWriter.take() else { return }
+        log.upstreamEnded()
         if let reason { log.reason = reason }
         service.metrics.webSocketClosed()
         record()

@@ -438,6 +438,26 @@ def test_a_tunnel_is_counted_and_logged_once(gateway, own_recorder):
     assert (line["status"], line["bytes_sent"]) == (101, 5)
 
 
+@pytest.mark.parametrize("end", ["client", "backend", "gateway"])
+def test_its_line_says_where_it_was_and_for_how_long_whoever_ends_it(gateway, own_recorder, end):
+    held = Held()
+    # The gateway ends it when it is idle.
+    target = "/recorded/brief/socket"
+    own_recorder.on(target, held)
+    with Client(gateway.port) as client:
+        response = client.open(target)
+        exchange = held.wait()
+        if end == "client":
+            client.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, b"\1\0\0\0\0\0\0\0")
+        else:
+            if end == "backend":
+                exchange.close()
+            client.rest()
+    line = gateway.access_line(response.header("x-request-id"))
+    assert line["server"] == own_recorder.url
+    assert 0 < line["upstream_duration_us"] <= line["duration_us"]
+
+
 def test_the_backends_connection_is_not_used_again(gateway, own_recorder):
     own_recorder.on(OPEN, lambda exchange: (websocket.switch(exchange), exchange.close()))
     with Client(gateway.port) as client:
