@@ -145,7 +145,7 @@ let package = Package(
                 nio("NIOCore"),
             ],
             swiftSettings: safe),
-        // The admin listener: status, metrics, operators' calls, dashboard.
+        // The configuration that is running, and the admin listener: status, metrics, operators' calls, dashboard.
         .target(
             name: "Admin",
             dependencies: [
@@ -267,8 +267,8 @@ let package = Package(
             name: "GatewayTests",
             dependencies: [
                 "Accounts", "Admin", "Clocks", "Cryptography", "Diagnostics", "Encoding", "Gateway", "Keys", "Listener",
-                "Pipeline", "Proxy", "Sealing", "Sessions", "Settings", "Store", "TestSupport", "Upstream", httpTypes,
-                logging,
+                "Locking", "Pipeline", "Proxy", "Sealing", "Sessions", "Settings", "Store", "Telemetry", "TestSupport",
+                "Upstream", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: strict),
         .testTarget(

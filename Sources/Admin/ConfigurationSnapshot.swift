@@ -1,4 +1,5 @@
 package import Accounts
+internal import Keys
 package import Listener
 internal import Pipeline
 package import Proxy
@@ -8,16 +9,18 @@ package import Store
 package import Telemetry
 package import Upstream
 
-/// Everything that one reading of the settings leads to.
+/// The configuration that is running: everything that one reading of the settings leads to. A value: a reload makes another
+/// one, which takes over the services that the change leaves as they are.
 package struct ConfigurationSnapshot: Sendable {
     package let settings: GatewaySettings
+    /// The plan of the event loops, with the services that requests need.
     package let plan: ServingPlan
     /// One for each event loop.
     package let metrics: [LoopMetrics]
     /// One for each listener of the settings.
     package let listeners: [ListenerSettings]
     package let checks: [ServerCheck]
-    /// Made when it is first switched on, and kept.
+    /// Made when it is first switched on, and kept. The plan has it only while it is switched on.
     package let accessLog: AccessLog?
     /// Nil where no tokens are taken.
     package let store: Store?
@@ -56,6 +59,15 @@ package struct ConfigurationSnapshot: Sendable {
         self.userSessions = userSessions
         self.grantValidation = grantValidation
         self.conduct = conduct
+    }
+
+    /// The services that run beside requests, in the order in which they begin.
+    package var services: [any BackgroundService] {
+        let single: [(any BackgroundService)?] = [
+            plan.assertionKeys, plan.sessionKeys?.keys, userSessions?.ends, grantValidation, plan.revocations, upkeep,
+            storeWatch, conduct?.limits, conduct?.outbox, plan.tracing,
+        ]
+        return plan.keyServices + single.compactMap { $0 } + checks
     }
 
     /// The certificates that listeners present.

@@ -176,7 +176,7 @@ struct KeySetServiceTests {
         let due = ManualClock.start + 3600
         #expect(fixture.service.currentStatus.freshUntil == due)
         #expect(fixture.service.currentStatus.servesUntil == due + 86_400)
-        await fixture.service.adopt(KeySetService.Policy(minimumAge: 300, maximumAge: 600, staleLimit: 60))
+        fixture.service.adopt(KeySetService.Policy(minimumAge: 300, maximumAge: 600, staleLimit: 60))
         #expect(fixture.service.currentStatus.freshUntil == ManualClock.start + 600)
         #expect(fixture.service.currentStatus.servesUntil == ManualClock.start + 660)
         // When it is trusted no more there is nothing to tell.
@@ -373,7 +373,7 @@ struct KeySetServiceTests {
     func adopted() async throws {
         let fixture = KeySetFixture(try KeySetFixture.answer("key-1"))
         await fixture.runOnce()
-        await fixture.service.adopt(KeySetService.Policy(maximumAge: 1000))
+        fixture.service.adopt(KeySetService.Policy(maximumAge: 1000))
         await fixture.runOnce()
         #expect(await fixture.fetcher.calls == 1)
         fixture.clock.advance(999)
@@ -381,6 +381,25 @@ struct KeySetServiceTests {
         #expect(await fixture.fetcher.calls == 1)
         fixture.clock.advance(1)
         await fixture.runOnce()
+        #expect(await fixture.fetcher.calls == 2)
+    }
+
+    @Test("Another policy holds at once for a service that waits until its set may be due")
+    func adoptedWhileResting() async throws {
+        let fixture = KeySetFixture(try KeySetFixture.answer("key-1"))
+        await fixture.service.prepare()
+        let running = Task { await fixture.service.run() }
+        while !fixture.service.isResting, !Task.isCancelled { await Task.yield() }
+        fixture.clock.advance(100)
+        // Of two in a row the later one holds, by which the set is due.
+        fixture.service.adopt(KeySetService.Policy(minimumAge: 60, maximumAge: 1000))
+        fixture.service.adopt(KeySetService.Policy(minimumAge: 60, maximumAge: 100, staleLimit: 50))
+        #expect(fixture.service.currentStatus.servesUntil == ManualClock.start + 150)
+        while fixture.service.currentStatus.refreshes < 2, !Task.isCancelled { await Task.yield() }
+        while !fixture.service.isResting, !Task.isCancelled { await Task.yield() }
+        #expect(fixture.service.currentStatus.servesUntil == ManualClock.start + 250)
+        running.cancel()
+        await running.value
         #expect(await fixture.fetcher.calls == 2)
     }
 

@@ -68,7 +68,7 @@ struct KeySetSourceTests {
         await fixture.service.prepare()
         // Ends by itself: there is nothing to wait for.
         await fixture.service.run()
-        await fixture.service.adopt(KeySetService.Policy(maximumAge: 1, staleLimit: 0))
+        fixture.service.adopt(KeySetService.Policy(maximumAge: 1, staleLimit: 0))
         fixture.clock.advance(1_000_000)
         await fixture.service.run()
         #expect(await fixture.lookUp("key-1") == "refreshed")

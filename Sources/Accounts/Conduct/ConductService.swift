@@ -56,12 +56,4 @@ package struct ConductService: Sendable {
             sessionLengths: tally.sessions.snapshot, lockouts: tally.lockouts, outboxWaiting: outbox.waiting,
             outboxDelivered: outbox.delivered, outboxFailures: outbox.failures, outboxLost: outbox.lost)
     }
-
-    /// Runs its background tasks until cancelled.
-    package func run() async {
-        await withTaskGroup(of: Void.self) { tasks in
-            tasks.addTask { await limits.run() }
-            tasks.addTask { await outbox.run() }
-        }
-    }
 }

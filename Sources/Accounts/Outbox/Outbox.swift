@@ -218,7 +218,7 @@ package actor Outbox {
     // MARK: Upkeep
 
     /// Sends what becomes due until cancelled.
-    func run() async {
+    package func run() async {
         await withDiscardingTaskGroup { tasks in
             var rounds = 0
             while !Task.isCancelled {

@@ -1,18 +1,30 @@
+internal import Accounts
 internal import Admin
 internal import Keys
 internal import Listener
+internal import Proxy
 internal import Settings
+internal import Telemetry
 
-/// The parts of a snapshot that the next one is made from.
 extension ConfigurationSnapshot {
-    /// One for each key set service of the plan.
-    var keySetPolicies: [KeySetService.Policy] { Wiring.keySetPolicies(settings) }
-
-    /// The TLS contexts in use, with their parameters.
+    /// The TLS contexts in use, with their parameters, for the next snapshot.
     var knownTLS: [(TLSParameters, ListenerTLS)] {
         zip(settings.listeners, listeners).compactMap { configured, bound in
             guard let parameters = Wiring.parameters(configured), let tls = bound.tls else { return nil }
             return (parameters, tls)
         }
+    }
+
+    /// Hands the settings to the services that were taken over from the previous snapshot. Services that the settings
+    /// have made need nothing else.
+    ///
+    /// All of it holds when this returns: of two reloads the later one's settings stay.
+    func applySettings() {
+        for (service, policy) in zip(plan.keyServices, Wiring.keySetPolicies(settings)) { service.adopt(policy) }
+        if let schedule = RotationSchedule.assertionKeys(settings) { plan.assertionKeys?.adopt(schedule) }
+        if let schedule = RotationSchedule.sessionKeys(settings) { plan.sessionKeys?.keys.adopt(schedule) }
+        plan.revocations?.adopt(maximumCount: settings.limits.revocations)
+        conduct?.adopt()
+        accessLog?.use(conduct?.hashes, places.access.format, write: places.access.write)
     }
 }

@@ -19,12 +19,12 @@ actor RunningGateway {
     private let maker: SnapshotMaker
     private let status: GatewayStatus
     private let logs: GatewayLogs
-    private var snapshot: ConfigurationSnapshot
+    private(set) var snapshot: ConfigurationSnapshot
     /// In the order of the snapshot's settings.
     private var listeners: [HTTPListener]
     private let admin: HTTPListener
     private var background = BackgroundWork()
-    private var logWatch: Task<Void, Never>?
+    private let logWatch: LogWatch
     /// Ends when the listeners that were taken out have no connection any more.
     private var leaving: Task<Void, Never>?
     private var isDraining = false
@@ -88,6 +88,7 @@ actor RunningGateway {
         self.snapshot = snapshot
         self.admin = admin
         listeners = []
+        logWatch = LogWatch(logger: logs.logger) { [status] in status.linesLost }
     }
 
     private func bindAll() async throws {
@@ -99,8 +100,13 @@ actor RunningGateway {
             await admin.drain(grace: .zero)
             throw error
         }
-        background.follow(snapshot)
-        logWatch = Task { [logger, status] in await LogWatch(logger: logger) { status.linesLost }.run() }
+        snapshot.applySettings()
+        background.begin(services(of: snapshot))
+    }
+
+    /// All services that run beside requests, those that no reload touches included.
+    private func services(of snapshot: ConfigurationSnapshot) -> [any BackgroundService] {
+        snapshot.services + [logWatch]
     }
 
     private func warnOfCertificates() {
@@ -212,7 +218,8 @@ actor RunningGateway {
         let summary = ReloadSummary(from: snapshot, to: next)
         for installed in commit(next, changes, bound) { try await installed.get() }
         logger.debug("reload: every event loop serves by it")
-        background.endTracing(except: next.plan.tracing)
+        // Only now: until an event loop serves by the new plan, it may still hand its spans to the service before.
+        background.end(except: services(of: next))
         return summary
     }
 
@@ -243,7 +250,7 @@ actor RunningGateway {
         status.follow(next)
         maker.tracing.recorder = next.plan.tracing?.recorder
         logs.adopt(next.settings.logging, next.places)
-        next.accessLog?.use(next.conduct?.hashes, next.places.access.format, write: next.places.access.write)
+        next.applySettings()
         var current: [HTTPListener] = []
         for (index, settings) in next.listeners.enumerated() {
             if let kept = changes.kept[index] {
@@ -257,7 +264,7 @@ actor RunningGateway {
         admin.use(Wiring.adminListener(next.settings))
         for index in changes.removed { leave(listeners[index], grace: TimeAmount(next.settings.drainTimeout)) }
         listeners = current
-        background.follow(next)
+        background.begin(services(of: next))
         snapshot = next
         return installed
     }
@@ -287,11 +294,11 @@ actor RunningGateway {
     /// Ends what is left after ``drain()``, a reload that is under way included.
     func close() async {
         await maker.directory.handOverSpans()
-        for last in background.stopTracing() { await last.value }
-        let ended = background.stop()
-        logWatch?.cancel()
+        // The last spans are sent while there are connections for them.
+        for last in background.end(where: { $0 is TraceService }) { await last.value }
+        background.end()
         await maker.directory.close()
-        await ended?.value
+        await background.ending?.value
         await noteEnd()
         snapshot.accessLog?.shutdown()
         snapshot.conduct?.auditLog.shutdown()

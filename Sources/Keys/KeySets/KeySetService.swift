@@ -75,6 +75,33 @@ package actor KeySetService {
         var freshFor: Int64
     }
 
+    /// The state that is read, and given another policy, from anywhere. All else only the service itself writes.
+    private struct State {
+        var policy: Policy
+        var held: Held?
+        /// Without the times that follow from ``held``.
+        var counted: Status
+        /// Ends when the set may be due, or another policy holds.
+        var rest: Task<Void, Never>?
+
+        var status: Status {
+            var status = counted
+            status.freshUntil = held.map { $0.fetchedAt + $0.freshFor }
+            status.servesUntil = held.map { $0.fetchedAt + $0.freshFor + policy.staleLimit }
+            return status
+        }
+
+        /// Seconds until the set may be due. A fifth of the fresh time is left for tries before the set is stale; without a
+        /// set it is tried often.
+        ///
+        /// - Parameter age: the held set's.
+        func wait(age: Int64?) -> Int64 {
+            guard let held, let age else { return 5 }
+            let left = held.freshFor - age
+            return left > 0 ? max(1, left * 4 / 5) : min(60, policy.minimumAge)
+        }
+    }
+
     /// A document that was fetched before the service serves: it is kept on disk from then on.
     private struct Unwritten {
         var document: [UInt8]
@@ -82,7 +109,6 @@ package actor KeySetService {
     }
 
     package nonisolated let issuer: Issuer
-    private var policy: Policy
     private let source: KeySetFetch
     private let file: KeySetFile?
     /// The keys of an issuer that keeps them in the settings.
@@ -93,33 +119,31 @@ package actor KeySetService {
     private let now: @Sendable () -> Int64
     private let uptime: @Sendable () -> Int64
     private let logger: Logger
-    /// How many of ``run()`` are under way: the next one may begin before the one that was cancelled ends.
-    private var runs = 0
+    private nonisolated let state: Locked<State>
+    private var isRunning = false
     private var unwritten: Unwritten?
-    private var held: Held? {
-        didSet {
-            mirroredSet.withLock { [held] in $0 = held?.set }
-            status.freshUntil = held.map { $0.fetchedAt + $0.freshFor }
-            status.servesUntil = held.map { $0.fetchedAt + $0.freshFor + policy.staleLimit }
-        }
-    }
-    private nonisolated let mirroredSet: Locked<KeySet?>
     /// When a set was last fetched because a token asked for it.
     private var lastLookUp: Int64?
     private var flight: Task<Bool, Never>?
     private var warnedOf: [String] = []
     /// Whether the last fetch has failed.
     private var hasFailed = false
-    private nonisolated let mirrored: Locked<Status>
-    private var status: Status {
-        didSet { mirrored.withLock { [status] in $0 = status } }
-    }
+
+    private var held: Held? { state.withLock { $0.held } }
+
+    /// The policy in use, readable from anywhere.
+    nonisolated var policy: Policy { state.withLock { $0.policy } }
+
+    /// Whether ``run()`` waits until the set may be due.
+    nonisolated var isResting: Bool { state.withLock { $0.rest != nil } }
 
     /// Readable from anywhere, for metrics.
-    package nonisolated var currentStatus: Status { mirrored.withLock { $0 } }
+    package nonisolated var currentStatus: Status { state.withLock { $0.status } }
 
     /// The set to verify with, readable from anywhere. The sets given to `publish` are never newer.
-    package nonisolated var currentSet: KeySet? { own.map { $0() } ?? mirroredSet.withLock { $0 } }
+    package nonisolated var currentSet: KeySet? {
+        own.map { $0() } ?? configured ?? state.withLock { $0.held?.set }
+    }
 
     /// - Parameters:
     ///   - file: where the last good set is kept for cold starts.
@@ -136,19 +160,16 @@ package actor KeySetService {
         publish: @escaping @Sendable (KeySet?) -> Void
     ) {
         self.issuer = issuer
-        self.policy = policy
         self.source = KeySetFetch(issuer: issuer, fetcher: fetcher)
         self.file = file
         self.configured = configured
         self.own = own
-        let status = Status(refreshes: counted.refreshes, failures: counted.failures)
-        self.status = status
-        self.mirrored = Locked(status)
+        let counted = Status(refreshes: counted.refreshes, failures: counted.failures)
+        self.state = Locked(State(policy: policy, counted: counted))
         self.logger = logger
         self.now = now
         self.uptime = uptime ?? { WallClock.uptime() }
         self.publish = publish
-        self.mirroredSet = Locked(configured)
     }
 
     /// Reads the kept set, then fetches and refreshes until cancelled. Only while it runs, what it fetches is kept on disk:
@@ -156,20 +177,35 @@ package actor KeySetService {
     package func run() async {
         if let configured { return warn(of: configured.dropped) }
         guard own == nil else { return }
-        runs += 1
-        defer { runs -= 1 }
+        isRunning = true
+        defer { isRunning = false }
         if let unwritten { write(unwritten) }
         restore()
         while !Task.isCancelled {
             if isRefreshDue() { _ = await refresh() }
             expire()
-            do {
-                try await Task.sleep(for: .seconds(wait()))
-            } catch {
-                return
+            let rest = beginRest()
+            await withTaskCancellationHandler {
+                await rest.value
+            } onCancel: {
+                rest.cancel()
             }
+            endRest()
         }
     }
+
+    private func beginRest() -> Task<Void, Never> {
+        let age = held.map { self.age(of: $0) }
+        return state.withLock { state in
+            let wait = Duration.seconds(state.wait(age: age))
+            // It ends early when it is cancelled.
+            let rest = Task { _ = try? await Task.sleep(for: wait) }
+            state.rest = rest
+            return rest
+        }
+    }
+
+    private func endRest() { state.withLock { $0.rest = nil } }
 
     /// Prepares before the first request: reads the kept set, or fetches one, once.
     package func prepare() async {
@@ -178,12 +214,16 @@ package actor KeySetService {
         if held == nil { _ = await refresh() }
     }
 
-    /// Continues under another policy, which applies to the present set too. A sleep of ``run()`` that has begun keeps
-    /// its length; restart ``run()`` to apply the new policy to it.
-    package func adopt(_ policy: Policy) {
-        self.policy = policy
-        guard let held else { return }
-        self.held?.freshFor = min(held.freshFor, policy.maximumAge)
+    /// Continues under another policy, which applies to the present set and to a wait of ``run()`` too.
+    ///
+    /// It holds when this returns, so that of two reloads the later one's does.
+    package nonisolated func adopt(_ policy: Policy) {
+        state.withLock { state in
+            guard policy != state.policy else { return }
+            state.policy = policy
+            if let held = state.held { state.held?.freshFor = min(held.freshFor, policy.maximumAge) }
+            state.rest?.cancel()
+        }
     }
 
     /// Seconds since a set was fetched, by the clock that says more: neither a time of day that was set back nor a machine
@@ -204,13 +244,6 @@ package actor KeySetService {
         guard let held else { return true }
         // A set fetched in the future may be as old as the clock was wrong.
         return held.fetchedAt > now || age(of: held) >= held.freshFor
-    }
-
-    /// A fifth of the fresh time is left for tries before the set is stale; without a set it is tried often.
-    private func wait() -> Int64 {
-        guard let held else { return 5 }
-        let left = held.freshFor - age(of: held)
-        return left > 0 ? max(1, left * 4 / 5) : min(60, policy.minimumAge)
     }
 
     /// Called for a token whose key is not in the set, or that came before there was one.
@@ -265,13 +298,16 @@ package actor KeySetService {
     }
 
     private func accept(_ set: KeySet, _ response: FetchResponse) {
-        let age = CacheControl.maximumAge(response.header("cache-control")) ?? policy.maximumAge
-        let fetchedAt = now()
-        let freshFor = min(max(age, policy.minimumAge), policy.maximumAge)
-        let fetchedUptime = uptime()
-        held = Held(set: set, fetchedAt: fetchedAt, fetchedUptime: fetchedUptime, freshFor: freshFor)
-        status.refreshes += 1
-        (status.fetchedAt, status.fetchedUptime) = (fetchedAt, fetchedUptime)
+        let age = CacheControl.maximumAge(response.header("cache-control"))
+        let (fetchedAt, fetchedUptime) = (now(), uptime())
+        let freshFor = state.withLock { state in
+            let policy = state.policy
+            let freshFor = min(max(age ?? policy.maximumAge, policy.minimumAge), policy.maximumAge)
+            state.held = Held(set: set, fetchedAt: fetchedAt, fetchedUptime: fetchedUptime, freshFor: freshFor)
+            state.counted.refreshes += 1
+            (state.counted.fetchedAt, state.counted.fetchedUptime) = (fetchedAt, fetchedUptime)
+            return freshFor
+        }
         warn(of: set.dropped)
         tellRecovery(set)
         publish(set)
@@ -282,7 +318,7 @@ package actor KeySetService {
                 "fresh_for_seconds": "\(freshFor)",
             ])
         let document = Unwritten(document: response.body, fetchedAt: fetchedAt)
-        if runs > 0 { write(document) } else { unwritten = document }
+        if isRunning { write(document) } else { unwritten = document }
     }
 
     private func write(_ document: Unwritten) {
@@ -312,7 +348,7 @@ package actor KeySetService {
 
     private func fail(_ reason: String) -> Bool {
         hasFailed = true
-        status.failures += 1
+        state.withLock { $0.counted.failures += 1 }
         logger.warning(
             "key set not fetched",
             metadata: ["issuer": "\(issuer.name)", "url": "\(issuer.keySource.place)", "reason": "\(reason)"])
@@ -322,7 +358,7 @@ package actor KeySetService {
     /// The last good set serves for a bounded time; then verification fails closed.
     private func expire() {
         guard let held, age(of: held) > held.freshFor + policy.staleLimit else { return }
-        self.held = nil
+        state.withLock { $0.held = nil }
         publish(nil)
         logger.error("key set too old to be trusted", metadata: ["issuer": "\(issuer.name)"])
     }
@@ -343,8 +379,10 @@ package actor KeySetService {
                     "issuer": "\(issuer.name)", "keys": "\(set.count)", "age_seconds": "\(age)",
                 ])
             let fetchedUptime = uptime() - age
-            held = Held(set: set, fetchedAt: kept.fetchedAt, fetchedUptime: fetchedUptime, freshFor: 0)
-            (status.fetchedAt, status.fetchedUptime) = (kept.fetchedAt, fetchedUptime)
+            state.withLock { state in
+                state.held = Held(set: set, fetchedAt: kept.fetchedAt, fetchedUptime: fetchedUptime, freshFor: 0)
+                (state.counted.fetchedAt, state.counted.fetchedUptime) = (kept.fetchedAt, fetchedUptime)
+            }
             publish(set)
         } catch {
             logger.warning("kept key set not read", metadata: ["issuer": "\(issuer.name)", "error": "\(error)"])

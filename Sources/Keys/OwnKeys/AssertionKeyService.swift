@@ -37,6 +37,9 @@ package final class AssertionKeyService: Sendable {
         state = Locked(State(schedule: schedule))
     }
 
+    /// When keys are rotated.
+    var schedule: RotationSchedule { state.withLock { $0.schedule } }
+
     /// The keys that sign and are published now. Nil before the first ``follow(_:)``.
     package var current: AssertionKeys? { state.withLock { $0.keys } }
 

@@ -103,7 +103,8 @@ package final class SessionEnds: SessionRevocations {
             })
     }
 
-    func run() async {
+    /// Follows the records until cancelled.
+    package func run() async {
         var rounds = 0
         while !Task.isCancelled {
             do {

@@ -11,9 +11,6 @@ package struct SessionService: Sendable {
     package let ends: SessionEnds
     /// The `iss` of the sessions.
     let issuer: String
-
-    /// Runs its background tasks until cancelled.
-    package func run() async { await ends.run() }
 }
 
 extension SessionService {

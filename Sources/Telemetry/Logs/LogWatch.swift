@@ -2,7 +2,7 @@ package import Logging
 
 /// Reports in the gateway's own log when lines of a log are lost, and when none are any more. Losses of its own lines
 /// are in the metrics.
-package struct LogWatch: Sendable {
+package final class LogWatch: Sendable {
     private static let interval = Duration.seconds(2)
     /// For so many looks none must be lost before it is over: a disk that is full may have room for a line now and then.
     private static let quietLooks = 3
