@@ -1,7 +1,6 @@
 package import Accounts
 internal import Keys
 package import Listener
-internal import Pipeline
 package import Proxy
 package import Sessions
 package import Settings
@@ -70,14 +69,14 @@ package struct ConfigurationSnapshot: Sendable {
         return plan.keyServices + single.compactMap { $0 } + checks
     }
 
-    /// The certificates that listeners present.
-    package var certificates: [ShownCertificate] {
-        ShownCertificate.all(settings.listeners, listeners.map { $0.tls?.certificates ?? [] })
-    }
-}
+    /// For each listener the certificates that it presents.
+    var servedCertificates: [[ServedCertificate]] { listeners.map { $0.tls?.certificates ?? [] } }
 
-extension ConfigurationSnapshot {
-    package func isKnownUnhealthy(_ server: String, of upstream: String) -> Bool {
-        checks.contains { $0.upstreamName == upstream && $0.serverName == server && !$0.isHealthy }
+    /// The certificates of all listeners.
+    package var certificates: [ShownCertificate] { ShownCertificate.all(settings.listeners, servedCertificates) }
+
+    /// The result of health checks; nil for a server that is not checked.
+    package func isHealthy(_ server: String, of upstream: String) -> Bool? {
+        checks.first { $0.upstreamName == upstream && $0.serverName == server }?.isHealthy
     }
 }

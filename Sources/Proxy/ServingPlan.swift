@@ -9,7 +9,8 @@ package import Sessions
 package import Telemetry
 package import Upstream
 
-/// The plan that all event loops serve by. A value: a reload makes another one.
+/// The plan that all event loops serve by: everything that requests take, and nothing else. A value: a reload makes another
+/// one.
 package struct ServingPlan: Sendable {
     package var gate: Gate
     /// For each route the position of its upstream, nil where the gateway answers itself.
@@ -31,7 +32,7 @@ package struct ServingPlan: Sendable {
     /// Nil where direct calls are not carried out.
     var directCalls: DirectCognitoCalls?
     package let directApplications: ApplicationTally
-    /// Nil where no tokens are taken.
+    /// Records direct calls that are refused. Nil where no tokens are taken.
     package var audit: AuditTrail?
     /// Nil where nobody's word for the client's address is believed but the connection's.
     var trustedProxies: TrustedProxies?

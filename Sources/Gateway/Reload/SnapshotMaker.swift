@@ -137,7 +137,7 @@ struct SnapshotMaker: Sendable {
         if let known = previous?.plan.upstreams.first(where: { $0.settings == settings }) { return known }
         let isChecked = settings.healthCheck != nil
         let unhealthy = settings.servers.indices.filter { server in
-            isChecked && previous?.isKnownUnhealthy(settings.servers[server].name, of: settings.name) == true
+            isChecked && previous?.isHealthy(settings.servers[server].name, of: settings.name) == false
         }
         return ServedUpstream(number: UpstreamNumber.next(), settings: settings, knownUnhealthy: unhealthy)
     }
