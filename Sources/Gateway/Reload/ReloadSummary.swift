@@ -8,6 +8,9 @@ internal import Upstream
 
 /// The changes of a reload by name, for the log.
 struct ReloadSummary: Equatable {
+    /// Entries of one kind with their names, in the order of the settings.
+    typealias Named<Value> = [(name: String, value: Value)]
+
     /// One kind of entries.
     struct Part: Equatable {
         var added: [String] = []
@@ -20,7 +23,7 @@ struct ReloadSummary: Equatable {
             self.changed = changed
         }
 
-        init<Value: Equatable>(from old: [(name: String, value: Value)], to new: [(name: String, value: Value)]) {
+        init<Value: Equatable>(from old: Named<Value>, to new: Named<Value>) {
             let before = Dictionary(old.map { ($0.name, $0.value) }) { first, _ in first }
             let after = Dictionary(new.map { ($0.name, $0.value) }) { first, _ in first }
             added = new.map(\.name).filter { before[$0] == nil }
@@ -72,7 +75,7 @@ struct ReloadSummary: Equatable {
     }
 
     /// By what they say of themselves, in which secrets are all alike: of these ``secrets`` tells.
-    private static func sections(_ settings: GatewaySettings) -> [(name: String, value: String)] {
+    private static func sections(_ settings: GatewaySettings) -> Named<String> {
         [
             ("key_sets", "\(settings.keySets)"), ("sign_in", "\(settings.signIn)"),
             ("direct_cognito", "\(settings.directCognito)"), ("account_limits", "\(settings.accountLimits)"),
@@ -88,19 +91,17 @@ struct ReloadSummary: Equatable {
         var tls: TLSParameters?
     }
 
-    private static func listeners(_ snapshot: ConfigurationSnapshot) -> [(name: String, value: ListenerValue)] {
+    private static func listeners(_ snapshot: ConfigurationSnapshot) -> Named<ListenerValue> {
         snapshot.settings.listeners.map {
             ("\($0.address)", ListenerValue(http2: $0.http2, tls: Wiring.parameters($0)))
         }
     }
 
-    private static func issuers(_ snapshot: ConfigurationSnapshot) -> [(name: String, value: Issuer)] {
+    private static func issuers(_ snapshot: ConfigurationSnapshot) -> Named<Issuer> {
         snapshot.plan.gate.verifier.issuers.map { ($0.name, $0) }
     }
 
-    private static func upstreams(_ snapshot: ConfigurationSnapshot) -> [(
-        name: String, value: Upstream.UpstreamSettings
-    )] {
+    private static func upstreams(_ snapshot: ConfigurationSnapshot) -> Named<Upstream.UpstreamSettings> {
         snapshot.plan.upstreams.map { ($0.settings.name, $0.settings) }
     }
 
@@ -109,7 +110,7 @@ struct ReloadSummary: Equatable {
         var timeouts: UpstreamTimeouts?
     }
 
-    private static func routes(_ snapshot: ConfigurationSnapshot) -> [(name: String, value: RouteValue)] {
+    private static func routes(_ snapshot: ConfigurationSnapshot) -> Named<RouteValue> {
         zip(snapshot.plan.gate.routes.routes, snapshot.plan.timeoutsOfRoute).map {
             ($0.name, RouteValue(route: $0, timeouts: $1))
         }
