@@ -23,6 +23,8 @@ let logging = Target.Dependency.product(name: "Logging", package: "swift-log")
 let grdb = Target.Dependency.product(name: "GRDB", package: "GRDB.swift")
 let yams = Target.Dependency.product(name: "Yams", package: "Yams")
 let lifecycle = Target.Dependency.product(name: "ServiceLifecycle", package: "swift-service-lifecycle")
+let serviceContext = Target.Dependency.product(name: "ServiceContextModule", package: "swift-service-context")
+let tracing = Target.Dependency.product(name: "Tracing", package: "swift-distributed-tracing")
 let argumentParser = Target.Dependency.product(name: "ArgumentParser", package: "swift-argument-parser")
 
 let package = Package(
@@ -37,6 +39,8 @@ let package = Package(
         .package(url: "https://github.com/apple/swift-http-types", from: "1.8.0"),
         .package(url: "https://github.com/apple/swift-log", from: "1.16.2"),
         .package(url: "https://github.com/apple/swift-argument-parser", from: "1.8.2"),
+        .package(url: "https://github.com/apple/swift-distributed-tracing", from: "1.7.3"),
+        .package(url: "https://github.com/apple/swift-service-context", from: "1.5.1"),
         .package(url: "https://github.com/swift-server/swift-service-lifecycle", from: "2.13.0"),
         .package(url: "https://github.com/groue/GRDB.swift", from: "7.10.0"),
         .package(url: "https://github.com/jpsim/Yams", from: "6.2.2"),
@@ -87,10 +91,13 @@ let package = Package(
                 "Curl", "Encoding", "HTTP1", "HTTPClient", "Locking", "Pipeline", httpTypes, logging, nio("NIOCore"),
             ],
             swiftSettings: safe),
-        // Logs, metrics, spans, and the line that a crash leaves.
+        // Logs, metrics, spans with the tracer of other libraries' spans, and the line that a crash leaves.
         .target(
             name: "Telemetry",
-            dependencies: ["Clocks", "Cryptography", "Encoding", "Locking", "Pipeline", "Settings", logging],
+            dependencies: [
+                "Clocks", "Cryptography", "Encoding", "Locking", "Pipeline", "Settings", logging, serviceContext,
+                tracing,
+            ],
             swiftSettings: safe),
         // The database and the state directory.
         .target(
@@ -142,7 +149,7 @@ let package = Package(
             dependencies: [
                 "Accounts", "Clocks", "Cryptography", "Curl", "Encoding", "HTTP1", "HTTPClient", "Keys", "Listener",
                 "Locking", "Pipeline", "Sessions", "Settings", "Telemetry", "Upstream", httpTypes, logging,
-                nio("NIOCore"),
+                serviceContext, nio("NIOCore"),
             ],
             swiftSettings: safe),
         // The configuration that is running, and the admin listener: status, metrics, operators' calls, dashboard.
@@ -192,6 +199,7 @@ let package = Package(
             dependencies: [
                 "Admin", "Cryptography", "Diagnostics", "Encoding", "Gateway", "Keys", "LocalPool", "Locking",
                 "Pipeline", "Sessions", "Settings", "Store", "Telemetry", argumentParser, lifecycle, logging,
+                tracing,
             ],
             swiftSettings: safe),
 
@@ -305,7 +313,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "TelemetryTests",
-            dependencies: ["Cryptography", "Encoding", "Pipeline", "Telemetry", logging],
+            dependencies: [
+                "Cryptography", "Encoding", "Pipeline", "Telemetry", logging, serviceContext, tracing,
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "LocalPoolTests",

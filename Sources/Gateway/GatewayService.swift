@@ -14,6 +14,7 @@ package struct GatewayService: Service {
     private let settings: GatewaySettings
     private let load: @Sendable () throws -> GatewaySettings
     private let logs: GatewayLogs
+    private let tracing: CurrentTracing
     private let onReady: @Sendable (_ listeners: [HostAndPort], _ admin: HostAndPort?) -> Void
     private let onReload: @Sendable (_ step: ReloadStep) -> Void
     private let requests = ReloadRequests()
@@ -21,16 +22,19 @@ package struct GatewayService: Service {
     /// - Parameters:
     ///   - settings: what it starts with.
     ///   - load: reads them again for a ``reload()``; throws ``SettingsFaults`` for faulty ones.
+    ///   - tracing: follows the settings in use.
     ///   - onReady: called once when all addresses are bound.
     ///   - onReload: called when a reload begins, and when it has ended, however it did.
     package init(
         settings: GatewaySettings, load: @escaping @Sendable () throws -> GatewaySettings, logs: GatewayLogs,
+        tracing: CurrentTracing,
         onReady: @escaping @Sendable (_ listeners: [HostAndPort], _ admin: HostAndPort?) -> Void,
         onReload: @escaping @Sendable (_ step: ReloadStep) -> Void = { _ in }
     ) {
         self.settings = settings
         self.load = load
         self.logs = logs
+        self.tracing = tracing
         self.onReady = onReady
         self.onReload = onReload
     }
@@ -74,7 +78,8 @@ package struct GatewayService: Service {
             ])
         let group = MultiThreadedEventLoopGroup(numberOfThreads: RestartSettings.loops(settings))
         do {
-            let gateway = try await RunningGateway.start(settings, on: group, logs: logs, reloads: requests)
+            let gateway = try await RunningGateway.start(
+                settings, on: group, logs: logs, tracing: tracing, reloads: requests)
             let addresses = await gateway.localAddresses
             onReady(addresses.listeners.compactMap(HostAndPort.init), addresses.admin.flatMap(HostAndPort.init))
             await serve(gateway, since: began)

@@ -17,52 +17,46 @@ package struct TracedFetcher: Fetcher {
     }
 
     package func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResponse {
-        guard let (scope, isRoot) = scope() else { return try await fetcher.fetch(request) }
+        guard let (span, parentID) = span() else { return try await fetcher.fetch(request) }
         let began = WallClock.nanoseconds()
         do throws(FetchError) {
             let response = try await fetcher.fetch(request)
             let status = (name: "http.response.status_code", value: Span.Value.number(Int64(response.status)))
-            add(request, scope, isRoot, began, status, isError: response.status >= 400)
+            add(request, span, parentID, began, status, isError: response.status >= 400)
             return response
         } catch {
-            add(request, scope, isRoot, began, (name: "error.type", value: .text(error.type)), isError: true)
+            add(request, span, parentID, began, (name: "error.type", value: .text(error.type)), isError: true)
             throw error
         }
     }
 
-    /// Nil where there is nothing to trace.
-    private func scope() -> (SpanScope, isRoot: Bool)? {
-        if let current = SpanScope.current { return current.isSampled ? (current, false) : nil }
-        guard let recorder = tracing?.recorder else { return nil }
-        let traceID = UInt128(SpanScope.newID()) << 64 | UInt128(SpanScope.newID())
-        guard recorder.sampler.samples(traceID) else { return nil }
-        return (
-            SpanScope(ids: TraceIDs(traceID: traceID, spanID: SpanScope.newID()), isSampled: true, recorder: recorder),
-            true
-        )
+    /// A new span, and its parent's id, which is 0 where a trace begins; nil where there is nothing to trace.
+    private func span() -> (SpanContext, parentID: UInt64)? {
+        if let current = SpanContext.current {
+            return current.isSampled ? (current.child(), current.ids.spanID) : nil
+        }
+        guard let root = tracing?.recorder.map(SpanContext.init(beginningTraceIn:)), root.isSampled else { return nil }
+        return (root, 0)
     }
 
     private func add(
-        _ request: FetchRequest, _ scope: SpanScope, _ isRoot: Bool, _ began: Int64,
+        _ request: FetchRequest, _ span: SpanContext, _ parentID: UInt64, _ began: Int64,
         _ outcome: (name: String, value: Span.Value), isError: Bool
     ) {
         let operation = request.cognitoOperation
-        var attributes: [(name: String, value: Span.Value)] = [
+        var attributes: Span.Attributes = [
             (name: "http.request.method", value: .text(request.method)),
             (name: "url.full", value: .text(request.tracedURL)),
         ]
         if let operation {
             attributes.append((name: "rpc.method", value: .text(operation)))
         }
-        let name = name ?? operation.map { "Cognito \($0)" } ?? request.method
         attributes.append(outcome)
-        guard isRoot else {
-            return scope.add(name, .client, began: began, attributes: attributes, isError: isError)
-        }
-        scope.recorder.queue.add(
+        span.recorder.queue.add(
             Span(
-                ids: scope.ids, parentID: 0, name: name, kind: .client, start: began, end: WallClock.nanoseconds(),
-                attributes: attributes, isError: isError))
+                ids: span.ids, parentID: parentID, name: name ?? operation.map { "Cognito \($0)" } ?? request.method,
+                kind: .client, start: began, end: WallClock.nanoseconds(), attributes: attributes,
+                status: isError ? .error(nil) : .unset))
     }
 }
 

@@ -4,6 +4,7 @@ internal import HTTPTypes
 internal import Listener
 internal import NIOCore
 internal import Pipeline
+internal import ServiceContextModule
 internal import Telemetry
 
 /// A call for Cognito while its body is collected.
@@ -50,9 +51,9 @@ extension Exchange {
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
         let called = CalledRequest(id: log.requestID)
-        Task { [spanScope] in
+        Task { [spanContext] in
             let reply = await CalledRequest.$current.withValue(called) {
-                await SpanScope.within(spanScope) { await calls.answer(request) }
+                await ServiceContext.withValue(spanContext?.serviceContext) { await calls.answer(request) }
             }
             eventLoop.execute { exchange.value.finish(reply, of: request.call, called.waited) }
         }

@@ -4,6 +4,7 @@ internal import HTTPTypes
 internal import Listener
 internal import NIOCore
 internal import Pipeline
+internal import ServiceContextModule
 internal import Telemetry
 
 /// The gateway's own endpoints: account and session calls, whose bodies are collected first, and its key set.
@@ -66,11 +67,11 @@ extension Exchange {
         let eventLoop = service.eventLoop
         let question = call.question()
         let called = CalledRequest(id: log.requestID)
-        Task { [spanScope, name = call.name] in
+        Task { [spanContext, name = call.name] in
             let work = WorkUnderWay.begin("account call", name)
             defer { WorkUnderWay.end(work) }
             let answer = await CalledRequest.$current.withValue(called) {
-                await SpanScope.within(spanScope) { await question() }
+                await ServiceContext.withValue(spanContext?.serviceContext) { await question() }
             }
             eventLoop.execute { exchange.value.finish(answer, called.waited) }
         }

@@ -1,3 +1,4 @@
+internal import HTTPTypes
 internal import Listener
 internal import NIOCore
 internal import Pipeline
@@ -13,9 +14,11 @@ extension Exchange {
         return decision
     }
 
-    /// The span scope of tasks for this request; nil if no spans are made.
-    var spanScope: SpanScope? {
+    /// The request's span, for tasks that work for it; nil if nothing is traced.
+    var spanContext: SpanContext? {
         guard let trace = log.trace, let tracer = service.tracer else { return nil }
-        return SpanScope(ids: trace.ids, isSampled: trace.isSampled, recorder: tracer.service.recorder)
+        return SpanContext(
+            ids: trace.ids, isSampled: trace.isSampled,
+            state: trace.beginsHere ? nil : request.head.headerFields[.tracestate], recorder: tracer.service.recorder)
     }
 }

@@ -5,6 +5,7 @@ internal import Keys
 internal import Listener
 internal import NIOCore
 internal import Pipeline
+internal import ServiceContextModule
 internal import Telemetry
 internal import Upstream
 
@@ -96,9 +97,9 @@ final class Exchange {
         let keys = service.plan.keyServices[issuerIndex]
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
-        Task { [spanScope] in
+        Task { [spanContext] in
             // Whatever came of it, the loop has the sets by now, or has none.
-            _ = await SpanScope.within(spanScope) { await keys.lookUp(keyID) }
+            _ = await ServiceContext.withValue(spanContext?.serviceContext) { await keys.lookUp(keyID) }
             eventLoop.execute { exchange.value.keysWereLookedUp() }
         }
     }

@@ -106,7 +106,7 @@ package final class Store: Sendable {
     private static func traced<Value: Sendable>(
         _ operation: String, _ body: @Sendable () async throws -> Value
     ) async throws -> Value {
-        try await SpanScope.measured(
+        try await SpanContext.withClientSpan(
             "store \(operation)",
             attributes: [
                 (name: "db.system.name", value: .text("sqlite")),

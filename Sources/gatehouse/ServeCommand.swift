@@ -6,6 +6,7 @@ internal import Logging
 internal import ServiceLifecycle
 internal import Settings
 internal import Telemetry
+internal import Tracing
 internal import UnixSignals
 
 /// `gatehouse serve`: the gateway itself.
@@ -42,7 +43,10 @@ struct ServeCommand: AsyncParsableCommand {
         defer { logs.close() }
         let logger = logs.logger
         let load = { @Sendable in try origin.read(environment: ProcessInfo.processInfo.environment) }
-        let gateway = GatewayService(settings: settings, load: load, logs: logs) { listeners, admin in
+        let tracing = CurrentTracing()
+        // Spans that libraries make join those of the gateway.
+        InstrumentationSystem.bootstrap(GatewayTracer(tracing))
+        let gateway = GatewayService(settings: settings, load: load, logs: logs, tracing: tracing) { listeners, admin in
             for address in listeners { logger.info("listening", metadata: ["address": "\(address)"]) }
             if let admin { logger.info("admin listening", metadata: ["address": "\(admin)"]) }
             notification.ready(.serving)

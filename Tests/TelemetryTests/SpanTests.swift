@@ -1,3 +1,4 @@
+import Encoding
 import Testing
 
 @testable import Telemetry
@@ -76,5 +77,33 @@ struct SpanTests {
         ] as [([UInt8], Int)])
     func rejected(answer: [UInt8], count: Int) {
         #expect(SpanEncoder.rejected(in: answer) == count)
+    }
+
+    /// The message as OpenTelemetry's own definitions write it (opentelemetry-proto 1.45.2 for Python).
+    static let message = """
+        0abe020a150a130a0c736572766963652e6e616d6512030a016712a4020a0b0a0967617465686f75736512da010a10000000\
+        0000000000000000000000010212080000000000000003220800000000000000042a016e3005390100000000000000410200\
+        0000000000004a080a016112030a01784a070a0162120210014a100a0163120b18ffffffffffffffffff014a0e0a01641209\
+        21000000000000e03f4a0f0a0165120a2a080a0218010a02100050015a1e0907000000000000001209657863657074696f6e\
+        1a080a017412030a014560c8016a260a10000000000000000000000000000000051208000000000000000622080a016b1203\
+        18ac0270037a0612026e6f180212380a1000000000000000000000000000000001120800000000000000022a026f6b300139\
+        01000000000000004101000000000000007a021801
+        """
+
+    @Test("Every part of a span is written as OTLP has it")
+    func everything() {
+        var full = Span(
+            ids: TraceIDs(traceID: 0x0102, spanID: 3), parentID: 4, name: "n", kind: .consumer, start: 1, end: 2,
+            attributes: [
+                ("a", .text("x")), ("b", .boolean(true)), ("c", .number(-1)), ("d", .real(0.5)),
+                ("e", .list([.number(1), .boolean(false)])),
+            ], status: .error("no"))
+        full.events = [Span.Event(name: "exception", time: 7, attributes: [("t", .text("E"))])]
+        full.links = [Span.Link(ids: TraceIDs(traceID: 5, spanID: 6), attributes: [("k", .number(300))])]
+        full.dropped = Span.Dropped(attributes: 1, events: 200, links: 3)
+        let fine = Span(
+            ids: TraceIDs(traceID: 1, spanID: 2), parentID: 0, name: "ok", kind: .internal, start: 1, status: .ok)
+        let encoder = SpanEncoder(attributes: [("service.name", "g")])
+        #expect(Hexadecimal.encode(encoder.encode([], [full, fine])) == Self.message)
     }
 }

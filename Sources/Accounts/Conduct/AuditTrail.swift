@@ -40,7 +40,7 @@ package final class AuditTrail: Sendable {
     /// When this returns, the event is in the outbox where it is to be sent; the log follows.
     package func record(_ event: AuditEvent) async {
         var event = event
-        event.trace = event.trace ?? SpanScope.current?.ids
+        event.trace = event.trace ?? SpanContext.current?.ids
         log?.record(event)
         recent.add(event)
         guard let webhook, webhook.events.contains(event.kind) else { return }
@@ -50,7 +50,7 @@ package final class AuditTrail: Sendable {
     /// For event loops, which wait for nothing, and for what nobody may see being written.
     package func recordWithoutWaiting(_ event: AuditEvent) {
         var event = event
-        event.trace = event.trace ?? SpanScope.current?.ids
+        event.trace = event.trace ?? SpanContext.current?.ids
         log?.record(event)
         recent.add(event)
         guard let webhook, webhook.events.contains(event.kind) else { return }

@@ -41,7 +41,7 @@ actor RunningGateway {
     /// Binds every address and begins to serve. If that fails, everything already begun is ended.
     static func start(
         _ settings: GatewaySettings, on group: MultiThreadedEventLoopGroup, logs: GatewayLogs,
-        reloads: ReloadRequests
+        tracing: CurrentTracing, reloads: ReloadRequests
     ) async throws -> RunningGateway {
         let curls = try await curlLoops(on: group)
         let directory = LoopDirectory()
@@ -49,8 +49,8 @@ actor RunningGateway {
         let metrics = GatewayMetrics.registry(status)
         for _ in curls { _ = metrics.makeLoopMetrics() }
         let maker = SnapshotMaker(
-            curls: curls, directory: directory, metrics: metrics, logs: logs, spanTally: status.spanTally,
-            drainedServers: status.drainedServers, recent: status.recent)
+            curls: curls, directory: directory, metrics: metrics, logs: logs, tracing: tracing,
+            spanTally: status.spanTally, drainedServers: status.drainedServers, recent: status.recent)
         do {
             let snapshot = try await maker.make(settings, after: nil)
             metrics.use(snapshot.metrics)

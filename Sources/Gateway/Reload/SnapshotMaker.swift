@@ -22,7 +22,7 @@ struct SnapshotMaker: Sendable {
     let directory: LoopDirectory
     let metrics: MetricsRegistry
     let logs: GatewayLogs
-    let tracing = CurrentTracing()
+    let tracing: CurrentTracing
     let spanTally: SpanTally
     let drainedServers: DrainedServers
     let recent: RecentEvents

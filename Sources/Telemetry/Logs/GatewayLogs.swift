@@ -43,7 +43,7 @@ package final class GatewayLogs: Sendable {
 
     package var logger: Logger {
         Logger(label: "gatehouse") { [application, level] _ in
-            ApplicationLogHandler(application, level: level, provider: SpanScope.metadata)
+            ApplicationLogHandler(application, level: level, provider: SpanContext.metadata)
         }
     }
 

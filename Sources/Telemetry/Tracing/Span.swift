@@ -5,11 +5,45 @@ package struct Span: Sendable {
         case `internal` = 1
         case server = 2
         case client = 3
+        case producer = 4
+        case consumer = 5
     }
 
     package enum Value: Sendable, Equatable {
         case text(String)
+        case boolean(Bool)
         case number(Int64)
+        case real(Double)
+        case list([Value])
+    }
+
+    package typealias Attributes = [(name: String, value: Value)]
+
+    package enum Status: Sendable, Equatable {
+        case unset
+        case ok
+        /// With a message, if there is one.
+        case error(String?)
+    }
+
+    /// A moment of the span, such as that of an error.
+    struct Event: Sendable {
+        var name: String
+        var time: Int64
+        var attributes: Attributes
+    }
+
+    /// Another span that has to do with this one, of any trace.
+    struct Link: Sendable {
+        var ids: TraceIDs
+        var attributes: Attributes
+    }
+
+    /// Counts of parts that a span had no room for.
+    struct Dropped: Sendable, Equatable {
+        var attributes = 0
+        var events = 0
+        var links = 0
     }
 
     package var ids: TraceIDs
@@ -19,21 +53,25 @@ package struct Span: Sendable {
     package var kind: Kind
     package var start: Int64
     package var end: Int64
-    package var attributes: [(name: String, value: Value)]
-    package var isError: Bool
+    package var attributes: Attributes
+    package var status: Status
+    var events: [Event] = []
+    var links: [Link] = []
+    var dropped = Dropped()
 
+    /// - Parameter end: nil if it has not ended yet.
     package init(
-        ids: TraceIDs, parentID: UInt64, name: String, kind: Kind, start: Int64, end: Int64,
-        attributes: [(name: String, value: Value)] = [], isError: Bool = false
+        ids: TraceIDs, parentID: UInt64, name: String, kind: Kind, start: Int64, end: Int64? = nil,
+        attributes: Attributes = [], status: Status = .unset
     ) {
         self.ids = ids
         self.parentID = parentID
         self.name = name
         self.kind = kind
         self.start = start
-        self.end = end
+        self.end = end ?? start
         self.attributes = attributes
-        self.isError = isError
+        self.status = status
     }
 }
 

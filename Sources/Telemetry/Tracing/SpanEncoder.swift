@@ -38,54 +38,6 @@ package struct SpanEncoder: Sendable {
 }
 
 extension [UInt8] {
-    fileprivate mutating func appendAttribute(field: UInt8, _ name: String, _ value: Span.Value) {
-        appendMessage(field: field) { attribute in
-            attribute.appendBytes(field: 1, name.utf8)
-            attribute.appendMessage(field: 2) { any in
-                switch value {
-                case .text(let text): any.appendBytes(field: 1, text.utf8)
-                case .number(let number): any.appendVarint(field: 3, UInt64(bitPattern: number))
-                }
-            }
-        }
-    }
-
-    /// Appends the fields that every span begins with.
-    private mutating func appendIdentity(
-        _ traceID: UInt128, _ spanID: UInt64, parent: UInt64, name: (inout [UInt8]) -> Void, _ kind: Span.Kind,
-        start: Int64, end: Int64
-    ) {
-        append(contentsOf: [1 << 3 | 2, 16])
-        appendBigEndian(UInt64(truncatingIfNeeded: traceID >> 64))
-        appendBigEndian(UInt64(truncatingIfNeeded: traceID))
-        append(contentsOf: [2 << 3 | 2, 8])
-        appendBigEndian(spanID)
-        if parent != 0 {
-            append(contentsOf: [4 << 3 | 2, 8])
-            appendBigEndian(parent)
-        }
-        appendMessage(field: 5, name)
-        appendVarint(field: 6, UInt64(kind.rawValue))
-        appendFixed64(field: 7, UInt64(bitPattern: start))
-        appendFixed64(field: 8, UInt64(bitPattern: Swift.max(start, end)))
-    }
-
-    private mutating func appendStatus(isError: Bool) {
-        guard isError else { return }
-        // Status with code STATUS_CODE_ERROR.
-        appendMessage(field: 15) { $0.appendVarint(field: 3, 2) }
-    }
-
-    fileprivate mutating func append(_ span: Span) {
-        appendMessage(field: 2) { bytes in
-            bytes.appendIdentity(
-                span.ids.traceID, span.ids.spanID, parent: span.parentID,
-                name: { $0.append(contentsOf: span.name.utf8) }, span.kind, start: span.start, end: span.end)
-            for (name, value) in span.attributes { bytes.appendAttribute(field: 9, name, value) }
-            bytes.appendStatus(isError: span.isError)
-        }
-    }
-
     /// Names and attributes follow OpenTelemetry's conventions for HTTP where it has any.
     fileprivate mutating func append(_ request: RequestSpans) {
         let start = request.record.time * 1_000_000
@@ -116,7 +68,7 @@ extension [UInt8] {
             if let pattern = request.pattern { bytes.appendAttribute(field: 9, "http.route", .text(pattern)) }
             if let scheme = request.scheme { bytes.appendAttribute(field: 9, "url.scheme", .text(scheme)) }
             if let reason = record.denialReason { bytes.appendAttribute(field: 9, "error.type", .text(reason)) }
-            bytes.appendStatus(isError: record.status >= 500)
+            bytes.appendStatus(record.status >= 500 ? .error(nil) : .unset)
         }
     }
 
@@ -145,7 +97,7 @@ extension [UInt8] {
             } else {
                 bytes.appendAttribute(field: 9, "http.response.status_code", .number(Int64(record.status)))
             }
-            bytes.appendStatus(isError: record.denialReason != nil || record.status >= 400)
+            bytes.appendStatus(record.denialReason != nil || record.status >= 400 ? .error(nil) : .unset)
         }
     }
 
