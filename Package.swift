@@ -290,7 +290,8 @@ let package = Package(
             name: "ProxyTests",
             dependencies: [
                 "Accounts", "Cryptography", "HTTPClient", "Listener", "Pipeline", "Proxy", "Sealing", "Settings",
-                "Store", "Telemetry", "TestSupport", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
+                "Store", "Telemetry", "TestSupport", httpTypes, logging, serviceContext, tracing, nio("NIOCore"),
+                nio("NIOPosix"),
             ],
             swiftSettings: strict),
         .testTarget(

@@ -1,17 +1,23 @@
 import Cryptography
+import HTTPClient
 import HTTPTypes
 import Logging
 import Pipeline
+import ServiceContextModule
 import Settings
 import TestSupport
 import Testing
+import Tracing
 
 @testable import Proxy
 @testable import Telemetry
 
-@Suite("Sampling of traces")
+@Suite("Sampling of traces, and their way to the collector")
 struct TraceServiceTests {
-    static func service(sampling: Double, followsClient: Bool = true) throws -> TraceService {
+    static func service(
+        sampling: Double, followsClient: Bool = true, fetcher: any Fetcher = RepeatingFetcher([]),
+        tally: SpanTally = SpanTally()
+    ) throws -> TraceService {
         let yaml = """
             listeners: [{address: "127.0.0.1:8080"}]
             upstreams: {api: {url: "http://127.0.0.1:8000"}}
@@ -23,7 +29,7 @@ struct TraceServiceTests {
             """
         let settings = try GatewaySettings.load(path: "x.yaml", environment: [:]) { _ in Array(yaml.utf8) }
         return TraceService(
-            try #require(settings.tracing), fetcher: RepeatingFetcher([]), tally: SpanTally(),
+            try #require(settings.tracing), fetcher: fetcher, tally: tally,
             logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() })
     }
 
@@ -46,5 +52,61 @@ struct TraceServiceTests {
         let service = try Self.service(sampling: sampling, followsClient: follows)
         let context = TraceContext(traceID: 99, parentID: 1, isSampled: isSampled)
         #expect(service.recorder.sampler.samples(context) == (follows ? isSampled : sampling == 1))
+    }
+
+    static func request(_ service: TraceService, isSampled: Bool = true) -> SpanContext {
+        SpanContext(ids: TraceIDs(traceID: 0xAB, spanID: 0xCD), isSampled: isSampled, recorder: service.recorder)
+    }
+
+    static func fetch(_ tracing: CurrentTracing? = nil) async throws {
+        let fetcher = TracedFetcher(RecordedFetcher(FetchResponse(status: 404)), tracing: tracing)
+        let headers = [(name: "X-Amz-Target", value: "Service.GetUser")]
+        _ = try await fetcher.fetch(FetchRequest(method: "POST", url: "https://a.test/b?c=d", headers: headers))
+    }
+
+    @Test("A library's span and a fetch within it are sent as spans below the request's")
+    func libraries() async throws {
+        let (collector, tally) = (RecordedFetcher(FetchResponse(status: 200)), SpanTally())
+        let service = try Self.service(sampling: 0, fetcher: collector, tally: tally)
+        try await withTracer(GatewayTracer(CurrentTracing())) {
+            try await ServiceContext.withValue(Self.request(service).serviceContext) {
+                try await withSpan("library's") { _ in try await Self.fetch() }
+            }
+        }
+        let spans = service.recorder.queue.take(10).spans
+        #expect(spans.map(\.name) == ["Cognito GetUser", "library's"])
+        #expect(spans.map(\.ids.traceID) == [0xAB, 0xAB] && spans.map(\.parentID) == [spans[1].ids.spanID, 0xCD])
+        for span in spans { service.recorder.queue.add(span) }
+        // Its end has it send what waits.
+        let sending = Task { await service.run() }
+        sending.cancel()
+        await sending.value
+        let sent = await collector.requests.compactMap(\.body)
+        #expect(sent.count == 1 && tally.exported == 2 && tally.lost == 0)
+        let text = String(decoding: sent.first ?? [], as: UTF8.self)
+        #expect(text.contains("library's") && text.contains("Cognito GetUser"))
+    }
+
+    @Test("A fetch is a span below the task's; where there is none, a trace begins with it if the fetcher may")
+    func fetches() async throws {
+        let service = try Self.service(sampling: 1)
+        let tracing = CurrentTracing()
+        tracing.recorder = service.recorder
+        try await ServiceContext.withValue(Self.request(service).serviceContext) { try await Self.fetch(tracing) }
+        let child = try #require(service.recorder.queue.take(10).spans.first)
+        #expect((child.ids.traceID, child.parentID, child.kind, child.status) == (0xAB, 0xCD, .client, .error(nil)))
+        let wanted: Telemetry.Span.Attributes = [
+            ("http.request.method", .text("POST")), ("url.full", .text("https://a.test/b")),
+            ("rpc.method", .text("GetUser")), ("http.response.status_code", .number(404)),
+        ]
+        #expect(child.attributes.map(\.name) == wanted.map(\.name))
+        #expect(child.attributes.map(\.value) == wanted.map(\.value))
+        try await Self.fetch(tracing)
+        let root = try #require(service.recorder.queue.take(10).spans.first)
+        #expect(root.parentID == 0 && root.ids.traceID != 0xAB)
+        let unsampled = Self.request(service, isSampled: false)
+        try await ServiceContext.withValue(unsampled.serviceContext) { try await Self.fetch(tracing) }
+        try await Self.fetch()
+        #expect(service.recorder.queue.take(10).isEmpty)
     }
 }
