@@ -62,9 +62,16 @@ let package = Package(
         // Pure: values in, values out.
         .target(name: "Encoding", swiftSettings: safe),
         .target(name: "HTTP1", dependencies: [httpTypes, nio("NIOCore")], swiftSettings: safe),
-        .target(name: "Pipeline", dependencies: ["Cryptography", "Encoding", "HTTP1", httpTypes], swiftSettings: safe),
         .target(
-            name: "Settings", dependencies: ["Encoding", "Pipeline", "Cryptography", yams],
+            name: "Pipeline", dependencies: ["Cryptography", "Encoding", "HTTP1", httpTypes, nio("NIOCore")],
+            swiftSettings: safe),
+        // Reads YAML into values, and reports everything that is wrong with a file, each error with its place. It knows no
+        // key of any file: Settings and LocalPool do. Those that report errors and changes of settings import it as well.
+        .target(
+            name: "SettingsReader", dependencies: ["Cryptography", "Encoding", yams], swiftSettings: safe),
+        .target(
+            name: "Settings",
+            dependencies: ["Cryptography", "Encoding", "Pipeline", "SettingsReader", httpTypes, nio("NIOCore")],
             resources: [.embedInCode("Schema/key-descriptions.txt")], swiftSettings: safe),
 
         // I/O.
@@ -95,8 +102,8 @@ let package = Package(
         .target(
             name: "Telemetry",
             dependencies: [
-                "Clocks", "Cryptography", "Encoding", "Locking", "Pipeline", "Settings", logging, serviceContext,
-                tracing,
+                "Clocks", "Cryptography", "Encoding", "Locking", "Pipeline", "Settings", "SettingsReader", logging,
+                serviceContext, tracing,
             ],
             swiftSettings: safe),
         // The database and the state directory.
@@ -157,8 +164,8 @@ let package = Package(
             name: "Admin",
             dependencies: [
                 "Accounts", "Clocks", "Cryptography", "Curl", "Encoding", "HTTP1", "Keys", "Listener",
-                "Locking", "Pipeline", "Proxy", "Sessions", "Settings", "Store", "Telemetry", "Upstream", httpTypes,
-                logging, nio("NIOCore"),
+                "Locking", "Pipeline", "Proxy", "Sessions", "Settings", "SettingsReader", "Store", "Telemetry",
+                "Upstream", httpTypes, logging, nio("NIOCore"),
             ],
             // The dashboard is in the binary, which is one file.
             resources: [
@@ -173,8 +180,8 @@ let package = Package(
             name: "Gateway",
             dependencies: [
                 "Accounts", "Admin", "Clocks", "Cognito", "Cryptography", "Curl", "Encoding", "HTTP1", "HTTPClient",
-                "Keys", "Listener", "Pipeline", "Proxy", "Sealing", "Sessions", "Settings", "Store", "Telemetry",
-                "Upstream", httpTypes, lifecycle, logging, nio("NIOCore"), nio("NIOPosix"),
+                "Keys", "Listener", "Pipeline", "Proxy", "Sealing", "Sessions", "Settings", "SettingsReader", "Store",
+                "Telemetry", "Upstream", httpTypes, lifecycle, logging, nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: safe),
         // `check --online`, verification without a gateway, and the question for its health.
@@ -189,7 +196,7 @@ let package = Package(
         .target(
             name: "LocalPool",
             dependencies: [
-                "Cryptography", "Encoding", "Locking", "Store", grdb, logging, yams,
+                "Cryptography", "Encoding", "Locking", "SettingsReader", "Store", grdb, logging,
                 nio("NIOCore"), nio("NIOPosix"), nio("NIOHTTP1"),
             ],
             swiftSettings: safe),
@@ -198,8 +205,8 @@ let package = Package(
             name: "gatehouse",
             dependencies: [
                 "Admin", "Cryptography", "Diagnostics", "Encoding", "Gateway", "Keys", "LocalPool", "Locking",
-                "Pipeline", "Sessions", "Settings", "Store", "Telemetry", argumentParser, lifecycle, logging,
-                tracing,
+                "Pipeline", "Sessions", "Settings", "SettingsReader", "Store", "Telemetry", argumentParser, lifecycle,
+                logging, tracing,
             ],
             swiftSettings: safe),
 
@@ -233,7 +240,10 @@ let package = Package(
             dependencies: ["ClockSteps", "Pipeline", "Cryptography", "Encoding", "SeededRandom", httpTypes],
             swiftSettings: strict),
         .testTarget(
-            name: "SettingsTests", dependencies: ["Settings", "Encoding", "Pipeline", "Cryptography"],
+            name: "SettingsTests",
+            dependencies: [
+                "Cryptography", "Encoding", "Pipeline", "Settings", "SettingsReader", nio("NIOCore"),
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "ListenerTests",
@@ -267,16 +277,16 @@ let package = Package(
         .testTarget(
             name: "DiagnosticsTests",
             dependencies: [
-                "Cryptography", "Diagnostics", "Encoding", "HTTPClient", "Keys", "Pipeline", "Settings", "Store",
-                logging,
+                "Cryptography", "Diagnostics", "Encoding", "HTTPClient", "Keys", "Pipeline", "Settings",
+                "SettingsReader", "Store", logging,
             ],
             swiftSettings: strict),
         .testTarget(
             name: "GatewayTests",
             dependencies: [
                 "Accounts", "Admin", "Clocks", "Cryptography", "Diagnostics", "Encoding", "Gateway", "Keys", "Listener",
-                "Locking", "Pipeline", "Proxy", "Sealing", "Sessions", "Settings", "Store", "Telemetry", "TestSupport",
-                "Upstream", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
+                "Locking", "Pipeline", "Proxy", "Sealing", "Sessions", "Settings", "SettingsReader", "Store",
+                "Telemetry", "TestSupport", "Upstream", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: strict),
         .testTarget(
@@ -321,8 +331,8 @@ let package = Package(
         .testTarget(
             name: "LocalPoolTests",
             dependencies: [
-                "LocalPool", "Cryptography", "Encoding", "Store", grdb, logging, nio("NIOCore"), nio("NIOPosix"),
-                nio("NIOHTTP1"),
+                "LocalPool", "Cryptography", "Encoding", "SettingsReader", "Store", grdb, logging, nio("NIOCore"),
+                nio("NIOPosix"), nio("NIOHTTP1"),
             ],
             swiftSettings: strict),
     ]

@@ -2,10 +2,9 @@ internal import Curl
 internal import HTTP1
 internal import Keys
 internal import Listener
-internal import Pipeline
+package import Pipeline
 internal import Settings
 package import Telemetry
-package import Upstream
 
 /// The metrics of this gateway: labels that the settings name, and what is read when they are asked for.
 package enum GatewayMetrics {
@@ -13,7 +12,7 @@ package enum GatewayMetrics {
         MetricsRegistry(labels: labels(routes: [], upstreams: [])) { status.readings }
     }
 
-    package static func labels(routes: [String], upstreams: [Upstream.UpstreamSettings]) -> MetricsLabels {
+    package static func labels(routes: [String], upstreams: [UpstreamSettings]) -> MetricsLabels {
         MetricsLabels(
             routes: routes, upstreams: upstreams.map(\.name),
             servers: upstreams.map { upstream in upstream.servers.map(\.name) }, denialReasons: Reason.codes,

@@ -35,9 +35,9 @@ struct KeptUsers: Sendable {
         audit = plan.audit
         issuers = plan.gate.verifier.issuers
         let sessions = plan.sessions?.sessions
-        let roles = snapshot.settings.signIn.apple?.roles ?? [:]
+        let roles = snapshot.settings.signIn.apple?.signIn.roles ?? [:]
         own = sessions.map { UserAdministration($0, roles: Set(roles.values)) }
-        ownIssuer = sessions.map { $0.settings.issuer.name }
+        ownIssuer = sessions.map { $0.issuer.name }
         let accounts = plan.accounts.flatMap(\.members).map(\.accounts)
         var pools: [Pool] = []
         // The records of a pool are the same for all its app clients.

@@ -1,6 +1,7 @@
 package import Listener
 internal import Pipeline
 package import Settings
+internal import SettingsReader
 
 /// A certificate that a listener shows its clients.
 package struct ShownCertificate: Sendable, Equatable {

@@ -1,6 +1,6 @@
 package import Cryptography
 package import Encoding
-internal import Pipeline
+package import Pipeline
 
 /// Signs users in by one of Cognito's flows, up to a question that only the user can answer.
 package struct Authenticator: Sendable {

@@ -182,7 +182,7 @@ package struct OnlineCheck: Sendable {
 
     private func upstreamProbes(_ session: FetchSession) async throws -> [Probe] {
         var probes: [Probe] = []
-        for upstream in Wiring.upstreams(settings) {
+        for upstream in settings.upstreams.map(\.upstream) {
             for server in upstream.servers {
                 let fetcher = try await session.fetcher(plain: true, access: server.access)
                 probes.append(
@@ -194,7 +194,7 @@ package struct OnlineCheck: Sendable {
 
     /// By the path of its health checks; without one any answer is good, since nobody knows what it has at `/`.
     private static func ask(
-        _ server: UpstreamServer, of upstream: Upstream.UpstreamSettings, _ fetcher: CurlFetcher
+        _ server: UpstreamServer, of upstream: UpstreamSettings, _ fetcher: CurlFetcher
     ) async -> (isGood: Bool, text: String) {
         let check = upstream.healthCheck
         let request = FetchRequest(

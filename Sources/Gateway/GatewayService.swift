@@ -6,6 +6,7 @@ internal import NIOCore
 internal import NIOPosix
 internal import ServiceLifecycle
 package import Settings
+internal import SettingsReader
 package import Telemetry
 
 /// The whole gateway: from settings to a running service that takes new settings over while it runs, and drains when it

@@ -1,5 +1,6 @@
 internal import Glibc
 internal import Settings
+internal import SettingsReader
 
 extension WrittenPath {
     /// The error that prevents writing there on every machine and for every user: something of another kind is there,

@@ -14,22 +14,22 @@ extension Exchange: ExchangeSink {
     /// Takes a part of the body, when it comes or after it was held.
     func pass(_ body: ByteBuffer) -> Bool {
         switch state.receive(body.readableBytes) {
-        case .pass(let upstream):
-            return upstream.send(body: body)
-        case .passThrough(let tunnel):
-            return tunnel.receive(body)
+        case .pass:
+            return upstream?.send(body: body) ?? true
+        case .passThrough:
+            return tunnel?.receive(body) ?? true
         case .hold:
             hold(body)
             return false
-        case .collect(let call):
-            call.append(body)
-        case .callIsTooLong(let call):
-            refuseOrPerform(call, tooLongWith: body)
-        case .refuse(let upstream):
-            cancel(.upstream(upstream))
+        case .collect:
+            call?.append(body)
+        case .callIsTooLong:
+            refuseOrPerformCall(tooLongWith: body)
+        case .refuse:
+            cancel(.upstream)
             refuseLargeBody()
-        case .breakOff(let upstream):
-            cancel(.upstream(upstream))
+        case .breakOff:
+            cancel(.upstream)
             breakOff(.request(.bodyTooLarge))
         case .ignore:
             break
@@ -40,17 +40,17 @@ extension Exchange: ExchangeSink {
     func receiveEnd() {
         switch state.receiveEnd() {
         case .ignore: break
-        case .perform(let call): perform(call)
-        case .finish(let upstream): upstream.finishBody()
-        case .passThrough(let tunnel): tunnel.receiveEnd()
+        case .perform: performCall()
+        case .finish: upstream?.finishBody()
+        case .passThrough: tunnel?.receiveEnd()
         }
     }
 
     func clientIsWritable(_ isWritable: Bool) {
         switch state.backend {
         case .nobody: break
-        case .upstream(let upstream): if isWritable { upstream.resume() } else { upstream.pause() }
-        case .tunnel(let tunnel): tunnel.clientIsWritable(isWritable)
+        case .upstream: if isWritable { upstream?.resume() } else { upstream?.pause() }
+        case .tunnel: tunnel?.clientIsWritable(isWritable)
         }
     }
 
@@ -67,17 +67,17 @@ extension Exchange: ExchangeSink {
         abandon()
     }
 
-    private func cancel(_ backend: State.Backend) {
+    private func cancel(_ backend: ExchangeState.Backend) {
         switch backend {
         case .nobody: break
-        case .upstream(let upstream): upstream.cancel()
-        case .tunnel(let tunnel): tunnel.clientDisconnected()
+        case .upstream: upstream?.cancel()
+        case .tunnel: tunnel?.clientDisconnected()
         }
         log.upstreamEnded()
     }
 
     func mustClose() {
-        if case .tunnel(let tunnel) = state.backend { tunnel.mustClose() }
+        if case .tunnel = state.backend { tunnel?.mustClose() }
     }
 
     func responseWaits() -> (() -> Void)? {

@@ -60,7 +60,7 @@ extension Exchange {
     }
 
     private func finish(_ reply: DirectCognitoReply, of call: DirectCognitoCall, _ waited: Duration) {
-        guard case .direct? = state.performedCall else { return }
+        guard state.isPerforming else { return }
         log.waited = waited
         count(call, refused: !reply.wasAsked)
         log.reason = reply.reason

@@ -35,24 +35,26 @@ extension Exchange {
     }
 
     func collect(_ call: CollectedCall) {
-        if state.collect(call, limit: CollectedCall.bodyLimit) { perform(call) }
+        self.call = call
+        if state.collect(limit: CollectedCall.bodyLimit) { performCall() }
     }
 
     func refuseLargeBody() {
         refuse(Refusal(.payloadTooLarge, reason: .request(.bodyTooLarge)))
     }
 
-    func perform(_ call: CollectedCall) {
+    func performCall() {
         switch call {
         case .endpoint(let call): perform(call)
         case .direct(let call): perform(call)
+        case nil: break
         }
     }
 
     /// - Parameter body: the part with which the call's body is too long.
-    func refuseOrPerform(_ call: CollectedCall, tooLongWith body: ByteBuffer) {
+    func refuseOrPerformCall(tooLongWith body: ByteBuffer) {
         switch call {
-        case .endpoint: refuseLargeBody()
+        case .endpoint, nil: refuseLargeBody()
         case .direct(let call):
             // A byte more than is taken shows that there is too much. The rest is not kept.
             call.body.append(contentsOf: body.readableBytesView.prefix(CollectedCall.bodyLimit + 1 - call.body.count))
@@ -78,7 +80,7 @@ extension Exchange {
     }
 
     private func finish(_ answer: AccountAnswer, _ waited: Duration) {
-        guard case .endpoint(let call)? = state.performedCall else { return }
+        guard state.isPerforming, case .endpoint(let call) = call else { return }
         log.waited = waited
         if let forwarding = answer.forwarding { return forward(call, as: forwarding) }
         send(answer)

@@ -28,7 +28,8 @@ extension Exchange: UpstreamResponseReceiver {
             forwarded, subject: log.subject, timeouts: service.plan.timeoutsOfRoute[permit.routeIndex],
             copiesLines: rule?.changesResponses == false && sendsLines, to: self)
         log.forwarded(as: upstream)
-        state.forward(to: upstream, bodyLimit: bodyLimit)
+        state.forward(bodyLimit: bodyLimit)
+        self.upstream = upstream
         guard let collected else { return }
         _ = upstream.send(body: collected)
         upstream.finishBody()

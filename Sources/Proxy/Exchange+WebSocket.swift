@@ -17,7 +17,8 @@ extension Exchange {
         let timeouts = service.plan.timeoutsOfRoute[permit.routeIndex]
         let pool = service.pools[index]
         let tunnel = WebSocketTunnel(self, grant, eventLoop: service.eventLoop)
-        state.open(tunnel)
+        state.openTunnel()
+        self.tunnel = tunnel
         let forwarded = ForwardedRequest(
             permit, framing: .none, upstream: service.plan.upstreams[index].settings, webSocketKey: key,
             buffer: pool.takeBuffer())
@@ -38,7 +39,9 @@ extension Exchange {
     /// Passes on the backend's response to the declined handshake. It is the last one on its connection: nobody can
     /// know whether the client's next bytes are a request.
     func webSocketWasDeclined(_ head: HTTPResponse, _ upstream: UpstreamExchange) {
-        state.tunnelDeclined(by: upstream)
+        state.tunnelDeclined()
+        tunnel = nil
+        self.upstream = upstream
         // RFC 8441 §4: over HTTP/2 every 2xx would say that the WebSocket is open.
         guard request.head.method != .connect || !(200..<300).contains(head.status.code) else {
             upstream.cancel()

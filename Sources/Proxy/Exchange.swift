@@ -13,8 +13,6 @@ internal import Upstream
 ///
 /// It is the sink of the client's bytes and of the backend's alike, so that nothing is passed through a third.
 final class Exchange {
-    typealias State = ExchangeState<UpstreamExchange, WebSocketTunnel, CollectedCall>
-
     let service: LoopService
     let request: InboundRequest
     var log: ExchangeLog
@@ -22,7 +20,11 @@ final class Exchange {
     var bodyWriter: ResponseBodyWriter?
     private(set) var stream: ResponseStream?
     let demand: BodyDemand
-    var state: State
+    var state: ExchangeState
+    /// The call, the backend's part or the WebSocket that the state is about.
+    var call: CollectedCall?
+    var upstream: UpstreamExchange?
+    var tunnel: WebSocketTunnel?
     /// The body that waits until the request is decided.
     private var heldBody: ByteBuffer?
     /// The client's next bytes may be no request.

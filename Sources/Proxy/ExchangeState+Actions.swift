@@ -13,30 +13,30 @@ extension ExchangeState {
         case ignore
         /// Hold it until the request is decided. No more is wanted until then.
         case hold
-        case collect(Call)
+        case collect
         /// The call's body is too long with it: refuse the call, or carry it out as it is. No further part is collected.
-        case callIsTooLong(Call)
-        case pass(Upstream)
-        case passThrough(Tunnel)
+        case callIsTooLong
+        case pass
+        case passThrough
         /// The body is too long with it: cancel the backend's part and refuse the request.
-        case refuse(Upstream)
+        case refuse
         /// The same after the response has begun: cancel, record, and break the response off.
-        case breakOff(Upstream)
+        case breakOff
     }
 
     /// The actions at the end of the body.
     enum BodyEnd {
         case ignore
-        case perform(Call)
-        case finish(Upstream)
-        case passThrough(Tunnel)
+        case perform
+        case finish
+        case passThrough
     }
 
     /// The other side of the request.
     enum Backend {
         case nobody
-        case upstream(Upstream)
-        case tunnel(Tunnel)
+        case upstream
+        case tunnel
     }
 
     /// The actions for a backend that has failed.

@@ -2,18 +2,16 @@
 /// must be done; ``Exchange`` does it.
 ///
 /// Whatever the order of events, the response begins at most once, and exactly one event ends it. That one is recorded.
-///
-/// `Upstream` is a request at a backend, `Tunnel` a WebSocket, and `Call` a call that the gateway answers itself.
-struct ExchangeState<Upstream, Tunnel, Call> {
+struct ExchangeState {
     private enum Phase {
         /// Nothing is decided. A key may be looked for, and the body waits.
         case deciding(endIsHeld: Bool)
         /// The body of a call is being collected.
-        case collecting(Call)
+        case collecting
         /// A call is being carried out. The rest of its body is ignored.
-        case performing(Call)
-        case forwarding(Upstream)
-        case tunnel(Tunnel)
+        case performing
+        case forwarding
+        case tunnel
         /// A response of the gateway's own must come now. The rest of the request is ignored.
         case refusing
         case ended
@@ -40,37 +38,37 @@ struct ExchangeState<Upstream, Tunnel, Call> {
     var responseTakesPlace: Bool { !wasTurnedAway }
 
     /// The request goes to a backend.
-    mutating func forward(to upstream: Upstream, bodyLimit: Int) {
+    mutating func forward(bodyLimit: Int) {
         assert(isUndecided, "decided twice")
-        phase = .forwarding(upstream)
+        phase = .forwarding
         room = bodyLimit
     }
 
     /// The request asks a backend for a WebSocket.
-    mutating func open(_ tunnel: Tunnel) {
+    mutating func openTunnel() {
         assert(isUndecided, "decided twice")
-        phase = .tunnel(tunnel)
+        phase = .tunnel
     }
 
     /// The backend has declined the WebSocket. Its response is passed on like any other.
-    mutating func tunnelDeclined(by upstream: Upstream) {
+    mutating func tunnelDeclined() {
         guard case .tunnel = phase, !responseHasBegun else { return }
-        phase = .forwarding(upstream)
+        phase = .forwarding
     }
 
     /// The request is a call that the gateway answers itself.
     ///
     /// - Returns: whether it must be carried out now, as there is no body to collect.
-    mutating func collect(_ call: Call, limit: Int) -> Bool {
+    mutating func collect(limit: Int) -> Bool {
         assert(isUndecided, "decided twice")
-        phase = bodyHasEnded ? .performing(call) : .collecting(call)
+        phase = bodyHasEnded ? .performing : .collecting
         room = limit
         return bodyHasEnded
     }
 
-    /// The call that is being carried out; nil if nobody waits for its answer any more.
-    var performedCall: Call? {
-        if case .performing(let call) = phase { call } else { nil }
+    /// Whether a call is being carried out, and its answer is awaited.
+    var isPerforming: Bool {
+        if case .performing = phase { true } else { false }
     }
 
     /// There is a response of the gateway's own.
@@ -111,18 +109,18 @@ struct ExchangeState<Upstream, Tunnel, Call> {
         switch phase {
         case .deciding:
             return .hold
-        case .collecting(let call):
+        case .collecting:
             room -= count
-            guard room < 0 else { return .collect(call) }
-            phase = .performing(call)
-            return .callIsTooLong(call)
-        case .forwarding(let upstream):
+            guard room < 0 else { return .collect }
+            phase = .performing
+            return .callIsTooLong
+        case .forwarding:
             room -= count
-            guard room < 0 else { return .pass(upstream) }
+            guard room < 0 else { return .pass }
             phase = responseHasBegun ? .ended : .refusing
-            return responseHasBegun ? .breakOff(upstream) : .refuse(upstream)
-        case .tunnel(let tunnel):
-            return .passThrough(tunnel)
+            return responseHasBegun ? .breakOff : .refuse
+        case .tunnel:
+            return .passThrough
         case .performing, .refusing, .ended:
             return .ignore
         }
@@ -130,18 +128,18 @@ struct ExchangeState<Upstream, Tunnel, Call> {
 
     /// The body has ended. In a WebSocket, the client has ended its half.
     mutating func receiveEnd() -> BodyEnd {
-        if case .tunnel(let tunnel) = phase { return .passThrough(tunnel) }
+        if case .tunnel = phase { return .passThrough }
         guard !bodyHasEnded else { return .ignore }
         bodyHasEnded = true
         switch phase {
         case .deciding:
             phase = .deciding(endIsHeld: true)
             return .ignore
-        case .collecting(let call):
-            phase = .performing(call)
-            return .perform(call)
-        case .forwarding(let upstream):
-            return .finish(upstream)
+        case .collecting:
+            phase = .performing
+            return .perform
+        case .forwarding:
+            return .finish
         case .performing, .tunnel, .refusing, .ended:
             return .ignore
         }
@@ -150,8 +148,8 @@ struct ExchangeState<Upstream, Tunnel, Call> {
     /// The other side, which pauses while the client does not keep up.
     var backend: Backend {
         switch phase {
-        case .forwarding(let upstream): .upstream(upstream)
-        case .tunnel(let tunnel): .tunnel(tunnel)
+        case .forwarding: .upstream
+        case .tunnel: .tunnel
         case .deciding, .collecting, .performing, .refusing, .ended: .nobody
         }
     }

@@ -1,5 +1,6 @@
 internal import Curl
 internal import Logging
+internal import Pipeline
 internal import Telemetry
 internal import Upstream
 

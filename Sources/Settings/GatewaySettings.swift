@@ -1,4 +1,5 @@
 package import Pipeline
+package import SettingsReader
 
 /// Everything that a settings file says, with every default filled in and every reference resolved.
 package struct GatewaySettings: Sendable {
@@ -9,7 +10,7 @@ package struct GatewaySettings: Sendable {
     package var admin: AdminSettings
     package var adminAddress: HostAndPort { admin.address }
     /// In the file's order, at least one.
-    package var upstreams: [UpstreamSettings]
+    package var upstreams: [UpstreamSection]
     /// In the file's order; may be empty when every route is public.
     package var issuers: [IssuerSettings]
     package var keySets: KeySetSettings
@@ -56,7 +57,14 @@ package struct GatewaySettings: Sendable {
             try readWholeFile(path)
         }
     ) throws(SettingsFaults) -> GatewaySettings {
-        try SettingsReading(path: path, environment: environment, readFile: readFile).settings()
+        let reading = try SettingsReading(path: path, environment: environment, readFile: readFile)
+        var settings = try reading.read(GatewaySettings.init(reading:))
+        settings.origin = reading.context.file
+        settings.digest = reading.digest
+        settings.values = reading.context.values
+        settings.writtenPaths = reading.context.writtenPaths
+        settings.places = reading.context.places
+        return settings
     }
 
     /// Where the admin listener is unless the settings say something else.
@@ -69,7 +77,21 @@ package struct GatewaySettings: Sendable {
     package static func adminAddress(
         path: String, environment: [String: String], readFile: @escaping (String) throws(FileReadFailure) -> [UInt8]
     ) throws(SettingsFaults) -> HostAndPort {
-        try SettingsReading(path: path, environment: environment, readFile: readFile).adminAddress()
-            ?? standardAdminAddress
+        let reading = try SettingsReading(path: path, environment: environment, readFile: readFile)
+        // No other value is looked at, and no file read.
+        let address = reading.root.section { file in
+            file.optional("admin")?.section { $0.optional("address")?.read(.listenAddress) }
+        }
+        let faults = reading.context.sortedFaults.filter { ["", "admin", "admin.address"].contains($0.keyPath) }
+        guard faults.isEmpty else { throw SettingsFaults(faults: faults) }
+        return address.flatMap { $0 }.flatMap { $0 } ?? standardAdminAddress
+    }
+}
+
+extension GatewaySettings {
+    /// A fault of what the key at this path names, with its place in the file.
+    package func fault(of keyPath: String, _ message: String) -> SettingsFault {
+        places[keyPath]?.fault(message)
+            ?? SettingsFault(file: "", line: 1, column: nil, keyPath: keyPath, message: message)
     }
 }

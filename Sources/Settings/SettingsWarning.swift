@@ -1,4 +1,5 @@
 internal import Pipeline
+internal import SettingsReader
 
 /// Something that settings may say, and whose meaning an operator should know.
 package struct SettingsWarning: Sendable, CustomStringConvertible {
@@ -36,7 +37,7 @@ extension GatewaySettings {
 
     /// The first route of the upstream that other letters lead around, where the upstream does not say that its paths
     /// are case-sensitive.
-    private func pathCaseWarning(_ upstream: UpstreamSettings) -> SettingsWarning? {
+    private func pathCaseWarning(_ upstream: UpstreamSection) -> SettingsWarning? {
         let key = "upstreams.\(upstream.name).paths"
         guard values.contains(where: { $0.path == key && $0.source == .standard }) else { return nil }
         let own = routes.filter { $0.upstream == upstream.name }.compactMap { route in
@@ -59,7 +60,7 @@ extension GatewaySettings {
 extension RouteSettings {
     /// Whether this route refuses a request that the other one takes, for its token.
     fileprivate func isStricter(than other: RouteSettings) -> Bool {
-        let order = AccessSetting.allCases
+        let order = Access.allCases
         let (own, others) = (order.firstIndex(of: access) ?? 0, order.firstIndex(of: other.access) ?? 0)
         guard own == others else { return own > others }
         if let requirements, requirements != other.requirements { return true }

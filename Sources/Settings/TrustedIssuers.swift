@@ -27,20 +27,10 @@ extension Issuer.Profile {
         self =
             switch rules {
             case .cognito(let pool):
-                .cognito(clientIDs: Set(pool.clientIDs), tokenUses: Set(pool.tokenUses.map(\.tokenUse)))
+                .cognito(clientIDs: Set(pool.clientIDs), tokenUses: Set(pool.tokenUses))
             case .apple(let audiences): .apple(audiences: Set(audiences))
             case .openID(let rules): .openID(rules)
             case .gatehouse(let audiences): .gatehouse(audiences: Set(audiences))
             }
-    }
-}
-
-extension TokenUseSetting {
-    package var tokenUse: TokenUse {
-        switch self {
-        case .access: .access
-        case .id: .id
-        case .session: .session
-        }
     }
 }

@@ -1,4 +1,5 @@
 package import HTTPClient
+package import Pipeline
 
 /// Asks one server again and again whether it is well, and tells when that has changed.
 package struct HealthChecker: Sendable {

@@ -1,3 +1,4 @@
+package import Pipeline
 internal import Synchronization
 
 /// An upstream for as long as its settings stay as they are: through reloads that leave them alone it keeps its pools.

@@ -1,5 +1,6 @@
 package import HTTPClient
 package import Logging
+package import Pipeline
 internal import Synchronization
 
 /// The health checks of one server, for as long as its upstream's settings stay as they are.

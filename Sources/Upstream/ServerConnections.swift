@@ -1,5 +1,6 @@
 internal import Curl
 internal import NIOCore
+internal import Pipeline
 
 /// The connections to one server on one event loop.
 final class ServerConnections {

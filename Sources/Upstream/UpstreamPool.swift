@@ -1,6 +1,6 @@
 package import Curl
 package import NIOCore
-internal import Pipeline
+package import Pipeline
 
 /// Events of a pool, for metrics.
 package enum UpstreamEvent: Sendable {

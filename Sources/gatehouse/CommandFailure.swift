@@ -3,6 +3,7 @@ internal import Encoding
 internal import Pipeline
 internal import Sessions
 internal import Settings
+internal import SettingsReader
 internal import Store
 
 /// Why a command has not done what it was asked for: in words on standard error, or with `--json` as JSON where the result

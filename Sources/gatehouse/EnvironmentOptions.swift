@@ -1,6 +1,7 @@
 import ArgumentParser
 import Glibc
 import Settings
+internal import SettingsReader
 
 /// `--environment-file`: the variables that the settings name, for who is not started by systemd.
 struct EnvironmentOptions: ParsableArguments {

@@ -4,6 +4,7 @@ import Encoding
 import Glibc
 import Pipeline
 import Settings
+internal import SettingsReader
 
 /// `gatehouse jws`: signatures alone.
 struct JWSCommand: AsyncParsableCommand {

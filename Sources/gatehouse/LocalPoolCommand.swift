@@ -3,6 +3,7 @@ import FoundationEssentials
 import LocalPool
 import Logging
 import ServiceLifecycle
+import SettingsReader
 import UnixSignals
 
 #if canImport(Glibc)
@@ -59,13 +60,14 @@ struct LocalPoolCommand: AsyncParsableCommand {
         }
     }
 
-    /// - Throws: exit status 78 (EX_CONFIG of sysexits) after every fault was printed.
+    /// - Throws: ``CommandFailure`` of status 78 (EX_CONFIG of sysexits) with every fault.
     private func reportingFaults<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try body()
-        } catch let faults as ConfigurationFaults {
-            StandardError.write("\(faults)\n")
-            throw ExitCode.faultyConfiguration
+        } catch let faults as SettingsFaults {
+            throw CommandFailure(faults, in: config)
+        } catch let fault as SeedFault {
+            throw CommandFailure("\(fault)", status: .faultyConfiguration)
         }
     }
 }

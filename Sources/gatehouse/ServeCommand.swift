@@ -5,6 +5,7 @@ internal import Glibc
 internal import Logging
 internal import ServiceLifecycle
 internal import Settings
+internal import SettingsReader
 internal import Telemetry
 internal import Tracing
 internal import UnixSignals

@@ -2,6 +2,7 @@ import ArgumentParser
 import FoundationEssentials
 import Gateway
 import Settings
+internal import SettingsReader
 
 /// `--config`, and what every command does with it.
 struct SettingsOptions: ParsableArguments {

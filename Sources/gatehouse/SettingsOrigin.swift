@@ -1,6 +1,7 @@
 import FoundationEssentials
 import Glibc
 import Settings
+internal import SettingsReader
 
 /// Where the settings come from.
 enum SettingsOrigin {

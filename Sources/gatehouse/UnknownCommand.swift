@@ -1,5 +1,6 @@
 internal import ArgumentParser
 internal import Settings
+internal import SettingsReader
 
 /// A word of a command line that stands where a command's name should, and is none.
 struct UnknownCommand {

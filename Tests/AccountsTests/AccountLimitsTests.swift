@@ -44,9 +44,11 @@ struct AccountLimitsTests {
         _ records: any LimitRecords, _ budgets: [AccountBudget: BudgetLimits] = [:],
         lockout: LockoutPolicy? = LockoutTests.policy, log: CapturedLog = CapturedLog()
     ) -> AccountLimits {
-        AccountLimits(
-            settings: AccountLimitSettings(budgets: budgets, lockout: lockout), key: Self.key, records: records,
-            logger: log.logger, now: clock.ofProcess())
+        var settings = AccountLimitSettings()
+        for (budget, limits) in budgets { settings[budget] = limits }
+        settings.lockout = lockout
+        return AccountLimits(
+            settings: settings, key: Self.key, records: records, logger: log.logger, now: clock.ofProcess())
     }
 
     func signIn(
@@ -163,7 +165,8 @@ struct AccountLimitsTests {
     @Test("An admission that is dropped counts nothing, and one that failed counts once")
     func dropped() async throws {
         let limits = limits(try store())
-        let call = AccountCall(Fixture.login(), poolID: Fixture.poolID)
+        var call = AccountCall(Fixture.login(), poolID: Fixture.poolID)
+        call.account = Fixture.email
         let limited = LimitedCall(call)
         for _ in 0..<20 { _ = Admission(call, try await limits.admit(limited), limits) }
         for number in 1...5 {

@@ -1,4 +1,5 @@
 import Encoding
+import Pipeline
 import Testing
 
 @testable import Accounts

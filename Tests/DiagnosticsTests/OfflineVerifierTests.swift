@@ -3,6 +3,7 @@ import Encoding
 import Foundation
 import Logging
 import Pipeline
+import SettingsReader
 import Testing
 
 @testable import Diagnostics

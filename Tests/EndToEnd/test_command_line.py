@@ -130,9 +130,9 @@ def test_the_algorithms_are_listed_once():
 
 
 def test_a_local_pools_file_that_cannot_be_read_is_told_with_the_reason(tmp_path):
-    for path, reason in [(tmp_path / "none.yaml", "No such file or directory"), (tmp_path, "Is a directory")]:
+    for path, reason in [(tmp_path / "none.yaml", "there is no such file"), (tmp_path, "it is a directory")]:
         result = gatehouse("local-pool", "--config", path)
-        assert (result.returncode, result.stderr) == (78, f"{path}: can't be read: {reason}\n")
+        assert (result.returncode, result.stderr) == (78, f"{path}:1: the settings can't be read: {reason}\n")
 
 
 def test_what_is_there_once_is_said_of_one(config_path, tmp_path):

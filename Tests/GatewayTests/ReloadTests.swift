@@ -1,6 +1,7 @@
 import Cryptography
 import Encoding
 import Pipeline
+import SettingsReader
 import Testing
 
 @testable import Admin
@@ -137,7 +138,7 @@ struct ReloadTests {
 
     @Test("Upstreams differ by what they say and by what the files they name hold, not by where they stand")
     func upstreams() throws {
-        func upstream(_ yaml: String, _ file: String = Self.certificate) throws -> Upstream.UpstreamSettings {
+        func upstream(_ yaml: String, _ file: String = Self.certificate) throws -> UpstreamSettings {
             let text = """
                 listeners: [{address: '127.0.0.1:8080'}]
                 upstreams:
@@ -147,7 +148,7 @@ struct ReloadTests {
             let settings = try GatewaySettings.load(path: "/settings.yaml", environment: [:]) {
                 (path) throws(FileReadFailure) in Array((path == "/settings.yaml" ? text : file).utf8)
             }
-            return try #require(Wiring.upstreams(settings).last)
+            return try #require(settings.upstreams.last?.upstream)
         }
         let api = "  api: {url: 'https://127.0.0.1:8000', tls: {ca: ca.pem}}"
         #expect(try upstream(api) == upstream("  other: {url: 'http://h:1'}\n" + api))

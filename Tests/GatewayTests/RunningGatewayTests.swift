@@ -2,6 +2,7 @@ import Foundation
 import Locking
 import NIOCore
 import NIOPosix
+import SettingsReader
 import TestSupport
 import Testing
 
@@ -43,7 +44,8 @@ struct RunningGatewayTests {
     ) async throws {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 1)
         let logs = try GatewayLogs(settings)
-        let gateway = try await RunningGateway.start(settings, on: group, logs: logs, reloads: ReloadRequests())
+        let gateway = try await RunningGateway.start(
+            settings, on: group, logs: logs, tracing: CurrentTracing(), reloads: ReloadRequests())
         let outcome: Result<Void, any Error>
         do {
             outcome = .success(try await body(gateway))
@@ -86,7 +88,7 @@ struct RunningGatewayTests {
                     #expect(snapshot.plan.keyServices.map(\.policy) == Wiring.keySetPolicies(settings))
                     #expect(snapshot.plan.revocations?.status.limit == number * 1000)
                     let limits = snapshot.conduct?.limits.state.withLock { $0.settings }
-                    #expect(limits == Accounts.AccountLimitSettings(settings.accountLimits))
+                    #expect(limits == settings.accountLimits)
                     #expect(
                         snapshot.plan.assertionKeys?.schedule == RotationSchedule.assertionKeys(settings))
                     // The same services go on.

@@ -2,6 +2,7 @@ import Cryptography
 import Encoding
 import Logging
 import Pipeline
+import SettingsReader
 import TestSupport
 import Testing
 

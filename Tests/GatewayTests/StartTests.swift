@@ -2,6 +2,7 @@ import Cryptography
 import Foundation
 import Pipeline
 import Sealing
+import SettingsReader
 import TestSupport
 import Testing
 
@@ -102,7 +103,7 @@ struct StartTests {
         let gate = try Wiring.gate(settings, issuers: settings.trustedIssuers)
         let own = gate.routes.routes.prefix(CognitoAccounts.operations.count).map(\.name)
         #expect(own == CognitoAccounts.operations.map { "gatehouse:\($0.name)" })
-        let upstreams = Wiring.upstreamOfRoute(gate, Wiring.upstreams(settings))
+        let upstreams = Wiring.upstreamOfRoute(gate, settings.upstreams.map(\.upstream))
         #expect(upstreams == own.map { _ in nil } + [0, 0, 0, 0])
     }
 

@@ -1,4 +1,5 @@
 import Encoding
+import SettingsReader
 import Testing
 
 @testable import Gateway

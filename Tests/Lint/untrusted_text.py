@@ -12,8 +12,8 @@ equality and hashing that nothing in the gateway uses (tests do), and the raw va
     Tests/Lint/untrusted_text.py [--build DIRECTORY] [--trusted FILE] [--show] [MODULE=SOURCES ...]
 
 The exit status is 1 for a use that is not listed, or for an entry that stands for none; 2 where the build is missing. Run
-it after swift build. Left out are the modules that see no client's text: Settings and gatehouse read what operators
-write, LocalPool is for development.
+it after swift build. Left out are the modules that see no client's text: SettingsReader, Settings and gatehouse read what
+operators write, LocalPool is for development.
 """
 
 import argparse

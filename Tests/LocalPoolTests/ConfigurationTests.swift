@@ -1,4 +1,5 @@
 import Cryptography
+import SettingsReader
 import Testing
 
 @testable import LocalPool
@@ -12,8 +13,10 @@ struct ConfigurationTests {
         """
     static let secret = "0123456789abcdef01234567"
 
-    static func parse(_ text: String) throws -> LocalPoolConfiguration {
-        try LocalPoolConfiguration.parse(text, file: "f.yaml", environment: ["SECRET": secret, "PORT": "1234"])
+    static func parse(_ text: String) throws(SettingsFaults) -> LocalPoolConfiguration {
+        try LocalPoolConfiguration.load(path: "f.yaml", environment: ["SECRET": secret, "PORT": "1234"]) {
+            (_) throws(FileReadFailure) in Array(text.utf8)
+        }
     }
 
     @Test("What isn't given has its default, and the environment is put in")
@@ -106,27 +109,37 @@ struct ConfigurationTests {
         #expect(!configuration.hasHourlyLimits)
     }
 
+    /// The keys of the file itself.
+    static let known = """
+        (known here: administrator, apple, client, database, devices, endpoint, get_tokens_from_refresh_token, \
+        hourly_limits, lifetimes, listen, lockout, mfa, more_clients, password_policy, pool_id, \
+        prevent_user_existence_errors, region, rotation, users)
+        """
+
     static let faults: [(String, String)] = [
-        (minimal + "\ndevices: maybe", "f.yaml:4: devices: must be one of off, always, opt_in"),
+        (minimal + "\ndevices: maybe", "f.yaml:4: devices: must be one of off, always, opt_in (got \"maybe\")"),
         (
             minimal + "\nmfa: {methods: [PIGEON]}",
-            "f.yaml:4: mfa.methods[0]: must be one of SMS_MFA, SOFTWARE_TOKEN_MFA, EMAIL_OTP"
+            "f.yaml:4: mfa.methods[0]: must be one of SMS_MFA, SOFTWARE_TOKEN_MFA, EMAIL_OTP (got \"PIGEON\")"
         ),
-        (minimal + "\nmore_clients: [{id: abc}]", "f.yaml:4: more_clients: an id is there twice"),
-        (minimal + "\ncolour: red", "f.yaml:4: colour: unknown key"),
-        (minimal + "\nlisten: {hots: x}", "f.yaml:4: listen.hots: unknown key"),
-        (minimal + "\nlisten: {port: 65536}", "f.yaml:4: listen.port: must be a whole number from 0 to 65535"),
-        (minimal + "\nlockout: yes", "f.yaml:4: lockout: must be true or false"),
-        (minimal + "\nregion: ${NOWHERE}", "f.yaml:4: region: the environment has no NOWHERE"),
+        (minimal + "\nmore_clients: [{id: abc}]", "f.yaml:4: more_clients[0]: another client has this id"),
+        (minimal + "\ncolour: red", "f.yaml:4: colour: unknown key \(known)"),
+        (minimal + "\nlisten: {hots: x}", "f.yaml:4: listen.hots: unknown key (did you mean \"host\"?)"),
+        (
+            minimal + "\nlisten: {port: 65536}",
+            "f.yaml:4: listen.port: must be a whole number from 0 to 65535 (got \"65536\")"
+        ),
+        (minimal + "\nlockout: yes", "f.yaml:4: lockout: must be true or false (got \"yes\")"),
+        (minimal + "\nregion: ${NOWHERE}", "f.yaml:4: region: the environment variable NOWHERE is not set"),
         (
             minimal.replacing("SECRET", with: "NOWHERE"),
-            "f.yaml:2: client.secret: the environment has no NOWHERE"
+            "f.yaml:2: client.secret: the environment variable NOWHERE is not set"
         ),
-        (minimal + "\nusers: {}", "f.yaml:4: users: must be a list"),
-        (minimal + "\nusers: [{email: a@b.c}]", "f.yaml:4: users[0].password: is missing or empty"),
+        (minimal + "\nusers: {}", "f.yaml:4: users: must be a list of users, not a section"),
+        (minimal + "\nusers: [{email: a@b.c}]", "f.yaml:4: users[0].password: is missing"),
         (
             minimal + "\nusers: [{email: a, password: long-enough}]",
-            "f.yaml:4: users[0].email: must be an e-mail address"
+            "f.yaml:4: users[0].email: must be an e-mail address (got \"a\")"
         ),
         (
             minimal + "\nusers: [{email: a@b.c, password: short}]",
@@ -152,26 +165,27 @@ struct ConfigurationTests {
 
     @Test("A fault is reported with its line and key", arguments: faults)
     func fault(text: String, expected: String) throws {
-        let error = try #require(throws: ConfigurationFaults.self) { try Self.parse(text) }
-        #expect(error.faults == [expected])
+        let error = try #require(throws: SettingsFaults.self) { try Self.parse(text) }
+        #expect(error.description == expected)
     }
 
     @Test("All faults are reported together")
     func allFaults() throws {
-        let error = try #require(throws: ConfigurationFaults.self) {
+        let error = try #require(throws: SettingsFaults.self) {
             try Self.parse("a: 1\nb: 2\nclient: {secret: short}")
         }
         #expect(
-            error.faults == [
-                "f.yaml:1: a: unknown key", "f.yaml:2: b: unknown key", "f.yaml:1: pool_id: is missing or empty",
-                "f.yaml:3: client.id: is missing or empty", "f.yaml:1: database: is missing or empty",
+            error.faults.map(\.description) == [
+                "f.yaml:1: pool_id: is missing", "f.yaml:1: database: is missing",
+                "f.yaml:1: a: unknown key \(Self.known)", "f.yaml:2: b: unknown key \(Self.known)",
+                "f.yaml:3: client.id: is missing",
                 "f.yaml:3: client.secret: must be 24 to 64 letters, digits, _ or +",
             ])
     }
 
     @Test("What is no YAML mapping is a fault", arguments: ["", "- a", "a: [", "a: 1\na: 2"])
     func noMapping(text: String) {
-        #expect(throws: ConfigurationFaults.self) { try Self.parse(text) }
+        #expect(throws: SettingsFaults.self) { try Self.parse(text) }
     }
 
     @Test("No secret shows when a configuration is printed")

@@ -59,7 +59,8 @@ struct TestPool {
 
     static var configuration: LocalPoolConfiguration {
         var configuration = LocalPoolConfiguration(
-            poolID: "us-east-1_TEST", clientID: clientID, clientSecret: Secret(clientSecret), databasePath: ":memory:")
+            poolID: "us-east-1_TEST", clients: [.init(id: clientID, secret: Secret(clientSecret))],
+            databasePath: ":memory:")
         configuration.endpoint = "http://pool.test"
         configuration.users = [
             .init(

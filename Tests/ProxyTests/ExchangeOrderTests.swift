@@ -77,7 +77,7 @@ struct ExchangeOrderTests {
                 }
             case .callForwarded:
                 callIsUnanswered = false
-                if exchange.state.performedCall == .endpoint { note(.forward) }
+                if exchange.isPerformingEndpoint { note(.forward) }
                 exchange.forwardCall()
             default:
                 note(event)

@@ -32,13 +32,12 @@ struct ModelExchange {
         case answer(Int), endResponse, breakOff
     }
 
-    enum Upstream { case upstream }
-    enum Tunnel { case tunnel }
     enum Call { case endpoint, direct }
 
     let hasBody: Bool
     let bodyLimit: Int
-    private(set) var state: ExchangeState<Upstream, Tunnel, Call>
+    private(set) var state: ExchangeState
+    private var call: Call?
     private(set) var deeds: [Deed] = []
     private(set) var sent = 0
     private var held: [Int] = []
@@ -55,8 +54,8 @@ struct ModelExchange {
 
     mutating func take(_ event: Event) {
         switch event {
-        case .forward: state.forward(to: .upstream, bodyLimit: bodyLimit)
-        case .open: state.open(.tunnel)
+        case .forward: state.forward(bodyLimit: bodyLimit)
+        case .open: state.openTunnel()
         case .callEndpoint: collect(.endpoint)
         case .callDirect: collect(.direct)
         case .lookUpKeys: break
@@ -76,7 +75,7 @@ struct ModelExchange {
         case .keysWereLookedUp, .callForwarded:
             preconditionFailure("is followed by a decision")
         case .callAnswered:
-            if state.performedCall != nil { answer(200) }
+            if state.isPerforming { answer(200) }
         case .responded:
             if state.upstreamResponded() { deeds.append(.begin) }
         case .finished:
@@ -88,7 +87,7 @@ struct ModelExchange {
             case .breakOff: deeds += [.record, .breakOff]
             }
         case .declined:
-            state.tunnelDeclined(by: .upstream)
+            state.tunnelDeclined()
             take(.responded)
         case .tunnelEnded:
             if state.tunnelEnded() { deeds += [.record, .endResponse] }
@@ -109,10 +108,12 @@ struct ModelExchange {
 
     /// The answer of a call is that a backend must have it.
     mutating func forwardCall() {
-        guard state.performedCall == .endpoint else { return }
+        guard isPerformingEndpoint else { return }
         take(.forward)
         deeds += [.pass(collected), .finishBody]
     }
+
+    var isPerformingEndpoint: Bool { state.isPerforming && call == .endpoint }
 
     var collected: [Int] {
         deeds.flatMap { deed -> [Int] in if case .collect(let parts) = deed { parts } else { [] } }
@@ -125,8 +126,8 @@ struct ModelExchange {
             held += parts
             for part in parts { deeds.append(.hold(part)) }
         case .collect: deeds.append(.collect(parts))
-        case .callIsTooLong(.endpoint): answer(413)
-        case .callIsTooLong(.direct): deeds += [.collect(parts), .perform]
+        case .callIsTooLong:
+            if call == .endpoint { answer(413) } else { deeds += [.collect(parts), .perform] }
         case .pass: deeds.append(.pass(parts))
         case .passThrough: deeds.append(.passThrough(parts))
         case .refuse:
@@ -146,14 +147,15 @@ struct ModelExchange {
     }
 
     private mutating func collect(_ call: Call) {
-        if state.collect(call, limit: bodyLimit) { deeds.append(.perform) }
+        self.call = call
+        if state.collect(limit: bodyLimit) { deeds.append(.perform) }
     }
 
     private mutating func answer(_ status: Int) {
         if state.answer() { deeds += [.record, .answer(status)] }
     }
 
-    private mutating func cancel(_ backend: ExchangeState<Upstream, Tunnel, Call>.Backend) {
+    private mutating func cancel(_ backend: ExchangeState.Backend) {
         switch backend {
         case .nobody: break
         case .upstream: deeds.append(.cancelUpstream)

@@ -72,7 +72,7 @@ final class SessionFixture: Sendable {
                     + PruningClock.migrations)
         users = StoredUsers(self.store)
         keys = try Keys()
-        var settings = UserSessionSettings(issuer: Self.gatehouse, audience: "api")
+        var settings = UserSessionSettings(issuer: Self.gatehouse.name, audience: "api")
         change(&settings)
         self.settings = settings
     }
@@ -97,8 +97,8 @@ final class SessionFixture: Sendable {
 
     func sessions(records: (any UserSessionRecords)? = nil) throws -> UserSessions {
         UserSessions(
-            settings: settings, users: users, records: records ?? users, keys: keys, sealingKeys: try Fixture.ring(),
-            revocations: revocations, now: { self.now },
+            issuer: Self.gatehouse, settings: settings, users: users, records: records ?? users, keys: keys,
+            sealingKeys: try Fixture.ring(), revocations: revocations, now: { self.now },
             random: { count in
                 // No two are the same.
                 let number = self.serial.withLock { serial -> UInt8 in

@@ -155,9 +155,9 @@ struct UserSessionTests {
         var keys = fixture.keys
         (keys.signing, keys.keySet) = (nil, nil)
         let sessions = UserSessions(
-            settings: fixture.settings, users: fixture.users, records: fixture.users, keys: keys,
-            sealingKeys: try Fixture.ring(), revocations: fixture.revocations, now: { fixture.now },
-            random: { [UInt8](repeating: 1, count: $0) }, logger: fixture.log.logger)
+            issuer: SessionFixture.gatehouse, settings: fixture.settings, users: fixture.users,
+            records: fixture.users, keys: keys, sealingKeys: try Fixture.ring(), revocations: fixture.revocations,
+            now: { fixture.now }, random: { [UInt8](repeating: 1, count: $0) }, logger: fixture.log.logger)
         let arrival = UserSessions.Arrival(user: SessionFixture.user())
         do throws(Refusal) {
             _ = try await sessions.begin(arrival, requestID: "r")

@@ -28,15 +28,15 @@ struct AppleSignInTests {
     func defaults() throws {
         let settings = try load(Self.yaml("issuer: apple, session: {issuer: sessions}"))
         let apple = try #require(settings.signIn.apple)
-        #expect(apple.prefix == "/api/auth" && apple.mode == .terminate && apple.legacyUserIdentifier == .reject)
-        #expect(apple.maximumTokenAge == .seconds(600) && apple.serverNonce == .optional)
-        #expect(apple.serverNonceLifetime == .seconds(300) && apple.notifications && apple.roles.isEmpty)
+        #expect(apple.prefix == "/api/auth" && apple.signIn.mode == .terminate && !apple.signIn.forwardsLegacy)
+        #expect(apple.signIn.maximumTokenAge == 600 && apple.signIn.serverNonce == .optional)
+        #expect(apple.signIn.serverNonceLifetime == 300 && apple.notifications && apple.signIn.roles.isEmpty)
         #expect(apple.upstream == nil && apple.server == nil)
         let session = try #require(apple.session)
-        let day = Duration.seconds(86_400)
+        let day: Int64 = 86_400
         #expect(session.audience == "api" && session.lifetime == day * 30 && session.refreshWithin == day * 7)
         #expect(session.absoluteLifetime == day * 365 && session.idleLifetime == day * 37)
-        #expect(session.rotateEvery == day * 30 && session.publishAhead == .seconds(3600))
+        #expect(session.rotateEvery == day * 30 && session.publishAhead == 3600)
         #expect(settings.issuers[1].keySource == .own)
     }
 
@@ -53,11 +53,11 @@ struct AppleSignInTests {
               allow_insecure_http: true, timeout: 2s}
             """)
         let apple = try #require(try load(yaml, files: ["/etc/gatehouse/key.p8": Self.key + "\n"]).signIn.apple)
-        #expect(apple.roles == ["com.example.app": "customer", "com.example.pro": "driver"])
-        #expect(apple.roleConflictMessage == "Use the other app." && apple.prefix == "/auth")
-        #expect(apple.legacyUserIdentifier == .forward && apple.upstream == "api")
-        #expect(apple.maximumTokenAge == .seconds(300) && apple.serverNonce == .required && !apple.notifications)
-        #expect(apple.session?.audience == "web" && apple.session?.idleLifetime == .seconds(20 * 86_400))
+        #expect(apple.signIn.roles == ["com.example.app": "customer", "com.example.pro": "driver"])
+        #expect(apple.signIn.roleConflictMessage == "Use the other app." && apple.prefix == "/auth")
+        #expect(apple.signIn.forwardsLegacy && apple.upstream == "api")
+        #expect(apple.signIn.maximumTokenAge == 300 && apple.signIn.serverNonce == .required && !apple.notifications)
+        #expect(apple.session?.audience == "web" && apple.session?.idleLifetime == 20 * 86_400)
         #expect(apple.server?.teamID == "T1" && apple.server?.endpoint.description == "http://127.0.0.1:1")
         #expect(apple.server?.privateKey.exposeText() == Self.key)
         #expect(!String(reflecting: apple).contains("PRIVATE KEY"))

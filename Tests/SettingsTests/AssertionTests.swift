@@ -1,4 +1,5 @@
 import Pipeline
+import SettingsReader
 import Testing
 
 @testable import Settings

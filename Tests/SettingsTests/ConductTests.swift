@@ -1,4 +1,5 @@
 import Pipeline
+import SettingsReader
 import Testing
 
 @testable import Settings
@@ -20,10 +21,10 @@ struct ConductTests {
               lockout: off
             """
         ).accountLimits
-        #expect(limits.signIn.address == RateSetting(count: 5, window: .seconds(90)))
-        #expect(limits.signIn.account == nil)
-        #expect(limits.signIn.global == RateSetting(count: 6000, window: .seconds(60)))
-        #expect(limits.codes.account == RateSetting(count: 10, window: .seconds(600)))
+        #expect(limits[.signIn].address == RateLimit(5, per: 90))
+        #expect(limits[.signIn].account == nil)
+        #expect(limits[.signIn].global == RateLimit(6000, per: 60))
+        #expect(limits[.codes].account == RateLimit(10, per: 600))
         #expect(limits.lockout == nil)
         #expect(try load("").accountLimits.lockout?.after == 5)
     }
@@ -31,7 +32,7 @@ struct ConductTests {
     @Test("A lock's longest is never shorter than its first unless it is said so")
     func lockout() throws {
         let lockout = try #require(try load("account_limits: {lockout: {first: 1h, after: 200}}").accountLimits.lockout)
-        #expect(lockout.longest == .seconds(3600))
+        #expect(lockout.longest == 3600)
         #expect(lockout.most == 200)
     }
 

@@ -1,3 +1,5 @@
+import NIOCore
+import Pipeline
 import Testing
 
 @testable import Settings
@@ -22,9 +24,9 @@ struct DefaultLimitTests {
         #expect(limits.http2.resetWindow == .seconds(30))
         #expect(limits.http2.continuationFrames == 8)
         #expect(settings.drainTimeout == .seconds(30))
-        let upstream = try #require(settings.upstreams.first)
-        #expect(upstream.connectTimeout == .seconds(5))
-        #expect(upstream.firstByteTimeout == .seconds(30))
+        let upstream = try #require(settings.upstreams.first?.upstream)
+        #expect(upstream.timeouts.connect == .seconds(5))
+        #expect(upstream.timeouts.firstByte == .seconds(30))
         #expect(upstream.maximumConnections == 1024)
         #expect(upstream.maximumWaiting == 4096)
         #expect(upstream.waitingTimeout == .seconds(5))

@@ -1,6 +1,7 @@
 import Testing
 
 @testable import Settings
+@testable import SettingsReader
 
 @Suite("Faults of settings")
 struct FaultTests {

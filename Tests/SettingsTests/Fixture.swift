@@ -1,4 +1,5 @@
 import Cryptography
+import SettingsReader
 
 @testable import Settings
 

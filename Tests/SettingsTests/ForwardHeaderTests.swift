@@ -1,3 +1,4 @@
+import SettingsReader
 import Testing
 
 @testable import Settings

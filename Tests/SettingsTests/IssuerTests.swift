@@ -1,6 +1,7 @@
 import Cryptography
 import Encoding
 import Pipeline
+import SettingsReader
 import Testing
 
 @testable import Settings

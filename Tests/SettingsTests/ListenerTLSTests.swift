@@ -1,5 +1,6 @@
 import Cryptography
 import Encoding
+import SettingsReader
 import Testing
 
 @testable import Settings

@@ -1,5 +1,7 @@
 import Cryptography
+import NIOCore
 import Pipeline
+import SettingsReader
 import Testing
 
 @testable import Settings
@@ -13,11 +15,11 @@ struct LoadTests {
         #expect(settings.listeners.allSatisfy { $0.http2 && $0.tls == nil })
         #expect(settings.adminAddress == HostAndPort(host: "127.0.0.1", port: 9901))
         #expect(settings.threads == 0)
-        let upstream = try #require(settings.upstreams.first)
+        let upstream = try #require(settings.upstreams.first?.upstream)
         #expect(upstream.name == "api")
-        #expect(upstream.servers.map(\.address.description) == ["http://127.0.0.1:8000"])
-        #expect(upstream.connectTimeout == .seconds(5))
-        #expect(upstream.firstByteTimeout == .seconds(30))
+        #expect(upstream.servers.map(\.name) == ["http://127.0.0.1:8000"])
+        #expect(upstream.timeouts.connect == .seconds(5))
+        #expect(upstream.timeouts.firstByte == .seconds(30))
         #expect(upstream.maximumIdleConnections == 128)
         #expect(settings.signIn.cognito == nil)
         #expect(settings.directCognito.mode == .block)
@@ -209,7 +211,7 @@ struct LoadTests {
         var sample = Sample()
         sample.routes = "routes:\n  - path: /a\n    upstream: api\n    \(yaml)"
         let found = try load(sample.yaml).routes[0].webSocket
-        let settings = expected.map { WebSocketSettings(closeOnExpiry: $0, idleTimeout: .seconds($1)) }
+        let settings = expected.map { WebSocketPolicy(closesOnExpiry: $0, idleTimeout: .seconds($1)) }
         #expect(found == settings)
     }
 }

@@ -2,6 +2,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Settings
+@testable import SettingsReader
 
 /// SplitMix64 (Steele, Lea and Flood, 2014): the same numbers at each run.
 private struct SeededGenerator: RandomNumberGenerator {

@@ -1,6 +1,7 @@
 import Encoding
 import Foundation
 import Pipeline
+import SettingsReader
 import Testing
 
 @testable import Settings

@@ -3,6 +3,7 @@ import FoundationEssentials
 import Testing
 
 @testable import Settings
+@testable import SettingsReader
 
 @Suite("Config/gatehouse.yaml")
 struct ShippedSettingsTests {
@@ -19,10 +20,8 @@ struct ShippedSettingsTests {
 
     @Test("It names every key there is")
     func namesEveryKey() throws {
-        let reading = try SettingsReading(path: Self.path, environment: Self.environment) {
-            (path) throws(FileReadFailure) in try readWholeFile(path)
-        }
-        _ = try reading.settings()
+        let reading = try SettingsReading(path: Self.path, environment: Self.environment)
+        _ = try reading.read(GatewaySettings.init(reading:))
         let known = reading.context.knownKeys
         #expect(known.count > 60)
         #expect(known["routes[].path"] == true)

@@ -1,4 +1,5 @@
 import Foundation
+import SettingsReader
 import Testing
 
 @testable import Settings

@@ -3,6 +3,7 @@ import Foundation
 import HTTP1
 import HTTPTypes
 import NIOCore
+import Pipeline
 import Testing
 
 @testable import Upstream
@@ -120,7 +121,7 @@ struct BackpressureTests {
         let body = String(repeating: "x", count: size)
         let large = Step.answer("HTTP/1.1 200 OK\r\nContent-Length: \(size)\r\n\r\n\(body)")
         let half = Step.answer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha")
-        try await Client.with([[large], [half], [.ok]], settings: { $0.idleTimeout = .milliseconds(1100) }) {
+        try await Client.with([[large], [half], [.ok]], settings: { $0.timeouts.idle = .milliseconds(1100) }) {
             client async throws in
             let paused = client.eventLoop.makePromise(of: Void.self).bounded()
             let outcome = try await client.begin(name: "large") { exchange, receiver in
@@ -144,7 +145,7 @@ struct BackpressureTests {
     @Test("A paused exchange is not given up for the client's slowness")
     func pausedDeadline() async throws {
         let half = Step.answer("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nha")
-        try await Client.with([[half], [half]], settings: { $0.idleTimeout = .milliseconds(50) }) {
+        try await Client.with([[half], [half]], settings: { $0.timeouts.idle = .milliseconds(50) }) {
             client async throws in
             let paused = client.eventLoop.makePromise(of: Void.self).bounded()
             let outcome = try await client.begin(name: "paused") { exchange, receiver in
@@ -174,8 +175,8 @@ struct BackpressureTests {
             [[half], [half], []],
             settings: {
                 // Long enough for what follows the pause, also on a busy machine.
-                $0.idleTimeout = .seconds(2)
-                $0.firstByteTimeout = .seconds(1)
+                $0.timeouts.idle = .seconds(2)
+                $0.timeouts.firstByte = .seconds(1)
             }
         ) { client async throws in
             let paused = client.eventLoop.makePromise(of: Void.self).bounded()
@@ -234,7 +235,7 @@ struct BackpressureTests {
         let path = NSTemporaryDirectory() + "gatehouse-\(UInt64.random(in: 0...UInt64.max)).sock"
         defer { try? FileManager.default.removeItem(atPath: path) }
         let answer = "HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok"
-        try await Client.with([], reads: false, unixSocket: path, settings: { $0.idleTimeout = .milliseconds(500) }) {
+        try await Client.with([], reads: false, unixSocket: path, settings: { $0.timeouts.idle = .milliseconds(500) }) {
             client async throws in
             // Exchanges on the first connection until one cannot be sent: what comes then is not for it, and it takes
             // another connection.
@@ -291,7 +292,7 @@ struct BackpressureTests {
         "The time for the first byte begins with the end of the request's body",
         arguments: [BodyFraming.length(4), .chunked])
     func silentAfterBody(framing: BodyFraming) async throws {
-        try await Client.with([[]], settings: { $0.firstByteTimeout = .milliseconds(50) }) { client in
+        try await Client.with([[]], settings: { $0.timeouts.firstByte = .milliseconds(50) }) { client in
             let isUp = client.eventLoop.makePromise(of: Void.self).bounded()
             let outcome = try await client.begin(.post, framing: framing, name: "upload") { exchange, receiver in
                 // Wanted once the connection is there and the first part sent.
@@ -313,8 +314,8 @@ struct BackpressureTests {
         try await Client.with(
             [[answer], []],
             settings: {
-                $0.idleTimeout = .milliseconds(500)
-                $0.firstByteTimeout = .milliseconds(500)
+                $0.timeouts.idle = .milliseconds(500)
+                $0.timeouts.firstByte = .milliseconds(500)
             }
         ) { client async throws in
             let outcome = try await client.begin(.post, framing: .length(4), name: "upload") { exchange, _ in

@@ -116,9 +116,9 @@ final class Client: Sendable {
         let group = MultiThreadedEventLoopGroup(numberOfThreads: 2)
         let (backendLoop, eventLoop) = (group.next(), group.next())
         let backend = try await Backend(script, reads: reads, unixSocket: unixSocket, on: backendLoop)
-        var settings = UpstreamSettings(name: "api", url: url ?? backend.url)
+        var settings = UpstreamSettings(name: "api", servers: [UpstreamServer(url: url ?? backend.url)])
         if unixSocket != nil {
-            settings.servers = [UpstreamServer(url: "http://localhost", access: CurlAccess(unixSocket: unixSocket))]
+            settings.servers = [UpstreamServer(url: "http://localhost", unixSocket: unixSocket)]
         }
         change(&settings)
         let gate = try Gate(
@@ -204,6 +204,7 @@ extension ForwardedRequest {
         let decision = gate.decide(request, context, cache: TokenCache(), keySets: [])
         guard case .forward(let permit) = consume decision else { throw NotForwarded() }
         return ForwardedRequest(
-            permit, framing: framing, upstream: UpstreamSettings(name: "api", url: "http://backend.test:8000"))
+            permit, framing: framing,
+            upstream: UpstreamSettings(name: "api", servers: [UpstreamServer(url: "http://backend.test:8000")]))
     }
 }

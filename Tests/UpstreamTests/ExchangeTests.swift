@@ -2,6 +2,7 @@ import Dispatch
 import HTTP1
 import HTTPTypes
 import NIOCore
+import Pipeline
 import Testing
 
 @testable import Upstream
@@ -152,7 +153,7 @@ struct ExchangeTests {
 
     @Test("A backend that stays silent is given up, and its connection closed")
     func silent() async throws {
-        try await Client.with([[]], settings: { $0.firstByteTimeout = .milliseconds(50) }) { client async throws in
+        try await Client.with([[]], settings: { $0.timeouts.firstByte = .milliseconds(50) }) { client async throws in
             #expect(try await client.exchange() == .fault(.firstByteTimeout))
             try await client.backend.awaitClose()
         }
@@ -161,7 +162,7 @@ struct ExchangeTests {
     @Test("A response that stops in the middle is given up")
     func stalled() async throws {
         let half = Step.answer("HTTP/1.1 200 OK\r\nContent-Length: 9\r\n\r\nhalf")
-        try await Client.with([[half]], settings: { $0.idleTimeout = .milliseconds(50) }) { client async throws in
+        try await Client.with([[half]], settings: { $0.timeouts.idle = .milliseconds(50) }) { client async throws in
             let outcome = try await client.exchange()
             #expect(outcome.plain == Outcome(status: 200, body: "half", fault: .idleTimeout))
             try await client.backend.awaitClose()
@@ -334,7 +335,8 @@ struct ExchangeTests {
 
     @Test("When the pool is closed time-outs still hold, for what is in flight and for what is still sent")
     func timeoutsAfterClosing() async throws {
-        try await Client.with([[], []], settings: { $0.firstByteTimeout = .milliseconds(50) }) { client async throws in
+        try await Client.with([[], []], settings: { $0.timeouts.firstByte = .milliseconds(50) }) {
+            client async throws in
             let outcome = try await client.begin()
             try await client.onLoop { $0.pool.close() }
             #expect(try await outcome.get() == .fault(.firstByteTimeout))

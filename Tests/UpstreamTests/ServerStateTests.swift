@@ -1,5 +1,6 @@
 import Encoding
 import NIOCore
+import Pipeline
 import Synchronization
 import Testing
 

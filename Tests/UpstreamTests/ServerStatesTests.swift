@@ -1,4 +1,5 @@
 import NIOCore
+import Pipeline
 import Testing
 
 @testable import Upstream

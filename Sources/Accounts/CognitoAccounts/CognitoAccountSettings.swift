@@ -1,4 +1,3 @@
-package import Cognito
 package import Cryptography
 package import Pipeline
 package import Sealing

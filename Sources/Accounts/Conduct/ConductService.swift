@@ -1,7 +1,7 @@
 internal import Cryptography
 internal import Encoding
 internal import Logging
-internal import Pipeline
+package import Pipeline
 internal import Store
 package import Telemetry
 

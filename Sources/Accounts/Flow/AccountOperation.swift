@@ -1,5 +1,5 @@
 package import HTTPTypes
-internal import Pipeline
+package import Pipeline
 
 /// A kind of account call: its place in the API, and what limits, audit and metrics make of it. Each endpoint defines its
 /// own.

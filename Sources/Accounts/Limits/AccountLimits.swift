@@ -188,7 +188,7 @@ package final class AccountLimits: Sendable {
         _ call: LimitedCall, _ settings: AccountLimitSettings, knownDevice: String?
     ) -> [CountedLimit] {
         let budget = call.budget
-        let limits = settings.budgets[budget] ?? BudgetLimits()
+        let limits = settings[budget]
         var counted: [CountedLimit] = []
         if let limit = limits.address {
             counted.append(CountedLimit(.address, keys.address(call.clientAddress, budget, limit), limit))

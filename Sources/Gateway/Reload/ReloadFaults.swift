@@ -1,4 +1,5 @@
 internal import Settings
+internal import SettingsReader
 
 /// Why settings that are good in themselves cannot be used here and now, each reason with its place in the file.
 struct ReloadFaults: Error, CustomStringConvertible {

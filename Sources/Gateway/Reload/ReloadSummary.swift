@@ -4,6 +4,7 @@ internal import Logging
 internal import Pipeline
 internal import Proxy
 internal import Settings
+internal import SettingsReader
 internal import Upstream
 
 /// The changes of a reload by name, for the log.
@@ -101,7 +102,7 @@ struct ReloadSummary: Equatable {
         snapshot.plan.gate.verifier.issuers.map { ($0.name, $0) }
     }
 
-    private static func upstreams(_ snapshot: ConfigurationSnapshot) -> Named<Upstream.UpstreamSettings> {
+    private static func upstreams(_ snapshot: ConfigurationSnapshot) -> Named<UpstreamSettings> {
         snapshot.plan.upstreams.map { ($0.settings.name, $0.settings) }
     }
 

@@ -1,5 +1,6 @@
 internal import NIOCore
 internal import Settings
+internal import SettingsReader
 
 /// The settings that hold for the life of a process.
 enum RestartSettings {

@@ -10,6 +10,7 @@ internal import NIOPosix
 internal import Pipeline
 internal import Proxy
 internal import Settings
+internal import SettingsReader
 internal import Store
 internal import Telemetry
 

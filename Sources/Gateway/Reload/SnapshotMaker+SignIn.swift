@@ -42,7 +42,7 @@ extension SnapshotMaker {
                 previous: previous?.plan.sessions?.apple,
                 fetcher: { try await tracedFetcher(plain: $0) }, logger: logger))
         return SessionEndpoints(
-            name: sessions?.settings.issuer.issuer ?? issuer.issuer, sessions: sessions, apple: signIn,
+            name: sessions?.issuer.issuer ?? issuer.issuer, sessions: sessions, apple: signIn,
             flow: conduct.accountFlow)
     }
 

@@ -11,6 +11,7 @@ internal import Pipeline
 internal import Proxy
 internal import Sessions
 internal import Settings
+internal import SettingsReader
 internal import Store
 internal import Telemetry
 internal import Upstream
@@ -51,7 +52,7 @@ struct SnapshotMaker: Sendable {
         if previous == nil { try Self.checkStateDirectory(settings) }
         let issuers = settings.trustedIssuers
         let (gate, listeners) = try Wiring.fitted(settings, issuers: issuers, knownTLS: previous?.knownTLS ?? [])
-        let upstreams = Wiring.upstreams(settings)
+        let upstreams = settings.upstreams.map(\.upstream)
         let served = upstreams.map { Self.served($0, after: previous) }
         let places = try logs.places(settings)
         let store = try await store(settings, after: previous)
@@ -131,7 +132,7 @@ struct SnapshotMaker: Sendable {
 
     // MARK: Upstreams
 
-    private static func served(_ settings: Upstream.UpstreamSettings, after previous: ConfigurationSnapshot?)
+    private static func served(_ settings: UpstreamSettings, after previous: ConfigurationSnapshot?)
         -> ServedUpstream
     {
         if let known = previous?.plan.upstreams.first(where: { $0.settings == settings }) { return known }

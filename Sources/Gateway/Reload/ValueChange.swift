@@ -1,4 +1,5 @@
 internal import Settings
+internal import SettingsReader
 
 /// A changed value of the settings, as a line for the log: `limits.connections: 10000 -> 500`. Possible secrets are
 /// reported by key path only.

@@ -36,7 +36,6 @@ extension ConductService {
         let limitsKey = try Self.limitsKey(settings.stateDirectory)
         let key = try Self.auditKey(settings.stateDirectory)
         let hashes = UserHashes(key: key)
-        let limitSettings = Accounts.AccountLimitSettings(settings.accountLimits)
         let notified = try await Self.receivers(settings, dependencies)
         let receivers = notified + [try await Self.apple(settings, dependencies)].compactMap { $0 }
         let place = dependencies.auditPlace
@@ -45,7 +44,7 @@ extension ConductService {
             (limits, outbox, auditLog, steps) = (previous.limits, previous.outbox, previous.auditLog, previous.steps)
         } else {
             let store = dependencies.store
-            limits = try await Self.limits(limitSettings, limitsKey, store, dependencies.logger)
+            limits = try await Self.limits(settings.accountLimits, limitsKey, store, dependencies.logger)
             outbox = Outbox(
                 records: StoredOutbox(store), logger: dependencies.logger, now: { WallClock.milliseconds() })
             auditLog = AuditLog(AuditEncoder(hashes, place.format), write: place.write)
@@ -64,7 +63,8 @@ extension ConductService {
             settings.userSync, notified, outbox, dependencies.logger, makeKey)
         self.init(
             limits: limits, outbox: outbox, auditLog: auditLog, steps: steps, audit: audit, sync: sync,
-            tally: dependencies.tally, limitSettings: limitSettings, receivers: receivers, hashes: hashes, place: place)
+            tally: dependencies.tally, limitSettings: settings.accountLimits, receivers: receivers, hashes: hashes,
+            place: place)
     }
 
     private static func userSync(
@@ -97,7 +97,7 @@ extension ConductService {
 
     /// Has read all that is kept, so that no restart gives anyone another try.
     private static func limits(
-        _ settings: Accounts.AccountLimitSettings, _ key: Secret, _ store: Store, _ logger: Logger
+        _ settings: AccountLimitSettings, _ key: Secret, _ store: Store, _ logger: Logger
     ) async throws -> AccountLimits {
         let limits = AccountLimits(
             settings: settings, key: key, records: StoredLimits(store), logger: logger,
@@ -145,32 +145,5 @@ extension ConductService {
                     keys: dependencies.assertionKeys, fetcher: try await dependencies.fetcher(sync.url.isPlain)))
         }
         return receivers
-    }
-}
-
-extension Accounts.AccountLimitSettings {
-    init(_ settings: Settings.AccountLimitSettings) {
-        self.init(
-            budgets: [
-                .signIn: BudgetLimits(settings.signIn), .codes: BudgetLimits(settings.codes),
-                .messages: BudgetLimits(settings.messages), .refresh: BudgetLimits(settings.refresh),
-                .account: BudgetLimits(settings.account),
-            ],
-            lockout: settings.lockout.map { lockout in
-                LockoutPolicy(
-                    after: lockout.after, first: lockout.first.components.seconds,
-                    longest: lockout.longest.components.seconds, most: lockout.most,
-                    forgetAfter: lockout.forgetAfter.components.seconds)
-            }, maximumKeys: settings.keys)
-    }
-}
-
-extension BudgetLimits {
-    fileprivate init(_ settings: BudgetSettings) {
-        func limit(_ rate: RateSetting?) -> RateLimit? {
-            rate.map { RateLimit($0.count, per: $0.window.components.seconds) }
-        }
-        self.init(
-            address: limit(settings.address), account: limit(settings.account), global: limit(settings.global))
     }
 }

@@ -5,6 +5,7 @@ internal import NIOCore
 internal import NIOPosix
 internal import Proxy
 internal import Settings
+internal import SettingsReader
 internal import Store
 
 /// Binds addresses for the gateway.

@@ -129,7 +129,7 @@ extension Wiring {
             sealingKeys: try SealingKeys.ring(pool.sealingKeys, stateDirectory: settings.stateDirectory),
             refreshLifetime: pool.refreshTokenLifetime.components.seconds,
             briefRefreshLifetime: pool.shortRefreshTokenLifetime.components.seconds,
-            deviceTokenLifetime: pool.deviceTokenLifetime.components.seconds, flow: pool.flow.flow,
+            deviceTokenLifetime: pool.deviceTokenLifetime.components.seconds, flow: pool.flow,
             requiresDevice: pool.deviceBinding == .required, concealsExistingUsers: pool.concealExistingUsers,
             totpIssuer: pool.totpIssuer, returnIDToken: pool.includeIDToken,
             propagateClientAddress: pool.sendClientAddress,
@@ -145,16 +145,6 @@ extension AccountOperation.Bearer {
         case .ignored, .judged: .public
         case .required: .required
         case .orEnded: .optional
-        }
-    }
-}
-
-extension SignInFlowSetting {
-    fileprivate var flow: SignInFlow {
-        switch self {
-        case .password: .password
-        case .srp: .srp
-        case .admin: .admin
         }
     }
 }

@@ -27,38 +27,26 @@ extension Wiring {
     }
 
     static func appleSignIn(
-        _ settings: GatewaySettings, _ apple: Settings.AppleSignInSettings, _ issuer: Issuer,
+        _ settings: GatewaySettings, _ apple: AppleSettings, _ issuer: Issuer,
         _ dependencies: AppleDependencies
     ) async throws -> AppleSignIn {
         let logger = dependencies.logger
-        if apple.legacyUserIdentifier == .forward {
+        if apple.signIn.forwardsLegacy {
             logger.warning(
                 "sign-ins with a userIdentifier and no identity token go to the backend unverified",
                 metadata: ["setting": "sign_in.apple.legacy_user_identifier"])
         }
         let sealingKeys = try SealingKeys.ring([], stateDirectory: settings.stateDirectory)
         return AppleSignIn(
-            settings: appleSettings(settings, apple, issuer), keys: dependencies.keys, spent: dependencies.users,
+            issuer: issuer, settings: apple.signIn, maximumTokenBytes: settings.limits.tokenBytes,
+            keys: dependencies.keys, spent: dependencies.users,
             grants: try await grants(apple, dependencies, sealingKeys), sealingKeys: sealingKeys,
             now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) }, logger: logger)
     }
 
-    private static func appleSettings(
-        _ settings: GatewaySettings, _ apple: Settings.AppleSignInSettings, _ issuer: Issuer
-    ) -> Sessions.AppleSignInSettings {
-        Sessions.AppleSignInSettings(
-            issuer: issuer,
-            rules: AppleIdentityRules(
-                roles: apple.roles, maximumAge: apple.maximumTokenAge.components.seconds, skew: issuer.skew),
-            roleConflictMessage: apple.roleConflictMessage, mode: apple.mode == .forward ? .forward : .terminate,
-            forwardsLegacy: apple.legacyUserIdentifier == .forward, serverNonce: apple.serverNonce.serverNonce,
-            serverNonceLifetime: apple.serverNonceLifetime.components.seconds,
-            maximumTokenBytes: settings.limits.tokenBytes)
-    }
-
     /// Nil where the gateway does not speak to Apple.
     private static func grants(
-        _ apple: Settings.AppleSignInSettings, _ dependencies: AppleDependencies, _ sealingKeys: SealingKeyRing
+        _ apple: AppleSettings, _ dependencies: AppleDependencies, _ sealingKeys: SealingKeyRing
     ) async throws -> AppleGrants? {
         guard let server = apple.server, dependencies.outbox != nil else { return nil }
         return AppleGrants(
@@ -84,16 +72,6 @@ extension Wiring {
             endpoint: endpoint,
             secret: AppleClientSecret(teamID: server.teamID, keyID: server.keyID, key: key), fetcher: fetcher,
             deadline: server.timeout, now: { WallClock.seconds() })
-    }
-}
-
-extension ServerNonceSetting {
-    fileprivate var serverNonce: Sessions.AppleSignInSettings.ServerNonce {
-        switch self {
-        case .off: .off
-        case .optional: .optional
-        case .required: .required
-        }
     }
 }
 

@@ -3,6 +3,7 @@ internal import Listener
 internal import NIOCore
 internal import Pipeline
 internal import Settings
+internal import SettingsReader
 
 extension Wiring {
     /// The gate and the listeners. Some errors of the settings show only when these are put together.
@@ -55,12 +56,6 @@ extension Wiring {
             trustedProxies: settings.trustedProxies, leastRate: limits.minimumRate,
             leastRateGrace: TimeAmount(limits.minimumRateGrace), proxies: listener.proxies,
             serverNames: listener.serverNames.map(HostNames.init), tls: tls,
-            http2: listener.http2 ? http2(limits.http2) : nil)
-    }
-
-    private static func http2(_ limits: HTTP2LimitSettings) -> HTTP2Limits {
-        HTTP2Limits(
-            streams: limits.streams, resets: limits.resets, resetWindow: TimeAmount(limits.resetWindow),
-            continuationFrames: limits.continuationFrames)
+            http2: listener.http2 ? limits.http2 : nil)
     }
 }

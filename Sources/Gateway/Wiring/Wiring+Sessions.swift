@@ -16,7 +16,7 @@ extension Wiring {
         guard let apple = settings.signIn.apple else { return [] }
         return SessionEndpoints.operations.filter { operation in
             switch operation {
-            case .appleNonce: apple.serverNonce != .off
+            case .appleNonce: apple.signIn.serverNonce != .off
             case .appleSignIn: true
             case .appleNotifications: apple.notifications
             default: apple.session != nil
@@ -56,8 +56,8 @@ extension Wiring {
     ) throws -> UserSessions? {
         guard let session = settings.signIn.apple?.session, let issuer = settings.sessionIssuer else { return nil }
         return UserSessions(
-            settings: UserSessionSettings(session, issuer: issuer), users: dependencies.service.users,
-            records: dependencies.service.users, keys: dependencies.keys,
+            issuer: issuer, settings: session, users: dependencies.service.users, records: dependencies.service.users,
+            keys: dependencies.keys,
             sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory),
             revocations: dependencies.service.ends, after: previous, now: { WallClock.seconds() },
             random: { SecureRandom.bytes($0) }, logger: dependencies.logger)

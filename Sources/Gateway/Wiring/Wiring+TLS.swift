@@ -1,6 +1,7 @@
 internal import Encoding
 internal import Listener
 internal import Settings
+internal import SettingsReader
 
 extension Wiring {
     /// For each listener its TLS, or nil for a plain one.

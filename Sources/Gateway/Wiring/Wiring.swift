@@ -4,6 +4,7 @@ internal import HTTPTypes
 package import Pipeline
 internal import Proxy
 package import Settings
+internal import SettingsReader
 internal import Upstream
 
 /// Builds the parts of a ``ServingPlan`` that need no running service.
@@ -51,16 +52,14 @@ package enum Wiring {
         return Route(
             name: settings.name, pattern: try RoutePattern(settings.path),
             methods: settings.methods.map { Set($0.compactMap(HTTPRequest.Method.init(rawValue:))) },
-            access: settings.access.access, issuers: settings.issuers.isEmpty ? nil : Set(settings.issuers),
-            tokenUses: Set(settings.tokenUses.map(\.tokenUse)), tokenSources: settings.tokenSources,
+            access: settings.access, issuers: settings.issuers.isEmpty ? nil : Set(settings.issuers),
+            tokenUses: Set(settings.tokenUses), tokenSources: settings.tokenSources,
             requirements: settings.requirements, destination: .upstream(settings.upstream),
             forwardToken: settings.forwardToken, ignoresCase: upstream?.paths == .caseInsensitive,
             letThrough: (upstream?.forwardHeaders.names ?? []) + settings.forwardHeaders.names,
-            treatment: treatment(settings.treatment),
+            treatment: settings.treatment,
             crossOrigin: settings.crossOrigin.map { CrossOrigin($0, routeMethods: settings.methods) },
-            webSocket: settings.webSocket.map {
-                WebSocketPolicy(closesOnExpiry: $0.closeOnExpiry, idleTimeout: $0.idleTimeout)
-            })
+            webSocket: settings.webSocket)
     }
 
     private static func endpointRoutes(_ settings: GatewaySettings) throws(RouteFault) -> [Route] {
@@ -83,19 +82,9 @@ package enum Wiring {
         settings.identity.assertion != nil || settings.issuers.contains { $0.keySource == .own }
     }
 
-    static func upstreamOfRoute(_ gate: Gate, _ upstreams: [Upstream.UpstreamSettings]) -> [Int?] {
+    static func upstreamOfRoute(_ gate: Gate, _ upstreams: [UpstreamSettings]) -> [Int?] {
         gate.routes.routes.map { route in
             route.upstream.flatMap { name in upstreams.firstIndex { $0.name == name } }
-        }
-    }
-}
-
-extension AccessSetting {
-    fileprivate var access: Access {
-        switch self {
-        case .public: .public
-        case .optional: .optional
-        case .required: .required
         }
     }
 }

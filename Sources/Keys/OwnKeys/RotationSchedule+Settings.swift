@@ -16,14 +16,10 @@ extension RotationSchedule {
     /// When the keys of sessions change; nil where there are none.
     package static func sessionKeys(_ settings: GatewaySettings) -> RotationSchedule? {
         guard settings.issuers.contains(where: { $0.keySource == .own }) else { return nil }
-        let session = settings.signIn.apple?.session
-        let day: Int64 = 86_400
-        let lifetime = (session?.lifetime ?? .seconds(30 * day)).components.seconds
-        let refreshWithin = (session?.refreshWithin ?? .seconds(7 * day)).components.seconds
+        let session = settings.signIn.apple?.session ?? UserSessionSettings(issuer: "", audience: "")
         return RotationSchedule(
-            rotateEvery: (session?.rotateEvery ?? .seconds(30 * day)).components.seconds,
-            publishAhead: (session?.publishAhead ?? .seconds(3600)).components.seconds,
+            rotateEvery: session.rotateEvery, publishAhead: session.publishAhead,
             // A token that is exchanged at the last moment must find its key.
-            keepPrevious: lifetime + refreshWithin + day)
+            keepPrevious: session.lifetime + session.refreshWithin + 86_400)
     }
 }

@@ -1,31 +1,14 @@
 internal import HTTP1
-package import NIOCore
+internal import NIOCore
 internal import NIOHTTP2
+internal import Pipeline
 
-/// The limits for a client on one HTTP/2 connection.
-package struct HTTP2Limits: Sendable {
-    /// Open at once.
-    package var streams: Int
-    /// Streams that the client resets, or brings the gateway to reset, within ``resetWindow``.
-    package var resets: Int
-    package var resetWindow: TimeAmount
-    /// In a row, for one header block.
-    package var continuationFrames: Int
-
+extension HTTP2Limits {
     /// The bytes of bodies that a client may send ahead on a connection. Larger than a stream's, so that one upload held
     /// back by its backend does not hold up the others.
     static let connectionWindow = 1 << 20
     /// The same for a stream.
     static let streamWindow = 65_535
-
-    package init(
-        streams: Int = 100, resets: Int = 200, resetWindow: TimeAmount = .seconds(30), continuationFrames: Int = 8
-    ) {
-        self.streams = streams
-        self.resets = resets
-        self.resetWindow = resetWindow
-        self.continuationFrames = continuationFrames
-    }
 }
 
 extension NIOHTTP2Handler.ConnectionConfiguration {

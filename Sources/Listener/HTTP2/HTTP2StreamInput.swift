@@ -1,5 +1,6 @@
 internal import NIOCore
 internal import NIOHTTP2
+internal import Pipeline
 
 /// Stands between SwiftNIO's connection and its streams.
 ///

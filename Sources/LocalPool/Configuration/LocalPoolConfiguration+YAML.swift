@@ -1,181 +1,214 @@
 internal import Cryptography
-internal import FoundationEssentials
-internal import Glibc
-internal import Yams
+package import SettingsReader
 
 extension LocalPoolConfiguration {
     /// Reads the YAML file at `path`; `Config/local-pool.yaml` shows every key. `${NAME}` is taken from `environment`,
     /// and secrets may be `file:<path>`.
     ///
-    /// - Throws: ``ConfigurationFaults`` with everything that is wrong: also unknown keys are.
-    package static func load(path: String, environment: [String: String]) throws -> LocalPoolConfiguration {
-        let bytes: Data
-        do {
-            bytes = try Data(contentsOf: URL(filePath: path))
-        } catch {
-            let failure = (error as? CocoaError)?.underlying as? POSIXError
-            let reason = failure.map { unsafe String(cString: strerror($0.code.rawValue)) }
-            throw ConfigurationFaults(faults: ["\(path): can't be read: \(reason ?? "the system gives no reason")"])
+    /// - Throws: ``SettingsFaults`` with everything that is wrong: also unknown keys are.
+    package static func load(
+        path: String, environment: [String: String],
+        readFile: @escaping (String) throws(FileReadFailure) -> [UInt8] = { (path) throws(FileReadFailure) in
+            try readWholeFile(path)
         }
-        guard let text = String(validating: bytes, as: UTF8.self) else {
-            throw ConfigurationFaults(faults: ["\(path): is not valid UTF-8"])
-        }
-        return try parse(text, file: path, environment: environment)
+    ) throws(SettingsFaults) -> LocalPoolConfiguration {
+        try SettingsReading(path: path, environment: environment, readFile: readFile)
+            .read(LocalPoolConfiguration.init(reading:))
     }
 
-    /// As ``load(path:environment:)`` for a text; `file` is only named in faults.
-    package static func parse(
-        _ text: String, file: String, environment: [String: String]
-    ) throws -> LocalPoolConfiguration {
-        let root: Node?
-        do {
-            root = try Yams.compose(yaml: text)
-        } catch {
-            throw ConfigurationFaults(faults: ["\(file): not valid YAML: \(error)"])
+    /// Faulty settings get some value: the faults noted keep them from being used.
+    private init(reading file: SettingsMapping) {
+        let poolID = file.required("pool_id", .text) ?? ""
+        self.init(poolID: poolID, clients: Client.all(of: file), databasePath: file.required("database", .text) ?? "")
+        region = file.value("region", .text, default: region)
+        if !poolID.hasPrefix(region + "_") {
+            file.fault("pool_id", "must be the region, an underscore and a name")
         }
-        let reader = ConfigurationReader(file: file, environment: environment)
-        let configuration = reader.section(root, at: "", keys: topLevelKeys).map(read)
-        if configuration == nil { reader.fault("the file is empty", at: "") }
-        guard let configuration, reader.faults.isEmpty else { throw ConfigurationFaults(faults: reader.faults) }
-        return configuration
+        administrator = file.optional("administrator")?.section(SignatureVersion4.Credentials.init(reading:))
+        let (host, port) = (self.host, self.port)
+        (self.host, self.port) = file.section("listen") { keys in
+            (keys.value("host", .text, default: host), keys.value("port", .integer(0...65535), default: port))
+        }
+        endpoint = file.value("endpoint", .baseURL)
+        lifetimes = file.section("lifetimes", Lifetimes.init(reading:))
+        rotation = file.section("rotation", Rotation.init(reading:))
+        passwords = file.section("password_policy", PasswordRule.init(reading:))
+        mfa = file.section("mfa", MFA.init(reading:))
+        devices = file.value("devices", .oneOf, default: devices)
+        preventsUserExistenceErrors = file.value("prevent_user_existence_errors", .boolean, default: true)
+        hasGetTokensFromRefreshToken = file.value("get_tokens_from_refresh_token", .boolean, default: true)
+        hasLockout = file.value("lockout", .boolean, default: true)
+        hasHourlyLimits = file.value("hourly_limits", .boolean, default: true)
+        users = SeededUser.all(of: file, PasswordPolicy(rule: passwords))
+        apple = file.optional("apple")?.section(Apple.init(reading:))
+    }
+}
+
+extension LocalPoolConfiguration.Client {
+    /// The client, and those of `more_clients`.
+    fileprivate static func all(of file: SettingsMapping) -> [Self] {
+        var clients = [file.required("client")?.section { Self(reading: $0, needsSecret: true) }].compactMap { $0 }
+        for element in file.optional("more_clients")?.elements(expected: "clients") ?? [] {
+            guard let client = element.section({ Self(reading: $0, needsSecret: false) }) else { continue }
+            if clients.contains(where: { $0.id == client.id }) { element.fault("another client has this id") }
+            clients.append(client)
+        }
+        return clients
     }
 
-    private static let topLevelKeys: Set<String> = [
-        "listen", "endpoint", "region", "pool_id", "client", "more_clients", "administrator", "database", "lifetimes",
-        "rotation", "password_policy", "mfa", "devices", "prevent_user_existence_errors",
-        "get_tokens_from_refresh_token", "lockout", "hourly_limits", "users", "apple",
-    ]
-
-    private static func read(_ root: ConfigurationSection) -> LocalPoolConfiguration {
-        let client = root.section("client", keys: clientKeys)
-        if client == nil { root.reader.fault("is missing", at: "client", root.node) }
-        var result = LocalPoolConfiguration(
-            poolID: root.required("pool_id"), clientID: client?.required("id") ?? "",
-            clientSecret: client?.requiredSecret("secret") ?? Secret(""), databasePath: root.required("database"))
-        if let client {
-            result.clients[0].flows = readFlows(client)
-            result.clients[0].writeAttributes = readWriteAttributes(client)
+    private init(reading keys: SettingsMapping, needsSecret: Bool) {
+        let id = keys.required("id", .clientID) ?? ""
+        let node = needsSecret ? keys.required("secret") : keys.optional("secret")
+        self.init(id: id, secret: node?.readSecret())
+        // Clients built on Cognito's model refuse to send a secret of another shape.
+        if let text = secret?.exposeText(), !(24...64).contains(text.utf8.count) || !isOfModelsBytes(text) {
+            node?.fault("must be 24 to 64 letters, digits, _ or +")
         }
-        result.clients += root.list("more_clients").compactMap { readClient($0.node, at: $0.path, root.reader) }
-        if let section = root.section("administrator", keys: ["access_key_id", "secret_access_key"]) {
-            result.administrator = SignatureVersion4.Credentials(
-                accessKeyID: section.required("access_key_id"),
-                secretAccessKey: section.requiredSecret("secret_access_key"))
-        }
-        result.region = root.text("region") ?? result.region
-        readAddresses(root, into: &result)
-        readLifetimes(root, into: &result)
-        readRules(root, into: &result)
-        result.preventsUserExistenceErrors = root.flag("prevent_user_existence_errors", default: true)
-        result.hasGetTokensFromRefreshToken = root.flag("get_tokens_from_refresh_token", default: true)
-        result.hasLockout = root.flag("lockout", default: true)
-        result.hasHourlyLimits = root.flag("hourly_limits", default: true)
-        result.users = root.list("users").compactMap { readUser($0.node, at: $0.path, root.reader) }
-        result.apple = readApple(root)
-        check(result, root)
-        return result
+        flows = keys.list("flows", .word(among: flows.sorted()), of: "flows").map { Set($0) } ?? flows
+        writeAttributes = keys.list("write_attributes", .writableAttribute, of: "attributes")
     }
+}
 
-    private static func readClient(_ node: Node, at path: String, _ reader: ConfigurationReader) -> Client? {
-        guard let section = reader.section(node, at: path, keys: clientKeys) else { return nil }
-        var client = Client(
-            id: section.required("id"),
-            secret: section.member("secret") == nil ? nil : section.requiredSecret("secret"))
-        client.flows = readFlows(section)
-        client.writeAttributes = readWriteAttributes(section)
-        return client
+extension SignatureVersion4.Credentials {
+    fileprivate init(reading keys: SettingsMapping) {
+        self.init(
+            accessKeyID: keys.required("access_key_id", .text) ?? "",
+            secretAccessKey: keys.required("secret_access_key")?.readSecret() ?? Secret(""))
     }
+}
 
-    private static let clientKeys: Set<String> = ["id", "secret", "flows", "write_attributes"]
+extension LocalPoolConfiguration.Lifetimes {
+    fileprivate init(reading keys: SettingsMapping) {
+        accessToken = keys.seconds("access_token", default: accessToken)
+        idToken = keys.seconds("id_token", default: idToken)
+        refreshToken = keys.seconds("refresh_token", default: refreshToken)
+        confirmationCode = keys.seconds("confirmation_code", default: confirmationCode)
+        passwordResetCode = keys.seconds("password_reset_code", default: passwordResetCode)
+        session = keys.seconds("session", default: session)
+        temporaryPassword = keys.seconds("temporary_password", default: temporaryPassword)
+    }
+}
 
-    private static func readWriteAttributes(_ section: ConfigurationSection) -> [String]? {
-        guard section.member("write_attributes") != nil else { return nil }
-        return section.list("write_attributes").compactMap { node, path in
-            let name = section.reader.text(node, at: path)
-            if let name, !UserAttribute.isKnown(name) || UserAttribute.isManaged(name) {
-                section.reader.fault("not an attribute that a client can write", at: path, node)
+extension LocalPoolConfiguration.Rotation {
+    fileprivate init(reading keys: SettingsMapping) {
+        isEnabled = keys.value("enabled", .boolean, default: isEnabled)
+        retryGrace = Int64(keys.value("retry_grace", .integer(0...60), default: Int(retryGrace)))
+    }
+}
+
+extension LocalPoolConfiguration.PasswordRule {
+    fileprivate init(reading keys: SettingsMapping) {
+        minimumLength = Int64(keys.value("minimum_length", .integer(6...99), default: Int(minimumLength)))
+        requiresLowercase = keys.value("require_lowercase", .boolean, default: requiresLowercase)
+        requiresUppercase = keys.value("require_uppercase", .boolean, default: requiresUppercase)
+        requiresNumbers = keys.value("require_numbers", .boolean, default: requiresNumbers)
+        requiresSymbols = keys.value("require_symbols", .boolean, default: requiresSymbols)
+    }
+}
+
+extension LocalPoolConfiguration.MFA {
+    fileprivate init(reading keys: SettingsMapping) {
+        mode = keys.value("mode", .oneOf, default: mode)
+        let known = SecondFactors.Method.allCases.map(\.rawValue)
+        methods = keys.list("methods", .word(among: known), of: "methods").map { Set($0) } ?? methods
+    }
+}
+
+extension LocalPoolConfiguration.SeededUser {
+    /// - Parameter policy: which every password must meet.
+    fileprivate static func all(of file: SettingsMapping, _ policy: PasswordPolicy) -> [Self] {
+        var users: [Self] = []
+        for element in file.optional("users")?.elements(expected: "users") ?? [] {
+            let read = element.section { keys -> Self in
+                let user = Self(reading: keys)
+                if !user.password.isEmpty, policy.violation(user.password.exposeText()) != nil {
+                    keys.fault("password", "breaks the pool's password policy")
+                }
+                if !user.email.isEmpty, users.contains(where: { $0.email.lowercased() == user.email.lowercased() }) {
+                    keys.fault("email", "is there twice")
+                }
+                if let sub = user.sub, users.contains(where: { $0.sub == sub }) { keys.fault("sub", "is there twice") }
+                return user
             }
-            return name
+            if let read { users.append(read) }
         }
+        return users
     }
 
-    private static func readFlows(_ section: ConfigurationSection) -> Set<String> {
-        guard section.member("flows") != nil else { return Client.allFlows }
-        return section.names("flows", of: Client.allFlows.sorted())
-    }
-
-    private static func readRules(_ root: ConfigurationSection, into result: inout LocalPoolConfiguration) {
-        let keys: Set<String> = [
-            "minimum_length", "require_lowercase", "require_uppercase", "require_numbers", "require_symbols",
-        ]
-        if let section = root.section("password_policy", keys: keys) {
-            result.passwords.minimumLength = section.integer("minimum_length", in: 6...99, default: 8)
-            result.passwords.requiresLowercase = section.flag("require_lowercase", default: false)
-            result.passwords.requiresUppercase = section.flag("require_uppercase", default: false)
-            result.passwords.requiresNumbers = section.flag("require_numbers", default: false)
-            result.passwords.requiresSymbols = section.flag("require_symbols", default: false)
-        }
-        if let section = root.section("mfa", keys: ["mode", "methods"]) {
-            result.mfa.mode = section.choice("mode", default: .optional)
-            if section.member("methods") != nil {
-                result.mfa.methods = section.names("methods", of: SecondFactors.Method.allCases.map(\.rawValue))
+    private init(reading keys: SettingsMapping) {
+        self.init(
+            email: keys.required("email", .emailAddress) ?? "",
+            password: keys.required("password")?.readSecret() ?? Secret(""), sub: keys.value("sub", .text),
+            groups: keys.list("groups", .text, of: "groups") ?? [],
+            isConfirmed: keys.value("confirmed", .boolean, default: true))
+        for (name, node) in keys.optional("attributes")?.identifiedEntries() ?? [] {
+            if !UserAttribute.isWritable(name) || name == "email" {
+                node.fault("not an attribute that can be given here")
             }
+            attributes[name] = node.read(ScalarFormat<String>.anything)
         }
-        result.devices = root.choice("devices", default: .off)
     }
+}
 
-    private static func readAddresses(_ root: ConfigurationSection, into result: inout LocalPoolConfiguration) {
-        if let listen = root.section("listen", keys: ["host", "port"]) {
-            result.host = listen.text("host") ?? result.host
-            result.port = Int(listen.integer("port", in: 0...65535, default: Int64(result.port)))
-        }
-        guard var endpoint = root.text("endpoint") else { return }
-        while endpoint.hasSuffix("/") { endpoint.removeLast() }
-        if !endpoint.hasPrefix("http://"), !endpoint.hasPrefix("https://") {
-            root.reader.fault("must be an http or https URL", at: "endpoint", root.member("endpoint")?.node)
-        }
-        result.endpoint = endpoint
+extension SettingsMapping {
+    /// Whole seconds, at most ten years.
+    func seconds(_ name: String, default standard: Int64) -> Int64 {
+        Int64(value(name, .integer(1...3650 * 86_400), default: Int(standard)))
     }
+}
 
-    private static func readLifetimes(_ root: ConfigurationSection, into result: inout LocalPoolConfiguration) {
-        let keys: Set<String> = [
-            "access_token", "id_token", "refresh_token", "confirmation_code", "password_reset_code", "session",
-            "temporary_password",
-        ]
-        if let section = root.section("lifetimes", keys: keys) {
-            let range: ClosedRange<Int64> = 1...(3650 * 86_400)
-            let standard = Lifetimes()
-            result.lifetimes.accessToken = section.integer("access_token", in: range, default: standard.accessToken)
-            result.lifetimes.idToken = section.integer("id_token", in: range, default: standard.idToken)
-            result.lifetimes.refreshToken = section.integer("refresh_token", in: range, default: standard.refreshToken)
-            result.lifetimes.confirmationCode = section.integer(
-                "confirmation_code", in: range, default: standard.confirmationCode)
-            result.lifetimes.passwordResetCode = section.integer(
-                "password_reset_code", in: range, default: standard.passwordResetCode)
-            result.lifetimes.session = section.integer("session", in: range, default: standard.session)
-            result.lifetimes.temporaryPassword = section.integer(
-                "temporary_password", in: range, default: standard.temporaryPassword)
-        }
-        if let section = root.section("rotation", keys: ["enabled", "retry_grace"]) {
-            result.rotation.isEnabled = section.flag("enabled", default: false)
-            result.rotation.retryGrace = section.integer("retry_grace", in: 0...60, default: 0)
+extension ScalarFormat where Value == String {
+    /// Text that somebody else judges.
+    fileprivate static var anything: Self { Self { $0 } }
+
+    /// One `@` with something before it, and a dotted name after it.
+    static var emailAddress: Self {
+        Self { (text) throws(ScalarRefusal) in
+            guard EmailAddress.isPlausible(text) else { throw ScalarRefusal("must be an e-mail address") }
+            return text
         }
     }
 
-    private static func readUser(_ node: Node, at path: String, _ reader: ConfigurationReader) -> SeededUser? {
-        let keys: Set<String> = ["email", "password", "sub", "groups", "attributes", "confirmed"]
-        guard let section = reader.section(node, at: path, keys: keys) else { return nil }
-        let groups = section.list("groups").compactMap { reader.text($0.node, at: $0.path) }
-        var attributes: [String: String] = [:]
-        for (key, value) in section.member("attributes")?.node.mapping ?? [:] {
-            let name = key.string ?? ""
-            if !UserAttribute.isKnown(name) || UserAttribute.isManaged(name) || name == "email" {
-                reader.fault("not an attribute that can be given here", at: "\(path).attributes.\(name)", key)
+    /// Clients built on Cognito's model refuse to send an id of another shape.
+    fileprivate static var clientID: Self {
+        Self { (text) throws(ScalarRefusal) in
+            guard (1...128).contains(text.utf8.count), isOfModelsBytes(text) else {
+                throw ScalarRefusal("must be 1 to 128 letters, digits, _ or +")
             }
-            attributes[name] = reader.text(value, at: "\(path).attributes.\(name)")
+            return text
         }
-        return SeededUser(
-            email: section.required("email"), password: section.requiredSecret("password"), sub: section.text("sub"),
-            groups: groups, attributes: attributes, isConfirmed: section.flag("confirmed", default: true))
+    }
+
+    fileprivate static var writableAttribute: Self {
+        Self { (text) throws(ScalarRefusal) in
+            guard UserAttribute.isWritable(text) else {
+                throw ScalarRefusal("not an attribute that a client can write")
+            }
+            return text
+        }
+    }
+
+    /// Without a slash at its end.
+    fileprivate static var baseURL: Self {
+        Self { (text) throws(ScalarRefusal) in
+            var text = text
+            while text.hasSuffix("/") { text.removeLast() }
+            guard text.hasPrefix("http://") || text.hasPrefix("https://") else {
+                throw ScalarRefusal("must be an http or https URL")
+            }
+            return text
+        }
+    }
+}
+
+/// Whether the text matches the model's `[\w+]+`, taken as ASCII.
+private func isOfModelsBytes(_ text: String) -> Bool {
+    text.utf8.allSatisfy { byte in
+        switch byte {
+        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "a")...UInt8(ascii: "z"),
+            UInt8(ascii: "A")...UInt8(ascii: "Z"), UInt8(ascii: "_"), UInt8(ascii: "+"):
+            true
+        default: false
+        }
     }
 }

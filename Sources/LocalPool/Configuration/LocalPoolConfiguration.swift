@@ -1,4 +1,4 @@
-package import Cryptography
+internal import Cryptography
 
 /// The configuration of a local pool: its address, app clients, rules and lifetimes, and the users it starts with.
 package struct LocalPoolConfiguration: Sendable {
@@ -33,9 +33,9 @@ package struct LocalPoolConfiguration: Sendable {
     /// The local Apple; nil for none.
     package var apple: Apple?
 
-    package init(poolID: String, clientID: String, clientSecret: Secret, databasePath: String) {
+    package init(poolID: String, clients: [Client], databasePath: String) {
         self.poolID = poolID
-        clients = [Client(id: clientID, secret: clientSecret)]
+        self.clients = clients
         self.databasePath = databasePath
     }
 }

@@ -3,13 +3,18 @@ internal import Cryptography
 internal import Encoding
 internal import HTTPTypes
 package import Logging
-internal import Pipeline
+package import Pipeline
 package import Sealing
 package import Store
 
 /// Sign in with Apple: identity tokens, the gateway's nonces, and Apple's notifications.
 package struct AppleSignIn: Sendable {
+    /// Of the identity tokens: Apple.
+    let issuer: Issuer
     package let settings: AppleSignInSettings
+    let rules: AppleIdentityRules
+    /// The most bytes of an identity token that are looked at.
+    let maximumTokenBytes: Int
     let check: AppleTokenCheck
     let spent: any SpentRecords
     /// Nil where the gateway does not speak to Apple.
@@ -26,12 +31,17 @@ package struct AppleSignIn: Sendable {
     ///   - now: seconds since 1970.
     ///   - random: gives as many random bytes as asked for, from a cryptographic source.
     package init(
-        settings: AppleSignInSettings, keys: any IssuerKeys, spent: any SpentRecords, grants: AppleGrants?,
-        sealingKeys: SealingKeyRing, now: @escaping @Sendable () -> Int64,
-        random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
+        issuer: Issuer, settings: AppleSignInSettings,
+        maximumTokenBytes: Int = TokenVerifier.defaultMaximumTokenBytes, keys: any IssuerKeys,
+        spent: any SpentRecords, grants: AppleGrants?, sealingKeys: SealingKeyRing,
+        now: @escaping @Sendable () -> Int64, random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
     ) {
+        self.issuer = issuer
         self.settings = settings
-        self.check = AppleTokenCheck(issuer: settings.issuer, keys: keys, now: now)
+        self.rules = AppleIdentityRules(
+            roles: settings.roles, maximumAge: settings.maximumTokenAge, skew: issuer.skew)
+        self.maximumTokenBytes = maximumTokenBytes
+        self.check = AppleTokenCheck(issuer: issuer, keys: keys, now: now)
         self.spent = spent
         self.grants = grants
         self.sealingKeys = sealingKeys
@@ -50,14 +60,14 @@ package struct AppleSignIn: Sendable {
     /// - Throws: 401 for an identity token that does not say what it must, and for a nonce that is not good.
     func prove(_ body: AppleSignInBody, _ call: inout AccountCall) async throws(Refusal) -> Proven {
         let token = try await check.identityToken(body.identityToken)
-        let identity = try settings.rules.identity(
+        let identity = try rules.identity(
             of: token,
             shownWith: AppleIdentityRules.Proof(
                 nonce: body.nonce, authorizationCode: body.authorizationCode, userIdentifier: body.userIdentifier),
             now: now())
         call.realUserStatus = identity.realUserStatus?.name
         var proof = UserArrival.Proof(
-            digest: SHA256.hash(body.identityToken.expose()), endsAt: identity.expires + settings.issuer.skew)
+            digest: SHA256.hash(body.identityToken.expose()), endsAt: identity.expires + issuer.skew)
         if let nonce = try serverNonce(in: body.nonce) {
             proof.nonce = UserArrival.Spent(digest: nonce.digest, endsAt: nonce.expiresAt)
         }
@@ -67,7 +77,7 @@ package struct AppleSignIn: Sendable {
     /// The gateway's nonce that the sign-in was made with; nil for one of the app's own, where that will do.
     private func serverNonce(in text: Secret) throws(Refusal) -> AppleNonce? {
         guard settings.serverNonce != .off else { return nil }
-        guard let nonce = try? AppleNonce(opening: text, with: sealingKeys, issuer: settings.issuer.issuer) else {
+        guard let nonce = try? AppleNonce(opening: text, with: sealingKeys, issuer: issuer.issuer) else {
             guard settings.serverNonce == .optional else { throw AppleFault.nonceUnknown.refusal }
             return nil
         }
@@ -79,7 +89,7 @@ package struct AppleSignIn: Sendable {
     func makeNonce(requestID: String) throws(Refusal) -> Secret {
         do {
             return try AppleNonce(expiresAt: now() + settings.serverNonceLifetime, random: random(16))
-                .sealed(with: sealingKeys, issuer: settings.issuer.issuer)
+                .sealed(with: sealingKeys, issuer: issuer.issuer)
         } catch {
             logger.error("a nonce could not be sealed", metadata: ["request_id": "\(requestID)"])
             throw Refusal(.internalFailure, reason: .account(.sealingFailed))

@@ -27,11 +27,11 @@ struct AppleNotificationEndpoint: AccountEndpoint {
     ) async throws(Refusal) -> AccountAnswer {
         let apple = endpoints.apple
         let notification = try await apple.notification(in: body.payload, requestID: request.requestID)
-        let digest = SHA256.hash(Array("\(apple.settings.issuer.issuer)\0notification\0\(notification.id)".utf8))
+        let digest = SHA256.hash(Array("\(apple.issuer.issuer)\0notification\0\(notification.id)".utf8))
         guard try await !apple.kept(request, { try await apple.spent.isSpent(digest) }) else { return Self.taken }
         let sessions = try endpoints.kept()
         let user = try await apple.kept(request) {
-            try await sessions.users.user(issuer: apple.settings.issuer.issuer, subject: notification.subject)
+            try await sessions.users.user(issuer: apple.issuer.issuer, subject: notification.subject)
         }
         if let user {
             admission.call.subject = user.id
@@ -89,10 +89,10 @@ extension AppleSignIn {
     fileprivate func notification(in payload: Secret, requestID: String) async throws(Refusal) -> AppleNotification {
         let payload = try await check.payload(payload)
         var audiences: Set<String> = []
-        if case .apple(let apps) = settings.issuer.profile { audiences = apps }
+        if case .apple(let apps) = issuer.profile { audiences = apps }
         do {
             return try AppleNotificationRules(
-                issuer: settings.issuer.issuer, audiences: audiences, skew: settings.issuer.skew
+                issuer: issuer.issuer, audiences: audiences, skew: issuer.skew
             ).notification(in: payload, now: now())
         } catch {
             logger.warning(

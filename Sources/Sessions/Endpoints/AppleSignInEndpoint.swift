@@ -24,7 +24,7 @@ struct AppleSignInEndpoint: AccountEndpoint {
             body = nil
             return
         }
-        let body = try AppleSignInBody(object, tokenLimit: settings.maximumTokenBytes)
+        let body = try AppleSignInBody(object, tokenLimit: endpoints.apple.maximumTokenBytes)
         call.device = body.device
         self.body = body
     }
@@ -136,7 +136,7 @@ extension AppleSignIn {
         let identity = proven.identity
         guard refusal.error.status.kind != .serverError else {
             grants?.hold(
-                refreshToken, for: proven.proof.digest, until: identity.issuedAt + settings.rules.maximumAge,
+                refreshToken, for: proven.proof.digest, until: identity.issuedAt + settings.maximumTokenAge,
                 requestID: request.requestID)
             return
         }

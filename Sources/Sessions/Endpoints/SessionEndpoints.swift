@@ -74,7 +74,7 @@ package struct SessionEndpoints: Sendable {
     /// The session that the pipeline has verified. The route's rules let no other issuer's token come here.
     func verified(_ request: AccountRequest) throws(Refusal) -> VerifiedToken {
         guard let token = request.identity else { throw .tokenMissing() }
-        guard token.issuer.hasSameBytes(as: try kept().settings.issuer.issuer), token.tokenUse == .session else {
+        guard token.issuer.hasSameBytes(as: try kept().issuer.issuer), token.tokenUse == .session else {
             throw .tokenInvalid(reason: .account(.notASession))
         }
         return token

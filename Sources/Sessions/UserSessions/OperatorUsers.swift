@@ -32,11 +32,11 @@ package enum OperatorUsers {
             file: KeyRingFile(.session, stateDirectory: settings.stateDirectory), schedule: schedule, logger: logger,
             now: { WallClock.seconds() }, publish: {})
         let sessions = UserSessions(
-            settings: UserSessionSettings(session, issuer: issuer), users: users, records: users,
+            issuer: issuer, settings: session, users: users, records: users,
             keys: SessionKeyService(keys),
             sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory),
             revocations: KeptRevocations(store: revocations), now: { WallClock.seconds() },
             random: { SecureRandom.bytes($0) }, logger: logger)
-        return UserAdministration(sessions, roles: Set(apple.roles.values))
+        return UserAdministration(sessions, roles: Set(apple.signIn.roles.values))
     }
 }

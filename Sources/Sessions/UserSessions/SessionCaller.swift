@@ -52,7 +52,7 @@ extension UserSessions {
         }
         // Of a sign-in in the future nobody knows whether it was before a revocation of the user.
         var present = token
-        present.issuedAt = token.issuedAt.map { min($0, now() + settings.issuer.skew) }
+        present.issuedAt = token.issuedAt.map { min($0, now() + issuer.skew) }
         guard !revocations.current.isRevoked(present) else {
             throw .tokenInvalid(.tokenRefresh, reason: .token(.revoked))
         }
@@ -79,7 +79,7 @@ extension UserSessions {
 
     /// - Parameter grace: seconds after the token's end.
     private func verdict(_ bearer: Secret, grace: Int64) -> Verdict {
-        var issuer = settings.issuer
+        var issuer = self.issuer
         issuer.grace = grace
         issuer.allowsFutureIssue = true
         let set = keys.keySet

@@ -11,10 +11,10 @@ enum SessionToken {
 
     /// - Parameter session: with the token's number and times.
     static func claims(
-        of session: UserSessionRecord, _ user: UserRecord, _ settings: UserSessionSettings
+        of session: UserSessionRecord, _ user: UserRecord, _ issuer: Issuer, _ audience: String
     ) -> JSONObject {
         var claims: JSONObject = [
-            "iss": .string(settings.issuer.issuer), "aud": .string(settings.audience), "sub": .string(user.id),
+            "iss": .string(issuer.issuer), "aud": .string(audience), "sub": .string(user.id),
             "sid": .string(session.id), "jti": .string("\(session.id).\(session.rotation)"),
             RevocationList.rotationClaim: .number(JSONNumber(session.rotation)),
             "iat": .number(JSONNumber(session.refreshedAt)), "exp": .number(JSONNumber(session.expiresAt)),
@@ -35,9 +35,10 @@ enum SessionToken {
     }
 
     static func text(
-        of session: UserSessionRecord, _ user: UserRecord, _ settings: UserSessionSettings, signedWith key: AssertionKey
+        of session: UserSessionRecord, _ user: UserRecord, _ issuer: Issuer, _ audience: String,
+        signedWith key: AssertionKey
     ) throws(CryptographyError) -> Secret {
-        Secret(try key.token(of: claims(of: session, user, settings), type: type))
+        Secret(try key.token(of: claims(of: session, user, issuer, audience), type: type))
     }
 }
 

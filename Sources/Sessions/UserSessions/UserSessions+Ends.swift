@@ -92,10 +92,12 @@ extension UserSessions {
     ) async throws(Refusal) {
         guard !targets.isEmpty else { return }
         let latest = held.map { max($0.expiresAt, $0.previousExpiresAt) }.max() ?? 0
-        let endsAt = max(now(), latest - settings.lifetime) + settings.revocationLifetime
+        // Until no token of theirs is good for anything.
+        let lifetime = settings.lifetime + settings.refreshWithin + issuer.skew + 60
+        let endsAt = max(now(), latest - settings.lifetime) + lifetime
         do {
             try await revocations.revoke(
-                targets.map { Revocation(issuer: settings.issuer.issuer, $0, endsAt: endsAt) })
+                targets.map { Revocation(issuer: issuer.issuer, $0, endsAt: endsAt) })
         } catch {
             logger.error(
                 "sessions could not be put on the revocation list",

@@ -70,7 +70,7 @@ extension UserSessions {
     }
 
     private func isOfPast(_ caller: SessionCaller) -> Bool {
-        caller.issuedAt.map { $0 <= now() + settings.issuer.skew } ?? true
+        caller.issuedAt.map { $0 <= now() + issuer.skew } ?? true
     }
 
     /// Whether it is the token that was made with the last step of the session, by whatever clock.
@@ -110,7 +110,7 @@ extension UserSessions {
         var next = next
         do {
             let sealed = try SealedText.seal(
-                token.expose(), as: .session, with: sealingKeys, poolID: settings.issuer.issuer)
+                token.expose(), as: .session, with: sealingKeys, poolID: issuer.issuer)
             next.successor = sealed.expose()
         } catch {
             throw unavailable(.sealingFailed, requestID)
@@ -121,7 +121,7 @@ extension UserSessions {
             revocations.supersede(
                 SupersededSession(
                     id: next.id, rotation: next.rotation, refreshedAt: next.refreshedAt,
-                    expiresAt: next.previousExpiresAt + settings.issuer.skew))
+                    expiresAt: next.previousExpiresAt + issuer.skew))
             return token
         case .overtaken(let session):
             // Another process was faster, or the session was ended meanwhile.
@@ -133,7 +133,7 @@ extension UserSessions {
     private func successor(in session: UserSessionRecord) -> Secret? {
         guard let sealed = session.successor else { return nil }
         let plain = try? SealedText.open(
-            Secret(sealed), as: .session, with: sealingKeys, poolID: settings.issuer.issuer)
+            Secret(sealed), as: .session, with: sealingKeys, poolID: issuer.issuer)
         return plain.map { Secret($0) }
     }
 

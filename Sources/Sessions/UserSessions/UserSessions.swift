@@ -9,6 +9,8 @@ package import Store
 
 /// The gateway's own sessions: begun by a sign-in, refreshed, and ended.
 package struct UserSessions: Sendable {
+    /// By which the gateway verifies them.
+    package let issuer: Issuer
     package let settings: UserSessionSettings
     let users: any UserRecords
     let records: any UserSessionRecords
@@ -25,10 +27,12 @@ package struct UserSessions: Sendable {
     ///   - now: seconds since 1970.
     ///   - random: gives as many random bytes as asked for, from a cryptographic source.
     package init(
-        settings: UserSessionSettings, users: any UserRecords, records: any UserSessionRecords, keys: any SessionKeys,
-        sealingKeys: SealingKeyRing, revocations: any SessionRevocations, after previous: UserSessions? = nil,
-        now: @escaping @Sendable () -> Int64, random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
+        issuer: Issuer, settings: UserSessionSettings, users: any UserRecords, records: any UserSessionRecords,
+        keys: any SessionKeys, sealingKeys: SealingKeyRing, revocations: any SessionRevocations,
+        after previous: UserSessions? = nil, now: @escaping @Sendable () -> Int64,
+        random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
     ) {
+        self.issuer = issuer
         self.settings = settings
         self.users = users
         self.records = records
@@ -137,7 +141,7 @@ extension UserSessions {
         _ session: UserSessionRecord, _ user: UserRecord, _ key: AssertionKey, _ requestID: String
     ) throws(Refusal) -> Secret {
         do {
-            return try SessionToken.text(of: session, user, settings, signedWith: key)
+            return try SessionToken.text(of: session, user, issuer, settings.audience, signedWith: key)
         } catch {
             throw unavailable(.sessionNotSigned, requestID)
         }

@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import Encoding
+internal import SettingsReader
 
 /// The files of certificates and keys that TLS takes, looked at while the settings are read: what is wrong with them is
 /// told together with all else.

@@ -1,3 +1,5 @@
+internal import SettingsReader
+
 extension ScalarFormat where Value == Duration {
     private static var units: [(suffix: String, milliseconds: Int64)] {
         [("d", 86_400_000), ("h", 3_600_000), ("m", 60_000), ("s", 1000), ("ms", 1)]

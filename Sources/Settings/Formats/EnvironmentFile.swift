@@ -1,3 +1,5 @@
+package import SettingsReader
+
 /// The variables of a file such as systemd's `EnvironmentFile=` (systemd.exec(5)), read as systemd reads it, so that a
 /// command sees what the service sees.
 ///

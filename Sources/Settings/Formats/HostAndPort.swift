@@ -1,4 +1,5 @@
 internal import Pipeline
+internal import SettingsReader
 
 /// A host and a TCP port, as in `127.0.0.1:8080`, `localhost:80` or `[::1]:8080`.
 package struct HostAndPort: Sendable, Hashable, CustomStringConvertible {

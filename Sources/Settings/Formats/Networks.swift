@@ -1,4 +1,5 @@
 internal import Pipeline
+internal import SettingsReader
 
 extension ScalarFormat where Value == IPNetwork {
     /// An address, or a block of them: `192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`.

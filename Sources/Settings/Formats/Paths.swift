@@ -1,4 +1,5 @@
 internal import Pipeline
+internal import SettingsReader
 
 extension ScalarFormat where Value == String {
     /// A path pattern of the route table: exact, with `*` for one segment, `{sub}` for one that is the token's subject,

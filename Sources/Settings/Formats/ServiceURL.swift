@@ -1,3 +1,5 @@
+internal import SettingsReader
+
 /// An `http` or `https` URL of a service: scheme, host, port and path; never user information, query or fragment.
 package struct ServiceURL: Sendable, Hashable, CustomStringConvertible {
     package enum Scheme: String, Sendable {

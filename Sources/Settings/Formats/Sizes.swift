@@ -1,3 +1,5 @@
+internal import SettingsReader
+
 extension ScalarFormat where Value == Int {
     private static var units: [(suffix: String, bytes: Int)] {
         [("GiB", 1 << 30), ("MiB", 1 << 20), ("KiB", 1 << 10), ("B", 1)]

@@ -1,6 +1,5 @@
 package import Encoding
-internal import Pipeline
-internal import Yams
+internal import SettingsReader
 
 /// The settings file's schema for editors (JSON Schema draft-07, which they know), made by the very readers that read
 /// a file: it can't say anything else than they do. It says less in places: what depends on other keys only the
@@ -26,18 +25,7 @@ package enum SettingsSchema {
 
     /// The record of all passes.
     static func recorded() -> SchemaRecorder {
-        let recorder = SchemaRecorder()
-        let context = SettingsContext(
-            file: "schema", environment: [:], readFile: { (_) throws(FileReadFailure) in throw .notFound },
-            recorder: recorder)
-        let place = SettingsPlace(file: "schema")
-        let root = SettingsNode(yaml: Node([(Node, Node)]()), place: place, context: context)
-        for pass in 0..<SchemaRecorder.passes {
-            recorder.begin(pass: pass)
-            _ = root.section(GatewaySettings.init(reading:))
-        }
-        recorder.begin(pass: 0)
-        return recorder
+        SchemaRecorder.recording { _ = GatewaySettings(reading: $0) }
     }
 
     private static func schema(at path: String, _ entries: [String: SchemaRecorder.Entry]) -> JSON {

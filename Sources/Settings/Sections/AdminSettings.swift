@@ -1,5 +1,6 @@
 package import Cryptography
 internal import Pipeline
+internal import SettingsReader
 
 /// Where `/healthz`, `/readyz`, `/metrics` and `/status` are served, and what it takes to see and change more.
 package struct AdminSettings: Sendable {

@@ -1,4 +1,5 @@
 package import Cryptography
+internal import SettingsReader
 
 /// How the gateway speaks to Apple, as the developer team that it belongs to.
 package struct AppleServerSettings: Sendable {

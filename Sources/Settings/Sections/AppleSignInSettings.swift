@@ -1,43 +1,15 @@
-/// The side that keeps users and sessions.
-package enum AppleSignInMode: String, Sendable, CaseIterable {
-    /// The gateway: a sign-in gives a session of its own.
-    case terminate
-    /// A backend: it gets the sign-in, verified.
-    case forward
-}
+package import Pipeline
+internal import SettingsReader
 
-/// The treatment of a sign-in that names a user and proves nothing.
-package enum LegacyUserIdentifierSetting: String, Sendable, CaseIterable {
-    case reject
-    /// It goes to the backend, unverified and without identity.
-    case forward
-}
-
-/// Whether a sign-in must have a nonce that the gateway gave out.
-package enum ServerNonceSetting: String, Sendable, CaseIterable {
-    /// None is given out.
-    case off
-    case optional
-    case required
-}
-
-/// Sign-in with Apple.
-package struct AppleSignInSettings: Sendable {
+/// The section `sign_in.apple`: how users sign in, and what is around that.
+package struct AppleSettings: Sendable {
     /// The name of the issuer of identity tokens.
     package var issuer: String
     /// The prefix of the endpoints' paths, such as `/api/auth`.
     package var prefix: String
-    /// The role of an app's users, by its id; empty: users have none. Else every app of the issuer's has one.
-    package var roles: [String: String]
-    package var roleConflictMessage: String
-    package var mode: AppleSignInMode
+    package var signIn: AppleSignInSettings
     /// Where sign-ins go that are forwarded; set where any are.
     package var upstream: String?
-    package var legacyUserIdentifier: LegacyUserIdentifierSetting
-    /// How old an identity token may be.
-    package var maximumTokenAge: Duration
-    package var serverNonce: ServerNonceSetting
-    package var serverNonceLifetime: Duration
     /// Set where the gateway keeps sessions.
     package var session: UserSessionSettings?
     /// How the gateway speaks to Apple; nil: it doesn't.
@@ -47,20 +19,25 @@ package struct AppleSignInSettings: Sendable {
     package var crossOrigin: CrossOriginSettings?
 }
 
-extension AppleSignInSettings {
+extension AppleSettings {
     init?(reading keys: SettingsMapping, known: KnownNames) {
         let issuer = keys.required("issuer", .reference(to: "issuer", among: known.issuers))
         let apps = keys.apps(known, issuer)
         let prefix = keys.value("prefix", .pathPrefix, default: "/api/auth")
         let roles = keys.roles(of: apps, issuer)
         let conflict = keys.value("role_conflict_message", .text, default: "This account is in use with another app.")
-        let mode = keys.value("mode", .oneOf, default: AppleSignInMode.terminate)
-        let legacy = keys.value("legacy_user_identifier", .oneOf, default: LegacyUserIdentifierSetting.reject)
-        let upstream = keys.forwardedTo(known, isNeeded: mode == .forward || legacy == .forward)
+        var signIn = AppleSignInSettings(roles: roles, roleConflictMessage: conflict)
+        let mode = keys.value("mode", .oneOf, default: signIn.mode)
+        signIn.mode = mode
+        let legacy = ScalarFormat.word(among: ["reject", "forward"])
+        signIn.forwardsLegacy = keys.value("legacy_user_identifier", legacy, default: "reject") == "forward"
+        let upstream = keys.forwardedTo(known, isNeeded: mode == .forward || signIn.forwardsLegacy)
         let age = keys.value("maximum_token_age", .duration(.seconds(30)...(.seconds(86_400))), default: .seconds(600))
-        let nonce = keys.value("server_nonce", .oneOf, default: ServerNonceSetting.optional)
+        signIn.maximumTokenAge = age.components.seconds
+        signIn.serverNonce = keys.value("server_nonce", .oneOf, default: signIn.serverNonce)
         let nonceLife = keys.value(
             "server_nonce_lifetime", .duration(.seconds(30) ... .seconds(3600)), default: .seconds(300))
+        signIn.serverNonceLifetime = nonceLife.components.seconds
         let session = keys.userSession(known, isKept: mode == .terminate)
         let server = keys.optional("server")?.section(AppleServerSettings.init(reading:)) ?? nil
         let notifications = keys.value("notifications", .boolean, default: mode == .terminate)
@@ -72,10 +49,8 @@ extension AppleSignInSettings {
         }
         guard let issuer else { return nil }
         self.init(
-            issuer: issuer, prefix: prefix, roles: roles, roleConflictMessage: conflict, mode: mode,
-            upstream: upstream, legacyUserIdentifier: legacy, maximumTokenAge: age, serverNonce: nonce,
-            serverNonceLifetime: nonceLife, session: session, server: server, notifications: notifications,
-            crossOrigin: crossOrigin)
+            issuer: issuer, prefix: prefix, signIn: signIn, upstream: upstream, session: session, server: server,
+            notifications: notifications, crossOrigin: crossOrigin)
     }
 }
 

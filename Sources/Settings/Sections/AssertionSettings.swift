@@ -1,4 +1,5 @@
 package import Pipeline
+internal import SettingsReader
 
 /// The signed assertion that backends get of a caller.
 package struct AssertionSettings: Sendable {

@@ -1,5 +1,6 @@
 package import Cryptography
 package import Pipeline
+internal import SettingsReader
 
 /// The log and the webhook for account events.
 package struct AuditSettings: Sendable {

@@ -1,5 +1,6 @@
 internal import Cryptography
-internal import Pipeline
+package import Pipeline
+internal import SettingsReader
 
 /// An Amazon Cognito user pool.
 package struct CognitoPoolSettings: Sendable {
@@ -9,7 +10,7 @@ package struct CognitoPoolSettings: Sendable {
     /// App clients whose tokens are accepted; at least one.
     package var clientIDs: [String]
     /// At least one.
-    package var tokenUses: [TokenUseSetting]
+    package var tokenUses: [TokenUse]
 }
 
 extension IssuerParts {
@@ -33,10 +34,10 @@ extension IssuerParts {
         return IssuerParts(.cognito(settings), issuer: issuer, source, algorithms)
     }
 
-    private static func tokenUses(of keys: SettingsMapping) -> [TokenUseSetting] {
-        let words = ScalarFormat.word(among: [TokenUseSetting.access, .id].map(\.rawValue))
+    private static func tokenUses(of keys: SettingsMapping) -> [TokenUse] {
+        let words = ScalarFormat.word(among: [TokenUse.access, .id].map(\.rawValue))
         if keys.isEmptyList("token_uses") { keys.fault("token_uses", "must name at least one") }
-        return keys.list("token_uses", words, of: "token uses")?.compactMap(TokenUseSetting.init) ?? [.access]
+        return keys.list("token_uses", words, of: "token uses")?.compactMap(TokenUse.init) ?? [.access]
     }
 
     private static func clientIDs(of keys: SettingsMapping) -> [String] {

@@ -1,3 +1,5 @@
+internal import SettingsReader
+
 /// Which web pages may call a route from a browser (CORS).
 package struct CrossOriginSettings: Sendable {
     /// Serialised origins; nil for every page.

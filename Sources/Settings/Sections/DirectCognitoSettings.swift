@@ -1,3 +1,5 @@
+internal import SettingsReader
+
 /// The treatment of calls that an app sends to Cognito through the gateway.
 package enum DirectCognitoMode: String, Sendable, CaseIterable {
     /// They are refused, and nothing is sent on.

@@ -1,4 +1,5 @@
 package import Pipeline
+internal import SettingsReader
 
 /// How the backend is told who the caller is.
 package struct IdentitySettings: Sendable {

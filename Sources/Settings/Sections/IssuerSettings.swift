@@ -1,5 +1,6 @@
 package import Cryptography
 package import Pipeline
+internal import SettingsReader
 
 /// Where an issuer's addresses and claims follow from.
 package enum IssuerProfile: String, Sendable, CaseIterable {
@@ -11,13 +12,6 @@ package enum IssuerProfile: String, Sendable, CaseIterable {
     case oidc
     /// The gateway's own sessions.
     case gatehouse
-}
-
-/// The purpose of a token.
-package enum TokenUseSetting: String, Sendable, CaseIterable {
-    case access
-    case id
-    case session
 }
 
 /// An issuer whose tokens are accepted.
@@ -51,7 +45,7 @@ package struct IssuerSettings: Sendable {
     package var pool: CognitoPoolSettings? { if case .cognito(let pool) = rules { pool } else { nil } }
 
     /// At least one.
-    package var tokenUses: [TokenUseSetting] {
+    package var tokenUses: [TokenUse] {
         switch rules {
         case .cognito(let pool): pool.tokenUses
         case .apple: [.id]

@@ -1,3 +1,5 @@
+internal import SettingsReader
+
 /// How issuers' key sets are fetched and for how long they serve.
 package struct KeySetSettings: Sendable {
     /// A fetched set is used at least this long, whatever its `Cache-Control` says.

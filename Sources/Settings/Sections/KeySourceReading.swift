@@ -1,6 +1,7 @@
 internal import Cryptography
 internal import Encoding
 internal import Pipeline
+internal import SettingsReader
 
 /// Reads where an issuer's keys come from.
 struct KeySourceReading {

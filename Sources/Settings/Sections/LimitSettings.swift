@@ -1,3 +1,7 @@
+internal import NIOCore
+package import Pipeline
+internal import SettingsReader
+
 /// The limits on the time and memory that a client may use.
 package struct LimitSettings: Sendable {
     /// For a PROXY header, and then for a TLS handshake.
@@ -31,18 +35,7 @@ package struct LimitSettings: Sendable {
     package var minimumRateGrace: Duration
     /// Revocations that are held in memory; more are refused.
     package var revocations: Int
-    package var http2: HTTP2LimitSettings
-}
-
-/// The limits for a client on one HTTP/2 connection.
-package struct HTTP2LimitSettings: Sendable {
-    /// Open at once.
-    package var streams: Int
-    /// Streams that the client resets, or brings the gateway to reset, within ``resetWindow``.
-    package var resets: Int
-    package var resetWindow: Duration
-    /// In a row, for one header block.
-    package var continuationFrames: Int
+    package var http2: HTTP2Limits
 }
 
 extension LimitSettings {
@@ -67,18 +60,19 @@ extension LimitSettings {
         minimumRate = keys.value("minimum_rate", .integer(0...1_000_000_000), default: 500)
         minimumRateGrace = keys.value("minimum_rate_grace", .wait, default: .seconds(30))
         revocations = keys.value("revocations", .integer(1...10_000_000), default: 250_000)
-        http2 = keys.section("http2", HTTP2LimitSettings.init(reading:))
+        http2 = keys.section("http2", HTTP2Limits.init(reading:))
     }
 
     /// Much for all who share an address, as behind a carrier's NAT, and too little to keep others out.
     private static func share(of all: Int) -> Int { (all + 3) / 4 }
 }
 
-extension HTTP2LimitSettings {
+extension HTTP2Limits {
     init(reading keys: SettingsMapping) {
-        streams = keys.value("streams", .integer(1...100_000), default: 100)
-        resets = keys.value("resets", .integer(1...1_000_000), default: 200)
-        resetWindow = keys.value("reset_window", .wait, default: .seconds(30))
-        continuationFrames = keys.value("continuation_frames", .integer(1...1000), default: 8)
+        self.init()
+        streams = keys.value("streams", .integer(1...100_000), default: streams)
+        resets = keys.value("resets", .integer(1...1_000_000), default: resets)
+        resetWindow = TimeAmount(keys.value("reset_window", .wait, default: .seconds(30)))
+        continuationFrames = keys.value("continuation_frames", .integer(1...1000), default: continuationFrames)
     }
 }

@@ -1,5 +1,6 @@
 package import Cryptography
 package import Pipeline
+package import SettingsReader
 
 /// An address where clients connect, and what is spoken there.
 package struct ListenSettings: Sendable {

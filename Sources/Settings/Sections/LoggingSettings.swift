@@ -1,3 +1,5 @@
+internal import SettingsReader
+
 /// The levels of swift-log, by their names there.
 package enum LogLevelSetting: String, Sendable, CaseIterable {
     case trace, debug, info, notice, warning, error, critical

@@ -1,5 +1,6 @@
 internal import Cryptography
 internal import Pipeline
+internal import SettingsReader
 
 extension IssuerParts {
     static func openID(_ keys: SettingsMapping, _ reading: KeySourceReading) -> IssuerParts? {

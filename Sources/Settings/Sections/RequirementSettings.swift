@@ -1,8 +1,9 @@
 internal import Pipeline
+internal import SettingsReader
 
 extension Requirements {
     /// Reads a route's `require`. Nil after a fault that leaves nothing to require.
-    static func of(_ keys: SettingsMapping, access: AccessSetting) -> Requirements? {
+    static func of(_ keys: SettingsMapping, access: Access) -> Requirements? {
         guard let node = keys.optional("require") else { return nil }
         let requirements = node.section(Requirements.init(reading:))
         if access == .public {

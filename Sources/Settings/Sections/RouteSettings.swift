@@ -1,14 +1,5 @@
 package import Pipeline
-
-/// The callers that may take a route.
-package enum AccessSetting: String, Sendable, CaseIterable {
-    /// Anyone; tokens are not looked at.
-    case `public`
-    /// Anyone; a token that is there must be valid.
-    case optional
-    /// Only who brings a valid token.
-    case required
-}
+package import SettingsReader
 
 /// A route: which requests it takes, their upstream, and the tokens they need.
 package struct RouteSettings: Sendable {
@@ -18,11 +9,11 @@ package struct RouteSettings: Sendable {
     package var path: String
     /// Upper case; nil for every method.
     package var methods: [String]?
-    package var access: AccessSetting
+    package var access: Access
     /// Names of the issuers whose tokens are accepted; empty on a public route, else at least one.
     package var issuers: [String]
     /// Empty on a public route, else at least one.
-    package var tokenUses: [TokenUseSetting]
+    package var tokenUses: [TokenUse]
     /// Where the token may come from besides `Authorization`; nil for nowhere.
     package var tokenSources: TokenSources?
     /// The requirements of a verified token; nil for none.
@@ -33,10 +24,12 @@ package struct RouteSettings: Sendable {
     package var forwardToken: Bool
     /// Headers of clients' that it lets through, besides the upstream's.
     package var forwardHeaders: ForwardHeaderSettings
-    package var treatment: RouteTreatmentSettings
+    package var timeouts: RouteTimeoutSettings
+    /// Nil where nothing is changed.
+    package var treatment: RouteTreatment?
     package var crossOrigin: CrossOriginSettings?
     /// Nil: requests do not become WebSockets.
-    package var webSocket: WebSocketSettings?
+    package var webSocket: WebSocketPolicy?
     package var place: SettingsPlace
 }
 
@@ -67,7 +60,7 @@ extension RouteSettings {
         if keys.isEmptyList("methods") {
             keys.fault("methods", "must name at least one method (leave the key out for all)")
         }
-        let access = keys.value("access", .oneOf, default: AccessSetting.required)
+        let access = keys.value("access", .oneOf, default: Access.required)
         let issuers = Self.issuers(of: keys, access: access, known: known)
         let tokenUses = Self.tokenUses(of: keys, access: access, issuers: issuers.compactMap(known.issuer(named:)))
         let requirements = Requirements.of(keys, access: access)
@@ -87,17 +80,17 @@ extension RouteSettings {
         if let crossing, keys.has("cors") {
             keys.fault("response_headers", "must not name \(crossing): on a route with cors that is the gateway's own")
         }
-        let webSocket = WebSocketSettings.of(keys, access: access, methods: methods)
+        let webSocket = WebSocketPolicy.of(keys, access: access, methods: methods)
         let tokenSources = TokenSources.of(keys, access: access, hasWebSocket: webSocket != nil)
         guard let path, let upstream else { return nil }
         self.init(
             name: name ?? path, path: path, methods: methods, access: access, issuers: issuers,
             tokenUses: tokenUses, tokenSources: tokenSources, requirements: requirements, upstream: upstream,
-            forwardToken: forwardToken, forwardHeaders: forwardHeaders, treatment: treatment, crossOrigin: crossOrigin,
-            webSocket: webSocket, place: keys.node.place)
+            forwardToken: forwardToken, forwardHeaders: forwardHeaders, timeouts: treatment.timeouts,
+            treatment: treatment.treatment, crossOrigin: crossOrigin, webSocket: webSocket, place: keys.node.place)
     }
 
-    private static func issuers(of keys: SettingsMapping, access: AccessSetting, known: KnownNames) -> [String] {
+    private static func issuers(of keys: SettingsMapping, access: Access, known: KnownNames) -> [String] {
         let reference = ScalarFormat.reference(to: "issuer", among: known.issuers)
         let named = keys.list("issuers", reference, of: "issuers")
         if access == .public {
@@ -127,15 +120,15 @@ extension RouteSettings {
     }
 
     private static func tokenUses(
-        of keys: SettingsMapping, access: AccessSetting, issuers: [IssuerSettings]
-    ) -> [TokenUseSetting] {
-        let named = keys.list("token_uses", ScalarFormat<TokenUseSetting>.oneOf, of: "token uses")
+        of keys: SettingsMapping, access: Access, issuers: [IssuerSettings]
+    ) -> [TokenUse] {
+        let named = keys.list("token_uses", ScalarFormat<TokenUse>.oneOf, of: "token uses")
         if access == .public {
             if named != nil { keys.fault("token_uses", "has no effect on a public route") }
             return []
         }
         if keys.isEmptyList("token_uses") { keys.fault("token_uses", "must name at least one") }
-        let accepted = TokenUseSetting.allCases.filter { use in issuers.contains { $0.tokenUses.contains(use) } }
+        let accepted = TokenUse.allCases.filter { use in issuers.contains { $0.tokenUses.contains(use) } }
         for use in named ?? [] where !issuers.isEmpty && !accepted.contains(use) {
             keys.fault("token_uses", "none of the route's issuers accepts \"\(use.rawValue)\" tokens")
         }

@@ -1,15 +1,18 @@
-package import Cryptography
-internal import Pipeline
+internal import Cryptography
+internal import HTTPTypes
+internal import NIOCore
+package import Pipeline
+internal import SettingsReader
 
 /// A route's changes to its requests and responses on the way, and its limits.
-package struct RouteTreatmentSettings: Sendable {
+struct RouteTreatmentSettings {
     /// The most bytes of a request's body; zero for no limit.
-    package var bodyLimit: Int
-    package var stripPrefix: String?
-    package var addPrefix: String?
-    package var timeouts: RouteTimeoutSettings
-    package var requestHeaders: HeaderRuleSettings
-    package var responseHeaders: HeaderRuleSettings
+    var bodyLimit: Int
+    var stripPrefix: String?
+    var addPrefix: String?
+    var timeouts: RouteTimeoutSettings
+    var requestHeaders: HeaderRuleSettings
+    var responseHeaders: HeaderRuleSettings
 
     /// - Parameter path: the route's, nil where it is faulty.
     init(reading keys: SettingsMapping, path: String?, identity: IdentitySettings) {
@@ -25,17 +28,27 @@ package struct RouteTreatmentSettings: Sendable {
             keys.fault("strip_prefix", "the route's path does not begin with it")
         }
     }
+
+    /// Nil where nothing is changed.
+    var treatment: RouteTreatment? {
+        let rewrites = stripPrefix != nil || addPrefix != nil
+        guard rewrites || bodyLimit > 0 || !requestHeaders.isEmpty || !responseHeaders.isEmpty else { return nil }
+        return RouteTreatment(
+            rewrite: rewrites ? TargetRewrite(stripPrefix: stripPrefix ?? "", addPrefix: addPrefix ?? "") : nil,
+            requestHeaders: requestHeaders.rules, responseHeaders: responseHeaders.rules,
+            bodyLimit: bodyLimit > 0 ? bodyLimit : nil)
+    }
 }
 
 /// A route's own time-outs; what is left out is the upstream's.
-package struct RouteTimeoutSettings: Sendable, Equatable {
-    package var connect: Duration?
-    package var firstByte: Duration?
-    package var idle: Duration?
+package struct RouteTimeoutSettings: Sendable {
+    private var connect: Duration?
+    private var firstByte: Duration?
+    private var idle: Duration?
     /// Zero for no limit.
-    package var whole: Duration?
+    private var whole: Duration?
 
-    package init() {}
+    init() {}
 
     init(reading keys: SettingsMapping) {
         connect = keys.value("connect", .wait)
@@ -43,18 +56,38 @@ package struct RouteTimeoutSettings: Sendable, Equatable {
         idle = keys.value("idle", .wait)
         whole = keys.value("whole", .duration(.zero ... .seconds(86_400)))
     }
+
+    /// The upstream's with these in their places; nil where there are none of the route's own.
+    package func timeouts(over upstream: UpstreamTimeouts?) -> UpstreamTimeouts? {
+        guard connect != nil || firstByte != nil || idle != nil || whole != nil, var timeouts = upstream else {
+            return nil
+        }
+        if let connect { timeouts.connect = connect }
+        if let firstByte { timeouts.firstByte = TimeAmount(firstByte) }
+        if let idle { timeouts.idle = TimeAmount(idle) }
+        if let whole { timeouts.whole = UpstreamTimeouts.whole(whole) }
+        return timeouts
+    }
 }
 
 /// Header fields that are set or removed.
-package struct HeaderRuleSettings: Sendable {
-    package var add: [(name: String, value: Secret)] = []
-    package var remove: [String] = []
+struct HeaderRuleSettings {
+    var add: [(name: String, value: Secret)] = []
+    var remove: [String] = []
 
-    package var isEmpty: Bool { add.isEmpty && remove.isEmpty }
+    var isEmpty: Bool { add.isEmpty && remove.isEmpty }
     var names: [String] { add.map(\.name) + remove }
 
     /// Whether a client's header of this name is replaced or removed.
     func sets(_ name: String) -> Bool { names.contains { IdentityClaim.isSameHeader($0, name) } }
+
+    var rules: HeaderRules {
+        HeaderRules(
+            set: add.compactMap { name, value in
+                HTTPField.Name(name).map { HTTPField(name: $0, value: value.exposeText()) }
+            },
+            remove: remove.compactMap { HTTPField.Name($0) })
+    }
 
     init(_ node: SettingsNode?, isReserved: @escaping (String) -> Bool) {
         guard let node else { return }

@@ -1,6 +1,7 @@
 package import Cryptography
 internal import Encoding
 package import Pipeline
+internal import SettingsReader
 
 /// The account endpoints that the gateway answers itself.
 package struct SignInSettings: Sendable {
@@ -9,19 +10,12 @@ package struct SignInSettings: Sendable {
     /// Further pools, told from the first one by path or host.
     var morePools: [CognitoSignInSettings]
     /// Nil keeps Apple's family off, as ``cognito`` does Cognito's.
-    package var apple: AppleSignInSettings?
+    package var apple: AppleSettings?
     /// Whether the file has a user pool here, be it a faulty one.
     var namesPool = false
 
     /// All of them, the first one first.
     package var pools: [CognitoSignInSettings] { [cognito].compactMap { $0 } + morePools }
-}
-
-/// How a password is proven to Cognito.
-package enum SignInFlowSetting: String, Sendable, CaseIterable {
-    case password
-    case srp
-    case admin
 }
 
 /// Whether a refresh must come from the device of the sign-in.
@@ -44,7 +38,7 @@ package struct CognitoSignInSettings: Sendable {
     package var prefix: String
     /// The hosts whose requests are this pool's, in lower case; empty for those that no other pool names.
     package var hosts: [String]
-    package var flow: SignInFlowSetting
+    package var flow: SignInFlow
     /// The most time one call to Cognito may take.
     package var timeout: Duration
     /// Whether clients get the ID token as well.
@@ -98,7 +92,7 @@ extension SignInSettings {
             morePools.append(pool)
         }
         let node = keys.optional("apple")
-        apple = node?.section { AppleSignInSettings(reading: $0, known: known) } ?? nil
+        apple = node?.section { AppleSettings(reading: $0, known: known) } ?? nil
         if let apple, pools.contains(where: { $0.prefix == apple.prefix }) {
             node?.fault("has the prefix \(apple.prefix) of a user pool")
         }
@@ -129,7 +123,7 @@ extension CognitoSignInSettings {
         let endpoint = keys.cognitoEndpoint(region: pool?.pool.region)
         let prefix = keys.value("prefix", .pathPrefix, default: "/api/v1/auth")
         let hosts = keys.list("hosts", .host, of: "host names") ?? []
-        let flow = keys.value("flow", .oneOf, default: SignInFlowSetting.password)
+        let flow = keys.value("flow", .oneOf, default: SignInFlow.password)
         let timeout = keys.value("timeout", .duration(.seconds(1) ... .seconds(60)), default: .seconds(5))
         let includeIDToken = keys.value("include_id_token", .boolean, default: false)
         let day = Duration.seconds(86_400)

@@ -1,8 +1,9 @@
 internal import Pipeline
+internal import SettingsReader
 
 extension TokenSources {
     /// Reads a route's `token_cookie` and `token_websocket_protocol`.
-    static func of(_ keys: SettingsMapping, access: AccessSetting, hasWebSocket: Bool) -> TokenSources? {
+    static func of(_ keys: SettingsMapping, access: Access, hasWebSocket: Bool) -> TokenSources? {
         let sources = TokenSources(
             cookie: keys.value("token_cookie", .token),
             webSocketProtocol: keys.value("token_websocket_protocol", .token))

@@ -1,3 +1,6 @@
+internal import Pipeline
+internal import SettingsReader
+
 extension GatewaySettings {
     /// Reads the whole file. Faulty settings get some value: the faults noted keep the settings from being used.
     init(reading file: SettingsMapping) {
@@ -7,7 +10,7 @@ extension GatewaySettings {
         let addresses = listeners.map(\.address)
         admin = file.section("admin") { AdminSettings(reading: $0, listeners: addresses) }
         let upstreamEntries = file.required("upstreams")?.entries(atLeastOne: "upstream") ?? []
-        upstreams = upstreamEntries.compactMap(UpstreamSettings.init(name:node:))
+        upstreams = upstreamEntries.compactMap(UpstreamSection.init(name:node:))
         let issuerEntries = file.optional("issuers")?.entries() ?? []
         for entry in issuerEntries { entry.node.context.note(entry.node.place) }
         issuers = IssuerSettings.all(of: issuerEntries)

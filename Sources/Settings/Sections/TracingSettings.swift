@@ -1,4 +1,5 @@
 package import Cryptography
+internal import SettingsReader
 
 /// Where spans are sent, and of which requests.
 package struct TracingSettings: Sendable, Equatable {

@@ -1,13 +1,15 @@
-package import Cryptography
+internal import Cryptography
+internal import Pipeline
+internal import SettingsReader
 
 /// Where a server is.
-package enum ServerAddress: Sendable, Hashable, CustomStringConvertible {
+enum ServerAddress: Hashable, CustomStringConvertible {
     /// Scheme, host and port; the path is empty.
     case url(ServiceURL)
     /// The path of a unix socket.
     case unix(String)
 
-    package var description: String {
+    var description: String {
         switch self {
         case .url(let url): url.description
         case .unix(let path): "unix:\(path)"
@@ -15,11 +17,11 @@ package enum ServerAddress: Sendable, Hashable, CustomStringConvertible {
     }
 }
 
-/// One of an upstream's servers.
-package struct UpstreamServerSettings: Sendable {
-    package var address: ServerAddress
+/// One of an upstream's servers as the file has it.
+struct ServerEntry {
+    var address: ServerAddress
     /// Its part of the requests beside the others', from 1.
-    package var weight: Int
+    var weight: Int
 
     var isTLS: Bool {
         guard case .url(let url) = address else { return false }
@@ -27,7 +29,7 @@ package struct UpstreamServerSettings: Sendable {
     }
 }
 
-extension UpstreamServerSettings {
+extension ServerEntry {
     /// The upstream's `servers`, or the one that its `url` names.
     static func all(of keys: SettingsMapping) -> [Self] {
         if let list = keys.optional("servers") {
@@ -75,18 +77,28 @@ extension ScalarFormat where Value == ServerAddress {
     }
 }
 
-/// How servers with https URLs are verified, and how the gateway shows who it is.
-package struct UpstreamTLSSettings: Sendable {
-    package var certificateAuthorities: TrustedCertificates?
-    /// The contents of the files, PEM.
-    package var certificate: [UInt8]?
-    package var key: Secret?
-    /// `sha256//…`
-    package var pinnedKey: String?
-    /// The name that is asked for and verified, where it is not the URL's host.
-    package var serverName: String?
+extension UpstreamServer {
+    /// - Parameter tls: of servers whose URLs are https.
+    init(_ entry: ServerEntry, _ tls: UpstreamTLS?) {
+        let name = entry.address.description
+        switch entry.address {
+        case .unix(let path):
+            self.init(name: name, url: "http://localhost", weight: entry.weight, unixSocket: path)
+        case .url(let url):
+            self.init(name: name, url: url.description, weight: entry.weight)
+            guard entry.isTLS, let tls else { return }
+            self.tls = tls
+            guard let serverName = tls.serverName else { return }
+            // libcurl takes the name for SNI and verification from the URL, and the address from here.
+            connectTo = HostAndPort(host: url.host, port: url.port).description
+            self.url = ServiceURL(scheme: .https, host: serverName, port: url.port, path: "").description
+        }
+    }
+}
 
+extension UpstreamTLS {
     init(reading keys: SettingsMapping) {
+        self.init()
         let (authorities, chain, keyNode) = (keys.optional("ca"), keys.optional("certificate"), keys.optional("key"))
         certificateAuthorities = authorities?.readTrustedCertificates()
         certificate = chain?.readCertificates()

@@ -1,9 +1,6 @@
-/// How an upstream's requests are shared out.
-package enum BalanceSetting: String, Sendable, CaseIterable {
-    case roundRobin = "round_robin"
-    case leastRequests = "least_requests"
-    case hashSubject = "hash_subject"
-}
+internal import NIOCore
+package import Pipeline
+internal import SettingsReader
 
 /// Whether a backend takes paths that differ in case alone for different ones.
 package enum PathCaseSetting: String, Sendable, CaseIterable {
@@ -11,43 +8,18 @@ package enum PathCaseSetting: String, Sendable, CaseIterable {
     case caseInsensitive = "case_insensitive"
 }
 
-/// A backend that requests are sent to: its servers, and how long the gateway waits for them.
-package struct UpstreamSettings: Sendable {
-    /// How routes and metrics name it.
-    package var name: String
-    /// At least one.
-    package var servers: [UpstreamServerSettings]
-    package var balance: BalanceSetting
+/// An entry of the section `upstreams`: the upstream, and what holds for all of its routes.
+package struct UpstreamSection: Sendable {
+    package var upstream: UpstreamSettings
     package var paths: PathCaseSetting
     /// Headers of clients' that all its routes let through.
     package var forwardHeaders: ForwardHeaderSettings
-    package var connectTimeout: Duration
-    /// From the end of the request to the first byte of the response.
-    package var firstByteTimeout: Duration
-    /// Between two reads or writes of a body.
-    package var idleTimeout: Duration
-    /// From the request's head to the response's end; zero for no limit.
-    package var wholeTimeout: Duration
-    /// How long a pooled connection is kept while unused.
-    package var keepAlive: Duration
-    /// How old a pooled connection gets before a new one replaces it.
-    package var maximumAge: Duration
-    /// Pooled connections kept while unused, per server and event loop.
-    package var maximumIdleConnections: Int
-    /// Requests in flight, per server and event loop.
-    package var maximumConnections: Int
-    /// Requests that wait for a connection, per server and event loop.
-    package var maximumWaiting: Int
-    /// How long they wait.
-    package var waitingTimeout: Duration
-    /// Retries for 100 requests.
-    package var retryPercent: Int
-    package var ejection: EjectionSettings
-    package var health: HealthSettings?
-    package var tls: UpstreamTLSSettings?
+
+    /// How routes and metrics name it.
+    package var name: String { upstream.name }
 }
 
-extension UpstreamSettings {
+extension UpstreamSection {
     init?(name: String, node: SettingsNode) {
         let read = node.section { keys in Self(name: name, reading: keys) }
         guard let read else { return nil }
@@ -55,29 +27,42 @@ extension UpstreamSettings {
     }
 
     private init(name: String, reading keys: SettingsMapping) {
-        self.name = name
-        servers = UpstreamServerSettings.all(of: keys)
-        balance = keys.value("balance", .oneOf, default: BalanceSetting.roundRobin)
+        let servers = ServerEntry.all(of: keys)
+        upstream = UpstreamSettings(name: name, servers: [])
+        upstream.balance = keys.value("balance", .oneOf, default: upstream.balance)
         paths = keys.value("paths", .oneOf, default: PathCaseSetting.caseSensitive)
         forwardHeaders = ForwardHeaderSettings(reading: keys)
-        connectTimeout = keys.value("connect_timeout", .wait, default: .seconds(5))
-        firstByteTimeout = keys.value("first_byte_timeout", .wait, default: .seconds(30))
-        idleTimeout = keys.value("idle_timeout", .wait, default: .seconds(60))
-        wholeTimeout = keys.value("whole_timeout", .duration(.zero ... .seconds(86_400)), default: .zero)
-        keepAlive = keys.value("keep_alive", .duration(.zero ... .seconds(86_400)), default: .seconds(60))
-        maximumAge = keys.value("maximum_age", .duration(.seconds(1) ... .seconds(86_400)), default: .seconds(300))
-        maximumIdleConnections = keys.value("maximum_idle_connections", .integer(0...100_000), default: 128)
-        maximumConnections = keys.value("maximum_connections", .integer(1...1_000_000), default: 1024)
-        maximumWaiting = keys.value("maximum_waiting", .integer(0...1_000_000), default: 4096)
-        waitingTimeout = keys.value("waiting_timeout", .wait, default: .seconds(5))
-        retryPercent = keys.section("retries") { $0.value("budget", .percent, default: 10) }
-        ejection = keys.section("ejection", EjectionSettings.init(reading:))
-        health = keys.optional("health")?.section(HealthSettings.init(reading:)) ?? nil
-        tls = keys.optional("tls")?.section(UpstreamTLSSettings.init(reading:)) ?? nil
+        upstream.timeouts.connect = keys.value("connect_timeout", .wait, default: .seconds(5))
+        upstream.timeouts.firstByte = TimeAmount(keys.value("first_byte_timeout", .wait, default: .seconds(30)))
+        upstream.timeouts.idle = TimeAmount(keys.value("idle_timeout", .wait, default: .seconds(60)))
+        upstream.timeouts.whole = UpstreamTimeouts.whole(
+            keys.value("whole_timeout", .duration(.zero ... .seconds(86_400)), default: .zero))
+        upstream.keepAlive = TimeAmount(
+            keys.value("keep_alive", .duration(.zero ... .seconds(86_400)), default: .seconds(60)))
+        upstream.maximumAge = TimeAmount(
+            keys.value("maximum_age", .duration(.seconds(1) ... .seconds(86_400)), default: .seconds(300)))
+        upstream.maximumIdleConnections = keys.value(
+            "maximum_idle_connections", .integer(0...100_000), default: upstream.maximumIdleConnections)
+        upstream.maximumConnections = keys.value(
+            "maximum_connections", .integer(1...1_000_000), default: upstream.maximumConnections)
+        upstream.maximumWaiting = keys.value(
+            "maximum_waiting", .integer(0...1_000_000), default: upstream.maximumWaiting)
+        upstream.waitingTimeout = TimeAmount(keys.value("waiting_timeout", .wait, default: .seconds(5)))
+        let retryPercent = upstream.retryPercent
+        upstream.retryPercent = keys.section("retries") { $0.value("budget", .percent, default: retryPercent) }
+        upstream.ejection = keys.section("ejection", EjectionPolicy.init(reading:))
+        upstream.healthCheck = keys.optional("health")?.section(HealthCheckSettings.init(reading:)) ?? nil
+        let tls = keys.optional("tls")?.section(UpstreamTLS.init(reading:)) ?? nil
         if tls != nil, !servers.contains(where: \.isTLS) {
             keys.fault("tls", "has no effect: no server's URL is https")
         }
+        upstream.servers = servers.map { UpstreamServer($0, tls) }
     }
+}
+
+extension UpstreamTimeouts {
+    /// - Parameter duration: zero stands for no limit.
+    static func whole(_ duration: Duration) -> TimeAmount? { duration == .zero ? nil : TimeAmount(duration) }
 }
 
 extension ScalarFormat where Value == Duration {

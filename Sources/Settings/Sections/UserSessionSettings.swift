@@ -1,24 +1,5 @@
 internal import Pipeline
-
-/// The gateway's own sessions.
-package struct UserSessionSettings: Sendable {
-    /// The name of the issuer that verifies them: one with the gateway's own keys.
-    package var issuer: String
-    /// The `aud` of the tokens.
-    package var audience: String
-    /// How long a token is valid.
-    package var lifetime: Duration
-    /// How long after that it can be refreshed.
-    package var refreshWithin: Duration
-    /// How long after the sign-in a session ends, however it is used.
-    package var absoluteLifetime: Duration
-    /// How long after the last refresh a session ends.
-    package var idleLifetime: Duration
-    /// The age at which the signing key is replaced.
-    package var rotateEvery: Duration
-    /// How long a key is published before it signs.
-    package var publishAhead: Duration
-}
+internal import SettingsReader
 
 extension UserSessionSettings {
     init?(reading keys: SettingsMapping, known: KnownNames) {
@@ -38,10 +19,13 @@ extension UserSessionSettings {
         let rotateEvery = age?.read(.duration(.seconds(3600)...day * 3650)) ?? day * 30
         if rotateEvery < ahead { age?.refuse("must not be shorter than publish_ahead") }
         guard let issuer, let audience else { return nil }
-        self.init(
-            issuer: issuer, audience: audience, lifetime: lifetime, refreshWithin: refreshWithin,
-            absoluteLifetime: absoluteLifetime, idleLifetime: idleLifetime, rotateEvery: rotateEvery,
-            publishAhead: ahead)
+        self.init(issuer: issuer, audience: audience)
+        self.lifetime = lifetime.components.seconds
+        self.refreshWithin = refreshWithin.components.seconds
+        self.absoluteLifetime = absoluteLifetime.components.seconds
+        self.idleLifetime = idleLifetime.components.seconds
+        self.rotateEvery = rotateEvery.components.seconds
+        self.publishAhead = ahead.components.seconds
     }
 }
 

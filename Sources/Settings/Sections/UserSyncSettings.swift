@@ -1,3 +1,5 @@
+internal import SettingsReader
+
 /// The events of users' lives that the backend is notified of.
 package enum UserSyncEvent: String, Sendable, CaseIterable {
     case signedIn = "signed_in"

@@ -1,16 +1,11 @@
-/// A route whose requests may become WebSockets.
-package struct WebSocketSettings: Sendable, Equatable {
-    /// Whether a WebSocket is closed when the token that opened it expires.
-    package var closeOnExpiry: Bool
-    /// How long nothing need go either way before it is closed.
-    package var idleTimeout: Duration
-}
+internal import Pipeline
+internal import SettingsReader
 
-extension WebSocketSettings {
+extension WebSocketPolicy {
     /// Reads a route's `websocket: true`, or the section that says more.
-    static func of(_ keys: SettingsMapping, access: AccessSetting, methods: [String]?) -> WebSocketSettings? {
+    static func of(_ keys: SettingsMapping, access: Access, methods: [String]?) -> WebSocketPolicy? {
         guard let node = keys.optional("websocket") else { return nil }
-        let standard = WebSocketSettings(closeOnExpiry: true, idleTimeout: .seconds(3600))
+        let standard = WebSocketPolicy()
         let isOn: Bool
         var settings = standard
         if node.isScalar, !node.isNull {
@@ -26,10 +21,11 @@ extension WebSocketSettings {
         return settings
     }
 
-    private init(reading keys: SettingsMapping, access: AccessSetting) {
-        closeOnExpiry = keys.value("close_on_expiry", .boolean, default: true)
+    private init(reading keys: SettingsMapping, access: Access) {
+        self.init()
+        closesOnExpiry = keys.value("close_on_expiry", .boolean, default: closesOnExpiry)
         if access == .public { keys.fault("close_on_expiry", "has no effect on a public route") }
-        idleTimeout = keys.value("idle_timeout", .silence, default: .seconds(3600))
+        idleTimeout = keys.value("idle_timeout", .silence, default: idleTimeout)
     }
 }
 

@@ -1,4 +1,5 @@
 internal import Pipeline
+internal import SettingsReader
 
 /// The attributes that a pool's users may set, as the file has them.
 struct WritableAttributeSettings: Sendable {

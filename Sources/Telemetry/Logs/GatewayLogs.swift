@@ -1,6 +1,7 @@
 internal import FoundationEssentials
 package import Logging
 package import Settings
+package import SettingsReader
 
 /// Where a log goes, and in which form.
 package struct LogPlace: Sendable {

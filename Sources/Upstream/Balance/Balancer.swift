@@ -1,12 +1,4 @@
-/// How an upstream's requests are shared out among its servers.
-package enum Balance: Sendable, Hashable {
-    /// In turn, by weight.
-    case roundRobin
-    /// To the server with the fewest requests in flight for its weight.
-    case leastRequests
-    /// One subject's requests to one server, as long as it serves; without a subject in turn.
-    case hashSubject
-}
+internal import Pipeline
 
 /// Picks the server of each request on one event loop. A value: no clock, no lock, no allocation.
 ///

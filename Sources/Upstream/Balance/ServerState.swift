@@ -1,4 +1,5 @@
 internal import NIOCore
+internal import Pipeline
 
 /// Whether one server takes requests, and how many of its share: what real requests and health checks have shown.
 struct ServerState: Sendable {

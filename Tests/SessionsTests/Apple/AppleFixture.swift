@@ -124,11 +124,11 @@ enum AppleFixture {
         keys: (any IssuerKeys)? = nil, now: Int64 = now, _ change: (inout AppleSignInSettings) -> Void = { _ in }
     ) throws -> AppleSignIn {
         var settings = AppleSignInSettings(
-            issuer: issuerSettings, rules: rules, roleConflictMessage: "Use the other app.")
+            roles: rules.roles, roleConflictMessage: "Use the other app.")
         change(&settings)
         return AppleSignIn(
-            settings: settings, keys: try keys ?? self.keys(), spent: spent ?? users, grants: grants,
-            sealingKeys: try Fixture.ring(), now: { now }, random: { [UInt8](repeating: 5, count: $0) },
-            logger: log.logger)
+            issuer: issuerSettings, settings: settings, keys: try keys ?? self.keys(),
+            spent: spent ?? users, grants: grants, sealingKeys: try Fixture.ring(), now: { now },
+            random: { [UInt8](repeating: 5, count: $0) }, logger: log.logger)
     }
 }

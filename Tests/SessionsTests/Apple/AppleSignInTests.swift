@@ -236,7 +236,7 @@ struct AppleSignInTests {
         #expect(try await world.signIn(token("2"), body, at: required).reason?.code == "nonce-reused")
         world.fixture.pass(300)
         let late = try await world.signIn(
-            token("3"), body, at: world.endpoints { $0.rules.maximumAge = 86_400 })
+            token("3"), body, at: world.endpoints { $0.maximumTokenAge = 86_400 })
         #expect(late.reason?.code == "nonce-expired", "also where none is required")
         let off = try await world.signIn(token("4"), body, at: world.endpoints { $0.serverNonce = .off })
         #expect(off.status == .ok)

@@ -11,7 +11,7 @@ enum UserAttribute {
     ]
 
     /// Whether the pool's schema has this attribute; here every custom attribute is taken as defined.
-    static func isKnown(_ name: String) -> Bool {
+    private static func isKnown(_ name: String) -> Bool {
         standard.contains(name) || isManaged(name) || (name.hasPrefix("custom:") && name.count > "custom:".count)
     }
 
@@ -39,6 +39,9 @@ enum UserAttribute {
         return text.utf8.first == UInt8(ascii: "+") && (2...15).contains(digits.count)
             && digits.allSatisfy { (0x30...0x39).contains($0) }
     }
+
+    /// Whether a client may write it.
+    static func isWritable(_ name: String) -> Bool { isKnown(name) && !isManaged(name) }
 
     static func isManaged(_ name: String) -> Bool { managed.contains(name) }
 }

@@ -1,7 +1,7 @@
 /// Where a node stands in its file.
 package struct SettingsPlace: Sendable {
     let file: String
-    var line: Int
+    package var line: Int
     var column: Int?
     /// `routes[3].access`
     package var keyPath: String
@@ -30,7 +30,7 @@ package struct SettingsPlace: Sendable {
     }
 
     /// The place of the key `name` in the section at this place.
-    func key(_ name: String, line: Int, column: Int?) -> SettingsPlace {
+    package func key(_ name: String, line: Int, column: Int?) -> SettingsPlace {
         SettingsPlace(
             file: file, line: line, column: column, keyPath: Self.join(keyPath, name),
             schemaPath: Self.join(schemaPath, name), namedPath: Self.join(namedPath, name), list: nil)
@@ -61,19 +61,19 @@ package struct SettingsPlace: Sendable {
 }
 
 /// The state that one reading of a settings file shares: the faults found so far, and the world the file refers to.
-final class SettingsContext {
-    let file: String
+package final class SettingsContext {
+    package let file: String
     let environment: [String: String]
     let readFile: (String) throws(FileReadFailure) -> [UInt8]
     /// See ``SettingsSource``.
     let renamedKeys: [String: String]
-    private(set) var faults: [SettingsFault] = []
+    package private(set) var faults: [SettingsFault] = []
     /// In the order they were read.
-    private(set) var values: [ReadValue] = []
+    package private(set) var values: [ReadValue] = []
     private var positions: [String: Int] = [:]
-    private(set) var writtenPaths: [WrittenPath] = []
+    package private(set) var writtenPaths: [WrittenPath] = []
     /// See ``GatewaySettings``.
-    private(set) var places: [String: SettingsPlace] = [:]
+    package private(set) var places: [String: SettingsPlace] = [:]
     /// Every key that was asked for, by schema path, and whether the file has it anywhere.
     private(set) var knownKeys: [String: Bool] = [:]
     /// Not nil for a reading of no file, which only notes what is asked for.
@@ -91,7 +91,7 @@ final class SettingsContext {
         self.recorder = recorder
     }
 
-    func fault(_ message: String, at place: SettingsPlace) {
+    package func fault(_ message: String, at place: SettingsPlace) {
         faults.append(
             SettingsFault(
                 file: file, line: place.line, column: place.column, keyPath: place.keyPath, message: message))
@@ -117,7 +117,7 @@ final class SettingsContext {
         note(path.place)
     }
 
-    func note(_ place: SettingsPlace) {
+    package func note(_ place: SettingsPlace) {
         places[place.keyPath] = place
     }
 
@@ -126,14 +126,14 @@ final class SettingsContext {
     }
 
     /// The faults in the order of the file; those of one line in the order they were found.
-    var sortedFaults: [SettingsFault] {
+    package var sortedFaults: [SettingsFault] {
         faults.enumerated()
             .sorted { ($0.element.line, $0.offset) < ($1.element.line, $1.offset) }
             .map(\.element)
     }
 
     /// A path named in the file; a relative one is relative to the file's own folder.
-    func resolve(path: String) -> String {
+    package func resolve(path: String) -> String {
         guard !path.hasPrefix("/"), let slash = file.lastIndex(of: "/") else { return path }
         return file[...slash] + path
     }

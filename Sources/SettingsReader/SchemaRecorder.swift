@@ -5,35 +5,53 @@ internal import Yams
 /// It stands in the place of a file: in each pass another part of the keys is there, and what decides what else is read
 /// (a profile, a list instead of a single name) is another, so that all passes together meet every key. Nothing is by
 /// chance: which pass has what follows from the key's path and the pass' number.
-final class SchemaRecorder {
+package final class SchemaRecorder {
     /// The questions asked about one key path.
-    struct Entry {
+    package struct Entry {
         /// Keys of the section, in the order asked for.
-        var keys: [String] = []
-        var isSection = false
-        var isList = false
+        package var keys: [String] = []
+        package var isSection = false
+        package var isList = false
         /// For a list: whether it must hold something.
-        var isNonEmpty = false
+        package var isNonEmpty = false
         /// For a section whose keys the operator chooses: the regular expression that they match.
-        var names: String?
-        var needsNames = false
-        var scalars: [ScalarSchema] = []
+        package var names: String?
+        package var needsNames = false
+        package var scalars: [ScalarSchema] = []
         /// The defaults that readers have named; nil for reading it without one.
-        var defaults: Set<String?> = []
+        package var defaults: Set<String?> = []
         /// In how many passes the section was read, and the key asked for as one that must be there.
-        var readings = 0
-        var demands = 0
+        package var readings = 0
+        package var demands = 0
+
+        package init() {}
     }
 
     /// So many that a key asked for in one of a thousand is met.
-    static let passes = 2048
+    private static let passes = 2048
 
-    private(set) var entries: [String: Entry] = [:]
+    package private(set) var entries: [String: Entry] = [:]
     private var pass: UInt64 = 0
     private var read: Set<String> = []
     private var demanded: Set<String> = []
 
-    func begin(pass: Int) {
+    /// The record of all passes of a reading.
+    package static func recording(_ decode: (SettingsMapping) -> Void) -> SchemaRecorder {
+        let recorder = SchemaRecorder()
+        let context = SettingsContext(
+            file: "schema", environment: [:], readFile: { (_) throws(FileReadFailure) in throw .notFound },
+            recorder: recorder)
+        let root = SettingsNode(
+            yaml: Node([(Node, Node)]()), place: SettingsPlace(file: "schema"), context: context)
+        for pass in 0..<passes {
+            recorder.begin(pass: pass)
+            _ = root.section(decode)
+        }
+        recorder.begin(pass: 0)
+        return recorder
+    }
+
+    private func begin(pass: Int) {
         for path in read { entries[path, default: Entry()].readings += 1 }
         for path in demanded { entries[path, default: Entry()].demands += 1 }
         read = []

@@ -29,17 +29,29 @@ package struct BudgetLimits: Sendable, Equatable {
 
 /// All limits of account calls.
 package struct AccountLimitSettings: Sendable, Equatable {
-    package var budgets: [AccountBudget: BudgetLimits]
+    /// In the order of ``AccountBudget``, so that equal settings read alike as text.
+    private var budgets = AccountBudget.allCases.map { _ in BudgetLimits() }
     /// Nil: accounts are never locked.
     package var lockout: LockoutPolicy?
     /// Keys that are kept in memory, and in the store.
-    package var maximumKeys: Int
+    package var maximumKeys = 200_000
 
-    package init(
-        budgets: [AccountBudget: BudgetLimits], lockout: LockoutPolicy?, maximumKeys: Int = 200_000
-    ) {
-        self.budgets = budgets
-        self.lockout = lockout
-        self.maximumKeys = maximumKeys
+    package init() {}
+
+    package subscript(budget: AccountBudget) -> BudgetLimits {
+        get { budgets[budget.number] }
+        set { budgets[budget.number] = newValue }
+    }
+}
+
+extension AccountBudget {
+    fileprivate var number: Int {
+        switch self {
+        case .signIn: 0
+        case .codes: 1
+        case .messages: 2
+        case .refresh: 3
+        case .account: 4
+        }
     }
 }

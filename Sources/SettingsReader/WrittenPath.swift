@@ -12,25 +12,17 @@ package struct WrittenPath: Sendable {
 
 extension SettingsMapping {
     /// Notes that the gateway writes to `path`, which the key `name` or its default names.
-    func note(_ kind: WrittenPath.Kind, _ path: String, of name: String) {
+    package func note(_ kind: WrittenPath.Kind, _ path: String, of name: String) {
         node.context.note(WrittenPath(kind: kind, path: path, place: placeOrSection(of: name)))
     }
 
     /// Has the settings know where the key `name` is, for faults that show when it is to be used.
-    func notePlace(of name: String) {
+    package func notePlace(of name: String) {
         node.context.note(placeOrSection(of: name))
     }
 
     /// Where the file has this key, or the section that could have it.
     private func placeOrSection(of name: String) -> SettingsPlace {
         place(of: name) ?? node.place.key(name, line: node.place.line, column: nil)
-    }
-}
-
-extension GatewaySettings {
-    /// A fault of what the key at this path names, with its place in the file.
-    package func fault(of keyPath: String, _ message: String) -> SettingsFault {
-        places[keyPath]?.fault(message)
-            ?? SettingsFault(file: "", line: 1, column: nil, keyPath: keyPath, message: message)
     }
 }

@@ -1,16 +1,4 @@
-/// How much there may be of something: so many within a time.
-package struct RateLimit: Sendable, Equatable, CustomStringConvertible {
-    package var count: Int
-    /// In seconds.
-    package var window: Int64
-
-    package init(_ count: Int, per window: Int64) {
-        self.count = count
-        self.window = window
-    }
-
-    package var description: String { "\(count)/\(window)s" }
-}
+internal import Pipeline
 
 /// The calls counted against a ``RateLimit``: in the window that the clock is in, and in the one before.
 ///

@@ -1,27 +1,27 @@
 /// Why a value is not what its key needs.
-struct ScalarRefusal: Error {
+package struct ScalarRefusal: Error {
     /// Such as `must be a duration like 250ms, 5s, 10m, 24h or 30d`.
     var message: String
     /// The value that was probably meant.
     var suggestion: String?
 
-    init(_ message: String, suggestion: String? = nil) {
+    package init(_ message: String, suggestion: String? = nil) {
         self.message = message
         self.suggestion = suggestion
     }
 }
 
 /// How a scalar's text becomes a value.
-struct ScalarFormat<Value> {
+package struct ScalarFormat<Value> {
     /// The format's description for editors.
-    let schema: ScalarSchema
+    package let schema: ScalarSchema
     /// All that it can be, where these are few and what else is read depends on them.
     let choices: [Value]
     /// A value as a file would have it; nil where it has no single text.
-    let show: (Value) -> String?
-    let read: (String) throws(ScalarRefusal) -> Value
+    package let show: (Value) -> String?
+    package let read: (String) throws(ScalarRefusal) -> Value
 
-    init(
+    package init(
         schema: ScalarSchema = .text, choices: [Value] = [], show: @escaping (Value) -> String? = { _ in nil },
         _ read: @escaping (String) throws(ScalarRefusal) -> Value
     ) {
@@ -34,7 +34,7 @@ struct ScalarFormat<Value> {
 
 extension ScalarFormat where Value == Bool {
     /// `true` or `false`, nothing else: YAML's `yes`, `on` and `off` mean different things to different parsers.
-    static var boolean: Self {
+    package static var boolean: Self {
         Self(schema: ScalarSchema(.boolean), choices: [true, false], show: { String($0) }) {
             (text) throws(ScalarRefusal) in
             switch text {
@@ -48,7 +48,7 @@ extension ScalarFormat where Value == Bool {
 
 extension ScalarFormat where Value == Int {
     /// A whole number in decimal digits.
-    static func integer(_ range: ClosedRange<Int>) -> Self {
+    package static func integer(_ range: ClosedRange<Int>) -> Self {
         Self(schema: ScalarSchema(.integer(range)), show: { String($0) }) { (text) throws(ScalarRefusal) in
             guard let first = text.utf8.first, first != UInt8(ascii: "+"), let value = Int(text), range.contains(value)
             else {
@@ -61,7 +61,7 @@ extension ScalarFormat where Value == Int {
 
 extension ScalarFormat where Value == String {
     /// Any text of visible characters and inner spaces, at least one.
-    static var text: Self {
+    package static var text: Self {
         Self(show: { $0 }) { (text) throws(ScalarRefusal) in
             guard !text.isEmpty else { throw ScalarRefusal("must not be empty") }
             guard printable(text) == text, text.first?.isWhitespace == false, text.last?.isWhitespace == false else {
@@ -72,7 +72,7 @@ extension ScalarFormat where Value == String {
     }
 
     /// An identifier as others gave it: ASCII without spaces, at most 256 characters.
-    static var identifier: Self {
+    package static var identifier: Self {
         Self { (text) throws(ScalarRefusal) in
             guard (1...256).contains(text.utf8.count), text.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
                 throw ScalarRefusal("must be 1 to 256 visible ASCII characters without spaces")
@@ -82,7 +82,7 @@ extension ScalarFormat where Value == String {
     }
 
     /// The name of something else in the file.
-    static func reference(to kind: String, among names: [String]) -> Self {
+    package static func reference(to kind: String, among names: [String]) -> Self {
         Self { (text) throws(ScalarRefusal) in
             guard names.contains(text) else {
                 throw ScalarRefusal("names no \(kind)", suggestion: suggestion(for: text, among: names))
@@ -92,7 +92,7 @@ extension ScalarFormat where Value == String {
     }
 
     /// One of a closed list of words.
-    static func word(among words: [String]) -> Self {
+    package static func word(among words: [String]) -> Self {
         let schema = ScalarSchema(.words(words))
         return Self(schema: schema, choices: words, show: { $0 }) { (text) throws(ScalarRefusal) in
             guard words.contains(text) else {
@@ -107,7 +107,7 @@ extension ScalarFormat where Value == String {
 
 extension ScalarFormat where Value: RawRepresentable & CaseIterable, Value.RawValue == String {
     /// One of an enumeration's raw values.
-    static var oneOf: Self {
+    package static var oneOf: Self {
         let words = ScalarFormat<String>.word(among: Value.allCases.map(\.rawValue))
         return Self(
             schema: words.schema, choices: Array(Value.allCases), show: { $0.rawValue }

@@ -1,8 +1,8 @@
-internal import Encoding
+package import Encoding
 
 /// The schema of a single value.
-struct ScalarSchema: Hashable, Sendable {
-    enum Kind: Hashable, Sendable {
+package struct ScalarSchema: Hashable, Sendable {
+    package enum Kind: Hashable, Sendable {
         case text
         /// Text that is none of these words.
         case textBut([String])
@@ -18,23 +18,23 @@ struct ScalarSchema: Hashable, Sendable {
     /// For people; nil where the kind says it all.
     let description: String?
 
-    init(_ kind: Kind, _ description: String? = nil) {
+    package init(_ kind: Kind, _ description: String? = nil) {
         self.kind = kind
         self.description = description
     }
 
-    static let text = ScalarSchema(.text)
-    static let schemes = "[Hh][Tt][Tt][Pp][Ss]?://"
-    static let url = ScalarSchema(.pattern("^\(schemes)"), "A URL of http or https.")
-    static let path = ScalarSchema(.pattern("^/"), "A path.")
+    package static let text = ScalarSchema(.text)
+    package static let schemes = "[Hh][Tt][Tt][Pp][Ss]?://"
+    package static let url = ScalarSchema(.pattern("^\(schemes)"), "A URL of http or https.")
+    package static let path = ScalarSchema(.pattern("^/"), "A path.")
     static let secret = ScalarSchema(.text, "A secret: ${NAME} from the environment, or file: and a path.")
     static let file = ScalarSchema(.text, "The path of a file; a relative one is relative to this file's folder.")
 
     /// The place that the schema's text with `${NAME}` is defined at.
-    static let interpolated = "#/definitions/interpolated"
+    package static let interpolated = "#/definitions/interpolated"
 
     /// As JSON Schema. Whatever the kind, an environment variable may stand for it.
-    var json: JSON {
+    package var json: JSON {
         var schema: JSONObject
         switch kind {
         case .text: schema = ["type": ["string", "number", "boolean"]]
@@ -63,7 +63,7 @@ struct ScalarSchema: Hashable, Sendable {
     }
 
     /// A default in the form that a file has it in.
-    func json(default text: String) -> JSON {
+    package func json(default text: String) -> JSON {
         switch kind {
         case .boolean: .bool(text == "true")
         case .integer: Int(text).map { .number(JSONNumber($0)) } ?? .string(text)

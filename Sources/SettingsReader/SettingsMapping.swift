@@ -2,8 +2,8 @@ internal import Cryptography
 internal import Yams
 
 /// A section of the file. It remembers which keys were asked for; ``reportUnknownKeys()`` notes the others as faults.
-final class SettingsMapping {
-    let node: SettingsNode
+package final class SettingsMapping {
+    package let node: SettingsNode
     private var values: [(name: String, node: SettingsNode)] = []
     private var asked: Set<String> = []
 
@@ -48,33 +48,33 @@ final class SettingsMapping {
     }
 
     /// Whether the file has this key.
-    func has(_ name: String) -> Bool {
+    package func has(_ name: String) -> Bool {
         if let recorder = node.context.recorder { return recorder.isPresent(name, in: node.place) }
         return values.contains { $0.name == name }
     }
 
     /// Where the file has this key.
-    func place(of name: String) -> SettingsPlace? { values.first { $0.name == name }?.node.place }
+    package func place(of name: String) -> SettingsPlace? { values.first { $0.name == name }?.node.place }
 
     /// Whether the file has this key with a list that has no elements, which is refused.
-    func isEmptyList(_ name: String) -> Bool {
+    package func isEmptyList(_ name: String) -> Bool {
         node.context.recorder?.note(nonEmpty: name, in: self)
         guard case .sequence(let sequence) = values.first(where: { $0.name == name })?.node.yaml else { return false }
         return sequence.isEmpty
     }
 
     /// Notes a fault of a key that the file has.
-    func fault(_ name: String, _ message: String) {
+    package func fault(_ name: String, _ message: String) {
         values.first { $0.name == name }?.node.fault(message)
     }
 
     /// The node of a key that may be left out.
-    func optional(_ name: String) -> SettingsNode? {
+    package func optional(_ name: String) -> SettingsNode? {
         find(name)
     }
 
     /// The node of a key that must be there; its absence is a fault of the section.
-    func required(_ name: String) -> SettingsNode? {
+    package func required(_ name: String) -> SettingsNode? {
         guard let found = find(name, isRequired: true) else {
             let place = node.place.key(name, line: node.place.line, column: node.place.column)
             node.context.fault("is missing", at: place)
@@ -84,7 +84,7 @@ final class SettingsMapping {
     }
 
     /// A value that may be left out. A faulty one reads as the default, and the fault is noted.
-    func value<Value>(_ name: String, _ format: ScalarFormat<Value>, default standard: Value) -> Value {
+    package func value<Value>(_ name: String, _ format: ScalarFormat<Value>, default standard: Value) -> Value {
         node.context.recorder?.note(default: format.show(standard), of: name, in: self)
         guard let found = find(name) else {
             note(default: format.show(standard), of: name)
@@ -99,18 +99,18 @@ final class SettingsMapping {
         node.context.note(text, Array(text.utf8), at: place, from: .standard)
     }
 
-    func value<Value>(_ name: String, _ format: ScalarFormat<Value>) -> Value? {
+    package func value<Value>(_ name: String, _ format: ScalarFormat<Value>) -> Value? {
         node.context.recorder?.note(default: nil, of: name, in: self)
         return find(name)?.read(format)
     }
 
-    func required<Value>(_ name: String, _ format: ScalarFormat<Value>) -> Value? {
+    package func required<Value>(_ name: String, _ format: ScalarFormat<Value>) -> Value? {
         node.context.recorder?.note(default: nil, of: name, in: self)
         return required(name)?.read(format)
     }
 
     /// A list of single values, each given once. Nil when the key is left out or its value is no list.
-    func list<Value>(_ name: String, _ format: ScalarFormat<Value>, of expected: String) -> [Value]? {
+    package func list<Value>(_ name: String, _ format: ScalarFormat<Value>, of expected: String) -> [Value]? {
         guard let found = find(name), let elements = found.elements(expected: expected) else { return nil }
         var seen: Set<String> = []
         for element in elements {
@@ -122,7 +122,7 @@ final class SettingsMapping {
 
     /// A section of keys that may all be left out, as may the section: `decode` then sees an empty one, so that all its
     /// defaults hold.
-    func section<Value>(_ name: String, _ decode: (SettingsMapping) -> Value) -> Value {
+    package func section<Value>(_ name: String, _ decode: (SettingsMapping) -> Value) -> Value {
         let found = find(name)
         if let value = found?.section(decode) { return value }
         let place = found?.place ?? node.place.key(name, line: node.place.line, column: nil)
@@ -150,7 +150,7 @@ final class SettingsMapping {
 
 extension SettingsNode {
     /// Reads this node as a section and notes the keys that `decode` does not ask for as faults.
-    func section<Value>(_ decode: (SettingsMapping) -> Value) -> Value? {
+    package func section<Value>(_ decode: (SettingsMapping) -> Value) -> Value? {
         guard let mapping = mapping() else { return nil }
         let value = decode(mapping)
         mapping.reportUnknownKeys()
@@ -158,7 +158,7 @@ extension SettingsNode {
     }
 
     /// Reads this node as a section of named entries. Names are used in logs and metrics, so they are kept simple.
-    func entries(atLeastOne kind: String? = nil) -> [(name: String, node: SettingsNode)] {
+    package func entries(atLeastOne kind: String? = nil) -> [(name: String, node: SettingsNode)] {
         if let recorder = context.recorder {
             return recorder.entries(of: self, named: "^[A-Za-z0-9_-]{1,64}$", atLeastOne: kind != nil)
         }
@@ -171,7 +171,7 @@ extension SettingsNode {
     }
 
     /// Reads this node as a section of entries that others have named, as identifiers are.
-    func identifiedEntries() -> [(name: String, node: SettingsNode)] {
+    package func identifiedEntries() -> [(name: String, node: SettingsNode)] {
         if let recorder = context.recorder { return recorder.entries(of: self, named: "^[!-~]{1,256}$") }
         guard let entries = mapping()?.chosenEntries() else { return [] }
         for (name, entry) in entries where (try? ScalarFormat.identifier.read(name)) == nil {

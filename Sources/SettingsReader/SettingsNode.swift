@@ -1,38 +1,38 @@
-internal import Cryptography
+package import Cryptography
 internal import Yams
 
 /// A node of the file with its place. Reading it gives a value, or nil after a fault was noted.
-struct SettingsNode {
+package struct SettingsNode {
     let yaml: Node
-    let place: SettingsPlace
-    let context: SettingsContext
+    package let place: SettingsPlace
+    package let context: SettingsContext
 
-    func fault(_ message: String) {
+    package func fault(_ message: String) {
         context.fault(message, at: place)
     }
 
     /// Notes a fault about the value itself, which is quoted.
-    func refuse(_ message: String, suggestion: String? = nil) {
+    package func refuse(_ message: String, suggestion: String? = nil) {
         var details = yaml.scalar.flatMap { Self.quoted($0.string) }.map { ["got \($0)"] } ?? []
         if let suggestion { details.append("did you mean \"\(suggestion)\"?") }
         fault(message + (details.isEmpty ? "" : " (\(details.joined(separator: "; ")))"))
     }
 
     /// Whether the key is there with nothing behind it.
-    var isNull: Bool {
+    package var isNull: Bool {
         guard case .scalar(let scalar) = yaml, scalar.style == .plain else { return false }
         return ["", "~", "null", "Null", "NULL"].contains(scalar.string)
     }
 
-    var isScalar: Bool { yaml.scalar != nil }
+    package var isScalar: Bool { yaml.scalar != nil }
 
     /// Whether this is a section without keys.
-    var isEmptySection: Bool {
+    package var isEmptySection: Bool {
         if case .mapping(let mapping) = yaml { mapping.isEmpty } else { isNull }
     }
 
     /// - Parameter isSecret: whether what is read may be one by itself, as a URL that is known to few.
-    func read<Value>(_ format: ScalarFormat<Value>, isSecret: Bool = false) -> Value? {
+    package func read<Value>(_ format: ScalarFormat<Value>, isSecret: Bool = false) -> Value? {
         if let recorder = context.recorder { return recorder.read(format, at: place) }
         guard let text = scalarText(), let expanded = expand(text) else { return nil }
         do {
@@ -47,7 +47,7 @@ struct SettingsNode {
     }
 
     /// A secret, written in the file, taken from the environment, or read from the file that `file:` names.
-    func readSecret() -> Secret? {
+    package func readSecret() -> Secret? {
         if let recorder = context.recorder {
             recorder.note(.secret, at: place)
             return nil
@@ -73,7 +73,7 @@ struct SettingsNode {
     /// The bytes of the file that this node names, such as a certificate.
     ///
     /// - Parameter isSecret: whether they are one, such as a private key.
-    func readFile(isSecret: Bool = false) -> [UInt8]? {
+    package func readFile(isSecret: Bool = false) -> [UInt8]? {
         if let recorder = context.recorder {
             recorder.note(.file, at: place)
             return nil
@@ -91,7 +91,7 @@ struct SettingsNode {
     }
 
     /// The elements of a list; nil after a fault when this is none. `expected` says what a list of.
-    func elements(expected: String) -> [SettingsNode]? {
+    package func elements(expected: String) -> [SettingsNode]? {
         if let recorder = context.recorder { return [recorder.element(of: self)] }
         guard case .sequence(let sequence) = yaml else {
             fault("must be a list of \(expected), not \(kind)")
@@ -106,7 +106,7 @@ struct SettingsNode {
         }
     }
 
-    var kind: String {
+    package var kind: String {
         switch yaml {
         case .scalar: isNull ? "nothing" : "a single value"
         case .mapping: "a section"

@@ -1,5 +1,5 @@
 /// How a password is proven to Cognito.
-package enum SignInFlow: String, Sendable {
+package enum SignInFlow: String, Sendable, CaseIterable {
     /// `USER_PASSWORD_AUTH`: Cognito gets the password.
     case password
     /// `USER_SRP_AUTH`: Cognito gets a proof of it, so that the app client can keep password sign-in off.

@@ -1,0 +1,21 @@
+internal import Pipeline
+
+/// The failures in a row of one account, or of one device of its own.
+struct Failures: Sendable, Equatable {
+    var count: Int64 = 0
+    /// Milliseconds since 1970.
+    var lastAt: Int64 = 0
+    /// Attempts whose outcome is not known yet, each of which may be a failure.
+    var pending = 0
+
+    /// Milliseconds until one more may try; 0 when it may now.
+    ///
+    /// Attempts made at the same time count as if they had failed already: else any number of guesses would get in
+    /// before the first has failed.
+    func wait(_ policy: LockoutPolicy, at milliseconds: Int64) -> Int64 {
+        let lock = policy.lock(afterFailures: count) * 1000
+        if lock > 0, lastAt + lock > milliseconds { return min(lastAt + lock - milliseconds, lock) }
+        guard pending > 0, count + Int64(pending) >= Int64(policy.after) else { return 0 }
+        return 1000
+    }
+}

@@ -1,0 +1,21 @@
+package import NIOCore
+
+/// The limits for a client on one HTTP/2 connection.
+package struct HTTP2Limits: Sendable {
+    /// Open at once.
+    package var streams: Int
+    /// Streams that the client resets, or brings the gateway to reset, within ``resetWindow``.
+    package var resets: Int
+    package var resetWindow: TimeAmount
+    /// In a row, for one header block.
+    package var continuationFrames: Int
+
+    package init(
+        streams: Int = 100, resets: Int = 200, resetWindow: TimeAmount = .seconds(30), continuationFrames: Int = 8
+    ) {
+        self.streams = streams
+        self.resets = resets
+        self.resetWindow = resetWindow
+        self.continuationFrames = continuationFrames
+    }
+}

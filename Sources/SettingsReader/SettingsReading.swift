@@ -1,0 +1,55 @@
+internal import Cryptography
+internal import Encoding
+internal import Yams
+
+/// One reading of a settings file: its text as a tree, then the tree as values.
+package struct SettingsReading {
+    package let context: SettingsContext
+    /// The first 16 hex digits of the SHA-256 of the file, environment and named files aside.
+    package let digest: String
+    package let root: SettingsNode
+
+    /// - Parameters:
+    ///   - environment: what `${NAME}` in a value stands for.
+    ///   - readFile: reads this file and those that `file:` names, whose relative paths are relative to this one's
+    ///     folder.
+    /// - Throws: ``SettingsFaults`` where the file can't be read or is no YAML.
+    package init(
+        path: String, environment: [String: String],
+        readFile: @escaping (String) throws(FileReadFailure) -> [UInt8] = { (path) throws(FileReadFailure) in
+            try readWholeFile(path)
+        }
+    ) throws(SettingsFaults) {
+        func failure(_ message: String, line: Int = 1, column: Int? = nil) -> SettingsFaults {
+            SettingsFaults(faults: [
+                SettingsFault(file: path, line: line, column: column, keyPath: "", message: message)
+            ])
+        }
+        let bytes: [UInt8]
+        do {
+            bytes = try readFile(path)
+        } catch {
+            throw failure("the settings can't be read: \(error)")
+        }
+        digest = Hexadecimal.encode(Array(SHA256.hash(bytes).prefix(8)))
+        do {
+            let source = try SettingsSource(bytes)
+            context = SettingsContext(
+                file: path, environment: environment, readFile: readFile, renamedKeys: source.renamedKeys)
+            let place = SettingsPlace(file: context.file)
+            root = SettingsNode(yaml: source.root ?? Node([(Node, Node)]()), place: place, context: context)
+        } catch {
+            throw failure(error.message, line: error.line, column: error.column)
+        }
+    }
+
+    /// Reads the whole file as a section.
+    ///
+    /// - Throws: ``SettingsFaults`` with everything that is wrong with it.
+    package func read<Value>(_ decode: (SettingsMapping) -> Value) throws(SettingsFaults) -> Value {
+        guard let value = root.section(decode), context.faults.isEmpty else {
+            throw SettingsFaults(faults: context.sortedFaults)
+        }
+        return value
+    }
+}
