@@ -125,14 +125,14 @@ let package = Package(
                 "Store", logging,
             ],
             swiftSettings: safe),
-        // The client of Cognito: SRP, signed requests, credentials, errors.
+        // The client of Cognito: SRP, signed requests, credentials, errors; the calls that apps make of it, translated.
         .target(
             name: "Cognito",
             dependencies: [
                 "Cryptography", "Encoding", "HTTPClient", "Pipeline",
             ],
             swiftSettings: safe),
-        // The account endpoints and direct Cognito traffic, with limits, audit, user sync and the outbox.
+        // The account endpoints, and the one way of account calls: limits, audit, user sync and the outbox.
         .target(
             name: "Accounts",
             dependencies: [

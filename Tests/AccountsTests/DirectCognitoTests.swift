@@ -8,6 +8,7 @@ import TestSupport
 import Testing
 
 @testable import Accounts
+@testable import Cognito
 
 @Suite("Direct Cognito calls carried out with the secret")
 struct DirectCognitoTests {

@@ -1,5 +1,5 @@
 import ClockSteps
-import Cognito
+
 import Cryptography
 import Encoding
 import HTTPClient
@@ -10,6 +10,7 @@ import TestSupport
 import Testing
 
 @testable import Accounts
+@testable import Cognito
 
 /// A guard by which accounts are closed, and that keeps what it was asked.
 final class Closing: AccountGuard {

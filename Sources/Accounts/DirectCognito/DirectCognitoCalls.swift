@@ -1,43 +1,10 @@
+package import Cognito
 internal import Cryptography
 internal import Encoding
-package import HTTPTypes
+internal import HTTPTypes
 internal import Locking
 package import Logging
 package import Pipeline
-
-/// A call for Cognito that an app sent to the gateway, its body read in full.
-package struct DirectCognitoRequest: Sendable {
-    package var call: DirectCognitoCall
-    package var body: [UInt8]
-    package var requestID: String
-    /// The address of the client as the gateway trusts it.
-    package var clientAddress: String
-    package var userAgent: String?
-
-    package init(
-        call: DirectCognitoCall, body: [UInt8], requestID: String, clientAddress: String, userAgent: String? = nil
-    ) {
-        self.call = call
-        self.body = body
-        self.requestID = requestID
-        self.clientAddress = clientAddress
-        self.userAgent = userAgent
-    }
-}
-
-/// The whole answer to a ``DirectCognitoRequest``. The body can hold tokens: it is never to be logged.
-package struct DirectCognitoReply: Sendable {
-    package var status: HTTPResponse.Status
-    package var headers: HTTPFields
-    package var body: [UInt8]
-    /// Why it was refused, for the access log; nil for a success.
-    package var reason: Reason?
-    /// Whether it is Cognito's own answer.
-    package var wasAsked: Bool
-    /// Whom the call named, and who that is where it is known: for the audit log.
-    package var account: String?
-    package var subject: String?
-}
 
 /// Carries out what apps call Cognito for, with the app client's secret added. Each call that is meant for a pool here
 /// takes the way of an account call.
@@ -220,8 +187,4 @@ private struct DirectAnswer: AccountReply {
     func finish() async throws(DirectCognitoRefusal) {
         if answer.error == nil { try await calls.endTokens(of: call, at: pool) }
     }
-}
-
-extension DirectCognitoRefusal: AccountFailure {
-    var outcome: AccountOutcome { .refused(gatewayError, reason: auditReason) }
 }

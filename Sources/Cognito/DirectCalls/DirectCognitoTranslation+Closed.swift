@@ -1,4 +1,3 @@
-internal import Cognito
 internal import Cryptography
 internal import Encoding
 internal import Pipeline
@@ -23,7 +22,7 @@ extension TranslatedCall {
     }
 
     /// Whether a challenge in response to this call follows on a right password.
-    var provesPassword: Bool {
+    package var provesPassword: Bool {
         switch ExactText(operation) {
         case "InitiateAuth": input["AuthFlow"] == "USER_PASSWORD_AUTH"
         case "RespondToAuthChallenge": challenge == "PASSWORD_VERIFIER" || challenge == "PASSWORD"
@@ -41,7 +40,7 @@ extension DirectCognitoTranslation {
     ///   - seconds: until it is open again.
     ///   - signIn: that the call is a step of; nil for a first one, and where nobody knows.
     /// - Throws: that it is closed, where the password is proven already.
-    func fail(
+    package func fail(
         _ call: inout TranslatedCall, closedFor seconds: Int, in signIn: SignInUnderWay?
     ) throws(DirectCognitoRefusal) {
         if var parameters = call.input["AuthParameters"]?.objectValue {

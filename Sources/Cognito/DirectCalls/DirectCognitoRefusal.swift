@@ -1,21 +1,19 @@
-internal import Cognito
-internal import Encoding
-internal import HTTPTypes
-internal import Pipeline
+package import Encoding
+package import Pipeline
 
 /// The refusal of a direct call before, or instead of, asking Cognito: an error of Cognito's own kind, which its SDKs
 /// understand.
-struct DirectCognitoRefusal: Error, Equatable {
-    var status = 400
+package struct DirectCognitoRefusal: Error, Equatable {
+    package var status = 400
     /// Cognito's name for it.
-    @Exact var type: String
-    @Exact var message: String
+    @Exact package var type: String
+    @Exact package var message: String
     /// Why, for the log.
-    var reason: Reason
+    package var reason: Reason
     /// Whole seconds after which to come again.
-    var retryAfter: Int?
+    package var retryAfter: Int?
 
-    static let notCarriedOut = DirectCognitoRefusal(
+    package static let notCarriedOut = DirectCognitoRefusal(
         status: 403, type: "ForbiddenException", message: "This operation is not available through this gateway.",
         reason: .request(.directCognito))
 
@@ -41,23 +39,23 @@ struct DirectCognitoRefusal: Error, Equatable {
         reason: .account(.attributeNotWritable))
 
     /// Cognito's response for a step of a sign-in that is another user's.
-    static let otherUser = DirectCognitoRefusal(
+    package static let otherUser = DirectCognitoRefusal(
         type: "NotAuthorizedException", message: "Invalid session for the user.",
         reason: .cognito(.invalidSession))
 
     /// Cognito's response for an access token that was revoked.
-    static let revokedAccessToken = DirectCognitoRefusal(
+    package static let revokedAccessToken = DirectCognitoRefusal(
         type: "NotAuthorizedException", message: "Access Token has been revoked",
         reason: .cognito(.tokenRevoked))
 
     /// Cognito's response for a refresh token that was revoked.
-    static let revokedRefreshToken = DirectCognitoRefusal(
+    package static let revokedRefreshToken = DirectCognitoRefusal(
         type: "NotAuthorizedException", message: "Refresh Token has been revoked",
         reason: .cognito(.tokenRevoked))
 
     /// Cognito cannot be had, or the gateway's own settings keep it from being asked: the caller can do nothing but
     /// wait.
-    static func unavailable(_ reason: Reason) -> DirectCognitoRefusal {
+    package static func unavailable(_ reason: Reason) -> DirectCognitoRefusal {
         DirectCognitoRefusal(
             status: 503, type: "InternalErrorException",
             message: "Sign-in is not available right now. Try again later.",
@@ -71,18 +69,10 @@ struct DirectCognitoRefusal: Error, Equatable {
     }
 
     /// In Cognito's way, whose throttling is a 400.
-    static func tooManyRequests(after seconds: Int, reason: Reason) -> DirectCognitoRefusal {
+    package static func tooManyRequests(after seconds: Int, reason: Reason) -> DirectCognitoRefusal {
         DirectCognitoRefusal(
             type: "TooManyRequestsException", message: "Too many requests. Try again later.", reason: reason,
             retryAfter: max(1, seconds))
-    }
-
-    /// The refusal of the guard of account calls.
-    init(_ refusal: Refusal) {
-        let seconds = refusal.headers[.retryAfter].flatMap { Int($0) } ?? 5
-        self =
-            refusal.error == .tooManyRequests
-            ? .tooManyRequests(after: seconds, reason: refusal.reason) : .unavailable(refusal.reason)
     }
 
     init(status: Int = 400, type: String, message: String, reason: Reason, retryAfter: Int? = nil) {
@@ -93,17 +83,7 @@ struct DirectCognitoRefusal: Error, Equatable {
         self.retryAfter = retryAfter
     }
 
-    /// The error for the guard of account calls.
-    var gatewayError: GatewayError {
-        if ExactText(type) == "TooManyRequestsException" { return .tooManyRequests }
-        if ExactText(type) == "NotAuthorizedException" { return .notAuthorized }
-        return status >= 500 ? .identityProviderUnavailable : .invalidParameter
-    }
-
-    /// The reason as the guard of account calls knows it: a member that is not valid is a malformed body.
-    var auditReason: Reason { reason == .cognito(.invalidParameter) ? .account(.invalidFields) : reason }
-
-    var body: [UInt8] {
+    package var body: [UInt8] {
         JSON.object(["__type": .string(type), "message": .string(message)]).encoded()
     }
 }

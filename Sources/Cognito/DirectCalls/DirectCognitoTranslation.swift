@@ -1,34 +1,33 @@
-internal import Cognito
 internal import Cryptography
-internal import Encoding
+package import Encoding
 internal import Pipeline
 
 /// One call as Cognito gets it.
-struct TranslatedCall: Sendable {
-    var operation: String
-    var input: JSONObject
+package struct TranslatedCall: Sendable {
+    package var operation: String
+    package var input: JSONObject
     /// The call to send if Cognito does not accept a refresh token for the configured client: the former client's own
     /// call, which needs no secret. It keeps sessions alive that began before the app client had a secret.
-    var asFormerClient: JSONObject?
+    package var asFormerClient: JSONObject?
     /// The account that the call names: what was typed, or Cognito's own name for the user.
-    var account: String?
+    package var account: String?
     /// The claims of the access token in the call. They prove nothing until Cognito has taken the token.
-    var claims: JSONObject?
-    var claimed: (subject: String?, originID: String?) {
+    package var claims: JSONObject?
+    package var claimed: (subject: String?, originID: String?) {
         (claims?["sub"]?.stringValue, claims?["origin_jti"]?.stringValue)
     }
     /// A digest of the access or refresh token in the call.
-    var tokenDigest: String?
+    package var tokenDigest: String?
     /// The device that the pool tracks.
-    var deviceKey: String?
+    package var deviceKey: String?
     /// Digests of the sign-in step that the call continues.
-    var shownDigests: [String] = []
+    package var shownDigests: [String] = []
     /// Whether nobody's password is tried in the place of the account's.
-    var isDecoy = false
+    package var isDecoy = false
     /// Whether the caller used an operation older than what is sent.
-    var isTranslatedRefresh = false
+    package var isTranslatedRefresh = false
 
-    init(_ operation: String, _ input: JSONObject) {
+    package init(_ operation: String, _ input: JSONObject) {
         self.operation = operation
         self.input = input
     }
@@ -38,8 +37,12 @@ struct TranslatedCall: Sendable {
 ///
 /// The body is read strictly, so that what is decided on and what Cognito reads are the same: no duplicate names, no
 /// lone surrogates, 64 KiB at most, a depth that no real call has.
-struct DirectCognitoTranslation: Sendable {
+package struct DirectCognitoTranslation: Sendable {
     let pool: DirectCognitoPool
+
+    package init(pool: DirectCognitoPool) {
+        self.pool = pool
+    }
 
     static let maximumBodyBytes = 64 << 10
     static let limits = JSONLimits(maximumBytes: maximumBodyBytes, maximumDepth: 8)
@@ -49,14 +52,14 @@ struct DirectCognitoTranslation: Sendable {
         "USER_PASSWORD_AUTH", "USER_SRP_AUTH", "CUSTOM_AUTH", "USER_AUTH",
     ]
 
-    static func input(_ body: [UInt8]) throws(DirectCognitoRefusal) -> JSONObject {
+    package static func input(_ body: [UInt8]) throws(DirectCognitoRefusal) -> JSONObject {
         guard body.count <= maximumBodyBytes else { throw .tooLarge }
         guard let input = (try? JSON.parse(body, limits: limits))?.objectValue else { throw .malformed }
         return input
     }
 
     /// - Parameter clientAddress: as the gateway trusts it.
-    func call(
+    package func call(
         _ operation: String, _ input: JSONObject, clientAddress: String
     ) throws(DirectCognitoRefusal) -> TranslatedCall {
         guard let proof = ClientOperation.proof(of: operation) else { throw .notCarriedOut }

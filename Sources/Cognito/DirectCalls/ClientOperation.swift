@@ -3,9 +3,9 @@ internal import Encoding
 /// An operation of Cognito's API that apps call for their own user, and how it wants to see the app client's secret.
 ///
 /// Everything else, `Admin*` above all, is none of theirs.
-enum ClientOperation {
+package enum ClientOperation {
     /// Where the proof that a call comes from the app client's owner goes.
-    enum Proof {
+    package enum Proof {
         /// `SecretHash`, over `Username`.
         case secretHash
         /// `SECRET_HASH` among `AuthParameters`, over `USERNAME` there.
@@ -21,30 +21,7 @@ enum ClientOperation {
     }
 
     /// Nil for an operation that is not carried out.
-    static func proof(of operation: String) -> Proof? { proofs[ExactText(operation)] }
-
-    /// The most similar one of the gateway's own calls. Its limits apply, and it names the call in audit and metrics.
-    static func accountOperation(of operation: String) -> AccountOperation {
-        nearest[ExactText(operation)] ?? .updateMe
-    }
-
-    private static let nearest: [ExactText: AccountOperation] = [
-        "SignUp": .register,
-        "ConfirmSignUp": .confirm,
-        "ResendConfirmationCode": .resendCode,
-        "ForgotPassword": .forgotPassword,
-        "ConfirmForgotPassword": .resetPassword,
-        "InitiateAuth": .login,
-        "RespondToAuthChallenge": .challenge,
-        "GetTokensFromRefreshToken": .refresh,
-        "RevokeToken": .logout,
-        "GlobalSignOut": .logout,
-        "ChangePassword": .changePassword,
-        "DeleteUser": .deleteMe,
-        "GetUser": .me,
-        "AssociateSoftwareToken": .setUpTOTP,
-        "VerifySoftwareToken": .verifyTOTP,
-    ]
+    package static func proof(of operation: String) -> Proof? { proofs[ExactText(operation)] }
 
     private static let proofs: [ExactText: Proof] = [
         "SignUp": .secretHash,

@@ -1,5 +1,5 @@
 package import Cryptography
-internal import Encoding
+package import Encoding
 package import HTTPClient
 package import Pipeline
 
@@ -48,7 +48,7 @@ package struct DirectCognitoPool: Sendable {
     }
 
     /// Whether a call is for this pool: by the app client it names, or the one that its access token is of.
-    func isMeant(by input: JSONObject) -> Bool {
+    package func isMeant(by input: JSONObject) -> Bool {
         if let client = input["ClientId"]?.stringValue { return knows(clientID: client) }
         guard let token = input["AccessToken"]?.stringValue else { return false }
         return claims(of: token) != nil
@@ -56,7 +56,7 @@ package struct DirectCognitoPool: Sendable {
 
     /// The payload of an access token of this pool and one of its clients here; nil for any other. Its signature is
     /// Cognito's to verify.
-    func claims(of token: String) -> JSONObject? {
+    package func claims(of token: String) -> JSONObject? {
         let parts = token.utf8.split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
         guard parts.count == 3, let payload = Base64URL.decode(parts[1]),
             let claims = (try? JSON.parse(payload, limits: DirectCognitoTranslation.limits))?.objectValue,
