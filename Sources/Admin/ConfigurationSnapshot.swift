@@ -36,13 +36,13 @@ package struct ConfigurationSnapshot: Sendable {
     /// Nil where the gateway does not speak to Apple.
     package let grantValidation: AppleGrantValidation?
     /// Nil where no tokens are taken.
-    package let conduct: ConductService?
+    package let accountServices: AccountServices?
 
     package init(
         settings: GatewaySettings, plan: ServingPlan, metrics: [LoopMetrics], listeners: [ListenerSettings],
         checks: [ServerCheck], accessLog: AccessLog?, store: Store?, upkeep: StoreUpkeep?, storeWatch: StoreWatch?,
         places: LogPlaces, sessions: StoredSessions?, userSessions: SessionService?,
-        grantValidation: AppleGrantValidation?, conduct: ConductService?
+        grantValidation: AppleGrantValidation?, accountServices: AccountServices?
     ) {
         self.settings = settings
         self.plan = plan
@@ -57,14 +57,14 @@ package struct ConfigurationSnapshot: Sendable {
         self.sessions = sessions
         self.userSessions = userSessions
         self.grantValidation = grantValidation
-        self.conduct = conduct
+        self.accountServices = accountServices
     }
 
     /// The services that run beside requests, in the order in which they begin.
     package var services: [any BackgroundService] {
         let single: [(any BackgroundService)?] = [
             plan.assertionKeys, plan.sessionKeys?.keys, userSessions?.ends, grantValidation, plan.revocations, upkeep,
-            storeWatch, conduct?.limits, conduct?.outbox, plan.tracing,
+            storeWatch, accountServices?.limits, accountServices?.outbox, plan.tracing,
         ]
         return plan.keyServices + single.compactMap { $0 } + checks
     }

@@ -81,7 +81,7 @@ package final class GatewayStatus: Sendable {
     /// The users and sessions that an operator can look at; nil where no tokens are taken.
     var keptUsers: KeptUsers? { snapshot.flatMap(KeptUsers.init) }
 
-    var userHashes: UserHashes? { state.withLock { $0.snapshot?.conduct?.hashes } }
+    var userHashes: UserHashes? { state.withLock { $0.snapshot?.accountServices?.hashes } }
 
     func hasServer(_ server: String, of upstream: String) -> Bool {
         snapshot?.plan.upstreams.contains { served in
@@ -154,7 +154,7 @@ package final class GatewayStatus: Sendable {
 
     private func linesLost(_ snapshot: ConfigurationSnapshot?) -> [(log: String, count: Int)] {
         [
-            ("access", snapshot?.accessLog?.lost ?? 0), ("audit", snapshot?.conduct?.auditLog.lost ?? 0),
+            ("access", snapshot?.accessLog?.lost ?? 0), ("audit", snapshot?.accountServices?.auditLog.lost ?? 0),
             ("application", logs.lost),
         ]
     }
@@ -176,7 +176,7 @@ package final class GatewayStatus: Sendable {
             assertionKeyAge: plan?.assertionKeys?.signingSince.map { Double(max(0, WallClock.seconds() - $0)) },
             reloads: state.reloads, directApplications: plan?.directApplications.snapshot ?? ([], 0),
             directCalls: plan?.directApplications.calls ?? [],
-            conduct: snapshot?.conduct.map(\.readings), linesLost: linesLost(snapshot),
+            accountServices: snapshot?.accountServices.map(\.readings), linesLost: linesLost(snapshot),
             spans: (exported: spanTally.exported, lost: spanTally.lost), nameLookups: GatewayMetrics.nameLookups,
             process: .now(startedAt: startedAt), version: GatehouseVersion.current,
             storeIsWritable: snapshot?.store.map { $0.writeFault == nil }, isReady: Self.readiness(state).isReady)

@@ -28,7 +28,7 @@ enum StatusPage {
             "recent_denials": .array(status.recent.lastDenials.map(denial)),
             "recent_audit_events": .array(events(status)),
         ]
-        if let conduct = readings.conduct { for (name, value) in Self.conduct(conduct) { page[name] = value } }
+        if let accountServices = readings.accountServices { for (name, value) in Self.accountServices(accountServices) { page[name] = value } }
         return String(decoding: page.encoded(), as: UTF8.self) + "\n"
     }
 
@@ -147,12 +147,12 @@ enum StatusPage {
         ]
     }
 
-    private static func conduct(_ conduct: MetricsReadings.Conduct) -> JSONObject {
+    private static func accountServices(_ accountServices: MetricsReadings.Accounts) -> JSONObject {
         [
-            "account_limits": .object(JSONObject(conduct.refusals.map { ($0.cause, number($0.count)) })),
+            "account_limits": .object(JSONObject(accountServices.refusals.map { ($0.cause, number($0.count)) })),
             "outbox": [
-                "waiting": number(conduct.outboxWaiting), "delivered": number(conduct.outboxDelivered),
-                "failures": number(conduct.outboxFailures), "lost": number(conduct.outboxLost),
+                "waiting": number(accountServices.outboxWaiting), "delivered": number(accountServices.outboxDelivered),
+                "failures": number(accountServices.outboxFailures), "lost": number(accountServices.outboxLost),
             ],
         ]
     }

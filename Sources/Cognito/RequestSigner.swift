@@ -60,7 +60,7 @@ package struct RequestSigner: Sendable {
 }
 
 extension CognitoError {
-    init(credentialsMissing fault: AWSCredentialFault) {
+    init(credentialsMissing fault: AWSCredentialError) {
         self.init(unavailable: fault.rawValue)
         kind = .credentialsMissing
     }

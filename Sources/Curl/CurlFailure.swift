@@ -41,7 +41,7 @@ package struct CurlFailure: Error, Equatable, Sendable, CustomStringConvertible 
         var result = 0
         _ = gatehouse_getinfo_verify_result(easy.handle, &result)
         // libcurl itself compares names, and OpenSSL has no result then.
-        let reason = CertificateFault.words(result) ?? "it is for another name"
+        let reason = CertificateError.words(result) ?? "it is for another name"
         self.init(
             kind: .tls, code: Int(code.rawValue), description: "the server's certificate is not trusted: \(reason)")
     }

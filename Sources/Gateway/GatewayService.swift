@@ -22,7 +22,7 @@ package struct GatewayService: Service {
 
     /// - Parameters:
     ///   - settings: what it starts with.
-    ///   - load: reads them again for a ``reload()``; throws ``SettingsFaults`` for faulty ones.
+    ///   - load: reads them again for a ``reload()``; throws ``SettingsErrors`` for faulty ones.
     ///   - tracing: follows the settings in use.
     ///   - onReady: called once when all addresses are bound.
     ///   - onReload: called when a reload begins, and when it has ended, however it did.
@@ -43,16 +43,16 @@ package struct GatewayService: Service {
     /// Whether the settings fit together, and what they say is written to is not of another kind, without starting
     /// anything.
     ///
-    /// - Throws: ``SettingsFaults``.
+    /// - Throws: ``SettingsErrors``.
     package static func check(_ settings: GatewaySettings) throws {
         _ = try Wiring.fitted(settings, issuers: settings.trustedIssuers)
         let faults = settings.writtenPaths.compactMap(\.fault)
-        guard faults.isEmpty else { throw SettingsFaults(faults: faults.sorted { $0.line < $1.line }) }
+        guard faults.isEmpty else { throw SettingsErrors(faults: faults.sorted { $0.line < $1.line }) }
     }
 
     /// The certificates of its listeners that have expired or are about to.
     ///
-    /// - Throws: ``SettingsFaults``.
+    /// - Throws: ``SettingsErrors``.
     package static func certificateWarnings(_ settings: GatewaySettings) throws -> [CertificateWarning] {
         let shown = try Wiring.listeners(settings).map { $0.tls?.certificates ?? [] }
         return ShownCertificate.all(settings.listeners, shown).compactMap { $0.warning(now: WallClock.seconds()) }

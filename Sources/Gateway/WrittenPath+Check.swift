@@ -5,7 +5,7 @@ internal import SettingsReader
 extension WrittenPath {
     /// The error that prevents writing there on every machine and for every user: something of another kind is there,
     /// or in the place of a directory above it. Missing files and permissions may differ where the gateway runs.
-    var fault: SettingsFault? {
+    var fault: SettingsError? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else {
             return errno == ENOTDIR ? place.fault("\(path): a directory above it is a file") : nil

@@ -12,7 +12,7 @@ package enum GatewayEndpoint: Sendable {
     case keySet
 
     /// The route of the key set, which is public as its keys are.
-    package static func keySetRoute(number: Int) throws(RouteFault) -> Route {
+    package static func keySetRoute(number: Int) throws(RouteError) -> Route {
         Route(
             name: "gatehouse:jwks", pattern: try RoutePattern("/.well-known/gatehouse/jwks.json"), methods: [.get],
             access: .public, destination: .endpoint(number))

@@ -2,7 +2,7 @@ package import Cryptography
 internal import Encoding
 
 /// Why a sealing key can't be used.
-package enum SealingKeyFault: Error, Equatable, Sendable {
+package enum SealingKeyError: Error, Equatable, Sendable {
     /// The key is not 32 bytes.
     case length
     /// The id is not 1–32 characters of `A-Za-z0-9_-`.
@@ -20,7 +20,7 @@ package struct SealingKey: Sendable {
     ///   - id: 1–32 characters of `A-Za-z0-9_-`. If nil, it is sixteen hex digits derived from the key: a message
     ///     authentication code, which says nothing about the key itself.
     ///   - secret: exactly 32 random bytes.
-    package init(id: String? = nil, _ secret: Secret) throws(SealingKeyFault) {
+    package init(id: String? = nil, _ secret: Secret) throws(SealingKeyError) {
         guard let key = try? AESGCMKey(secret) else { throw .length }
         let id = id ?? Self.derivedID(secret)
         guard Self.isIdentifier(id) else { throw .identifier }

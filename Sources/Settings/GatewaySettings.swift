@@ -56,7 +56,7 @@ package struct GatewaySettings: Sendable {
         readFile: @escaping (String) throws(FileReadFailure) -> [UInt8] = { (path) throws(FileReadFailure) in
             try readWholeFile(path)
         }
-    ) throws(SettingsFaults) -> GatewaySettings {
+    ) throws(SettingsErrors) -> GatewaySettings {
         let reading = try SettingsReading(path: path, environment: environment, readFile: readFile)
         var settings = try reading.read(GatewaySettings.init(reading:))
         settings.origin = reading.context.file
@@ -73,25 +73,25 @@ package struct GatewaySettings: Sendable {
     /// Where the settings file at `path` has the admin listener, whatever else it says: no other file is read.
     ///
     /// - Parameters: as of ``load(path:environment:readFile:)``.
-    /// - Throws: ``SettingsFaults`` where the file can't be read, is no YAML, or the address is faulty.
+    /// - Throws: ``SettingsErrors`` where the file can't be read, is no YAML, or the address is faulty.
     package static func adminAddress(
         path: String, environment: [String: String], readFile: @escaping (String) throws(FileReadFailure) -> [UInt8]
-    ) throws(SettingsFaults) -> HostAndPort {
+    ) throws(SettingsErrors) -> HostAndPort {
         let reading = try SettingsReading(path: path, environment: environment, readFile: readFile)
         // No other value is looked at, and no file read.
         let address = reading.root.section { file in
             file.optional("admin")?.section { $0.optional("address")?.read(.listenAddress) }
         }
         let faults = reading.context.sortedFaults.filter { ["", "admin", "admin.address"].contains($0.keyPath) }
-        guard faults.isEmpty else { throw SettingsFaults(faults: faults) }
+        guard faults.isEmpty else { throw SettingsErrors(faults: faults) }
         return address.flatMap { $0 }.flatMap { $0 } ?? standardAdminAddress
     }
 }
 
 extension GatewaySettings {
     /// A fault of what the key at this path names, with its place in the file.
-    package func fault(of keyPath: String, _ message: String) -> SettingsFault {
+    package func fault(of keyPath: String, _ message: String) -> SettingsError {
         places[keyPath]?.fault(message)
-            ?? SettingsFault(file: "", line: 1, column: nil, keyPath: keyPath, message: message)
+            ?? SettingsError(file: "", line: 1, column: nil, keyPath: keyPath, message: message)
     }
 }

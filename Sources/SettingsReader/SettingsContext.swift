@@ -51,8 +51,8 @@ package struct SettingsPlace: Sendable {
     }
 
     /// A fault at this place that only shows when the parts are put together.
-    package func fault(_ message: String) -> SettingsFault {
-        SettingsFault(file: file, line: line, column: column, keyPath: keyPath, message: message)
+    package func fault(_ message: String) -> SettingsError {
+        SettingsError(file: file, line: line, column: column, keyPath: keyPath, message: message)
     }
 
     private static func join(_ path: String, _ name: String) -> String {
@@ -67,7 +67,7 @@ package final class SettingsContext {
     let readFile: (String) throws(FileReadFailure) -> [UInt8]
     /// See ``SettingsSource``.
     let renamedKeys: [String: String]
-    package private(set) var faults: [SettingsFault] = []
+    package private(set) var faults: [SettingsError] = []
     /// In the order they were read.
     package private(set) var values: [ReadValue] = []
     private var positions: [String: Int] = [:]
@@ -93,7 +93,7 @@ package final class SettingsContext {
 
     package func fault(_ message: String, at place: SettingsPlace) {
         faults.append(
-            SettingsFault(
+            SettingsError(
                 file: file, line: place.line, column: place.column, keyPath: place.keyPath, message: message))
     }
 
@@ -126,7 +126,7 @@ package final class SettingsContext {
     }
 
     /// The faults in the order of the file; those of one line in the order they were found.
-    package var sortedFaults: [SettingsFault] {
+    package var sortedFaults: [SettingsError] {
         faults.enumerated()
             .sorted { ($0.element.line, $0.offset) < ($1.element.line, $1.offset) }
             .map(\.element)

@@ -13,16 +13,16 @@ package struct SettingsReading {
     ///   - environment: what `${NAME}` in a value stands for.
     ///   - readFile: reads this file and those that `file:` names, whose relative paths are relative to this one's
     ///     folder.
-    /// - Throws: ``SettingsFaults`` where the file can't be read or is no YAML.
+    /// - Throws: ``SettingsErrors`` where the file can't be read or is no YAML.
     package init(
         path: String, environment: [String: String],
         readFile: @escaping (String) throws(FileReadFailure) -> [UInt8] = { (path) throws(FileReadFailure) in
             try readWholeFile(path)
         }
-    ) throws(SettingsFaults) {
-        func failure(_ message: String, line: Int = 1, column: Int? = nil) -> SettingsFaults {
-            SettingsFaults(faults: [
-                SettingsFault(file: path, line: line, column: column, keyPath: "", message: message)
+    ) throws(SettingsErrors) {
+        func failure(_ message: String, line: Int = 1, column: Int? = nil) -> SettingsErrors {
+            SettingsErrors(faults: [
+                SettingsError(file: path, line: line, column: column, keyPath: "", message: message)
             ])
         }
         let bytes: [UInt8]
@@ -45,10 +45,10 @@ package struct SettingsReading {
 
     /// Reads the whole file as a section.
     ///
-    /// - Throws: ``SettingsFaults`` with everything that is wrong with it.
-    package func read<Value>(_ decode: (SettingsMapping) -> Value) throws(SettingsFaults) -> Value {
+    /// - Throws: ``SettingsErrors`` with everything that is wrong with it.
+    package func read<Value>(_ decode: (SettingsMapping) -> Value) throws(SettingsErrors) -> Value {
         guard let value = root.section(decode), context.faults.isEmpty else {
-            throw SettingsFaults(faults: context.sortedFaults)
+            throw SettingsErrors(faults: context.sortedFaults)
         }
         return value
     }

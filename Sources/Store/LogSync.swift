@@ -54,15 +54,15 @@ final class LogSync: Sendable {
     /// takes no lock away.
     static func sync(fileAt path: String) throws {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw SystemFault(path, errno) }
+        guard descriptor >= 0 else { throw SystemError(path, errno) }
         defer { close(descriptor) }
         while fdatasync(descriptor) != 0 {
-            guard errno == EINTR else { throw SystemFault(path, errno) }
+            guard errno == EINTR else { throw SystemError(path, errno) }
         }
     }
 
     /// A file that could not be written to the disk.
-    struct SystemFault: Error, CustomStringConvertible {
+    struct SystemError: Error, CustomStringConvertible {
         let description: String
 
         init(_ path: String, _ code: CInt) {

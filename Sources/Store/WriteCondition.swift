@@ -58,7 +58,7 @@ final class WriteCondition: Sendable {
         switch error {
         case let error as DatabaseError where ofDatabase.contains(error.resultCode):
             "\(error.message ?? "it fails") (SQLite \(error.resultCode.rawValue))"
-        case is LogSync.SystemFault: "the disk does not take what is written"
+        case is LogSync.SystemError: "the disk does not take what is written"
         default: nil
         }
     }

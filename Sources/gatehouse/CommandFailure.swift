@@ -23,7 +23,7 @@ struct CommandFailure: Error {
     /// - Parameters:
     ///   - origin: what the settings' faults are in.
     ///   - reader: who has read them, where that is not who runs the command.
-    init(_ faults: SettingsFaults, in origin: String, readBy reader: String? = nil) {
+    init(_ faults: SettingsErrors, in origin: String, readBy reader: String? = nil) {
         var object: JSONObject = [
             "config": .string(origin), "good": false, "faults": .array(faults.faults.map(\.json)),
         ]
@@ -38,7 +38,7 @@ struct CommandFailure: Error {
         switch error {
         case let failure as CommandFailure: self = failure
         case let fault as StartupError: self.init("\(fault)")
-        case let fault as KeyFileFault: self.init("\(fault)")
+        case let fault as KeyFileError: self.init("\(fault)")
         case let fault as UserAdministration.Fault: self.init("\(fault)")
         case let refusal as Refusal: self.init("the state directory cannot be used now: \(refusal.reason.code)")
         default: return nil
@@ -78,7 +78,7 @@ extension ParsableCommand {
     }
 }
 
-extension SettingsFault {
+extension SettingsError {
     /// For people: the place and the key stand out.
     func text(on terminal: Terminal) -> String {
         let place = terminal.styled(.bold, "\(file):\(line):")

@@ -16,15 +16,15 @@ struct EnvironmentOptions: ParsableArguments {
     /// Puts the file's variables into this process's environment, from where the settings, the AWS credentials and
     /// everything else read them. They override variables that are set already, as for a service of systemd.
     ///
-    /// - Throws: ``SettingsFaults``
+    /// - Throws: ``SettingsErrors``
     func apply() throws {
         guard let path = environmentFile else { return }
         let bytes: [UInt8]
         do throws(FileReadFailure) {
             bytes = try readWholeFile(path)
         } catch {
-            throw SettingsFaults(faults: [
-                SettingsFault(file: path, line: 1, column: nil, keyPath: "", message: error.description)
+            throw SettingsErrors(faults: [
+                SettingsError(file: path, line: 1, column: nil, keyPath: "", message: error.description)
             ])
         }
         for variable in try EnvironmentFile.variables(String(decoding: bytes, as: UTF8.self), of: path) {

@@ -45,7 +45,7 @@ struct LocalPoolCommand: AsyncParsableCommand {
                 services: [UntilShutdown(pool: pool)], gracefulShutdownSignals: [.sigterm, .sigint],
                 logger: lifecycleLogger
             ).run()
-        } catch let fault as LocalPoolAddressFault {
+        } catch let fault as LocalPoolAddressError {
             throw CommandFailure("\(fault)", status: .cannotRun)
         }
     }
@@ -64,9 +64,9 @@ struct LocalPoolCommand: AsyncParsableCommand {
     private func reportingFaults<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try body()
-        } catch let faults as SettingsFaults {
+        } catch let faults as SettingsErrors {
             throw CommandFailure(faults, in: config)
-        } catch let fault as SeedFault {
+        } catch let fault as SeedError {
             throw CommandFailure("\(fault)", status: .faultyConfiguration)
         }
     }

@@ -69,7 +69,7 @@ struct ServeCommand: AsyncParsableCommand {
                     ],
                     gracefulShutdownSignals: [.sigterm, .sigint], logger: lifecycle)
             ).run()
-        } catch let faults as SettingsFaults {
+        } catch let faults as SettingsErrors {
             logger.critical("cannot run: the configuration is faulty", metadata: ["error": "\(faults)"])
             if !settings.tellsOnStandardError { Self.tell(faults) }
             throw ExitCode.faultyConfiguration
@@ -82,7 +82,7 @@ struct ServeCommand: AsyncParsableCommand {
 
     /// - Throws: exit status 78 (EX_CONFIG of sysexits) after saying which file cannot be written to.
     private func logs(_ settings: GatewaySettings) throws -> GatewayLogs {
-        do throws(SettingsFaults) {
+        do throws(SettingsErrors) {
             return try GatewayLogs(settings)
         } catch {
             Self.tell(error)
@@ -90,7 +90,7 @@ struct ServeCommand: AsyncParsableCommand {
         }
     }
 
-    private static func tell(_ faults: SettingsFaults) {
+    private static func tell(_ faults: SettingsErrors) {
         for fault in faults.faults { StandardError.write(fault.text(on: .standardError) + "\n") }
     }
 }

@@ -46,7 +46,7 @@ extension SettingsOrigin {
     static func found(by option: String?, _ environment: EnvironmentOptions) throws -> SettingsOrigin {
         do {
             try environment.apply()
-        } catch let faults as SettingsFaults {
+        } catch let faults as SettingsErrors {
             throw CommandFailure(faults, in: environment.environmentFile ?? "")
         }
         return SettingsOrigin(option: option, environment: ProcessInfo.processInfo.environment)
@@ -61,7 +61,7 @@ extension SettingsOrigin {
             let settings = try read(environment: ProcessInfo.processInfo.environment)
             try GatewayService.check(settings)
             return settings
-        } catch let faults as SettingsFaults {
+        } catch let faults as SettingsErrors {
             throw CommandFailure(faults, in: name, readBy: reader)
         }
     }

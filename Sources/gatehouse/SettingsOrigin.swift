@@ -33,8 +33,8 @@ enum SettingsOrigin {
         }
     }
 
-    /// - Throws: ``SettingsFaults``
-    func read(environment: [String: String]) throws(SettingsFaults) -> GatewaySettings {
+    /// - Throws: ``SettingsErrors``
+    func read(environment: [String: String]) throws(SettingsErrors) -> GatewaySettings {
         try seeThatTheyAreThere()
         return try GatewaySettings.load(path: name, environment: environment) { (path) throws(FileReadFailure) in
             try bytes(of: path)
@@ -43,8 +43,8 @@ enum SettingsOrigin {
 
     /// Where the admin listener is, whatever else the settings say.
     ///
-    /// - Throws: ``SettingsFaults``
-    func adminAddress(environment: [String: String]) throws(SettingsFaults) -> HostAndPort {
+    /// - Throws: ``SettingsErrors``
+    func adminAddress(environment: [String: String]) throws(SettingsErrors) -> HostAndPort {
         try seeThatTheyAreThere()
         return try GatewaySettings.adminAddress(path: name, environment: environment) {
             (path) throws(FileReadFailure) in
@@ -62,8 +62,8 @@ enum SettingsOrigin {
         }
     }
 
-    /// - Throws: ``SettingsFaults`` that say what could have been named.
-    private func seeThatTheyAreThere() throws(SettingsFaults) {
+    /// - Throws: ``SettingsErrors`` that say what could have been named.
+    private func seeThatTheyAreThere() throws(SettingsErrors) {
         switch self {
         case .text(let bytes, Self.variable) where bytes.isEmpty:
             throw missing("it is set and empty: put the settings there, or unset it to use \(Self.standardPath)")
@@ -73,7 +73,7 @@ enum SettingsOrigin {
         }
     }
 
-    private func missing(_ message: String) -> SettingsFaults {
-        SettingsFaults(faults: [SettingsFault(file: name, line: 1, column: nil, keyPath: "", message: message)])
+    private func missing(_ message: String) -> SettingsErrors {
+        SettingsErrors(faults: [SettingsError(file: name, line: 1, column: nil, keyPath: "", message: message)])
     }
 }

@@ -119,10 +119,10 @@ struct SealedRefreshTokenTests {
         #expect(text.exposeText().hasPrefix("v2.2026-a_1."))
         #expect(try SealedRefreshToken(opening: text, with: ring, poolID: Fixture.poolID).deviceID == "device-1")
         for id in ["", "a.b", "a b", "ä", String(repeating: "k", count: 33)] {
-            #expect(throws: SealingKeyFault.identifier, "\(id)") { try SealingKey(id: id, secret) }
+            #expect(throws: SealingKeyError.identifier, "\(id)") { try SealingKey(id: id, secret) }
         }
         for count in [0, 16, 31, 33] {
-            #expect(throws: SealingKeyFault.length) { try SealingKey(Secret([UInt8](repeating: 1, count: count))) }
+            #expect(throws: SealingKeyError.length) { try SealingKey(Secret([UInt8](repeating: 1, count: count))) }
         }
     }
 

@@ -80,7 +80,7 @@ struct CredentialTests {
     func missingProfile() async {
         let file = ["/f": "[default]\naws_access_key_id=x\naws_secret_access_key=y\n"]
         let named = chain(["AWS_SHARED_CREDENTIALS_FILE": "/f", "AWS_PROFILE": "gateway"], file: file)
-        await #expect(throws: AWSCredentialFault.unusable) { try await named.credentials() }
+        await #expect(throws: AWSCredentialError.unusable) { try await named.credentials() }
     }
 
     @Test(
@@ -137,8 +137,8 @@ struct CredentialTests {
         let chain = chain(["AWS_CONTAINER_CREDENTIALS_RELATIVE_URI": "/role"], fetcher, clock)
         _ = try? await chain.credentials()
         clock.advance(601)
-        await #expect(throws: AWSCredentialFault.unusable) { try await chain.credentials() }
-        await #expect(throws: AWSCredentialFault.none) {
+        await #expect(throws: AWSCredentialError.unusable) { try await chain.credentials() }
+        await #expect(throws: AWSCredentialError.none) {
             try await self.chain(["AWS_EC2_METADATA_DISABLED": "TRUE"]).credentials()
         }
     }

@@ -74,13 +74,13 @@ struct SRPTests {
             default: SRPNumber([1] + doubledPrime)
             }
         let client = try SRPClient(random: [3])
-        #expect(throws: SRPFault.zeroPublicValue) {
+        #expect(throws: SRPError.zeroPublicValue) {
             try client.signature(
                 identity: SRPVector.user, password: Secret("p"), salt: SRPNumber([1]), serverPublicValue: zero,
                 secretBlock: [], timestamp: "")
         }
         let server = try SRPServer(verifier: SRPNumber([5]), random: [7])
-        #expect(throws: SRPFault.zeroPublicValue) { try server.sessionKey(clientPublicValue: zero) }
+        #expect(throws: SRPError.zeroPublicValue) { try server.sessionKey(clientPublicValue: zero) }
     }
 
     /// The low 384 bytes of 2·N.

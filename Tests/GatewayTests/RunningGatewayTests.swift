@@ -87,7 +87,7 @@ struct RunningGatewayTests {
                     let snapshot = await gateway.snapshot
                     #expect(snapshot.plan.keyServices.map(\.policy) == Wiring.keySetPolicies(settings))
                     #expect(snapshot.plan.revocations?.status.limit == number * 1000)
-                    let limits = snapshot.conduct?.limits.state.withLock { $0.settings }
+                    let limits = snapshot.accountServices?.limits.state.withLock { $0.settings }
                     #expect(limits == settings.accountLimits)
                     #expect(
                         snapshot.plan.assertionKeys?.schedule == RotationSchedule.assertionKeys(settings))

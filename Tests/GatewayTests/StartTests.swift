@@ -62,7 +62,7 @@ struct StartTests {
                 #expect(
                     FileManager.default.createFile(
                         atPath: path + "/sealing.key", contents: bytes, attributes: attributes))
-                #expect(throws: SealingKeyFault.length) { try SealingKeys.ring([], stateDirectory: path) }
+                #expect(throws: SealingKeyError.length) { try SealingKeys.ring([], stateDirectory: path) }
                 #expect(FileManager.default.contents(atPath: path + "/sealing.key") == bytes)
             }
             // A directory's place is taken by a file.
@@ -116,7 +116,7 @@ struct StartTests {
                   - {path: /api/v1/auth/login, upstream: api, name: mine, methods: [POST]}
                   - {path: /b, upstream: api, name: sound}
                 """)
-        let error = #expect(throws: SettingsFaults.self) { try GatewayService.check(settings) }
+        let error = #expect(throws: SettingsErrors.self) { try GatewayService.check(settings) }
         let faults = try #require(error).faults
         #expect(faults.map(\.line) == [7, 8])
         #expect(faults.map(\.keyPath).allSatisfy { $0.hasPrefix("routes[") })
@@ -182,7 +182,7 @@ struct StartTests {
         let settings = try GatewaySettings.load(path: "/settings.yaml", environment: [:]) {
             (path) throws(FileReadFailure) in Array((path == "/settings.yaml" ? yaml : Self.uncommon).utf8)
         }
-        let error = #expect(throws: SettingsFaults.self) { try GatewayService.check(settings) }
+        let error = #expect(throws: SettingsErrors.self) { try GatewayService.check(settings) }
         #expect(try #require(error).faults.map(\.line) == [5, 6, 10])
     }
 }

@@ -33,12 +33,12 @@ struct KeyFileTests {
             let file = KeyRingFile(.assertion, stateDirectory: path)
             let ring = try file.readOrMake(now: 5)
             try FileMode.set(mode, file.path)
-            let fault = #expect(throws: KeyFileFault.self) { try file.read() }
+            let fault = #expect(throws: KeyFileError.self) { try file.read() }
             let text = try #require(fault).description
             #expect(
                 text.contains(file.path) && text.contains("mode \(String(mode, radix: 8))")
                     && text.contains("chmod 600"))
-            #expect(throws: KeyFileFault.self) { try file.update { _ in } }
+            #expect(throws: KeyFileError.self) { try file.update { _ in } }
             try FileMode.set(0o600, file.path)
             #expect(try file.read() == ring)
         }
@@ -57,7 +57,7 @@ struct KeyFileTests {
             let file = KeyRingFile(.assertion, stateDirectory: path)
             try Data(contents.utf8).write(to: URL(fileURLWithPath: file.path))
             try FileMode.set(0o600, file.path)
-            #expect(throws: KeyFileFault.self) { try file.readOrMake(now: 5) }
+            #expect(throws: KeyFileError.self) { try file.readOrMake(now: 5) }
             #expect(FileManager.default.contents(atPath: file.path) == Data(contents.utf8))
         }
     }
@@ -176,7 +176,7 @@ struct KeyFileTests {
             let second = try #require(service.current)
             #expect(second.signing.id == first.ids[1])
             try FileMode.set(0o644, file.path)
-            #expect(throws: KeyFileFault.self) { try service.follow() }
+            #expect(throws: KeyFileError.self) { try service.follow() }
             #expect(service.current === second)
         }
     }

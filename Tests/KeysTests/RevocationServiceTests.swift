@@ -194,7 +194,7 @@ struct RevocationServiceTests {
         try await Self.withStore { open, _ in
             let service = service(try open(), maximumCount: 2)
             try await service.revoke([revocation(.tokenID("1"), for: 10), revocation(.tokenID("2"))])
-            await #expect(throws: RevocationFault.full) { try await service.revoke([revocation(.tokenID("3"))]) }
+            await #expect(throws: RevocationError.full) { try await service.revoke([revocation(.tokenID("3"))]) }
             #expect(service.status.count == 2 && service.status.failures == 1)
             clock.advance(10)
             try await service.revoke([revocation(.tokenID("3"))])
@@ -208,10 +208,10 @@ struct RevocationServiceTests {
         try await Self.withStore { open, _ in
             let service = service(try open(), maximumCount: 16)
             try await service.revoke((0..<16).map { revocation(.session("\($0)")) })
-            await #expect(throws: RevocationFault.full) { try await service.revoke([revocation(.session("new"))]) }
+            await #expect(throws: RevocationError.full) { try await service.revoke([revocation(.session("new"))]) }
             try await service.revoke([revocation(.session("3"), for: 7200)])
             for user in ["ada", "ben"] { try await service.revoke([revocation(.subject(user, before: 100))]) }
-            await #expect(throws: RevocationFault.full) {
+            await #expect(throws: RevocationError.full) {
                 try await service.revoke([revocation(.subject("eve", before: 100))])
             }
             try await service.revoke([revocation(.subject("ada", before: 200))])

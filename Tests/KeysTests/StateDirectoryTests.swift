@@ -16,7 +16,7 @@ struct StateDirectoryTests {
             #expect(try (FileMode.of(path + "/a/b") ?? 0o777) & 0o022 == 0)
             try directory.make()
             try Data().write(to: URL(fileURLWithPath: path + "/file"))
-            let fault = #expect(throws: KeyFileFault.self) { try StateDirectory(path: path + "/file").make() }
+            let fault = #expect(throws: KeyFileError.self) { try StateDirectory(path: path + "/file").make() }
             #expect(fault?.description == "\(path)/file: cannot be made: it is a file")
         }
     }
@@ -31,8 +31,8 @@ struct StateDirectoryTests {
             let directory = StateDirectory(path: path)
             try directory.make()
             try FileMode.set(mode, path)
-            let checked = Result { () throws(KeyFileFault) in try directory.check() }
-            let made = Result { () throws(KeyFileFault) in try directory.make() }
+            let checked = Result { () throws(KeyFileError) in try directory.check() }
+            let made = Result { () throws(KeyFileError) in try directory.make() }
             #expect(((try? checked.get()) != nil) == isGood)
             #expect(((try? made.get()) != nil) == isGood)
         }
@@ -60,7 +60,7 @@ struct StateDirectoryTests {
             if isGood {
                 try StateDirectory(path: path).check()
             } else {
-                let fault = #expect(throws: KeyFileFault.self) { try StateDirectory(path: path).check() }
+                let fault = #expect(throws: KeyFileError.self) { try StateDirectory(path: path).check() }
                 #expect(fault?.description.contains("\(file): others than its owner may ") == true)
                 #expect(fault?.description.contains("mode \(String(mode, radix: 8))") == true)
             }
@@ -76,7 +76,7 @@ struct StateDirectoryTests {
             #expect(try file.read()?.fetchedAt == 1)
             #expect(try FileMode.of(path + "/key-set-pool.json") == 0o600)
             try FileMode.set(0o646, path + "/key-set-pool.json")
-            #expect(throws: KeyFileFault.self) { try file.read() }
+            #expect(throws: KeyFileError.self) { try file.read() }
         }
     }
 }

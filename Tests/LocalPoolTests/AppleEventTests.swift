@@ -198,7 +198,7 @@ struct AppleConfigurationTests {
 
     @Test("A fault is reported with its line and key", arguments: faults)
     func fault(text: String, expected: String) throws {
-        let error = try #require(throws: SettingsFaults.self) {
+        let error = try #require(throws: SettingsErrors.self) {
             try ConfigurationTests.parse(ConfigurationTests.minimal + "\n" + text)
         }
         #expect(error.description == "f.yaml:4: " + expected)

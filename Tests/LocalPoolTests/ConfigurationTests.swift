@@ -13,7 +13,7 @@ struct ConfigurationTests {
         """
     static let secret = "0123456789abcdef01234567"
 
-    static func parse(_ text: String) throws(SettingsFaults) -> LocalPoolConfiguration {
+    static func parse(_ text: String) throws(SettingsErrors) -> LocalPoolConfiguration {
         try LocalPoolConfiguration.load(path: "f.yaml", environment: ["SECRET": secret, "PORT": "1234"]) {
             (_) throws(FileReadFailure) in Array(text.utf8)
         }
@@ -165,13 +165,13 @@ struct ConfigurationTests {
 
     @Test("A fault is reported with its line and key", arguments: faults)
     func fault(text: String, expected: String) throws {
-        let error = try #require(throws: SettingsFaults.self) { try Self.parse(text) }
+        let error = try #require(throws: SettingsErrors.self) { try Self.parse(text) }
         #expect(error.description == expected)
     }
 
     @Test("All faults are reported together")
     func allFaults() throws {
-        let error = try #require(throws: SettingsFaults.self) {
+        let error = try #require(throws: SettingsErrors.self) {
             try Self.parse("a: 1\nb: 2\nclient: {secret: short}")
         }
         #expect(
@@ -185,7 +185,7 @@ struct ConfigurationTests {
 
     @Test("What is no YAML mapping is a fault", arguments: ["", "- a", "a: [", "a: 1\na: 2"])
     func noMapping(text: String) {
-        #expect(throws: SettingsFaults.self) { try Self.parse(text) }
+        #expect(throws: SettingsErrors.self) { try Self.parse(text) }
     }
 
     @Test("No secret shows when a configuration is printed")

@@ -68,7 +68,7 @@ struct PersistenceTests {
     func otherSub() async throws {
         try await withDatabase { path in
             _ = try TestPool { $0.databasePath = path }
-            #expect(throws: SeedFault.self) {
+            #expect(throws: SeedError.self) {
                 try TestPool {
                     $0.databasePath = path
                     $0.users[0].sub = "11111111-2222-4333-8444-555555555555"

@@ -213,13 +213,13 @@ struct GatePolicyTests {
 
     @Test("{sub} stands where * does: once, as a whole segment, and both are one pattern")
     func patterns() throws {
-        #expect(throws: RouteFault.self) { try RoutePattern("/{sub}/{sub}") }
+        #expect(throws: RouteError.self) { try RoutePattern("/{sub}/{sub}") }
         let route = { (name: String, path: String, methods: Set<HTTPRequest.Method>) in
             Route(
                 name: name, pattern: try RoutePattern(path), methods: methods, access: .required,
                 destination: GateFixture.backend)
         }
-        #expect(throws: RouteFault.self) {
+        #expect(throws: RouteError.self) {
             try RouteTable([try route("a", "/u/*", [.get]), try route("b", "/u/{sub}", [.get])])
         }
         let table = try RouteTable([try route("a", "/u/*", [.get]), try route("b", "/u/{sub}", [.put])])

@@ -69,7 +69,7 @@ struct IPNetworkTests {
             "10.0.0.0/255.0.0.0", "::/129", "10/8", "10.0.0.0 /8", "host/8",
         ])
     func noNetwork(text: String) {
-        #expect(throws: IPNetworkFault.malformed) { try IPNetwork(text) }
+        #expect(throws: IPNetworkError.malformed) { try IPNetwork(text) }
     }
 
     @Test(
@@ -79,6 +79,6 @@ struct IPNetworkTests {
             ("::ffff:10.1.2.3/104", "10.0.0.0/8"),
         ])
     func bitsBehindPrefix(text: String, meant: String) {
-        #expect(throws: IPNetworkFault.bitsBehindPrefix(meant: meant)) { try IPNetwork(text) }
+        #expect(throws: IPNetworkError.bitsBehindPrefix(meant: meant)) { try IPNetwork(text) }
     }
 }

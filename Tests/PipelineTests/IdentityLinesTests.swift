@@ -86,9 +86,9 @@ struct IdentityLinesTests {
         let fits = Self.identity { $0.groups = [String(repeating: "a", count: 4096)] }
         #expect(throws: Never.self) { try IdentityLines().lines(for: fits) }
         let over = Self.identity { $0.groups = [String(repeating: "a", count: 4096), "b"] }
-        #expect(throws: IdentityFault.tooLarge(header: "X-Auth-Groups")) { try IdentityLines().lines(for: over) }
+        #expect(throws: IdentityError.tooLarge(header: "X-Auth-Groups")) { try IdentityLines().lines(for: over) }
         let encodedOver = Self.identity { $0.email = String(repeating: "é", count: 700) }
-        #expect(throws: IdentityFault.tooLarge(header: "X-Auth-Email")) { try IdentityLines().lines(for: encodedOver) }
+        #expect(throws: IdentityError.tooLarge(header: "X-Auth-Email")) { try IdentityLines().lines(for: encodedOver) }
     }
 
     @Test(
@@ -126,10 +126,10 @@ struct IdentityLinesTests {
         let payload = { (count: Int) -> JSONObject in ["c": .string(String(repeating: "a", count: count))] }
         let lines = IdentityLines(claims: claims)
         #expect(throws: Never.self) { try lines.lines(for: Self.identity(), payload: payload(3000)) }
-        #expect(throws: IdentityFault.tooLarge(header: "X-0")) {
+        #expect(throws: IdentityError.tooLarge(header: "X-0")) {
             try lines.lines(for: Self.identity(), payload: payload(4097))
         }
-        #expect(throws: IdentityFault.tooLarge(header: "X-4")) {
+        #expect(throws: IdentityError.tooLarge(header: "X-4")) {
             try lines.lines(for: Self.identity(), payload: payload(4000))
         }
     }
@@ -145,14 +145,14 @@ struct IdentityLinesTests {
         payload["c4"] = .string(String(repeating: "a", count: count))
         #expect(try lines.lines(for: Self.identity(), payload: payload).count == IdentityLines.maximumLength)
         payload["c4"] = .string(String(repeating: "a", count: count + 1))
-        #expect(throws: IdentityFault.tooLarge(header: "X-4")) {
+        #expect(throws: IdentityError.tooLarge(header: "X-4")) {
             try lines.lines(for: Self.identity(), payload: payload)
         }
     }
 
     @Test("An identity without a subject is a fault")
     func emptySubject() {
-        #expect(throws: IdentityFault.emptySubject) {
+        #expect(throws: IdentityError.emptySubject) {
             try IdentityLines().lines(for: Self.identity { $0.subject = "" })
         }
     }

@@ -69,7 +69,7 @@ struct PathFoldingTests {
         ])
     func same(patterns: [String], named: String) throws {
         let routes = try patterns.map { try Self.route($0) }
-        let fault = #expect(throws: RouteFault.self) { try RouteTable(routes) }
+        let fault = #expect(throws: RouteError.self) { try RouteTable(routes) }
         #expect(fault?.message == "\(named) are the same to an upstream whose paths are case_insensitive")
         #expect(throws: Never.self) { try RouteTable(patterns.map { try Self.route($0, ignoresCase: false) }) }
     }

@@ -145,24 +145,24 @@ struct RouteTableTests {
             "/***", "/a%20b", "/a;x", "/a?b", "/a#b", "/a\\b", "/a\nb", "/a\u{FF0F}b", "/a/**/",
         ])
     func badPatterns(text: String) {
-        let fault = #expect(throws: RouteFault.self) { try RoutePattern(text) }
+        let fault = #expect(throws: RouteError.self) { try RoutePattern(text) }
         #expect(fault?.message.contains("\"\(text)\"") == true)
     }
 
     @Test("Two routes of one pattern with a method in common are a fault that names both")
     func overlap() throws {
-        let fault = #expect(throws: RouteFault.self) {
+        let fault = #expect(throws: RouteError.self) {
             try RouteTable([
                 Self.route("first", "/a/*", [.get, .post]), Self.route("second", "/a/*", [.post]),
             ])
         }
         #expect(fault?.message.contains("\"first\"") == true && fault?.message.contains("\"second\"") == true)
-        #expect(throws: RouteFault.self) {
+        #expect(throws: RouteError.self) {
             try RouteTable([Self.route("first", "/a"), Self.route("second", "/a", [.post])])
         }
         let report = try #require(HTTPRequest.Method("REPORT"))
         for pair in [(nil, [report]), ([report], nil), ([report, .get], [report, .put])] as [(Set?, Set?)] {
-            #expect(throws: RouteFault.self) {
+            #expect(throws: RouteError.self) {
                 try RouteTable([Self.route("first", "/a", pair.0), Self.route("second", "/a", pair.1)])
             }
         }
@@ -173,9 +173,9 @@ struct RouteTableTests {
 
     @Test("Routes of one name, without methods, or for CONNECT or TRACE are faults")
     func badRoutes() throws {
-        #expect(throws: RouteFault.self) { try RouteTable([Self.route("a", "/a"), Self.route("a", "/b")]) }
-        #expect(throws: RouteFault.self) { try RouteTable([Self.route("a", "/a", [])]) }
-        #expect(throws: RouteFault.self) { try RouteTable([Self.route("a", "/a", [.connect])]) }
-        #expect(throws: RouteFault.self) { try RouteTable([Self.route("a", "/a", [.get, .trace])]) }
+        #expect(throws: RouteError.self) { try RouteTable([Self.route("a", "/a"), Self.route("a", "/b")]) }
+        #expect(throws: RouteError.self) { try RouteTable([Self.route("a", "/a", [])]) }
+        #expect(throws: RouteError.self) { try RouteTable([Self.route("a", "/a", [.connect])]) }
+        #expect(throws: RouteError.self) { try RouteTable([Self.route("a", "/a", [.get, .trace])]) }
     }
 }

@@ -108,7 +108,7 @@ struct SessionEndsTests {
                 let session = UserSessionRecord(
                     id: id, userID: "ada", authTime: now - 200, createdAt: now - 200, refreshedAt: now - 200,
                     expiresAt: now + 500, endsAt: now + 900)
-                _ = try await users.arrive(UserArrival(proof: nil, user: user, session: session))
+                _ = try await users.signIn(UserSignIn(proof: nil, user: user, session: session))
                 var next = session
                 (next.rotation, next.refreshedAt, next.expiresAt) = (1, refreshedAt, now + 600)
                 #expect(try await users.advance(to: next) == .taken)
@@ -134,7 +134,7 @@ struct SessionEndsTests {
                 id: "s", userID: "ada", authTime: now, createdAt: now, refreshedAt: now, expiresAt: now + 500,
                 endsAt: now + 900)
             let user = UserRecord(id: "ada", issuer: "apple", subject: "a", createdAt: now)
-            _ = try await other.arrive(UserArrival(proof: nil, user: user, session: session))
+            _ = try await other.signIn(UserSignIn(proof: nil, user: user, session: session))
             try await ends.follow()
             clock.advance(5)
             var next = session

@@ -127,7 +127,7 @@ final class SessionFixture: Sendable {
     /// A session that has just begun.
     func begin(_ user: UserRecord = user(), device: DeviceInfo? = nil) async throws -> BegunSession {
         try await sessions().begin(
-            UserSessions.Arrival(user: user, device: device, authTime: now), requestID: "request-1")
+            UserSessions.SignIn(user: user, device: device, authTime: now), requestID: "request-1")
     }
 
     /// The gate's verdict on a token: nil for one that is refused.

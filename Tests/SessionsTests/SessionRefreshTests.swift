@@ -339,9 +339,9 @@ final class FailingRecords: UserSessionRecords {
         if failing.withLock({ $0 }) == step { throw DiskFull() }
     }
 
-    func arrive(_ arrival: UserArrival) async throws -> UserArrivalStep {
+    func signIn(_ signIn: UserSignIn) async throws -> UserSignInStep {
         try fail(at: .writing)
-        return try await records.arrive(arrival)
+        return try await records.signIn(signIn)
     }
 
     func session(_ id: String) async throws -> (session: UserSessionRecord, user: UserRecord)? {

@@ -101,31 +101,31 @@ struct UserSessionTests {
         let fixture = try SessionFixture()
         let digest = [UInt8](repeating: 1, count: 32)
         let nonce = [UInt8](repeating: 2, count: 32)
-        func arrive(_ digest: [UInt8], nonce: [UInt8]? = nil, role: String = "customer") async throws -> String {
+        func signIn(_ digest: [UInt8], nonce: [UInt8]? = nil, role: String = "customer") async throws -> String {
             do throws(Refusal) {
-                let proof = UserArrival.Proof(
+                let proof = UserSignIn.Proof(
                     digest: digest, endsAt: fixture.now + 600,
-                    nonce: nonce.map { UserArrival.Spent(digest: $0, endsAt: fixture.now + 60) })
+                    nonce: nonce.map { UserSignIn.Spent(digest: $0, endsAt: fixture.now + 60) })
                 let sessions = try? fixture.sessions()
-                let arrival = UserSessions.Arrival(
+                let signIn = UserSessions.SignIn(
                     proof: proof, user: SessionFixture.user(role: role), roleConflictMessage: "Use the other app.")
-                _ = try await sessions?.begin(arrival, requestID: "r")
+                _ = try await sessions?.begin(signIn, requestID: "r")
                 return "begun"
             } catch {
                 return "\(error.error.status.code) \(error.reason.code) \(error.message)"
             }
         }
         let unproven = "The sign-in with Apple could not be verified."
-        #expect(try await arrive(digest, nonce: nonce) == "begun")
+        #expect(try await signIn(digest, nonce: nonce) == "begun")
         try await fixture.take(steps) { () async throws in
-            #expect(try await arrive(digest) == "401 identity-token-replayed \(unproven)")
+            #expect(try await signIn(digest) == "401 identity-token-replayed \(unproven)")
         }
-        #expect(try await arrive(digest) == "401 identity-token-replayed \(unproven)")
+        #expect(try await signIn(digest) == "401 identity-token-replayed \(unproven)")
         let other = [UInt8](repeating: 3, count: 32)
-        #expect(try await arrive(other, nonce: nonce) == "401 nonce-reused \(unproven)", "a nonce comes back once")
-        #expect(try await arrive(other) == "begun", "what was refused was not used up")
+        #expect(try await signIn(other, nonce: nonce) == "401 nonce-reused \(unproven)", "a nonce comes back once")
+        #expect(try await signIn(other) == "begun", "what was refused was not used up")
         let conflict = "409 role-conflict Use the other app."
-        #expect(try await arrive([UInt8](repeating: 4, count: 32), role: "driver") == conflict)
+        #expect(try await signIn([UInt8](repeating: 4, count: 32), role: "driver") == conflict)
         #expect(try await fixture.users.users(matching: nil, after: "", limit: 9).count == 1)
     }
 
@@ -133,10 +133,10 @@ struct UserSessionTests {
     func spending() async throws {
         let users = try SessionFixture().users
         let now = SessionFixture.start
-        func proof(_ token: UInt8, _ nonce: UInt8?) -> UserArrival.Proof {
-            UserArrival.Proof(
+        func proof(_ token: UInt8, _ nonce: UInt8?) -> UserSignIn.Proof {
+            UserSignIn.Proof(
                 digest: [token], endsAt: now + 60,
-                nonce: nonce.map { UserArrival.Spent(digest: [$0], endsAt: now + 60) })
+                nonce: nonce.map { UserSignIn.Spent(digest: [$0], endsAt: now + 60) })
         }
         #expect(try await users.spend(proof(1, 11), now: now) == .spent)
         #expect(try await users.spend(proof(1, 12), now: now) == .replayed)
@@ -158,9 +158,9 @@ struct UserSessionTests {
             issuer: SessionFixture.gatehouse, settings: fixture.settings, users: fixture.users,
             records: fixture.users, keys: keys, sealingKeys: try Fixture.ring(), revocations: fixture.revocations,
             now: { fixture.now }, random: { [UInt8](repeating: 1, count: $0) }, logger: fixture.log.logger)
-        let arrival = UserSessions.Arrival(user: SessionFixture.user())
+        let signIn = UserSessions.SignIn(user: SessionFixture.user())
         do throws(Refusal) {
-            _ = try await sessions.begin(arrival, requestID: "r")
+            _ = try await sessions.begin(signIn, requestID: "r")
             #expect(Bool(false))
         } catch {
             #expect(error.error == .serviceUnavailable && error.reason.code == "session-keys-unavailable")

@@ -62,7 +62,7 @@ struct AssertionTests {
 
     @Test("What is wrong is told where it stands", arguments: faulty)
     func faults(assertion: String, more: String, route: String, message: String) {
-        let error = #expect(throws: SettingsFaults.self) {
+        let error = #expect(throws: SettingsErrors.self) {
             try load(Self.yaml(assertion, more: more, route: route))
         }
         #expect(error.map { "\($0)".contains(message) } == true, "\(String(describing: error))")

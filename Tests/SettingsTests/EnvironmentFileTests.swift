@@ -41,7 +41,7 @@ struct EnvironmentFileTests {
         let text =
             "A='two\nlines'\nno hunter2\n\nexport HUNTER=hunter2\n1A=hunter2\n# no fault\n"
             + "B=4\\\n 5\n=3\r\nhunter2"
-        let error = #expect(throws: SettingsFaults.self) {
+        let error = #expect(throws: SettingsErrors.self) {
             try EnvironmentFile.variables(text, of: "environment")
         }
         let found = try #require(error).faults

@@ -48,7 +48,7 @@ struct FaultTests {
 
     @Test("A fault prints like a compiler's")
     func printing() {
-        let fault = SettingsFault(
+        let fault = SettingsError(
             file: "gatehouse.yaml", line: 12, column: 5, keyPath: "routes[3].access", message: "is missing")
         #expect(fault.description == "gatehouse.yaml:12: routes[3].access: is missing")
     }
@@ -111,7 +111,7 @@ struct FaultTests {
 
     @Test("A file that is not UTF-8 is told with its line")
     func encoding() {
-        #expect(throws: SettingsFaults.self) {
+        #expect(throws: SettingsErrors.self) {
             _ = try GatewaySettings.load(path: "g.yaml", environment: [:]) { (_) throws(FileReadFailure) in
                 Array("a: 1\nb: ".utf8) + [0xFF, 0x0A]
             }
@@ -126,7 +126,7 @@ struct FaultTests {
 
     @Test("A file that can't be read is told")
     func unreadable() {
-        do throws(SettingsFaults) {
+        do throws(SettingsErrors) {
             _ = try GatewaySettings.load(path: "/nowhere/gatehouse.yaml", environment: [:])
             Issue.record("was read")
         } catch {

@@ -27,7 +27,7 @@ struct Sample {
 /// Loads `yaml` as `/etc/gatehouse/gatehouse.yaml`.
 func load(
     _ yaml: String, environment: [String: String] = [:], files: [String: String] = [:]
-) throws(SettingsFaults) -> GatewaySettings {
+) throws(SettingsErrors) -> GatewaySettings {
     let path = "/etc/gatehouse/gatehouse.yaml"
     let files = Files(contents: files.merging([path: yaml]) { $1 })
     return try GatewaySettings.load(path: path, environment: environment) { (path) throws(FileReadFailure) in

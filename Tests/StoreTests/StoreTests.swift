@@ -300,9 +300,9 @@ struct StoreTests {
                 id: "\(name)", userID: "", successor: [1], authTime: 900, createdAt: 900, refreshedAt: at,
                 expiresAt: ends, endsAt: ends)
             let user = UserRecord(id: "ada", issuer: "i", subject: "s", createdAt: 1)
-            let nonce = UserArrival.Spent(digest: [name, 2], endsAt: ends)
-            let proof = UserArrival.Proof(digest: [name], endsAt: ends, nonce: nonce)
-            _ = try await users.arrive(UserArrival(proof: proof, user: user, session: own))
+            let nonce = UserSignIn.Spent(digest: [name, 2], endsAt: ends)
+            let proof = UserSignIn.Proof(digest: [name], endsAt: ends, nonce: nonce)
+            _ = try await users.signIn(UserSignIn(proof: proof, user: user, session: own))
         }
         // Nothing has ended at 1999, whatever the clock says for a while.
         let clock = ManualClock()

@@ -33,7 +33,7 @@ struct LogOutputTests {
     @Test("One that cannot be opened says why")
     func unopened() {
         let path = directory + "/none/a.log"
-        #expect(throws: LogFault(description: "\(path): cannot be opened: No such file or directory")) {
+        #expect(throws: LogError(description: "\(path): cannot be opened: No such file or directory")) {
             try LogOutput(path: path)
         }
     }
@@ -53,7 +53,7 @@ struct LogOutputTests {
     func staying() throws {
         let output = try LogOutput(path: directory + "/a.log")
         try FileManager.default.moveItem(atPath: directory, toPath: directory + "-moved")
-        #expect(throws: LogFault.self) { try output.reopen() }
+        #expect(throws: LogError.self) { try output.reopen() }
         #expect(write("one\n", to: output) == 0)
         #expect(try String(contentsOfFile: directory + "-moved/a.log", encoding: .utf8) == "one\n")
     }

@@ -129,7 +129,7 @@ struct MetricsTests {
         let registry = MetricsRegistry(labels: Self.labels) {
             MetricsReadings(
                 directCalls: applications.calls,
-                conduct: .init(
+                accountServices: .init(
                     refusals: [], calls: calls.snapshot, sessionLengths: calls.sessions.snapshot, outboxWaiting: 0,
                     outboxDelivered: 0, outboxFailures: 0, outboxLost: 0))
         }

@@ -42,7 +42,7 @@ struct SessionLengthsTests {
         lengths.ended("b", by: .signOut, after: 4000)
         let registry = MetricsRegistry(labels: MetricsLabels(routes: [], upstreams: [], denialReasons: [])) {
             MetricsReadings(
-                conduct: .init(
+                accountServices: .init(
                     refusals: [], sessionLengths: lengths.snapshot, outboxWaiting: 0, outboxDelivered: 0,
                     outboxFailures: 0, outboxLost: 0))
         }

@@ -31,7 +31,7 @@ package actor AWSCredentialChain: AWSCredentialSource {
 
     private let dependencies: Dependencies
     private var held: (credentials: AWSCredentials, since: Int64)?
-    private var lookup: Task<Result<AWSCredentials, AWSCredentialFault>, Never>?
+    private var lookup: Task<Result<AWSCredentials, AWSCredentialError>, Never>?
 
     package init(_ dependencies: Dependencies) {
         self.dependencies = dependencies
@@ -39,7 +39,7 @@ package actor AWSCredentialChain: AWSCredentialSource {
 
     /// - Throws: why there are none. Credentials that are at hand are used until their end, whatever becomes of finding
     ///   new ones.
-    package func credentials() async throws(AWSCredentialFault) -> AWSCredentials {
+    package func credentials() async throws(AWSCredentialError) -> AWSCredentials {
         if let held, isFresh(held) { return held.credentials }
         let lookup = self.lookup ?? Task { [dependencies] in await Self.find(dependencies) }
         self.lookup = lookup
@@ -63,8 +63,8 @@ package actor AWSCredentialChain: AWSCredentialSource {
         return end - dependencies.now() > Self.margin
     }
 
-    private static func find(_ dependencies: Dependencies) async -> Result<AWSCredentials, AWSCredentialFault> {
-        do throws(AWSCredentialFault) {
+    private static func find(_ dependencies: Dependencies) async -> Result<AWSCredentials, AWSCredentialError> {
+        do throws(AWSCredentialError) {
             if let found = dependencies.fromEnvironment() { return .success(found) }
             if let found = try dependencies.fromFile() { return .success(found) }
             if let found = try await dependencies.fromContainer() { return .success(found) }
@@ -85,7 +85,7 @@ extension AWSCredentialChain.Dependencies {
     }
 
     /// The shared credentials file; nil where there is none.
-    func fromFile() throws(AWSCredentialFault) -> AWSCredentials? {
+    func fromFile() throws(AWSCredentialError) -> AWSCredentials? {
         let usual = value("HOME").map { "\($0)/.aws/credentials" }
         guard let path = value("AWS_SHARED_CREDENTIALS_FILE") ?? usual, let bytes = try? readFile(path) else {
             return nil

@@ -10,7 +10,7 @@ extension AWSCredentialChain.Dependencies {
     // MARK: Containers
 
     /// ECS (`AWS_CONTAINER_CREDENTIALS_RELATIVE_URI`) and EKS (`…_FULL_URI`); nil outside of both.
-    func fromContainer() async throws(AWSCredentialFault) -> AWSCredentials? {
+    func fromContainer() async throws(AWSCredentialError) -> AWSCredentials? {
         guard let url = try containerURL() else { return nil }
         var headers: [(name: String, value: String)] = []
         if let token = try containerToken() { headers.append((name: "Authorization", value: token)) }
@@ -19,7 +19,7 @@ extension AWSCredentialChain.Dependencies {
         return credentials
     }
 
-    private func containerURL() throws(AWSCredentialFault) -> String? {
+    private func containerURL() throws(AWSCredentialError) -> String? {
         if let path = value("AWS_CONTAINER_CREDENTIALS_RELATIVE_URI") {
             guard path.utf8.first == UInt8(ascii: "/") else { throw .unusable }
             return "http://169.254.170.2\(path)"
@@ -39,7 +39,7 @@ extension AWSCredentialChain.Dependencies {
         return ["localhost", "127.0.0.1", "169.254.170.2", "169.254.170.23"].contains(String(host))
     }
 
-    private func containerToken() throws(AWSCredentialFault) -> String? {
+    private func containerToken() throws(AWSCredentialError) -> String? {
         guard let path = value("AWS_CONTAINER_AUTHORIZATION_TOKEN_FILE") else {
             return value("AWS_CONTAINER_AUTHORIZATION_TOKEN")
         }
@@ -51,7 +51,7 @@ extension AWSCredentialChain.Dependencies {
     // MARK: Instances
 
     /// The instance metadata service, version 2; nil where nothing answers.
-    func fromInstance() async throws(AWSCredentialFault) -> AWSCredentials? {
+    func fromInstance() async throws(AWSCredentialError) -> AWSCredentials? {
         guard value("AWS_EC2_METADATA_DISABLED")?.lowercased() != "true" else { return nil }
         let base = value("AWS_EC2_METADATA_SERVICE_ENDPOINT") ?? "http://169.254.169.254"
         let root = base.hasSuffix("/") ? String(base.dropLast()) : base
@@ -71,13 +71,13 @@ extension AWSCredentialChain.Dependencies {
 
     private func fetch(
         _ method: String, _ url: String, _ headers: [(name: String, value: String)]
-    ) async throws(AWSCredentialFault) -> [UInt8] {
+    ) async throws(AWSCredentialError) -> [UInt8] {
         do {
             let answer = try await fetcher.fetch(
                 FetchRequest(
                     method: method, url: url, headers: headers, deadline: Self.deadline,
                     maximumResponseBytes: 64 << 10))
-            guard answer.status == 200 else { throw AWSCredentialFault.unusable }
+            guard answer.status == 200 else { throw AWSCredentialError.unusable }
             return answer.body
         } catch {
             throw .unusable

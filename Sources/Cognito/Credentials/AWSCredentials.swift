@@ -17,7 +17,7 @@ package struct AWSCredentials: Sendable, Equatable {
 }
 
 /// Why there are no credentials. The raw value is for the log.
-package enum AWSCredentialFault: String, Error, Sendable {
+package enum AWSCredentialError: String, Error, Sendable {
     /// No source has any.
     case none = "NoCredentials"
     /// A source that should have some gave no usable answer.
@@ -26,5 +26,5 @@ package enum AWSCredentialFault: String, Error, Sendable {
 
 /// Where credentials come from.
 package protocol AWSCredentialSource: Sendable {
-    func credentials() async throws(AWSCredentialFault) -> AWSCredentials
+    func credentials() async throws(AWSCredentialError) -> AWSCredentials
 }

@@ -50,11 +50,11 @@ package enum SRP {
 
     /// `u = H(pad A ‖ pad B)`.
     ///
-    /// - Throws: ``SRPFault`` if the other side's value or the result is one with which the secret would not depend on
+    /// - Throws: ``SRPError`` if the other side's value or the result is one with which the secret would not depend on
     ///   the password (RFC 5054, 2.5.4).
     static func scrambler(
         clientPublicValue a: SRPNumber, serverPublicValue b: SRPNumber
-    ) throws(SRPFault) -> SRPNumber {
+    ) throws(SRPError) -> SRPNumber {
         guard try !isMultipleOfPrime(a), try !isMultipleOfPrime(b) else { throw .zeroPublicValue }
         let scrambler = SRPNumber(SHA256.hash(a.padded + b.padded))
         guard !scrambler.isZero else { throw .zeroScrambler }
@@ -87,7 +87,7 @@ package enum SRP {
             from: secret.padded, salt: scrambler.padded, info: Array("Caldera Derived Key".utf8), byteCount: 16)
     }
 
-    private static func isMultipleOfPrime(_ number: SRPNumber) throws(SRPFault) -> Bool {
+    private static func isMultipleOfPrime(_ number: SRPNumber) throws(SRPError) -> Bool {
         do {
             return try ModularArithmetic(modulus: prime).reduce(BigNumber(number)).number.isZero
         } catch {
@@ -97,7 +97,7 @@ package enum SRP {
 }
 
 /// Why an SRP exchange was given up.
-package enum SRPFault: Error, Equatable {
+package enum SRPError: Error, Equatable {
     /// `A` or `B` is a multiple of the prime.
     case zeroPublicValue
     /// `u` is zero.

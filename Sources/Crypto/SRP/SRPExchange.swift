@@ -16,11 +16,11 @@ package struct SRPClient: Sendable {
     ///   - serverPublicValue: `SRP_B`.
     ///   - secretBlock: `SECRET_BLOCK`, decoded.
     ///   - timestamp: ``SRPTimestamp/text(at:)``; the same text is sent.
-    /// - Throws: ``SRPFault`` if the server's value would give the password away or makes the exchange worthless.
+    /// - Throws: ``SRPError`` if the server's value would give the password away or makes the exchange worthless.
     package func signature(
         identity: SRPIdentity, password: Secret, salt: SRPNumber, serverPublicValue: SRPNumber, secretBlock: [UInt8],
         timestamp: String
-    ) throws(SRPFault) -> [UInt8] {
+    ) throws(SRPError) -> [UInt8] {
         let scrambler = try SRP.scrambler(clientPublicValue: publicValue, serverPublicValue: serverPublicValue)
         let privateKey = SRP.privateKey(salt: salt, identity: identity, password: password)
         let secret: SRPNumber
@@ -51,8 +51,8 @@ package struct SRPServer: Sendable {
 
     /// The key that a client with the right password has too.
     ///
-    /// - Throws: ``SRPFault`` if the client's value would make the key known without the password.
-    package func sessionKey(clientPublicValue: SRPNumber) throws(SRPFault) -> [UInt8] {
+    /// - Throws: ``SRPError`` if the client's value would make the key known without the password.
+    package func sessionKey(clientPublicValue: SRPNumber) throws(SRPError) -> [UInt8] {
         let scrambler = try SRP.scrambler(clientPublicValue: clientPublicValue, serverPublicValue: publicValue)
         do {
             let secret = try SRP.serverSecret(

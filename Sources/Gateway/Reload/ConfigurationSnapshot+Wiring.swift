@@ -24,7 +24,7 @@ extension ConfigurationSnapshot {
         if let schedule = RotationSchedule.assertionKeys(settings) { plan.assertionKeys?.adopt(schedule) }
         if let schedule = RotationSchedule.sessionKeys(settings) { plan.sessionKeys?.keys.adopt(schedule) }
         plan.revocations?.adopt(maximumCount: settings.limits.revocations)
-        conduct?.adopt()
-        accessLog?.use(conduct?.hashes, places.access.format, write: places.access.write)
+        accountServices?.adopt()
+        accessLog?.use(accountServices?.hashes, places.access.format, write: places.access.write)
     }
 }

@@ -7,7 +7,7 @@ enum RestartSettings {
     /// A fault for each that differs, by line; none when nothing stands against a reload.
     static func changes(
         from old: GatewaySettings, to new: GatewaySettings, cores: Int = System.coreCount
-    ) -> [SettingsFault] {
+    ) -> [SettingsError] {
         let values: [(key: String, old: String, new: String)] = [
             ("threads", "\(loops(old, cores))", "\(loops(new, cores))"),
             ("admin.address", "\(old.adminAddress)", "\(new.adminAddress)"),

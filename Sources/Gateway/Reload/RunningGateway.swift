@@ -181,7 +181,7 @@ actor RunningGateway {
             logger.notice("configuration not reloaded: the gateway is stopping")
             return .stopping
         } catch {
-            let faults = ReloadFaults.lines(of: error)
+            let faults = ReloadErrors.lines(of: error)
             for fault in faults { logger.error("configuration fault", metadata: ["fault": "\(fault)"]) }
             logger.error(
                 "configuration not reloaded; the one in use stays", metadata: ["faults": "\(faults.count)"])
@@ -196,7 +196,7 @@ actor RunningGateway {
     /// All that can fail comes first and touches nothing that serves.
     private func takeOver(_ settings: GatewaySettings) async throws -> ReloadSummary {
         let fixed = RestartSettings.changes(from: snapshot.settings, to: settings)
-        guard fixed.isEmpty else { throw ReloadFaults(fixed) }
+        guard fixed.isEmpty else { throw ReloadErrors(fixed) }
         logger.debug("reload: making what serves", metadata: ["digest": "\(settings.digest)"])
         let next = try await maker.make(settings, after: snapshot)
         let changes = ListenerChanges(
@@ -211,7 +211,7 @@ actor RunningGateway {
         let keyless = await prepareKeySets(next)
         do {
             guard !isDraining else { throw Draining() }
-            guard keyless.isEmpty else { throw ReloadFaults(keyless) }
+            guard keyless.isEmpty else { throw ReloadErrors(keyless) }
         } catch {
             for listener in bound.values { await listener.drain(grace: .zero) }
             throw error
@@ -228,7 +228,7 @@ actor RunningGateway {
     /// the gateway to be unready for it.
     ///
     /// - Returns: a fault for each that cannot be had.
-    private func prepareKeySets(_ next: ConfigurationSnapshot) async -> [SettingsFault] {
+    private func prepareKeySets(_ next: ConfigurationSnapshot) async -> [SettingsError] {
         let known = snapshot.plan.keyServices
         let new = next.plan.keyServices.filter { service in !known.contains { $0 === service } }
         logger.debug(
@@ -302,7 +302,7 @@ actor RunningGateway {
         await background.ending?.value
         await noteEnd()
         snapshot.accessLog?.shutdown()
-        snapshot.conduct?.auditLog.shutdown()
+        snapshot.accountServices?.auditLog.shutdown()
     }
 
     /// Whoever is still without an answer has asked for longer than the drain lasted.

@@ -24,9 +24,9 @@ extension SnapshotMaker {
 
     func sessionEndpoints(
         _ settings: GatewaySettings, _ service: SessionService?, _ keys: SessionKeyService?,
-        _ keyServices: [KeySetService], _ conduct: ConductService?, after previous: ConfigurationSnapshot?
+        _ keyServices: [KeySetService], _ accountServices: AccountServices?, after previous: ConfigurationSnapshot?
     ) async throws -> SessionEndpoints? {
-        guard let apple = settings.signIn.apple, let service, let conduct,
+        guard let apple = settings.signIn.apple, let service, let accountServices,
             let issuerKeys = keyServices.first(where: { $0.issuer.name == apple.issuer }),
             let issuer = settings.trustedIssuers.first(where: { $0.name == apple.issuer })
         else { return nil }
@@ -38,26 +38,26 @@ extension SnapshotMaker {
         let signIn = try await Wiring.appleSignIn(
             settings, apple, issuer,
             Wiring.AppleDependencies(
-                keys: issuerKeys, users: service.users, outbox: conduct.outbox,
+                keys: issuerKeys, users: service.users, outbox: accountServices.outbox,
                 previous: previous?.plan.sessions?.apple,
                 fetcher: { try await tracedFetcher(plain: $0) }, logger: logger))
         return SessionEndpoints(
             name: sessions?.issuer.issuer ?? issuer.issuer, sessions: sessions, apple: signIn,
-            flow: conduct.accountFlow)
+            flow: accountServices.accountFlow)
     }
 
     // MARK: Accounts
 
     func accounts(
         _ settings: GatewaySettings, _ sessions: StoredSessions?, _ revocations: RevocationService?,
-        _ conduct: ConductService?, after previous: ConfigurationSnapshot?
+        _ accountServices: AccountServices?, after previous: ConfigurationSnapshot?
     ) async throws -> [AccountGroup] {
-        guard let sessions, let revocations, let conduct else { return [] }
+        guard let sessions, let revocations, let accountServices else { return [] }
         return try await Wiring.accounts(
             settings,
             Wiring.AccountDependencies(
                 fetcher: { try await tracedFetcher(plain: $0) }, sessions: sessions,
-                flow: conduct.accountFlow,
+                flow: accountServices.accountFlow,
                 revoke: { try await revocations.revoke($0) }, revocationTime: revocations.revocationTime,
                 logger: logger),
             after: previous?.plan.accounts ?? [])
@@ -65,29 +65,29 @@ extension SnapshotMaker {
 
     /// The service that carries out direct calls; nil if they are refused.
     func directCalls(
-        _ settings: GatewaySettings, _ sessions: StoredSessions?, _ conduct: ConductService?,
+        _ settings: GatewaySettings, _ sessions: StoredSessions?, _ accountServices: AccountServices?,
         _ revocations: RevocationService?
     ) async throws -> DirectCognitoCalls? {
-        guard settings.directCognito.mode == .translate, let sessions, let conduct, let revocations else { return nil }
+        guard settings.directCognito.mode == .translate, let sessions, let accountServices, let revocations else { return nil }
         return DirectCognitoCalls(
             pools: try await Wiring.directPools(settings) { try await tracedFetcher(plain: $0) },
-            flow: conduct.accountFlow, steps: conduct.steps, revoke: { try await revocations.revoke($0) },
+            flow: accountServices.accountFlow, steps: accountServices.steps, revoke: { try await revocations.revoke($0) },
             forget: { try await sessions.forget(subject: $0, poolID: $1) },
             isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
             logger: logger)
     }
 
     /// The limits and the audit of account calls.
-    func conduct(
+    func accountServices(
         _ settings: GatewaySettings, _ store: Store?, _ assertionKeys: AssertionKeyService?, _ places: LogPlaces,
         after previous: ConfigurationSnapshot?
-    ) async throws -> ConductService? {
+    ) async throws -> AccountServices? {
         guard let store else { return nil }
-        return try await ConductService(
+        return try await AccountServices(
             settings,
-            ConductService.Dependencies(
+            AccountServices.Dependencies(
                 assertionKeys: assertionKeys, store: store, auditPlace: places.audit,
                 fetcher: { try await tracedFetcher(plain: $0) }, recent: recent, tally: accountTally, logger: logger),
-            after: previous?.conduct)
+            after: previous?.accountServices)
     }
 }

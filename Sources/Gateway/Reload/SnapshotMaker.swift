@@ -31,18 +31,18 @@ struct SnapshotMaker: Sendable {
 
     var logger: Logger { logs.logger }
 
-    /// - Throws: ``SettingsFaults``, also for a state directory or a key file that cannot be used until somebody
+    /// - Throws: ``SettingsErrors``, also for a state directory or a key file that cannot be used until somebody
     ///   corrects it; or another error that prevents these settings from being used.
     func make(_ settings: GatewaySettings, after previous: ConfigurationSnapshot?) async throws -> ConfigurationSnapshot
     {
         do {
             return try await snapshot(of: settings, after: previous)
         } catch {
-            guard let fault = error as? KeyFileFault ?? (error as? StartupError)?.ofStateDirectory, !fault.mayPass
+            guard let fault = error as? KeyFileError ?? (error as? StartupError)?.ofStateDirectory, !fault.mayPass
             else {
                 throw error
             }
-            throw SettingsFaults(faults: [settings.fault(of: "state_directory", fault.description)])
+            throw SettingsErrors(faults: [settings.fault(of: "state_directory", fault.description)])
         }
     }
 
@@ -60,25 +60,25 @@ struct SnapshotMaker: Sendable {
         let sessions = try sessions(settings, store, after: previous)
         let assertionKeys = try assertionKeys(settings, store, after: previous)
         let sessionKeys = try sessionKeys(settings, store, after: previous)
-        let conduct = try await conduct(settings, store, assertionKeys, places, after: previous)
-        let accessLog = Self.accessLog(settings, places, conduct?.hashes, after: previous)
+        let accountServices = try await accountServices(settings, store, assertionKeys, places, after: previous)
+        let accessLog = Self.accessLog(settings, places, accountServices?.hashes, after: previous)
         let tracing = try await traceService(settings, after: previous)
         let userSessions = try await userSessions(settings, store, revocations, after: previous)
         let keyServices = try await keyServices(settings, issuers, sessionKeys, after: previous)
         let endpoints = try await sessionEndpoints(
-            settings, userSessions, sessionKeys, keyServices, conduct, after: previous)
+            settings, userSessions, sessionKeys, keyServices, accountServices, after: previous)
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
             timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
             endpoints: Wiring.endpoints(settings),
-            accounts: try await accounts(settings, sessions, revocations, conduct, after: previous),
+            accounts: try await accounts(settings, sessions, revocations, accountServices, after: previous),
             sessions: endpoints, sessionPrefix: settings.signIn.apple.map { $0.prefix + "/" },
             keyServices: keyServices,
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
-            directCalls: try await directCalls(settings, sessions, conduct, revocations),
+            directCalls: try await directCalls(settings, sessions, accountServices, revocations),
             directApplications: previous?.plan.directApplications ?? ApplicationTally(),
-            audit: conduct?.audit, trustedProxies: TrustedProxies(settings.trustedProxies),
+            audit: accountServices?.audit, trustedProxies: TrustedProxies(settings.trustedProxies),
             assertionKeys: assertionKeys, sessionKeys: sessionKeys,
             revocations: revocations,
             accessLog: settings.logging.accessLog ? accessLog : nil,
@@ -95,7 +95,7 @@ struct SnapshotMaker: Sendable {
                 ?? store.map { StoreUpkeep($0, logger: logger) { WallClock.seconds() } },
             storeWatch: previous?.storeWatch ?? store.map { StoreWatch($0, logger: logger) }, places: places,
             sessions: sessions, userSessions: userSessions, grantValidation: endpoints?.grantValidation,
-            conduct: conduct)
+            accountServices: accountServices)
     }
 
     func fetcher(

@@ -15,27 +15,27 @@ struct ListenerAddresses: Sendable {
 
     /// Binds an address that nothing else is to be bound with.
     ///
-    /// - Throws: ``ReloadFaults`` that names the address and the key that has it.
+    /// - Throws: ``ReloadErrors`` that names the address and the key that has it.
     func bind(
         _ listener: ListenerSettings, at keyPath: String, of settings: GatewaySettings,
         service: @escaping @Sendable (any EventLoop) -> any RequestService
-    ) async throws(ReloadFaults) -> HTTPListener {
+    ) async throws(ReloadErrors) -> HTTPListener {
         do throws(StartupError) {
             return try await bind(listener, accepts: true, service: service)
         } catch {
-            throw ReloadFaults([settings.fault(of: keyPath, error.description)])
+            throw ReloadErrors([settings.fault(of: keyPath, error.description)])
         }
     }
 
     /// Binds the addresses for clients that are new, all or none. Clients can connect to them, and wait.
     ///
     /// - Returns: listeners by their place in the snapshot.
-    /// - Throws: ``ReloadFaults`` with each address that cannot be bound.
+    /// - Throws: ``ReloadErrors`` with each address that cannot be bound.
     func bindNew(
         _ changes: ListenerChanges, of snapshot: ConfigurationSnapshot, accepts: Bool = false
-    ) async throws(ReloadFaults) -> [Int: HTTPListener] {
+    ) async throws(ReloadErrors) -> [Int: HTTPListener] {
         var bound: [Int: HTTPListener] = [:]
-        var faults: [SettingsFault] = []
+        var faults: [SettingsError] = []
         for (index, listener) in snapshot.listeners.enumerated() where changes.kept[index] == nil {
             do throws(StartupError) {
                 bound[index] = try await bind(listener, accepts: accepts, service: gateway)
@@ -45,7 +45,7 @@ struct ListenerAddresses: Sendable {
         }
         guard faults.isEmpty else {
             for listener in bound.values { await listener.drain(grace: .zero) }
-            throw ReloadFaults(faults)
+            throw ReloadErrors(faults)
         }
         return bound
     }

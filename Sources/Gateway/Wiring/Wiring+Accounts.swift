@@ -15,7 +15,7 @@ internal import Store
 /// From settings to the account endpoints.
 extension Wiring {
     /// A route for each endpoint of each group of pools, in the order of ``endpoints(_:)``.
-    static func accountRoutes(_ settings: GatewaySettings) throws(RouteFault) -> [Route] {
+    static func accountRoutes(_ settings: GatewaySettings) throws(RouteError) -> [Route] {
         var routes: [Route] = []
         for (number, pools) in AccountGroup.settings(settings).enumerated() {
             let first = pools[0]

@@ -8,24 +8,24 @@ internal import SettingsReader
 extension Wiring {
     /// The gate and the listeners. Some errors of the settings show only when these are put together.
     ///
-    /// - Throws: ``SettingsFaults`` with all of it.
+    /// - Throws: ``SettingsErrors`` with all of it.
     static func fitted(
         _ settings: GatewaySettings, issuers: [Issuer], knownTLS: [(TLSParameters, ListenerTLS)] = []
     ) throws -> (Gate, [ListenerSettings]) {
         let gate = Result { try self.gate(settings, issuers: issuers) }
         let listeners = Result { try self.listeners(settings, knownTLS: knownTLS) }
-        if case .failure(let routes as SettingsFaults) = gate, case .failure(let tls as SettingsFaults) = listeners {
-            throw SettingsFaults(faults: (routes.faults + tls.faults).sorted { $0.line < $1.line })
+        if case .failure(let routes as SettingsErrors) = gate, case .failure(let tls as SettingsErrors) = listeners {
+            throw SettingsErrors(faults: (routes.faults + tls.faults).sorted { $0.line < $1.line })
         }
         return (try gate.get(), try listeners.get())
     }
 
     /// How each of the listeners is to serve.
     ///
-    /// - Throws: ``SettingsFaults`` with every listener whose files cannot be used.
+    /// - Throws: ``SettingsErrors`` with every listener whose files cannot be used.
     static func listeners(
         _ settings: GatewaySettings, knownTLS: [(TLSParameters, ListenerTLS)] = []
-    ) throws(SettingsFaults) -> [ListenerSettings] {
+    ) throws(SettingsErrors) -> [ListenerSettings] {
         zip(settings.listeners, try tls(settings.listeners, known: knownTLS)).map { listener, tls in
             self.listener(listener, tls, settings)
         }

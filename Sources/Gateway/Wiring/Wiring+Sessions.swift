@@ -25,7 +25,7 @@ extension Wiring {
     }
 
     /// - Parameter first: how many endpoints come before these.
-    static func sessionRoutes(_ settings: GatewaySettings, first: Int) throws(RouteFault) -> [Route] {
+    static func sessionRoutes(_ settings: GatewaySettings, first: Int) throws(RouteError) -> [Route] {
         guard let apple = settings.signIn.apple else { return [] }
         var routes: [Route] = []
         for operation in sessionOperations(settings) {

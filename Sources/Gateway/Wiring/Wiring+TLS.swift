@@ -7,17 +7,17 @@ extension Wiring {
     /// For each listener its TLS, or nil for a plain one.
     ///
     /// - Parameter known: what is in use; taken over where nothing has changed, so that clients' sessions go on.
-    /// - Throws: ``SettingsFaults`` with every file that this TLS library does not accept. Files that are no PEM, and
+    /// - Throws: ``SettingsErrors`` with every file that this TLS library does not accept. Files that are no PEM, and
     ///   keys of other certificates, were reported when the settings were read.
     static func tls(
         _ listeners: [ListenSettings], known: [(TLSParameters, ListenerTLS)] = []
-    ) throws(SettingsFaults) -> [ListenerTLS?] {
+    ) throws(SettingsErrors) -> [ListenerTLS?] {
         var made: [ListenerTLS?] = []
-        var faults: [SettingsFault] = []
+        var faults: [SettingsError] = []
         for listener in listeners {
-            do throws(TLSFaults) {
+            do throws(TLSErrors) {
                 made.append(
-                    try parameters(listener).map { (value) throws(TLSFaults) -> ListenerTLS in
+                    try parameters(listener).map { (value) throws(TLSErrors) -> ListenerTLS in
                         if let same = known.first(where: { $0.0 == value }) { return same.1 }
                         return try ListenerTLS(value)
                     })
@@ -25,7 +25,7 @@ extension Wiring {
                 if let tls = listener.tls { faults += error.faults.map { $0.fault(of: tls) } }
             }
         }
-        guard faults.isEmpty else { throw SettingsFaults(faults: faults) }
+        guard faults.isEmpty else { throw SettingsErrors(faults: faults) }
         return made
     }
 
@@ -39,9 +39,9 @@ extension Wiring {
     }
 }
 
-extension TLSFault {
+extension TLSError {
     /// The fault at the file's name in the settings.
-    fileprivate func fault(of tls: TLSSettings) -> SettingsFault {
+    fileprivate func fault(of tls: TLSSettings) -> SettingsError {
         switch self {
         case .malformedCertificate(let index):
             tls.certificates[index].chainPlace.fault("the file holds no certificate that can be used")

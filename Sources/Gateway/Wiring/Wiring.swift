@@ -11,15 +11,15 @@ internal import Upstream
 package enum Wiring {
     /// The gateway's own endpoints first, then the configured routes in their order.
     ///
-    /// - Throws: ``SettingsFaults`` with every route that clashes with one before it.
+    /// - Throws: ``SettingsErrors`` with every route that clashes with one before it.
     package static func gate(_ settings: GatewaySettings, issuers: [Issuer]) throws -> Gate {
         let own = try endpointRoutes(settings)
         let table: RouteTable
         do {
-            let configured = try settings.routes.map { (route) throws(RouteFault) in try self.route(route, settings) }
+            let configured = try settings.routes.map { (route) throws(RouteError) in try self.route(route, settings) }
             table = try RouteTable(own + configured)
         } catch {
-            throw SettingsFaults(faults: routeFaults(settings, own))
+            throw SettingsErrors(faults: routeFaults(settings, own))
         }
         return Gate(
             routes: table,
@@ -32,9 +32,9 @@ package enum Wiring {
     }
 
     /// Finds each route that cannot be, by a table for each of them.
-    private static func routeFaults(_ settings: GatewaySettings, _ own: [Route]) -> [SettingsFault] {
+    private static func routeFaults(_ settings: GatewaySettings, _ own: [Route]) -> [SettingsError] {
         var routes = own
-        var faults: [SettingsFault] = []
+        var faults: [SettingsError] = []
         for configured in settings.routes {
             do {
                 let route = try route(configured, settings)
@@ -47,7 +47,7 @@ package enum Wiring {
         return faults
     }
 
-    private static func route(_ settings: RouteSettings, _ all: GatewaySettings) throws(RouteFault) -> Route {
+    private static func route(_ settings: RouteSettings, _ all: GatewaySettings) throws(RouteError) -> Route {
         let upstream = all.upstreams.first { $0.name == settings.upstream }
         return Route(
             name: settings.name, pattern: try RoutePattern(settings.path),
@@ -62,7 +62,7 @@ package enum Wiring {
             webSocket: settings.webSocket)
     }
 
-    private static func endpointRoutes(_ settings: GatewaySettings) throws(RouteFault) -> [Route] {
+    private static func endpointRoutes(_ settings: GatewaySettings) throws(RouteError) -> [Route] {
         var routes = try accountRoutes(settings)
         routes += try sessionRoutes(settings, first: routes.count)
         if publishesKeys(settings) { routes.append(try GatewayEndpoint.keySetRoute(number: routes.count)) }

@@ -46,7 +46,7 @@ package struct KeyRingFile: Sendable {
             let before = try read()
             var ring = before
             try change(&ring)
-            guard let ring else { throw KeyFileFault(path, "holds no keys") }
+            guard let ring else { throw KeyFileError(path, "holds no keys") }
             guard ring != before else { return ring }
             try file.write(encode(ring))
             single?.remove()
@@ -74,13 +74,13 @@ package struct KeyRingFile: Sendable {
         return JSONObject([("purpose", .string(purpose.rawValue)), ("keys", .array(keys))]).encoded() + [0x0A]
     }
 
-    private func decode(_ bytes: [UInt8]) throws(KeyFileFault) -> KeyRing {
+    private func decode(_ bytes: [UInt8]) throws(KeyFileError) -> KeyRing {
         guard let json = try? JSON.parse(bytes), json["purpose"] == .string(purpose.rawValue),
             let entries = json["keys"]?.arrayValue
-        else { throw KeyFileFault(path, "is not a file of \(purpose.rawValue) keys") }
+        else { throw KeyFileError(path, "is not a file of \(purpose.rawValue) keys") }
         let keys = entries.compactMap(key)
         guard keys.count == entries.count, let ring = KeyRing(keys) else {
-            throw KeyFileFault(path, "is damaged; put back a copy, or take it away to have new keys made")
+            throw KeyFileError(path, "is damaged; put back a copy, or take it away to have new keys made")
         }
         return ring
     }

@@ -67,10 +67,10 @@ package struct OwnKeys: Sendable {
         let file = file(purpose)
         let ring = try file.update { ring in
             guard var rotated = ring else {
-                throw KeyFileFault(file.path, "there are no keys yet: generate them first")
+                throw KeyFileError(file.path, "there are no keys yet: generate them first")
             }
             if let ready = rotated.nextIsReady(schedule(purpose)), ready > now, !atOnce, !isCompromised {
-                throw KeyFileFault(
+                throw KeyFileError(
                     file.path,
                     "some verifiers may not know the next key before \(Timestamp.text(ready)), because it was published so "
                         + "lately; --now rotates all the same")
@@ -110,7 +110,7 @@ package struct OwnKeys: Sendable {
 
     private func requireUnconfigured(_ purpose: KeyPurpose) throws {
         guard purpose == .sealing, !configuredSealingKeys.isEmpty, !usesSealingFile else { return }
-        throw KeyFileFault(
+        throw KeyFileError(
             "sign_in.cognito.sealing_keys",
             "these keys are in use; to rotate them put a new one in front (\"id:base64\")")
     }

@@ -4,7 +4,7 @@ package import Pipeline
 package import Store
 
 /// Why tokens were not revoked.
-enum RevocationFault: Error, Equatable {
+enum RevocationError: Error, Equatable {
     /// There are as many revocations as are held.
     case full
 }
@@ -85,12 +85,12 @@ package actor RevocationService {
 
     /// Revokes. When this returns, that outlasts a loss of power, and the next request of every connection goes by it.
     ///
-    /// - Throws: ``RevocationFault/full``; or the store's error, when it holds until the next restart only.
+    /// - Throws: ``RevocationError/full``; or the store's error, when it holds until the next restart only.
     package func revoke(_ revocations: [Revocation]) async throws {
         guard hasRoom(for: revocations) || makeRoom(for: revocations) else {
             held.withLock { $0.failures += revocations.count }
             logger.error("not revoked: limits.revocations is reached", metadata: ["held": "\(current.count)"])
-            throw RevocationFault.full
+            throw RevocationError.full
         }
         let kept: Result<Void, any Error>
         do {

@@ -39,7 +39,7 @@ package struct TLSParameters: Sendable, Equatable {
 }
 
 /// Why TLS cannot be spoken with the files given. Numbers are positions in ``TLSParameters/certificates``.
-package enum TLSFault: Error, Equatable, Sendable {
+package enum TLSError: Error, Equatable, Sendable {
     case malformedCertificate(Int)
     case malformedKey(Int)
     case keyOfAnotherCertificate(Int)
@@ -47,8 +47,8 @@ package enum TLSFault: Error, Equatable, Sendable {
 }
 
 /// Everything that keeps a listener from speaking TLS; never empty.
-package struct TLSFaults: Error, Equatable, Sendable {
-    package let faults: [TLSFault]
+package struct TLSErrors: Error, Equatable, Sendable {
+    package let faults: [TLSError]
 }
 
 /// A listener's TLS: what its connections are made with.
@@ -57,9 +57,9 @@ package final class ListenerTLS: Sendable {
     /// In the order of the parameters.
     package let certificates: [ServedCertificate]
 
-    /// - Throws: ``TLSFaults`` with all that is wrong.
-    package init(_ parameters: TLSParameters) throws(TLSFaults) {
-        var faults: [TLSFault] = []
+    /// - Throws: ``TLSErrors`` with all that is wrong.
+    package init(_ parameters: TLSParameters) throws(TLSErrors) {
+        var faults: [TLSError] = []
         var identities: [TLSIdentity] = []
         var authorities: [NIOSSLCertificate]?
         if let pem = parameters.clientAuthorities {
@@ -67,7 +67,7 @@ package final class ListenerTLS: Sendable {
             if authorities?.isEmpty ?? true { faults.append(.malformedClientAuthorities) }
         }
         for (index, certificate) in parameters.certificates.enumerated() {
-            do throws(TLSFault) {
+            do throws(TLSError) {
                 let identity = try TLSIdentity(certificate, index: index)
                 // Whether a key is its certificate's shows when a context is made of the two.
                 _ = try Self.makeContext(Self.configuration(identity, parameters, nil), index: index)
@@ -77,12 +77,12 @@ package final class ListenerTLS: Sendable {
             }
         }
         if parameters.certificates.isEmpty { faults.append(.malformedCertificate(0)) }
-        guard faults.isEmpty, let first = identities.first else { throw TLSFaults(faults: faults) }
+        guard faults.isEmpty, let first = identities.first else { throw TLSErrors(faults: faults) }
         certificates = identities.map(\.served)
-        do throws(TLSFault) {
+        do throws(TLSError) {
             context = try Self.makeContext(first, beside: identities, parameters, authorities)
         } catch {
-            throw TLSFaults(faults: [error])
+            throw TLSErrors(faults: [error])
         }
     }
 
@@ -102,7 +102,7 @@ package final class ListenerTLS: Sendable {
     private static func makeContext(
         _ first: TLSIdentity, beside identities: [TLSIdentity], _ parameters: TLSParameters,
         _ authorities: [NIOSSLCertificate]?
-    ) throws(TLSFault) -> NIOSSLContext {
+    ) throws(TLSError) -> NIOSSLContext {
         var configuration = configuration(first, parameters, authorities)
         if identities.count > 1 {
             let names = ServerNames(identities)
@@ -113,7 +113,7 @@ package final class ListenerTLS: Sendable {
         return try makeContext(configuration, index: 0)
     }
 
-    private static func makeContext(_ configuration: TLSConfiguration, index: Int) throws(TLSFault) -> NIOSSLContext {
+    private static func makeContext(_ configuration: TLSConfiguration, index: Int) throws(TLSError) -> NIOSSLContext {
         do {
             return try NIOSSLContext(configuration: configuration)
         } catch {

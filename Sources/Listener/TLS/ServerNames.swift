@@ -18,7 +18,7 @@ struct TLSIdentity: Sendable {
     let names: [String]
     let served: ServedCertificate
 
-    init(_ certificate: TLSCertificate, index: Int) throws(TLSFault) {
+    init(_ certificate: TLSCertificate, index: Int) throws(TLSError) {
         guard let read = try? NIOSSLCertificate.fromPEMBytes(certificate.chain), let leaf = read.first else {
             throw .malformedCertificate(index)
         }

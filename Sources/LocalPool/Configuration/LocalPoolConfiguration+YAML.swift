@@ -5,13 +5,13 @@ extension LocalPoolConfiguration {
     /// Reads the YAML file at `path`; `Config/local-pool.yaml` shows every key. `${NAME}` is taken from `environment`,
     /// and secrets may be `file:<path>`.
     ///
-    /// - Throws: ``SettingsFaults`` with everything that is wrong: also unknown keys are.
+    /// - Throws: ``SettingsErrors`` with everything that is wrong: also unknown keys are.
     package static func load(
         path: String, environment: [String: String],
         readFile: @escaping (String) throws(FileReadFailure) -> [UInt8] = { (path) throws(FileReadFailure) in
             try readWholeFile(path)
         }
-    ) throws(SettingsFaults) -> LocalPoolConfiguration {
+    ) throws(SettingsErrors) -> LocalPoolConfiguration {
         try SettingsReading(path: path, environment: environment, readFile: readFile)
             .read(LocalPoolConfiguration.init(reading:))
     }

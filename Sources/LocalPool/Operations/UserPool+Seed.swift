@@ -21,7 +21,7 @@ extension UserPool {
         _ seeded: LocalPoolConfiguration.SeededUser, over stored: UserRecord?
     ) throws -> UserRecord {
         if let stored, let sub = seeded.sub, stored.sub != sub {
-            throw SeedFault(email: seeded.email)
+            throw SeedError(email: seeded.email)
         }
         let sub = stored?.sub ?? seeded.sub ?? uuid()
         let attributes = seeded.attributes.sorted { $0.key < $1.key }

@@ -5,7 +5,7 @@ internal import NIOHTTP1
 internal import NIOPosix
 
 /// Why the address of the settings cannot be listened on.
-package struct LocalPoolAddressFault: Error, CustomStringConvertible {
+package struct LocalPoolAddressError: Error, CustomStringConvertible {
     let host: String
     let port: Int
     let reason: String
@@ -55,7 +55,7 @@ package struct LocalPoolService: Sendable {
 
     /// Listens and serves until the task is cancelled, then closes every connection and returns.
     ///
-    /// - Throws: ``LocalPoolAddressFault`` if the address can't be had.
+    /// - Throws: ``LocalPoolAddressError`` if the address can't be had.
     package func run() async throws {
         let server = try await bind()
         let port = server.channel.localAddress?.port ?? configuration.port
@@ -101,7 +101,7 @@ package struct LocalPoolService: Sendable {
         do {
             return try await bound()
         } catch let error as IOError {
-            throw LocalPoolAddressFault(
+            throw LocalPoolAddressError(
                 host: configuration.host, port: configuration.port,
                 reason: unsafe String(cString: strerror(error.errnoCode)))
         }

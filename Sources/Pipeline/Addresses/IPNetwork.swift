@@ -1,7 +1,7 @@
 internal import Encoding
 
 /// Why a text is no network.
-package enum IPNetworkFault: Error, Equatable, Sendable {
+package enum IPNetworkError: Error, Equatable, Sendable {
     case malformed
     /// The address has bits behind the prefix: what was meant is a guess, here given as text.
     case bitsBehindPrefix(meant: String)
@@ -19,7 +19,7 @@ package struct IPNetwork: Hashable, Sendable, CustomStringConvertible {
     private static let mappedPrefixLength = 96
 
     /// Reads `address/length`, or an address alone for a network of one.
-    package init(_ text: String) throws(IPNetworkFault) {
+    package init(_ text: String) throws(IPNetworkError) {
         let slash = text.utf8.firstIndex(of: UInt8(ascii: "/")) ?? text.endIndex
         let addressText = text[..<slash]
         guard let address = IPAddress(addressText) else { throw .malformed }

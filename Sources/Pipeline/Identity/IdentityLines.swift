@@ -43,7 +43,7 @@ package struct IdentityLines: Sendable {
     /// The lines, each ended by CR LF. Throws rather than omit or shorten values that the backend decides by.
     ///
     /// - Parameter payload: the token's.
-    package func lines(for identity: Identity, payload: JSONObject = [:]) throws(IdentityFault) -> [UInt8] {
+    package func lines(for identity: Identity, payload: JSONObject = [:]) throws(IdentityError) -> [UInt8] {
         guard !identity.subject.isEmpty else { throw .emptySubject }
         var lines: [UInt8] = []
         lines.reserveCapacity(512)
@@ -67,14 +67,14 @@ package struct IdentityLines: Sendable {
 
     private func append(
         _ header: Header, to lines: inout [UInt8], _ value: (inout [UInt8]) -> Void
-    ) throws(IdentityFault) {
+    ) throws(IdentityError) {
         try Self.append(namespace, header.rawValue, to: &lines, value)
     }
 
     /// Writes the line of a header with what `value` appends, or none where that is nothing.
     private static func append(
         _ namespace: String, _ name: String, to lines: inout [UInt8], _ value: (inout [UInt8]) -> Void
-    ) throws(IdentityFault) {
+    ) throws(IdentityError) {
         let start = lines.count
         lines.append(namespace)
         lines.append(name)

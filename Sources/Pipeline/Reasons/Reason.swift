@@ -12,10 +12,10 @@ package enum Reason: Hashable, Sendable, CaseIterable {
     case policy(PolicyDenial)
     case webSocket(WebSocketEnd)
     case upstream(UpstreamReason)
-    case account(AccountFault)
+    case account(AccountError)
     case limit(LimitCause)
     case cognito(CognitoErrorKind)
-    case apple(AppleFault)
+    case apple(AppleSignInError)
     case appleClient(AppleClientErrorKind)
 
     package static let allCases: [Reason] =
@@ -26,10 +26,10 @@ package enum Reason: Hashable, Sendable, CaseIterable {
         + PolicyDenial.allCases.map { .policy($0) }
         + WebSocketEnd.allCases.map { .webSocket($0) }
         + UpstreamReason.allCases.map { .upstream($0) }
-        + AccountFault.allCases.map { .account($0) }
+        + AccountError.allCases.map { .account($0) }
         + LimitCause.allCases.map { .limit($0) }
         + CognitoErrorKind.allCases.map { .cognito($0) }
-        + AppleFault.allCases.map { .apple($0) }
+        + AppleSignInError.allCases.map { .apple($0) }
         + AppleClientErrorKind.allCases.map { .appleClient($0) }
 
     /// The code in logs and metrics. Reasons of two kinds may share one, such as a disabled user of Cognito's and one of the

@@ -40,9 +40,9 @@ package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
     }
 
     /// Parses a pattern. Throws a fault that names the pattern and what is wrong with it.
-    package init(_ text: String) throws(RouteFault) {
+    package init(_ text: String) throws(RouteError) {
         guard text.utf8.first == UInt8(ascii: "/") else {
-            throw RouteFault("pattern \"\(text)\" does not start with \"/\"")
+            throw RouteError("pattern \"\(text)\" does not start with \"/\"")
         }
         var parts = text.dropFirst().split(separator: "/", omittingEmptySubsequences: false)
         if text == "/" { parts = [] }
@@ -53,7 +53,7 @@ package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
             segments.append(try Self.segment(part, of: text))
         }
         let subjects = parts.indices.filter { parts[$0] == Self.subject }
-        if subjects.count > 1 { throw RouteFault("pattern \"\(text)\" holds \"\(Self.subject)\" more than once") }
+        if subjects.count > 1 { throw RouteError("pattern \"\(text)\" holds \"\(Self.subject)\" more than once") }
         self.text = text
         self.segments = segments
         self.subjectSegment = subjects.first
@@ -68,39 +68,39 @@ package struct RoutePattern: Sendable, Hashable, CustomStringConvertible {
             && zip(segments, other.segments).allSatisfy { $0.isSame(as: $1) }
     }
 
-    private static func segment(_ part: Substring, of text: String) throws(RouteFault) -> Segment {
+    private static func segment(_ part: Substring, of text: String) throws(RouteError) -> Segment {
         if part == "*" || part == subject { return .any }
-        if part == "**" { throw RouteFault("pattern \"\(text)\": \"**\" may only be the last segment") }
+        if part == "**" { throw RouteError("pattern \"\(text)\": \"**\" may only be the last segment") }
         if part.utf8.contains(UInt8(ascii: "*")) {
-            throw RouteFault("pattern \"\(text)\": \"*\" stands for a whole segment and can't be part of one")
+            throw RouteError("pattern \"\(text)\": \"*\" stands for a whole segment and can't be part of one")
         }
         try checkNormalForm(part, of: text)
         return .literal(String(part))
     }
 
     /// A literal that no request's normal form could ever equal would silently match nothing.
-    private static func checkNormalForm(_ part: Substring, of text: String) throws(RouteFault) {
+    private static func checkNormalForm(_ part: Substring, of text: String) throws(RouteError) {
         if part.isEmpty {
-            throw RouteFault("pattern \"\(text)\" has an empty segment; write it without \"//\" and trailing \"/\"")
+            throw RouteError("pattern \"\(text)\" has an empty segment; write it without \"//\" and trailing \"/\"")
         }
         if part == "." || part == ".." {
-            throw RouteFault("pattern \"\(text)\" has a dot segment")
+            throw RouteError("pattern \"\(text)\" has a dot segment")
         }
         for byte in part.utf8 {
             switch byte {
             case UInt8(ascii: ";"), UInt8(ascii: "?"), UInt8(ascii: "#"), UInt8(ascii: "\\"):
                 let character = Character(Unicode.Scalar(byte))
-                throw RouteFault("pattern \"\(text)\" holds \"\(character)\", which no matched path can")
+                throw RouteError("pattern \"\(text)\" holds \"\(character)\", which no matched path can")
             case _ where PathBytes.isControl(byte):
-                throw RouteFault("pattern \"\(text)\" holds a control character")
+                throw RouteError("pattern \"\(text)\" holds a control character")
             default: continue
             }
         }
         if part.unicodeScalars.contains(where: PathBytes.isDeceptive) {
-            throw RouteFault("pattern \"\(text)\" holds a control or a character that looks like a dot or slash")
+            throw RouteError("pattern \"\(text)\" holds a control or a character that looks like a dot or slash")
         }
         if hasEscape(part) {
-            throw RouteFault("pattern \"\(text)\" holds a percent escape; write the decoded character")
+            throw RouteError("pattern \"\(text)\" holds a percent escape; write the decoded character")
         }
     }
 

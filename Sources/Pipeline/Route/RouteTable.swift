@@ -28,19 +28,19 @@ package struct RouteTable: Sendable {
 
     /// Compiles the table. Throws for two routes of one name, for two of the same pattern whose methods overlap, for
     /// two whose patterns differ in case alone before a backend that ignores it, and for methods that are never routed.
-    package init(_ routes: [Route]) throws(RouteFault) {
+    package init(_ routes: [Route]) throws(RouteError) {
         var shapes: [Shape] = []
         var names: Set<String> = []
         for (index, route) in routes.enumerated() {
             guard names.insert(route.name).inserted else {
-                throw RouteFault("two routes are named \"\(route.name)\"")
+                throw RouteError("two routes are named \"\(route.name)\"")
             }
             let methods = try Self.methods(of: route)
             let known = shapes.firstIndex { $0.pattern.matchesSame(as: route.pattern) }
             let position = known ?? shapes.count
             if known == nil { shapes.append(Shape(pattern: route.pattern)) }
             if let rival = shapes[position].rules.first(where: { $0.methods.overlaps(methods) }) {
-                throw RouteFault(
+                throw RouteError(
                     "routes \"\(routes[rival.route].name)\" and \"\(route.name)\" both take "
                         + "\"\(route.pattern)\" with the same method")
             }
@@ -57,7 +57,7 @@ package struct RouteTable: Sendable {
         self.folded = try Self.folded(shapes, routes)
     }
 
-    private static func folded(_ shapes: [Shape], _ routes: [Route]) throws(RouteFault) -> FoldedRoutes? {
+    private static func folded(_ shapes: [Shape], _ routes: [Route]) throws(RouteError) -> FoldedRoutes? {
         let ignoring = shapes.indices.filter { index in shapes[index].rules.contains { routes[$0.route].ignoresCase } }
         guard !ignoring.isEmpty else { return nil }
         for folding in PathFolding.allCases {
@@ -65,7 +65,7 @@ package struct RouteTable: Sendable {
             for index in ignoring {
                 let pattern = shapes[index].pattern
                 guard let other = same[pattern.folded(folding).bytes]?.first(where: { $0 != index }) else { continue }
-                throw RouteFault(
+                throw RouteError(
                     "\"\(shapes[min(index, other)].pattern)\" and \"\(shapes[max(index, other)].pattern)\" are the same "
                         + "to an upstream whose paths are case_insensitive")
             }
@@ -109,11 +109,11 @@ package struct RouteTable: Sendable {
         return .methodNotAllowed(allow: shapes[shape].allow)
     }
 
-    private static func methods(of route: Route) throws(RouteFault) -> MethodSet {
+    private static func methods(of route: Route) throws(RouteError) -> MethodSet {
         if let methods = route.methods {
-            if methods.isEmpty { throw RouteFault("route \"\(route.name)\" takes no method") }
+            if methods.isEmpty { throw RouteError("route \"\(route.name)\" takes no method") }
             for method in [HTTPRequest.Method.connect, .trace] where methods.contains(method) {
-                throw RouteFault("route \"\(route.name)\" names \(method.rawValue), which is never routed")
+                throw RouteError("route \"\(route.name)\" names \(method.rawValue), which is never routed")
             }
         }
         return MethodSet(route.methods)

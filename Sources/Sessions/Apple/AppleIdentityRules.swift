@@ -40,19 +40,19 @@ package struct AppleIdentityRules: Sendable {
     package func identity(
         of token: VerifiedToken, shownWith proof: Proof, now: Int64
     ) throws(Refusal) -> AppleIdentity {
-        do throws(AppleFault) {
+        do throws(AppleSignInError) {
             try checkNonce(token.claims["nonce"], proof.nonce)
             try checkAge(token.issuedAt, now)
             try checkCode(token.claims["c_hash"], proof.authorizationCode)
             if let named = proof.userIdentifier, !named.hasSameBytes(as: token.subject) {
-                throw AppleFault.userIdentifierMismatch
+                throw AppleSignInError.userIdentifierMismatch
             }
         } catch {
             throw error.refusal
         }
         let role = role(ofAudience: token.clientID)
         guard role != nil || roles.isEmpty else {
-            throw AppleFault.refusal(reason: .token(.audienceNotAllowed))
+            throw AppleSignInError.refusal(reason: .token(.audienceNotAllowed))
         }
         return Self.identity(of: token, role: role, now: now)
     }
@@ -64,19 +64,19 @@ package struct AppleIdentityRules: Sendable {
 
     /// Apps give Apple the SHA-256 of a nonce and show the nonce itself here. A thief of the token has only the hash,
     /// so the claim itself must never be accepted as the nonce.
-    private func checkNonce(_ claim: JSON?, _ nonce: Secret) throws(AppleFault) {
+    private func checkNonce(_ claim: JSON?, _ nonce: Secret) throws(AppleSignInError) {
         guard let claim = claim?.stringValue else { throw .nonceMissing }
         let expected = Hexadecimal.encode(SHA256.hash(nonce.expose()))
         guard !nonce.isEmpty, constantTimeEquals(Array(claim.utf8), Array(expected.utf8)) else { throw .nonceMismatch }
     }
 
-    private func checkAge(_ issuedAt: Int64?, _ now: Int64) throws(AppleFault) {
+    private func checkAge(_ issuedAt: Int64?, _ now: Int64) throws(AppleSignInError) {
         guard let issuedAt, issuedAt >= now - maximumAge else { throw .identityTokenTooOld }
         guard issuedAt <= now + skew else { throw .issuedInFuture }
     }
 
     /// The left half of the code's SHA-256 (OpenID Connect Core 1.0, 3.3.2.11).
-    private func checkCode(_ claim: JSON?, _ code: Secret?) throws(AppleFault) {
+    private func checkCode(_ claim: JSON?, _ code: Secret?) throws(AppleSignInError) {
         guard let code, let claim else { return }
         let expected = Base64URL.encode(Array(SHA256.hash(code.expose()).prefix(16)))
         guard let claim = claim.stringValue, constantTimeEquals(Array(claim.utf8), Array(expected.utf8)) else {

@@ -46,7 +46,7 @@ package struct AppleNotificationRules: Sendable {
     ///   - payload: what was signed.
     ///   - now: seconds since 1970.
     /// - Throws: the reason code of what is wrong with it.
-    package func notification(in payload: [UInt8], now: Int64) throws(AppleNotificationFault) -> AppleNotification {
+    package func notification(in payload: [UInt8], now: Int64) throws(AppleNotificationError) -> AppleNotification {
         guard let claims = (try? JSON.parse(payload))?.objectValue else { throw .malformed }
         guard claims["iss"]?.stringValue?.hasSameBytes(as: issuer) == true else { throw .issuer }
         let named = Self.audiences(claims["aud"])
@@ -77,7 +77,7 @@ package struct AppleNotificationRules: Sendable {
     private static let firstEvent: Int64 = 1_559_347_200
 
     /// - Returns: when it counts no more.
-    private func checkTimes(_ claims: JSONObject, _ now: Int64) throws(AppleNotificationFault) -> Int64 {
+    private func checkTimes(_ claims: JSONObject, _ now: Int64) throws(AppleNotificationError) -> Int64 {
         guard let issuedAt = claims["iat"]?.numberValue?.numericDate, issuedAt <= now + skew else { throw .issuedAt }
         guard issuedAt >= now - maximumAge else { throw .tooOld }
         if let claim = claims["nbf"] {
@@ -119,6 +119,6 @@ package struct AppleNotificationRules: Sendable {
 }
 
 /// Why a payload that Apple signed is no notification for this gateway. For the log.
-package enum AppleNotificationFault: String, Error, Sendable {
+package enum AppleNotificationError: String, Error, Sendable {
     case malformed, issuer, audience, issuedAt, tooOld
 }

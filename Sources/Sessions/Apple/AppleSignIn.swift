@@ -54,7 +54,7 @@ package struct AppleSignIn: Sendable {
     struct Proven: Sendable {
         var token: VerifiedToken
         var identity: AppleIdentity
-        var proof: UserArrival.Proof
+        var proof: UserSignIn.Proof
     }
 
     /// - Throws: 401 for an identity token that does not say what it must, and for a nonce that is not good.
@@ -66,10 +66,10 @@ package struct AppleSignIn: Sendable {
                 nonce: body.nonce, authorizationCode: body.authorizationCode, userIdentifier: body.userIdentifier),
             now: now())
         call.realUserStatus = identity.realUserStatus?.name
-        var proof = UserArrival.Proof(
+        var proof = UserSignIn.Proof(
             digest: SHA256.hash(body.identityToken.expose()), endsAt: identity.expires + issuer.skew)
         if let nonce = try serverNonce(in: body.nonce) {
-            proof.nonce = UserArrival.Spent(digest: nonce.digest, endsAt: nonce.expiresAt)
+            proof.nonce = UserSignIn.Spent(digest: nonce.digest, endsAt: nonce.expiresAt)
         }
         return Proven(token: token, identity: identity, proof: proof)
     }
@@ -78,10 +78,10 @@ package struct AppleSignIn: Sendable {
     private func serverNonce(in text: Secret) throws(Refusal) -> AppleNonce? {
         guard settings.serverNonce != .off else { return nil }
         guard let nonce = try? AppleNonce(opening: text, with: sealingKeys, issuer: issuer.issuer) else {
-            guard settings.serverNonce == .optional else { throw AppleFault.nonceUnknown.refusal }
+            guard settings.serverNonce == .optional else { throw AppleSignInError.nonceUnknown.refusal }
             return nil
         }
-        guard nonce.expiresAt > now() else { throw AppleFault.nonceExpired.refusal }
+        guard nonce.expiresAt > now() else { throw AppleSignInError.nonceExpired.refusal }
         return nonce
     }
 

@@ -30,10 +30,10 @@ struct AppleTokenCheck: Sendable {
         }
         switch verdict {
         case .verified(let token): return token
-        case .rejected(let reason): throw AppleFault.refusal(reason: .token(reason))
+        case .rejected(let reason): throw AppleSignInError.refusal(reason: .token(reason))
         case .needsKeys:
             guard keys.currentSet != nil else { throw Self.unavailable }
-            throw AppleFault.refusal(reason: .token(.unknownKey))
+            throw AppleSignInError.refusal(reason: .token(.unknownKey))
         }
     }
 
@@ -49,14 +49,14 @@ struct AppleTokenCheck: Sendable {
     func payload(_ text: Secret) async throws(Refusal) -> [UInt8] {
         let jws = text.expose()
         guard let keyID = UnverifiedToken(jws)?.header["kid"]?.stringValue else {
-            throw AppleFault.refusal(reason: .token(.malformedToken))
+            throw AppleSignInError.refusal(reason: .token(.malformedToken))
         }
         if keys.currentSet?.holds(id: keyID) != true { await keys.findKey(keyID) }
         guard let set = keys.currentSet else { throw Self.unavailable }
         do throws(RejectReason) {
             return try SignatureCheck(keySet: set, algorithms: issuer.algorithms).verify(jws).payload
         } catch {
-            throw AppleFault.refusal(reason: .token(error))
+            throw AppleSignInError.refusal(reason: .token(error))
         }
     }
 }

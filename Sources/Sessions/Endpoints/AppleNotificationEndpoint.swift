@@ -98,7 +98,7 @@ extension AppleSignIn {
             logger.warning(
                 "a notification of Apple's was not taken",
                 metadata: ["request_id": "\(requestID)", "error": "\(error.rawValue)"])
-            throw AppleFault.notificationInvalid.refusal
+            throw AppleSignInError.notificationInvalid.refusal
         }
     }
 }

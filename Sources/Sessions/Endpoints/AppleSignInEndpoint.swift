@@ -96,14 +96,14 @@ extension AppleSignIn {
                 code, of: identity, proof: proven.proof.digest, requestID: request.requestID)
         }
         do throws(Refusal) {
-            var arrival = arrival(of: identity, proven.proof, body)
+            var signIn = signIn(of: identity, proven.proof, body)
             if let refreshToken, let grants {
-                arrival.appleToken = { userID in
+                signIn.appleToken = { userID in
                     grants.record(
                         of: refreshToken, userID: userID, clientID: identity.audience, requestID: request.requestID)
                 }
             }
-            let begun = try await sessions.begin(arrival, requestID: request.requestID)
+            let begun = try await sessions.begin(signIn, requestID: request.requestID)
             var answer = AccountAnswer(
                 .ok, ["success": true, "token": .string(begun.token.exposeText()), "user": .object(begun.user.object)],
                 subject: begun.user.id, outcome: .signedIn(begun.user.account))
@@ -111,14 +111,14 @@ extension AppleSignIn {
             return answer
         } catch {
             if let refreshToken { await keepAnyway(refreshToken, proven, after: error, sessions, request) }
-            throw error.error == .notAuthorized ? AppleFault.refusal(reason: error.reason) : error
+            throw error.error == .notAuthorized ? AppleSignInError.refusal(reason: error.reason) : error
         }
     }
 
-    private func arrival(
-        of identity: AppleIdentity, _ proof: UserArrival.Proof, _ body: AppleSignInBody
-    ) -> UserSessions.Arrival {
-        UserSessions.Arrival(
+    private func signIn(
+        of identity: AppleIdentity, _ proof: UserSignIn.Proof, _ body: AppleSignInBody
+    ) -> UserSessions.SignIn {
+        UserSessions.SignIn(
             proof: proof,
             user: UserRecord(
                 id: "", issuer: identity.issuer, subject: identity.subject, name: body.name, email: identity.email,
@@ -148,9 +148,9 @@ extension AppleSignIn {
     }
 
     /// Apple is not asked about what is shown again.
-    private func refuseUsed(_ proof: UserArrival.Proof, _ request: AccountRequest) async throws(Refusal) {
+    private func refuseUsed(_ proof: UserSignIn.Proof, _ request: AccountRequest) async throws(Refusal) {
         if try await kept(request, { try await spent.isSpent(proof.digest) }) {
-            throw AppleFault.identityTokenReused.refusal
+            throw AppleSignInError.identityTokenReused.refusal
         }
     }
 
@@ -161,8 +161,8 @@ extension AppleSignIn {
         let step = try await kept(request) { try await spent.spend(proven.proof, now: now()) }
         switch step {
         case .spent: break
-        case .replayed: throw AppleFault.identityTokenReused.refusal
-        case .nonceReused: throw AppleFault.nonceReused.refusal
+        case .replayed: throw AppleSignInError.identityTokenReused.refusal
+        case .nonceReused: throw AppleSignInError.nonceReused.refusal
         }
         var token = proven.token
         token.groups = [proven.identity.role].compactMap { $0 }

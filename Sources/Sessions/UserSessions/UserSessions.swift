@@ -67,9 +67,9 @@ package struct BegunSession: Sendable {
 
 extension UserSessions {
     /// A user who signs in, once the identity provider's word for it was verified.
-    package struct Arrival: Sendable {
+    package struct SignIn: Sendable {
         /// The proof that the sign-in uses up; nil if there is none.
-        package var proof: UserArrival.Proof?
+        package var proof: UserSignIn.Proof?
         /// The user by issuer and subject, and as whom they are made if they are not known yet; `id` and `createdAt` are
         /// filled in.
         package var user: UserRecord
@@ -78,11 +78,11 @@ extension UserSessions {
         package var authTime: Int64?
         /// The message for a client whose app does not fit the user's role.
         package var roleConflictMessage: String?
-        /// As ``UserArrival/appleToken``.
+        /// As ``UserSignIn/appleToken``.
         package var appleToken: (@Sendable (_ userID: String) -> AppleTokenRecord?)?
 
         package init(
-            proof: UserArrival.Proof? = nil, user: UserRecord, device: DeviceInfo? = nil, authTime: Int64? = nil,
+            proof: UserSignIn.Proof? = nil, user: UserRecord, device: DeviceInfo? = nil, authTime: Int64? = nil,
             roleConflictMessage: String? = nil,
             appleToken: (@Sendable (_ userID: String) -> AppleTokenRecord?)? = nil
         ) {
@@ -97,31 +97,31 @@ extension UserSessions {
 
     /// A sign-in: uses up its proof, finds or makes the user, and begins a session, all in one step. The result
     /// outlasts the process.
-    package func begin(_ arrival: Arrival, requestID: String) async throws(Refusal) -> BegunSession {
+    package func begin(_ signIn: SignIn, requestID: String) async throws(Refusal) -> BegunSession {
         // Before anything is used up.
         guard let key = keys.signing else { throw unavailable(.sessionKeysUnavailable, requestID) }
         let now = now()
-        var user = arrival.user
+        var user = signIn.user
         (user.id, user.createdAt) = (identifier(), now)
         var session = UserSessionRecord(
-            id: identifier(), userID: user.id, authTime: min(arrival.authTime ?? now, now),
-            deviceID: arrival.device?.deviceID, platform: arrival.device?.platform, createdAt: now, refreshedAt: now,
+            id: identifier(), userID: user.id, authTime: min(signIn.authTime ?? now, now),
+            deviceID: signIn.device?.deviceID, platform: signIn.device?.platform, createdAt: now, refreshedAt: now,
             expiresAt: 0, endsAt: 0)
         bringTimes(of: &session)
         guard session.expiresAt > now else { throw .tokenInvalid(reason: .account(.sessionTooOld)) }
         let step = try await kept(requestID) { [user, session] in
-            try await records.arrive(
-                UserArrival(proof: arrival.proof, user: user, session: session, appleToken: arrival.appleToken))
+            try await records.signIn(
+                UserSignIn(proof: signIn.proof, user: user, session: session, appleToken: signIn.appleToken))
         }
         switch step {
-        case .arrived(let user, let isNew):
+        case .signedIn(let user, let isNew):
             session.userID = user.id
             return BegunSession(
                 token: try sign(session, user, key, requestID), user: user, isNew: isNew, id: session.id)
-        case .replayed: throw AppleFault.identityTokenReused.refusal
-        case .nonceReused: throw AppleFault.nonceReused.refusal
+        case .replayed: throw AppleSignInError.identityTokenReused.refusal
+        case .nonceReused: throw AppleSignInError.nonceReused.refusal
         case .otherRole:
-            throw Refusal(.roleConflict, message: arrival.roleConflictMessage, reason: .account(.roleConflict))
+            throw Refusal(.roleConflict, message: signIn.roleConflictMessage, reason: .account(.roleConflict))
         case .disabled: throw Refusal(.userDisabled, reason: .account(.userDisabled))
         }
     }
@@ -152,7 +152,7 @@ extension UserSessions {
         try await usingRecords(requestID, logger, work)
     }
 
-    func unavailable(_ fault: AccountFault, _ requestID: String) -> Refusal {
+    func unavailable(_ fault: AccountError, _ requestID: String) -> Refusal {
         logger.error(
             "sessions cannot be signed", metadata: ["request_id": "\(requestID)", "reason": "\(fault.rawValue)"])
         return .retryLater(.serviceUnavailable, after: 5, reason: .account(fault))

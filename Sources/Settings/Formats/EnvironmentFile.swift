@@ -16,15 +16,15 @@ package enum EnvironmentFile {
     /// In the file's order; of two with one name the later one counts.
     ///
     /// - Parameter file: how faults call it.
-    /// - Throws: ``SettingsFaults`` with every line that sets nothing, and quotes none: it may be a part of a secret.
-    package static func variables(_ text: String, of file: String) throws(SettingsFaults) -> [Variable] {
+    /// - Throws: ``SettingsErrors`` with every line that sets nothing, and quotes none: it may be a part of a secret.
+    package static func variables(_ text: String, of file: String) throws(SettingsErrors) -> [Variable] {
         var reader = EnvironmentFileReader()
         for character in text.unicodeScalars { reader.read(character) }
         reader.end()
         guard reader.faults.isEmpty else {
-            throw SettingsFaults(
+            throw SettingsErrors(
                 faults: reader.faults.map {
-                    SettingsFault(file: file, line: $0.line, column: nil, keyPath: "", message: $0.message)
+                    SettingsError(file: file, line: $0.line, column: nil, keyPath: "", message: $0.message)
                 })
         }
         return reader.variables

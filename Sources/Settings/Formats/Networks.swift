@@ -5,7 +5,7 @@ extension ScalarFormat where Value == IPNetwork {
     /// An address, or a block of them: `192.0.2.7`, `10.0.0.0/8`, `2001:db8::/32`.
     static var network: Self {
         Self { (text) throws(ScalarRefusal) in
-            do throws(IPNetworkFault) {
+            do throws(IPNetworkError) {
                 return try IPNetwork(text)
             } catch {
                 switch error {

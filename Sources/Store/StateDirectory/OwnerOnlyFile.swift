@@ -1,7 +1,7 @@
 internal import Glibc
 
 /// Why a file with keys cannot be used, in an operator's words.
-package struct KeyFileFault: Error, Equatable, CustomStringConvertible {
+package struct KeyFileError: Error, Equatable, CustomStringConvertible {
     package let description: String
     /// Whether it may be well later with nothing set right: the system is short of something.
     package let mayPass: Bool
@@ -12,7 +12,7 @@ package struct KeyFileFault: Error, Equatable, CustomStringConvertible {
     }
 
     /// Several of one place at once.
-    init(all faults: [KeyFileFault], _ first: KeyFileFault) {
+    init(all faults: [KeyFileError], _ first: KeyFileError) {
         description = faults.map(\.description).joined(separator: "; ")
         mayPass = first.mayPass
     }
@@ -41,25 +41,25 @@ package struct OwnerOnlyFile: Sendable {
 
     /// The whole file; nil when there is none.
     ///
-    /// - Throws: ``KeyFileFault``, also for a file that others than its owner may read or change: what is in it may be
+    /// - Throws: ``KeyFileError``, also for a file that others than its owner may read or change: what is in it may be
     ///   known to them already.
-    package func read() throws(KeyFileFault) -> [UInt8]? {
+    package func read() throws(KeyFileError) -> [UInt8]? {
         let descriptor = unsafe open(path, O_RDONLY | O_CLOEXEC)
         guard descriptor >= 0 else {
             if errno == ENOENT { return nil }
-            throw KeyFileFault(path, failed: "cannot be read")
+            throw KeyFileError(path, failed: "cannot be read")
         }
         defer { Glibc.close(descriptor) }
         var status = stat()
-        guard unsafe fstat(descriptor, &status) == 0 else { throw KeyFileFault(path, failed: "cannot be read") }
+        guard unsafe fstat(descriptor, &status) == 0 else { throw KeyFileError(path, failed: "cannot be read") }
         guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= Self.maximumBytes else {
-            throw KeyFileFault(path, "is not a file of keys")
+            throw KeyFileError(path, "is not a file of keys")
         }
         if let fault = StateDirectory.fault(ofFile: path, status.st_mode, isSecret: true) { throw fault }
         return try contents(descriptor, count: Int(status.st_size))
     }
 
-    private func contents(_ descriptor: CInt, count: Int) throws(KeyFileFault) -> [UInt8] {
+    private func contents(_ descriptor: CInt, count: Int) throws(KeyFileError) -> [UInt8] {
         var bytes = [UInt8](repeating: 0, count: count)
         var filled = 0
         while filled < count {
@@ -67,7 +67,7 @@ package struct OwnerOnlyFile: Sendable {
                 unsafe Glibc.read(descriptor, buffer.baseAddress?.advanced(by: filled), count - filled)
             }
             if got < 0, errno == EINTR { continue }
-            guard got > 0 else { throw KeyFileFault(path, failed: "cannot be read") }
+            guard got > 0 else { throw KeyFileError(path, failed: "cannot be read") }
             filled += got
         }
         return bytes
@@ -78,12 +78,12 @@ package struct OwnerOnlyFile: Sendable {
     ///
     /// - Parameter end: what the name ends in until then.
     /// - Precondition: inside ``locked(_:)``, or `end` is no other writer's.
-    package func write(_ bytes: [UInt8], firstAs end: String = ".new") throws(KeyFileFault) {
+    package func write(_ bytes: [UInt8], firstAs end: String = ".new") throws(KeyFileError) {
         let temporary = path + end
         // Left behind by a process that was killed while it wrote.
         unsafe unlink(temporary)
         let descriptor = unsafe open(temporary, O_WRONLY | O_CREAT | O_EXCL | O_CLOEXEC, 0o600)
-        guard descriptor >= 0 else { throw KeyFileFault(temporary, failed: "cannot be made") }
+        guard descriptor >= 0 else { throw KeyFileError(temporary, failed: "cannot be made") }
         var isInPlace = false
         defer {
             Glibc.close(descriptor)
@@ -92,20 +92,20 @@ package struct OwnerOnlyFile: Sendable {
         try fill(descriptor, temporary, bytes)
         giveToOwnerOfDirectory(descriptor)
         guard fsync(descriptor) == 0, unsafe rename(temporary, path) == 0 else {
-            throw KeyFileFault(path, failed: "cannot be written")
+            throw KeyFileError(path, failed: "cannot be written")
         }
         isInPlace = true
         try StateDirectory(path: directory).sync()
     }
 
-    private func fill(_ descriptor: CInt, _ path: String, _ bytes: [UInt8]) throws(KeyFileFault) {
+    private func fill(_ descriptor: CInt, _ path: String, _ bytes: [UInt8]) throws(KeyFileError) {
         var written = 0
         while written < bytes.count {
             let count = unsafe bytes.withUnsafeBytes { buffer in
                 unsafe Glibc.write(descriptor, buffer.baseAddress?.advanced(by: written), bytes.count - written)
             }
             if count < 0, errno == EINTR { continue }
-            guard count > 0 else { throw KeyFileFault(path, failed: "cannot be written") }
+            guard count > 0 else { throw KeyFileError(path, failed: "cannot be written") }
             written += count
         }
     }
@@ -125,7 +125,7 @@ package struct OwnerOnlyFile: Sendable {
         let lock = try openLock()
         defer { Glibc.close(lock) }
         while flock(lock, LOCK_EX) != 0 {
-            guard errno == EINTR else { throw KeyFileFault(path + ".lock", failed: "cannot be locked") }
+            guard errno == EINTR else { throw KeyFileError(path + ".lock", failed: "cannot be locked") }
         }
         return try body()
     }
@@ -133,11 +133,11 @@ package struct OwnerOnlyFile: Sendable {
     /// The descriptor of the file beside this one that is locked in its place, because this one is replaced. Makes the
     /// directory where it is missing.
     ///
-    /// - Throws: ``KeyFileFault``, also for a directory that others may write to.
-    func openLock() throws(KeyFileFault) -> CInt {
+    /// - Throws: ``KeyFileError``, also for a directory that others may write to.
+    func openLock() throws(KeyFileError) -> CInt {
         try StateDirectory(path: directory).make()
         let lock = unsafe open(path + ".lock", O_RDWR | O_CREAT | O_CLOEXEC, 0o600)
-        guard lock >= 0 else { throw KeyFileFault(path + ".lock", failed: "cannot be made") }
+        guard lock >= 0 else { throw KeyFileError(path + ".lock", failed: "cannot be made") }
         giveToOwnerOfDirectory(lock)
         return lock
     }

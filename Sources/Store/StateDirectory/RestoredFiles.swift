@@ -38,10 +38,10 @@ struct RestoredFiles {
     /// Refuses to go on where a restore was interrupted: a gateway would begin with an empty database, or with a mixture
     /// of two states, in which what was revoked counts again.
     ///
-    /// - Throws: ``KeyFileFault`` with what to do.
-    func requireNoneUnfinished() throws(KeyFileFault) {
+    /// - Throws: ``KeyFileError`` with what to do.
+    func requireNoneUnfinished() throws(KeyFileError) {
         guard !exists(Self.recordName) else {
-            throw KeyFileFault(
+            throw KeyFileError(
                 directory,
                 "a restore was interrupted: repeat it (gatehouse store restore FILE), or put back what was there before "
                     + "(gatehouse store restore --undo)")
@@ -53,10 +53,10 @@ struct RestoredFiles {
         } catch {
             // No directory: nothing is left over in it.
             guard FileManager.default.fileExists(atPath: directory) else { return }
-            throw KeyFileFault(directory, "cannot be read: \(error)")
+            throw KeyFileError(directory, "cannot be read: \(error)")
         }
         guard let left = names.filter(Self.isLeftOver).min() else { return }
-        throw KeyFileFault(
+        throw KeyFileError(
             path(Self.database),
             "is missing, but \(left) is there: restore a backup (gatehouse store restore FILE) or rename what is to be "
                 + "used; to begin with an empty database, move all \(Self.database)* files away")
@@ -101,7 +101,7 @@ struct RestoredFiles {
             do {
                 try undo(changes)
             } catch let second {
-                throw KeyFileFault(
+                throw KeyFileError(
                     directory,
                     "\(error); putting back what was there failed too: \(second); repeat the restore, or gatehouse store "
                         + "restore --undo")
@@ -177,22 +177,22 @@ struct RestoredFiles {
             let kept = entry["kept"]?.stringValue
             return kept?.utf8.contains(UInt8(ascii: "/")) == true ? nil : Change(name: name, kept: kept)
         }
-        guard let changes, changes.count == entries?.count else { throw KeyFileFault(file.path, "is damaged") }
+        guard let changes, changes.count == entries?.count else { throw KeyFileError(file.path, "is damaged") }
         return changes
     }
 
     // MARK: Steps
 
-    private func rename(_ name: String, to other: String) throws(KeyFileFault) {
+    private func rename(_ name: String, to other: String) throws(KeyFileError) {
         guard unsafe Glibc.rename(path(name), path(other)) == 0 else {
-            throw KeyFileFault(path(name), failed: "cannot be renamed to \(other)")
+            throw KeyFileError(path(name), failed: "cannot be renamed to \(other)")
         }
     }
 
     /// One that is not there is good.
-    private func remove(_ name: String) throws(KeyFileFault) {
+    private func remove(_ name: String) throws(KeyFileError) {
         guard unsafe unlink(path(name)) == 0 || errno == ENOENT else {
-            throw KeyFileFault(path(name), failed: "cannot be removed")
+            throw KeyFileError(path(name), failed: "cannot be removed")
         }
     }
 }

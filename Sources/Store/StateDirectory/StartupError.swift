@@ -2,11 +2,11 @@
 package struct StartupError: Error, CustomStringConvertible {
     package let description: String
     /// The error of the state directory itself; nil for other errors.
-    package var ofStateDirectory: KeyFileFault?
+    package var ofStateDirectory: KeyFileError?
 
     package init(description: String) { self.description = description }
 
-    package init(ofStateDirectory fault: KeyFileFault) {
+    package init(ofStateDirectory fault: KeyFileError) {
         description = "state_directory: \(fault)"
         ofStateDirectory = fault
     }

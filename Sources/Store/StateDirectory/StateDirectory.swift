@@ -18,12 +18,12 @@ package struct StateDirectory {
     /// Makes it, for its owner only, where it is missing, and then judges it as ``check()`` does. No moment passes in which
     /// others could write to it, whatever the umask.
     ///
-    /// - Throws: ``KeyFileFault``
-    package func make() throws(KeyFileFault) {
-        guard Self.make(path, 0o700) else { throw KeyFileFault(path, failed: "cannot be made") }
+    /// - Throws: ``KeyFileError``
+    package func make() throws(KeyFileError) {
+        guard Self.make(path, 0o700) else { throw KeyFileError(path, failed: "cannot be made") }
         var status = stat()
-        guard unsafe stat(path, &status) == 0 else { throw KeyFileFault(path, failed: "cannot be read") }
-        guard status.st_mode & S_IFMT == S_IFDIR else { throw KeyFileFault(path, "cannot be made: it is a file") }
+        guard unsafe stat(path, &status) == 0 else { throw KeyFileError(path, failed: "cannot be read") }
+        guard status.st_mode & S_IFMT == S_IFDIR else { throw KeyFileError(path, "cannot be made: it is a file") }
         if let fault = fault(status) { throw fault }
     }
 
@@ -40,24 +40,24 @@ package struct StateDirectory {
     // MARK: Syncing
 
     /// Returns when the names in it outlast a loss of power.
-    func sync() throws(KeyFileFault) {
+    func sync() throws(KeyFileError) {
         let descriptor = unsafe open(path.isEmpty ? "." : path, O_RDONLY | O_DIRECTORY | O_CLOEXEC)
-        guard descriptor >= 0 else { throw KeyFileFault(path, failed: "cannot be opened") }
+        guard descriptor >= 0 else { throw KeyFileError(path, failed: "cannot be opened") }
         defer { close(descriptor) }
         // Some file systems know no such thing (fsync(2): EINVAL).
-        guard fsync(descriptor) == 0 || errno == EINVAL else { throw KeyFileFault(path, failed: "cannot be written") }
+        guard fsync(descriptor) == 0 || errno == EINVAL else { throw KeyFileError(path, failed: "cannot be written") }
     }
 
     // MARK: Judging
 
     /// Judges the directory and every file of the gateway's in it. One that is not there is good.
     ///
-    /// - Throws: ``KeyFileFault`` with every file that others may change, or read though it is secret.
-    package func check() throws(KeyFileFault) {
+    /// - Throws: ``KeyFileError`` with every file that others may change, or read though it is secret.
+    package func check() throws(KeyFileError) {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else {
             if errno == ENOENT { return }
-            throw KeyFileFault(path, failed: "cannot be read")
+            throw KeyFileError(path, failed: "cannot be read")
         }
         // A file in its place is reported where it is opened.
         guard status.st_mode & S_IFMT == S_IFDIR else { return }
@@ -66,27 +66,27 @@ package struct StateDirectory {
         do {
             names = try FileManager.default.contentsOfDirectory(atPath: path)
         } catch {
-            throw KeyFileFault(path, "cannot be read: \(error)")
+            throw KeyFileError(path, "cannot be read: \(error)")
         }
         let faults = names.filter(Self.isOwn).sorted().compactMap { fault(ofFile: $0, ownerOfDirectory: status.st_uid) }
-        if let first = faults.first { throw KeyFileFault(all: faults, first) }
+        if let first = faults.first { throw KeyFileError(all: faults, first) }
     }
 
     /// Why the file of this name is not to be trusted; nil for one that is well, or not there.
-    package func fault(ofFile name: String) -> KeyFileFault? {
+    package func fault(ofFile name: String) -> KeyFileError? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
         return fault(ofFile: name, ownerOfDirectory: status.st_uid)
     }
 
-    private func fault(_ status: stat) -> KeyFileFault? {
+    private func fault(_ status: stat) -> KeyFileError? {
         let user = geteuid()
         // Files that root makes are handed to the directory's owner, whoever that is.
         guard status.st_uid == user || status.st_uid == 0 || user == 0 else {
-            return KeyFileFault(path, "belongs to user \(status.st_uid), and this runs as user \(user)")
+            return KeyFileError(path, "belongs to user \(status.st_uid), and this runs as user \(user)")
         }
         guard status.st_mode & 0o022 == 0 else {
-            return KeyFileFault(
+            return KeyFileError(
                 path,
                 "others than its owner may write to it (mode \(Self.text(status.st_mode))); if nobody has: chmod 700 \(path)"
             )
@@ -94,21 +94,21 @@ package struct StateDirectory {
         return nil
     }
 
-    private func fault(ofFile name: String, ownerOfDirectory: uid_t) -> KeyFileFault? {
+    private func fault(ofFile name: String, ownerOfDirectory: uid_t) -> KeyFileError? {
         let file = "\(path)/\(name)"
         var status = stat()
         guard unsafe stat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         guard [geteuid(), 0, ownerOfDirectory].contains(status.st_uid) else {
-            return KeyFileFault(file, "belongs to user \(status.st_uid), who is not the directory's owner")
+            return KeyFileError(file, "belongs to user \(status.st_uid), who is not the directory's owner")
         }
         return Self.fault(ofFile: file, status.st_mode, isSecret: !name.hasPrefix(Self.keySetPrefix))
     }
 
     /// - Parameter isSecret: whether others may not read it either.
-    static func fault(ofFile path: String, _ mode: mode_t, isSecret: Bool) -> KeyFileFault? {
+    static func fault(ofFile path: String, _ mode: mode_t, isSecret: Bool) -> KeyFileError? {
         guard mode & (isSecret ? 0o077 : 0o022) != 0 else { return nil }
         let what = isSecret ? "read or change" : "change"
-        return KeyFileFault(
+        return KeyFileError(
             path, "others than its owner may \(what) it (mode \(text(mode))); if nobody has: chmod 600 \(path)")
     }
 

@@ -11,7 +11,7 @@ extension StoredUsers: SpentRecords {
         }
     }
 
-    package func spend(_ proof: UserArrival.Proof, now: Int64) async throws -> SpendingStep {
+    package func spend(_ proof: UserSignIn.Proof, now: Int64) async throws -> SpendingStep {
         try await store.write { [store] in try Self.spend(proof, pruning: store.pruningTime(now), in: $0) }
     }
 
@@ -37,7 +37,7 @@ extension StoredUsers: SpentRecords {
     }
 
     /// Nothing of it is used up where any of it was used before.
-    static func spend(_ proof: UserArrival.Proof, pruning: Int64, in database: Database) throws -> SpendingStep {
+    static func spend(_ proof: UserSignIn.Proof, pruning: Int64, in database: Database) throws -> SpendingStep {
         guard try isUnspent(proof.digest, in: database) else { return .replayed }
         if let nonce = proof.nonce {
             let isFirst = try spend(nonce.digest, until: nonce.endsAt, pruning: pruning, in: database)

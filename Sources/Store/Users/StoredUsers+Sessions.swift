@@ -7,11 +7,11 @@ extension StoredUsers: UserSessionRecords {
     /// The most rows of each kind that one write tidies, so that no write takes long.
     private static let tidiedAtOnce = 8
 
-    package func arrive(_ arrival: UserArrival) async throws -> UserArrivalStep {
+    package func signIn(_ signIn: UserSignIn) async throws -> UserSignInStep {
         try await store.write { [store] database in
-            let now = arrival.session.createdAt
+            let now = signIn.session.createdAt
             let pruning = store.pruningTime(now)
-            if let proof = arrival.proof {
+            if let proof = signIn.proof {
                 // From here on the identity token is used up, whoever its user turns out to be.
                 switch try Self.spend(proof, pruning: pruning, in: database) {
                 case .spent: break
@@ -19,19 +19,19 @@ extension StoredUsers: UserSessionRecords {
                 case .nonceReused: return .nonceReused
                 }
             }
-            let known = try Self.user(issuer: arrival.user.issuer, subject: arrival.user.subject, in: database)
+            let known = try Self.user(issuer: signIn.user.issuer, subject: signIn.user.subject, in: database)
             if let known {
                 guard known.disabledAt == nil else { return .disabled(known) }
-                guard known.role == arrival.user.role else { return .otherRole(known) }
+                guard known.role == signIn.user.role else { return .otherRole(known) }
             }
-            let user = try known.map { try Self.brought(upToDate: $0, by: arrival.user, in: database) } ?? arrival.user
+            let user = try known.map { try Self.brought(upToDate: $0, by: signIn.user, in: database) } ?? signIn.user
             if known == nil { try Self.insert(user, in: database) }
             try Self.tidy(database, pruning: pruning)
-            var session = arrival.session
+            var session = signIn.session
             session.userID = user.id
             try Self.insert(session, in: database)
-            if let token = arrival.appleToken?(user.id) { try Self.keep(token, in: database) }
-            return .arrived(user, isNew: known == nil)
+            if let token = signIn.appleToken?(user.id) { try Self.keep(token, in: database) }
+            return .signedIn(user, isNew: known == nil)
         }
     }
 

@@ -98,7 +98,7 @@ package protocol SpentRecords: Sendable {
     func spend(_ digest: [UInt8], until endsAt: Int64, now: Int64) async throws -> Bool
 
     /// Marks all that a sign-in uses up as used, or nothing.
-    func spend(_ proof: UserArrival.Proof, now: Int64) async throws -> SpendingStep
+    func spend(_ proof: UserSignIn.Proof, now: Int64) async throws -> SpendingStep
 
     func isSpent(_ digest: [UInt8]) async throws -> Bool
 }

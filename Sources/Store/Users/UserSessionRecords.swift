@@ -48,7 +48,7 @@ package struct UserSessionRecord: Sendable, Equatable {
 }
 
 /// The effects of a sign-in, in one step: either all of them happen, or nothing.
-package struct UserArrival: Sendable {
+package struct UserSignIn: Sendable {
     /// Something that is used once.
     package struct Spent: Sendable {
         /// SHA-256 of it.
@@ -99,9 +99,9 @@ package struct UserArrival: Sendable {
     }
 }
 
-/// The result of an arrival.
-package enum UserArrivalStep: Sendable, Equatable {
-    case arrived(UserRecord, isNew: Bool)
+/// The result of a sign-in.
+package enum UserSignInStep: Sendable, Equatable {
+    case signedIn(UserRecord, isNew: Bool)
     /// The identity token was used before.
     case replayed
     /// The nonce has come back before.
@@ -139,7 +139,7 @@ package struct SupersededSession: Sendable, Equatable {
 /// Where users' sessions outlast the process. Each operation is one atomic step.
 package protocol UserSessionRecords: Sendable {
     /// A sign-in.
-    func arrive(_ arrival: UserArrival) async throws -> UserArrivalStep
+    func signIn(_ signIn: UserSignIn) async throws -> UserSignInStep
 
     func session(_ id: String) async throws -> (session: UserSessionRecord, user: UserRecord)?
 

@@ -33,8 +33,8 @@ package final class GatewayLogs: Sendable {
     private let application: ApplicationLog
     private let format: LogFormat
 
-    /// - Throws: ``SettingsFaults`` that name the file which cannot be written to.
-    package init(_ settings: GatewaySettings) throws(SettingsFaults) {
+    /// - Throws: ``SettingsErrors`` that name the file which cannot be written to.
+    package init(_ settings: GatewaySettings) throws(SettingsErrors) {
         level = SharedLogLevel(Logger.Level(settings.logging.level))
         outputs = LogOutputs()
         let place = try Self.place(settings.logging.destination, "logging.file", settings, in: outputs)
@@ -63,8 +63,8 @@ package final class GatewayLogs: Sendable {
 
     /// Opens what `settings` name, without writing to it.
     ///
-    /// - Throws: ``SettingsFaults`` that name the file which cannot be written to.
-    package func places(_ settings: GatewaySettings) throws(SettingsFaults) -> LogPlaces {
+    /// - Throws: ``SettingsErrors`` that name the file which cannot be written to.
+    package func places(_ settings: GatewaySettings) throws(SettingsErrors) -> LogPlaces {
         let logging = settings.logging
         let audit: LogDestinationSetting =
             if case .file(let path) = settings.audit.log { .file(path) } else { .standardOutput }
@@ -89,7 +89,7 @@ package final class GatewayLogs: Sendable {
     /// Opens all files anew.
     ///
     /// - Returns: what stands against it; these files are written on as they are.
-    package func reopen() -> [LogFault] { outputs.reopen() }
+    package func reopen() -> [LogError] { outputs.reopen() }
 
     /// Writes what is left to write.
     package func close() { application.shutdown() }
@@ -97,14 +97,14 @@ package final class GatewayLogs: Sendable {
     private static func place(
         _ destination: LogDestinationSetting, _ key: String, _ settings: GatewaySettings, in outputs: LogOutputs,
         isPrivate: Bool = false
-    ) throws(SettingsFaults) -> LogPlace {
-        do throws(LogFault) {
+    ) throws(SettingsErrors) -> LogPlace {
+        do throws(LogError) {
             let output = try outputs.output(for: LogDestination(destination), isPrivate: isPrivate)
             let format = settings.logging.format
             let isText = format == .text || (format == .auto && output.isTerminal)
             return LogPlace(output: output, format: isText ? .text : .json)
         } catch {
-            throw SettingsFaults(faults: [settings.fault(of: key, "\(error)")])
+            throw SettingsErrors(faults: [settings.fault(of: key, "\(error)")])
         }
     }
 }

@@ -15,6 +15,6 @@ package enum LogFormat: Sendable, Equatable {
 }
 
 /// Why a file cannot be written to, in an operator's words.
-package struct LogFault: Error, Equatable, CustomStringConvertible {
+package struct LogError: Error, Equatable, CustomStringConvertible {
     package let description: String
 }

@@ -31,7 +31,7 @@ package final class LogOutput: Sendable {
     /// Opens a file to write behind what it holds.
     ///
     /// - Parameter isPrivate: whether a file that is made may be read by nobody but its owner; else its group may.
-    package init(path: String, isPrivate: Bool = false) throws(LogFault) {
+    package init(path: String, isPrivate: Bool = false) throws(LogError) {
         Self.ignoreSignals
         self.path = path
         mode = isPrivate ? 0o600 : 0o640
@@ -50,11 +50,11 @@ package final class LogOutput: Sendable {
         for number in [SIGPIPE, SIGXFSZ] { signal(number, SIG_IGN) }
     }()
 
-    private static func open(_ path: String, _ mode: mode_t) throws(LogFault) -> CInt {
+    private static func open(_ path: String, _ mode: mode_t) throws(LogError) -> CInt {
         let opened = unsafe Glibc.open(path, O_WRONLY | O_APPEND | O_CREAT | O_CLOEXEC, mode)
         guard opened >= 0 else {
             let number = errno
-            throw LogFault(description: "\(path): cannot be opened: \(unsafe String(cString: strerror(number)))")
+            throw LogError(description: "\(path): cannot be opened: \(unsafe String(cString: strerror(number)))")
         }
         return opened
     }
@@ -79,7 +79,7 @@ package final class LogOutput: Sendable {
     }
 
     /// Opens the file anew. Where that fails, the one that is open stays in use.
-    package func reopen() throws(LogFault) {
+    package func reopen() throws(LogError) {
         guard let path else { return }
         let opened = try Self.open(path, mode)
         state.withLock { state in

@@ -11,7 +11,7 @@ package final class LogOutputs: Sendable {
     /// A file stays open for as long as someone holds its output.
     ///
     /// - Parameter isPrivate: whether a file that is made may be read by nobody but its owner.
-    package func output(for destination: LogDestination, isPrivate: Bool = false) throws(LogFault) -> LogOutput {
+    package func output(for destination: LogDestination, isPrivate: Bool = false) throws(LogError) -> LogOutput {
         switch destination {
         case .standardOutput: return .standardOutput
         case .standardError: return .standardError
@@ -26,11 +26,11 @@ package final class LogOutputs: Sendable {
     /// Opens every file anew.
     ///
     /// - Returns: what stands against it, for each that is written on as it is.
-    package func reopen() -> [LogFault] {
+    package func reopen() -> [LogError] {
         let outputs = files.withLock { $0.values.compactMap(\.output) }
-        var faults: [LogFault] = []
+        var faults: [LogError] = []
         for output in outputs {
-            do throws(LogFault) { try output.reopen() } catch { faults.append(error) }
+            do throws(LogError) { try output.reopen() } catch { faults.append(error) }
         }
         return faults
     }

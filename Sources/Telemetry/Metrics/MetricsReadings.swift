@@ -61,7 +61,7 @@ package struct MetricsReadings: Sendable {
     }
 
     /// Limits, audit and messages to backends.
-    package struct Conduct: Sendable {
+    package struct Accounts: Sendable {
         /// Account calls that were not let through, by cause.
         package var refusals: [(cause: String, count: Int)]
         /// Account calls by operation and result.
@@ -126,7 +126,7 @@ package struct MetricsReadings: Sendable {
     package var keySets: [KeySet]
     package var certificates: [Certificate]
     /// Nil where no tokens are taken.
-    package var conduct: Conduct?
+    package var accountServices: Accounts?
     /// Apps that call Cognito itself, and the calls of those that are not kept apart.
     package var directApplications: (entries: [ApplicationTally.Entry], others: Int64)
     /// The same by app and operation, with a bounded number of apps for ever.
@@ -152,14 +152,14 @@ package struct MetricsReadings: Sendable {
         assertionKeyAge: Double? = nil, reloads: Reloads? = nil,
         directApplications: (entries: [ApplicationTally.Entry], others: Int64) = ([], 0),
         directCalls: [ApplicationTally.Calls] = [],
-        conduct: Conduct? = nil, linesLost: [(log: String, count: Int)] = [],
+        accountServices: Accounts? = nil, linesLost: [(log: String, count: Int)] = [],
         spans: (exported: Int, lost: Int) = (0, 0), nameLookups: NameLookups = NameLookups(),
         process: ProcessReadings? = nil, version: String = "",
         storeIsWritable: Bool? = nil, isReady: Bool = true
     ) {
         self.keySets = keySets
         self.certificates = certificates
-        self.conduct = conduct
+        self.accountServices = accountServices
         self.directApplications = directApplications
         self.directCalls = directCalls
         self.revocations = revocations

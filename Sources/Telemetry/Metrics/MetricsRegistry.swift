@@ -98,7 +98,7 @@ package final class MetricsRegistry: Sendable {
         writeKeySets(readings.keySets, to: &text)
         text.write(readings.certificates)
         text.write(readings.directCalls)
-        if let conduct = readings.conduct { text.write(conduct) }
+        if let accountServices = readings.accountServices { text.write(accountServices) }
         if let revocations = readings.revocations { text.write(revocations) }
         if let age = readings.assertionKeyAge {
             text.metric("gatehouse_assertion_key_age_seconds", .gauge, "How long the key of assertions has signed.")
@@ -346,31 +346,31 @@ extension PrometheusText {
             Int64(revocations.superseded))
     }
 
-    fileprivate mutating func write(_ conduct: MetricsReadings.Conduct) {
+    fileprivate mutating func write(_ accountServices: MetricsReadings.Accounts) {
         metric("gatehouse_account_calls_total", .counter, "Account calls by operation and what became of them.")
-        for (key, count) in conduct.calls {
+        for (key, count) in accountServices.calls {
             sample(
                 "gatehouse_account_calls_total",
                 [("operation", key.operation), ("result", key.result), ("reason", key.reason)], String(count))
         }
         let sessions = "gatehouse_session_length_seconds"
         metric(sessions, .histogram, "How long sessions had lasted when they ended, by what ended them.")
-        for length in conduct.sessionLengths {
+        for length in accountServices.sessionLengths {
             histogram(
                 sessions, ("end", length.end.rawValue), limits: SessionLengths.limits.map(String.init),
                 counts: length.counts, sum: String(length.sum))
         }
         family(
             "gatehouse_account_limits_total", "Account calls that were not let through, by cause.", label: "cause",
-            values: conduct.refusals.map(\.cause), other: nil, conduct.refusals.map { Int64($0.count) })
+            values: accountServices.refusals.map(\.cause), other: nil, accountServices.refusals.map { Int64($0.count) })
         single(
             "gatehouse_account_lockouts_total", .counter, "Accounts that failed sign-ins have locked.",
-            Int64(conduct.lockouts))
+            Int64(accountServices.lockouts))
         let outbox: [(String, Kind, String, Int)] = [
-            ("waiting", .gauge, "Messages to backends that wait.", conduct.outboxWaiting),
-            ("delivered_total", .counter, "Messages that were received.", conduct.outboxDelivered),
-            ("failures_total", .counter, "Attempts to send a message that failed.", conduct.outboxFailures),
-            ("lost_total", .counter, "Messages that were given up, or not taken.", conduct.outboxLost),
+            ("waiting", .gauge, "Messages to backends that wait.", accountServices.outboxWaiting),
+            ("delivered_total", .counter, "Messages that were received.", accountServices.outboxDelivered),
+            ("failures_total", .counter, "Attempts to send a message that failed.", accountServices.outboxFailures),
+            ("lost_total", .counter, "Messages that were given up, or not taken.", accountServices.outboxLost),
         ]
         for (name, kind, help, value) in outbox { single("gatehouse_outbox_\(name)", kind, help, Int64(value)) }
     }

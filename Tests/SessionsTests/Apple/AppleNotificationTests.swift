@@ -20,14 +20,14 @@ struct AppleNotificationTests {
         "jti": "j1", "events": .string(String(decoding: event.encoded(), as: UTF8.self)),
     ]
 
-    static func read(_ changes: [(String, JSON?)]) throws(AppleNotificationFault) -> AppleNotification {
+    static func read(_ changes: [(String, JSON?)]) throws(AppleNotificationError) -> AppleNotification {
         var claims = claims
         for (name, value) in changes { claims[name] = value }
         return try rules.notification(in: claims.encoded(), now: Fixture.now)
     }
 
-    static func fault(_ changes: [(String, JSON?)]) -> AppleNotificationFault? {
-        do throws(AppleNotificationFault) {
+    static func fault(_ changes: [(String, JSON?)]) -> AppleNotificationError? {
+        do throws(AppleNotificationError) {
             _ = try read(changes)
             return nil
         } catch {
@@ -59,7 +59,7 @@ struct AppleNotificationTests {
         #expect(try Self.read([("events", event)]).event == test.1)
     }
 
-    static let refused: [(changes: [(String, JSON?)], fault: AppleNotificationFault)] = [
+    static let refused: [(changes: [(String, JSON?)], fault: AppleNotificationError)] = [
         ([("iss", "https://appleid.apple.com/")], .issuer), ([("iss", nil)], .issuer), ([("iss", 5)], .issuer),
         ([("aud", "com.example.other")], .audience), ([("aud", nil)], .audience), ([("aud", [])], .audience),
         ([("aud", "")], .audience), ([("iat", nil)], .issuedAt), ([("iat", "1780000000")], .issuedAt),
@@ -76,7 +76,7 @@ struct AppleNotificationTests {
     ]
 
     @Test("What is no notification for this gateway is none", arguments: refused)
-    func isRefused(_ test: (changes: [(String, JSON?)], fault: AppleNotificationFault)) {
+    func isRefused(_ test: (changes: [(String, JSON?)], fault: AppleNotificationError)) {
         #expect(Self.fault(test.changes) == test.fault)
     }
 
@@ -108,7 +108,7 @@ struct AppleNotificationTests {
     @Test("What is no JSON object is none either")
     func noObject() {
         for text in ["", "[]", "null", "{", "\"a\""] {
-            #expect(throws: AppleNotificationFault.malformed) {
+            #expect(throws: AppleNotificationError.malformed) {
                 try Self.rules.notification(in: Array(text.utf8), now: Fixture.now)
             }
         }

@@ -187,7 +187,7 @@ struct AppleSignInTests {
     struct Broken: SpentRecords {
         struct Fault: Error {}
         func spend(_ digest: [UInt8], until endsAt: Int64, now: Int64) async throws -> Bool { throw Fault() }
-        func spend(_ proof: UserArrival.Proof, now: Int64) async throws -> SpendingStep { throw Fault() }
+        func spend(_ proof: UserSignIn.Proof, now: Int64) async throws -> SpendingStep { throw Fault() }
         func isSpent(_ digest: [UInt8]) async throws -> Bool { throw Fault() }
     }
 

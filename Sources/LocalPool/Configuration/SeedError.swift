@@ -1,5 +1,5 @@
 /// A configured user, or Apple Account, whom the database knows by another `sub`.
-package struct SeedFault: Error, CustomStringConvertible {
+package struct SeedError: Error, CustomStringConvertible {
     let email: String
 
     package var description: String {

@@ -1,6 +1,6 @@
 package import Pipeline
 
-extension AppleFault {
+extension AppleSignInError {
     /// 401, the same for all: who tries something out learns nothing by it.
     package var refusal: Refusal { Self.refusal(reason: .apple(self)) }
 

@@ -1,5 +1,5 @@
 /// An error in a pattern or a table of routes, described for the author of the configuration.
-package struct RouteFault: Error, Equatable, Sendable, CustomStringConvertible {
+package struct RouteError: Error, Equatable, Sendable, CustomStringConvertible {
     package let message: String
 
     package init(_ message: String) {

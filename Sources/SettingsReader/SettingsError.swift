@@ -1,5 +1,5 @@
 /// One thing wrong with a settings file, and where.
-package struct SettingsFault: Error, Sendable, Equatable, CustomStringConvertible {
+package struct SettingsError: Error, Sendable, Equatable, CustomStringConvertible {
     /// The file's path, as it was given.
     package let file: String
     /// From 1. For a key that is missing, the line of the section that should hold it.
@@ -28,10 +28,10 @@ package struct SettingsFault: Error, Sendable, Equatable, CustomStringConvertibl
 }
 
 /// Everything wrong with a settings file, sorted by line; never empty.
-package struct SettingsFaults: Error, Sendable, CustomStringConvertible {
-    package let faults: [SettingsFault]
+package struct SettingsErrors: Error, Sendable, CustomStringConvertible {
+    package let faults: [SettingsError]
 
-    package init(faults: [SettingsFault]) {
+    package init(faults: [SettingsError]) {
         self.faults = faults
     }
 

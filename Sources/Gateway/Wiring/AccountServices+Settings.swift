@@ -11,7 +11,7 @@ internal import Settings
 internal import Store
 internal import Telemetry
 
-extension ConductService {
+extension AccountServices {
     /// The dependencies of a service.
     struct Dependencies: Sendable {
         var assertionKeys: AssertionKeyService?
@@ -30,7 +30,7 @@ extension ConductService {
     /// - Parameter previous: what was in use until now.
     /// - Throws: ``StartupError``, or what stands against a file with keys.
     init(
-        _ settings: GatewaySettings, _ dependencies: Dependencies, after previous: ConductService?
+        _ settings: GatewaySettings, _ dependencies: Dependencies, after previous: AccountServices?
     ) async throws {
         // Before the audit log's key, of which it comes where that is there already.
         let limitsKey = try Self.limitsKey(settings.stateDirectory)

@@ -58,7 +58,7 @@ extension Reason {
     }
 }
 
-extension AccountFault {
+extension AccountError {
     fileprivate var isGuess: Bool {
         switch self {
         case .userDisabled: true

@@ -1,7 +1,7 @@
 internal import COpenSSL
 
 /// Why OpenSSL takes a certificate for untrustworthy.
-package enum CertificateFault {
+package enum CertificateError {
     /// OpenSSL's words, which name no certificate (X509_verify_cert_error_string(3)).
     ///
     /// - Parameter result: of SSL_get_verify_result(3).

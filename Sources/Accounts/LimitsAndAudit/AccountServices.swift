@@ -7,7 +7,7 @@ package import Telemetry
 
 /// Limits, audit and messages of one configuration snapshot. State that outlasts reloads is taken over from the
 /// previous one, and follows the new settings from ``adopt()`` on.
-package struct ConductService: Sendable {
+package struct AccountServices: Sendable {
     package let limits: AccountLimits
     package let outbox: Outbox
     package let auditLog: AuditLog
@@ -49,9 +49,9 @@ package struct ConductService: Sendable {
         auditLog.use(AuditEncoder(hashes, place.format), write: place.write)
     }
 
-    package var readings: MetricsReadings.Conduct {
+    package var readings: MetricsReadings.Accounts {
         let outbox = outbox.status
-        return MetricsReadings.Conduct(
+        return MetricsReadings.Accounts(
             refusals: limits.refusals, calls: tally.snapshot,
             sessionLengths: tally.sessions.snapshot, lockouts: tally.lockouts, outboxWaiting: outbox.waiting,
             outboxDelivered: outbox.delivered, outboxFailures: outbox.failures, outboxLost: outbox.lost)
