@@ -65,8 +65,9 @@ let package = Package(
         .target(
             name: "Pipeline", dependencies: ["Cryptography", "Encoding", "HTTP1", httpTypes, nio("NIOCore")],
             swiftSettings: safe),
-        // Reads YAML into values, and reports everything that is wrong with a file, each error with its place. It knows no
-        // key of any file: Settings and LocalPool do. Those that report errors and changes of settings import it as well.
+        // Reads YAML into values, and reports everything that is wrong with a file, each error with its place. It knows
+        // no key of any file: Settings and LocalPool do. Those that report errors and changes of settings import it as
+        // well.
         .target(
             name: "SettingsReader", dependencies: ["Cryptography", "Encoding", yams], swiftSettings: safe),
         .target(

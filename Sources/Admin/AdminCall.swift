@@ -7,8 +7,8 @@ enum AdminCall: Equatable {
     enum Page: Equatable {
         case alive, ready, metrics, status, dashboard
 
-        /// Whether it is for those without a token: probes have none, and the dashboard, which says nothing itself, asks
-        /// for one.
+        /// Whether it is for those without a token: probes have none, and the dashboard, which says nothing itself,
+        /// asks for one.
         var isOpen: Bool { self == .alive || self == .ready || self == .dashboard }
     }
 

@@ -3,7 +3,8 @@ internal import HTTPTypes
 
 /// A call of the admin listener about the users kept here, or about sessions.
 enum AdminUserCall: Equatable {
-    /// Users by id, from behind `after` on; `matching` is whose id or subject it is, or what address or name begins with.
+    /// Users by id, from behind `after` on; `matching` is whose id or subject it is, or what address or name begins
+    /// with.
     case find(matching: String?, after: String, limit: Int)
     case show(String)
     /// The role is in the body.

@@ -8,8 +8,8 @@ package import Store
 package import Telemetry
 package import Upstream
 
-/// The configuration that is running: everything that one reading of the settings leads to. A value: a reload makes another
-/// one, which takes over the services that the change leaves as they are.
+/// The configuration that is running: everything that one reading of the settings leads to. A value: a reload makes
+/// another one, which takes over the services that the change leaves as they are.
 package struct ConfigurationSnapshot: Sendable {
     package let settings: GatewaySettings
     /// The plan of the event loops, with the services that requests need.

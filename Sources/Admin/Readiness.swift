@@ -19,9 +19,9 @@ package struct ReadinessReport: Equatable {
     let isReady: Bool
     let text: String
 
-    /// Ready means: not draining, able to verify tokens of every issuer, able to write where sign-ins take that, and with
-    /// an upstream to serve from. One upstream of several without a healthy server is told and no more: to take the whole
-    /// gateway out for it would take the others' requests with it. So is a store that no sign-in needs.
+    /// Ready means: not draining, able to verify tokens of every issuer, able to write where sign-ins take that, and
+    /// with an upstream to serve from. One upstream of several without a healthy server is told and no more: to take
+    /// the whole gateway out for it would take the others' requests with it. So is a store that no sign-in needs.
     ///
     /// - Parameter others: whether there are upstreams whose servers are not checked.
     init(isDraining: Bool, keySetsHeld: [Bool], upstreams: [CheckedUpstream], others: Bool, store: Store?) {

@@ -16,8 +16,8 @@ package enum WallClock {
         return Int64(time.tv_sec) * 1_000_000_000 + Int64(time.tv_nsec)
     }
 
-    /// The time of day at this moment, and from then on as much later as has passed on the monotonic clock: a clock that
-    /// counts milliseconds since 1970, and that nobody sets.
+    /// The time of day at this moment, and from then on as much later as has passed on the monotonic clock: a clock
+    /// that counts milliseconds since 1970, and that nobody sets.
     package static func steadyMilliseconds() -> @Sendable () -> Int64 {
         let (began, time) = (ContinuousClock.now, milliseconds())
         return { time + Int64((ContinuousClock.now - began) / .milliseconds(1)) }

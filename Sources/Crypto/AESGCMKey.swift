@@ -3,8 +3,8 @@ internal import Encoding
 
 /// A key for AES-256-GCM (NIST SP 800-38D).
 ///
-/// A sealed text is a 12-byte random nonce, the ciphertext and a 16-byte tag, in this order. Random nonces bound one key
-/// to 2^32 sealed texts (SP 800-38D, 8.3).
+/// A sealed text is a 12-byte random nonce, the ciphertext and a 16-byte tag, in this order. Random nonces bound one
+/// key to 2^32 sealed texts (SP 800-38D, 8.3).
 package struct AESGCMKey: Sendable {
     package static let keyByteCount = 32
     private static let nonceByteCount = 12

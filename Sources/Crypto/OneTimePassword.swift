@@ -22,7 +22,8 @@ package enum OneTimePassword {
     /// The count at this time, in seconds since 1970.
     package static func counter(at seconds: Int64) -> UInt64 { UInt64(max(0, seconds) / step) }
 
-    /// The count for which `code` is right: now, or one step on either side (RFC 6238, 5.2 and 6). Nil if there is none.
+    /// The count for which `code` is right: now, or one step on either side (RFC 6238, 5.2 and 6). Nil if there is
+    /// none.
     ///
     /// Whoever accepts a code must remember its count and refuse this and earlier ones afterwards.
     package static func match(_ code: String, key: Secret, at seconds: Int64) -> UInt64? {

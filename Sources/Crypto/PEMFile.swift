@@ -3,7 +3,8 @@ internal import Encoding
 
 /// The certificates and keys in PEM files for TLS, as OpenSSL reads them.
 package enum PEMFile {
-    /// How many certificates there are; nil where one of them is malformed, or cut off as in a file that is half written.
+    /// How many certificates there are; nil where one of them is malformed, or cut off as in a file that is half
+    /// written.
     package static func certificates(in pem: [UInt8]) -> Int? {
         reading(pem) { bio in
             var count = 0

@@ -9,7 +9,8 @@ package enum SHA256 {
     package static func hash(_ message: [UInt8]) -> [UInt8] {
         var digest = [UInt8](repeating: 0, count: byteCount)
         let result = EVP_Digest(message, message.count, &digest, nil, MessageDigest.sha256.handle, nil)
-        // It fails only without memory, and a made-up digest could be taken for a real one: stopping is the safe answer.
+        // It fails only without memory, and a made-up digest could be taken for a real one: stopping is the safe
+        // answer.
         precondition(result == 1, "SHA-256 is not available")
         return digest
     }

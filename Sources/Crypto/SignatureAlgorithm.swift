@@ -1,4 +1,5 @@
-/// The signature algorithms that can be configured, by their JWS names (RFC 7518, 3.1; RFC 8037, 3.1). `none` is not one.
+/// The signature algorithms that can be configured, by their JWS names (RFC 7518, 3.1; RFC 8037, 3.1). `none` is not
+/// one.
 package enum SignatureAlgorithm: String, Sendable, CaseIterable {
     /// RSASSA-PKCS1-v1_5 (RFC 7518, 3.3).
     case rs256 = "RS256"

@@ -22,8 +22,8 @@ package final class TrustedCertificates: @unchecked Sendable, Equatable {
     ///
     /// - Parameters:
     ///   - file: a bundle in PEM.
-    ///   - folder: as `c_rehash` makes them, where there is no bundle; read only as its certificates are needed. Without
-    ///     both, OpenSSL's own places count.
+    ///   - folder: as `c_rehash` makes them, where there is no bundle; read only as its certificates are needed.
+    ///     Without both, OpenSSL's own places count.
     package init(file: String?, folder: String?) throws(CryptographyError) {
         store = try Self.emptyStore()
         pem = nil
@@ -57,7 +57,8 @@ package final class TrustedCertificates: @unchecked Sendable, Equatable {
 
     private static func emptyStore() throws(CryptographyError) -> OpaquePointer {
         guard let store = X509_STORE_new() else { throw failure("certificate store") }
-        // As libcurl sets it: trusted issuers before those that a server sends, and any certificate given may end a chain.
+        // As libcurl sets it: trusted issuers before those that a server sends, and any certificate given may end a
+        // chain.
         X509_STORE_set_flags(store, UInt(X509_V_FLAG_TRUSTED_FIRST | X509_V_FLAG_PARTIAL_CHAIN))
         return store
     }

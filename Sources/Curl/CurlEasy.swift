@@ -77,7 +77,8 @@ final class CurlEasy {
         try gatehouse_setopt_list(handle, CURLOPT_RESOLVE, list).check()
     }
 
-    /// Verifies the server against these certificates, which were parsed before, instead of any that libcurl would read.
+    /// Verifies the server against these certificates, which were parsed before, instead of any that libcurl would
+    /// read.
     func set(trusting certificates: TrustedCertificates) throws(CurlFailure) {
         trusted = certificates
         let context = Unmanaged.passUnretained(certificates).toOpaque()
@@ -119,8 +120,8 @@ final class CurlEasy {
         try set(CURLOPT_HTTP_VERSION, Int(CURL_HTTP_VERSION_1_1))
         try set(CURLOPT_SSL_VERIFYPEER, 1)
         try set(CURLOPT_SSL_VERIFYHOST, 2)
-        // libcurl is given certificates and addresses (``CurlLoop/begin(_:for:_:)``). It would read the one on the event
-        // loop for each connection, and waits there for its thread with the other when a transfer ends.
+        // libcurl is given certificates and addresses (``CurlLoop/begin(_:for:_:)``). It would read the one on the
+        // event loop for each connection, and waits there for its thread with the other when a transfer ends.
         try gatehouse_setopt_text(handle, CURLOPT_CAINFO, nil).check()
         try gatehouse_setopt_text(handle, CURLOPT_CAPATH, nil).check()
         // Its cache knows a store by the file alone: without a file, all stores would be the same to it.

@@ -32,7 +32,8 @@ struct PlainSocket {
         return count >= 0 ? (CURLE_OK, count) : (Self.failure(CURLE_RECV_ERROR), 0)
     }
 
-    /// Whether nothing at all has come on a socket that does not block: no bytes, no end and no error. It takes nothing.
+    /// Whether nothing at all has come on a socket that does not block: no bytes, no end and no error. It takes
+    /// nothing.
     static func isSilent(_ descriptor: Int32) -> Bool {
         var byte = UInt8(0)
         return uninterrupted { Glibc.recv(descriptor, &byte, 1, Int32(MSG_PEEK)) } < 0 && isAgain
@@ -51,8 +52,8 @@ struct PlainSocket {
     /// Breaks a TCP connection off with a reset. Nothing more goes over it in either direction; what was not sent yet,
     /// and what libcurl or OpenSSL would say at the end, is lost.
     ///
-    /// To connect to no address is to disconnect (connect(2)), for which Linux sends RST at once. SO_LINGER would do the
-    /// same at the close only, and with TLS libcurl sends an orderly end before it closes.
+    /// To connect to no address is to disconnect (connect(2)), for which Linux sends RST at once. SO_LINGER would do
+    /// the same at the close only, and with TLS libcurl sends an orderly end before it closes.
     static func reset(_ descriptor: Int32) {
         var nobody = sockaddr()
         nobody.sa_family = sa_family_t(AF_UNSPEC)

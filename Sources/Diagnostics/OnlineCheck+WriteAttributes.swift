@@ -7,8 +7,8 @@ internal import Settings
 
 /// Whether an app client's write permissions are no wider than `writable_attributes`.
 ///
-/// Changing attributes takes an access token and no client secret: who has one can ask Cognito itself, past the gateway.
-/// So what decides about access must be out of the app client's reach as well.
+/// Changing attributes takes an access token and no client secret: who has one can ask Cognito itself, past the
+/// gateway. So what decides about access must be out of the app client's reach as well.
 extension OnlineCheck {
     func writeProbe(
         _ subject: String, _ pool: CognitoSignInSettings, _ settings: GatewaySettings, _ session: FetchSession
@@ -50,8 +50,8 @@ extension OnlineCheck {
 extension ServiceURL {
     private static let loopbacks = ["127.0.0.0/8", "::1"].compactMap { try? IPNetwork($0) }
 
-    /// Whether the machine's AWS credentials may be used there. A signed request shows the id of the key, and a signature
-    /// that its receiver can pass on to AWS for some minutes.
+    /// Whether the machine's AWS credentials may be used there. A signed request shows the id of the key, and a
+    /// signature that its receiver can pass on to AWS for some minutes.
     fileprivate func mayBeSignedFor(region: String) -> Bool {
         if AWSPartition.isCognitoAPI(host, region: region) { return !isPlain }
         guard let address = IPAddress(host) else { return host.hasSameBytes(as: "localhost") }

@@ -10,7 +10,8 @@ internal import Sessions
 package import Settings
 internal import Upstream
 
-/// Asks everything that settings point to whether it is there and what it should be: key sets, Cognito, Apple, upstreams.
+/// Asks everything that settings point to whether it is there and what it should be: key sets, Cognito, Apple,
+/// upstreams.
 ///
 /// All are asked at once, and each for no longer than the gateway itself would wait. Nobody's account is touched, and
 /// nothing secret is told.
@@ -117,8 +118,8 @@ package struct OnlineCheck: Sendable {
         return probes
     }
 
-    /// Confirms the sign-up of a user that nobody can be: Cognito looks at client and secret first, and tells of the user
-    /// only then. No trigger runs, and no message is sent.
+    /// Confirms the sign-up of a user that nobody can be: Cognito looks at client and secret first, and tells of the
+    /// user only then. No trigger runs, and no message is sent.
     private static func ask(
         _ client: CognitoClient, of pool: CognitoSignInSettings
     ) async -> (isGood: Bool, text: String) {

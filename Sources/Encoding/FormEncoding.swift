@@ -1,4 +1,5 @@
-/// `name=value` pairs as forms and queries have them, `application/x-www-form-urlencoded` (WHATWG URL, 5): `+` is a space.
+/// `name=value` pairs as forms and queries have them, `application/x-www-form-urlencoded` (WHATWG URL, 5): `+` is a
+/// space.
 package enum FormEncoding {
     package static func encode(_ fields: [(String, String)]) -> [UInt8] {
         var bytes: [UInt8] = []

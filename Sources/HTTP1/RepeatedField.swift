@@ -1,6 +1,7 @@
 internal import HTTPTypes
 
-/// The `Authorization` field that came last on the same connection, which the next request mostly repeats byte for byte.
+/// The `Authorization` field that came last on the same connection, which the next request mostly repeats byte for
+/// byte.
 ///
 /// A token of a kilobyte is then compared instead of being checked byte by byte, copied and given memory of its own: an
 /// eighth of what a small request costs outside of the kernel. It is kept from the second one on and while requests

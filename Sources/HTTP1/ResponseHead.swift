@@ -22,7 +22,8 @@ package struct ResponseHeadParser: Sendable {
     private let copiesLines: Bool
     private var scanner = HeadScanner()
 
-    /// - Parameter copiesLines: whether heads are wanted as lines. Those that need a closer look come as a list even then.
+    /// - Parameter copiesLines: whether heads are wanted as lines. Those that need a closer look come as a list even
+    ///   then.
     package init(limits: HeadLimits = HeadLimits(), copiesLines: Bool = false) {
         self.limits = limits
         self.copiesLines = copiesLines

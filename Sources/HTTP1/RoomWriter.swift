@@ -3,8 +3,8 @@ package import NIOCore
 extension ByteBuffer {
     /// Appends what `body` writes, at most `capacity` bytes.
     ///
-    /// A head is a dozen short pieces. Each of ByteBuffer's own writes asks anew whether the storage is unique and large
-    /// enough, about 100 instructions a piece; this asks once.
+    /// A head is a dozen short pieces. Each of ByteBuffer's own writes asks anew whether the storage is unique and
+    /// large enough, about 100 instructions a piece; this asks once.
     package mutating func write(atMost capacity: Int, _ body: (inout RoomWriter) -> Void) {
         _ = unsafe writeWithUnsafeMutableBytes(minimumWritableBytes: capacity) { room in
             var writer = unsafe RoomWriter(room)
@@ -14,8 +14,8 @@ extension ByteBuffer {
     }
 }
 
-/// Writes one piece behind the other into room that was made for all of them. Too little room is a fault of the caller's
-/// and ends the process.
+/// Writes one piece behind the other into room that was made for all of them. Too little room is a fault of the
+/// caller's and ends the process.
 @safe package struct RoomWriter: ~Copyable {
     private let room: UnsafeMutableRawBufferPointer
     /// How many bytes have been written.

@@ -2,8 +2,9 @@ internal import Locking
 package import Logging
 internal import Telemetry
 
-/// Says at the level `debug` of each call that the gateway makes itself whom it asked, and what came of it: never what was
-/// sent or answered, nor a path, which may hold a secret. How long it took counts for the client's request that it is for.
+/// Says at the level `debug` of each call that the gateway makes itself whom it asked, and what came of it: never what
+/// was sent or answered, nor a path, which may hold a secret. How long it took counts for the client's request that it
+/// is for.
 package struct LoggedFetcher: Fetcher {
     private let fetcher: any Fetcher
     private let logger: Logger

@@ -2,9 +2,9 @@ internal import NIOCore
 
 /// The channels of one event loop that have a whole response to send: all are flushed at the end of the tick.
 ///
-/// Each send wakes the process at the other end. Of sends that follow each other closely only the first does, and what is
-/// done for a response stays in the processor's caches from one to the next: together with requests towards backends,
-/// which leave in the same way, 8 % of a proxied request's CPU.
+/// Each send wakes the process at the other end. Of sends that follow each other closely only the first does, and what
+/// is done for a response stays in the processor's caches from one to the next: together with requests towards
+/// backends, which leave in the same way, 8 % of a proxied request's CPU.
 final class EndOfTickFlushes {
     private let eventLoop: any EventLoop
     private var waiting: [ExchangeHandler] = []

@@ -38,8 +38,8 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     /// Whether so many responses wait for the client that no further request is begun: a client that sends requests and
     /// reads nothing must not have all responses stored.
     private var isBlocked = false
-    /// A read may bring thousands of requests that the gateway answers itself, without a wait: after so many of them all
-    /// others of the event loop have their turn.
+    /// A read may bring thousands of requests that the gateway answers itself, without a wait: after so many of them
+    /// all others of the event loop have their turn.
     private static let mostRequestsInTurn = 32
     private var requestsInTurn = 0
     /// Whether no request is begun until the others have had their turn.

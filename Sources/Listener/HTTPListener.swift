@@ -86,8 +86,8 @@ package final class HTTPListener: Sendable {
         }
     }
 
-    /// Stops accepting, lets what is in flight finish, and after `grace` closes the rest: WebSockets with a Close frame,
-    /// for which they get ``closing``.
+    /// Stops accepting, lets what is in flight finish, and after `grace` closes the rest: WebSockets with a Close
+    /// frame, for which they get ``closing``.
     package func drain(grace: TimeAmount) async {
         try? await channel.close().get()
         await withTaskGroup(of: Void.self) { tasks in

@@ -2,10 +2,11 @@ internal import HTTP1
 internal import HTTPTypes
 internal import NIOHTTPTypes
 
-/// The handler right below an ``ExchangeHandler``: the messages of one connection or stream, into wire form and out of it.
+/// The handler right below an ``ExchangeHandler``: the messages of one connection or stream, into wire form and out of
+/// it.
 ///
-/// The two call each other directly. SwiftNIO's own way from one handler to the next puts every part of a message into a
-/// box and casts it out of it again, about 2 % of a proxied request's CPU.
+/// The two call each other directly. SwiftNIO's own way from one handler to the next puts every part of a message into
+/// a box and casts it out of it again, about 2 % of a proxied request's CPU.
 protocol MessageCodec: AnyObject {
     /// Takes the parts of requests. Let go when the channel is done with.
     var exchanges: ExchangeHandler? { get set }
@@ -15,8 +16,8 @@ protocol MessageCodec: AnyObject {
 
     /// A response has ended and was flushed.
     ///
-    /// - Returns: whether the client has not taken all of it. ``ExchangeHandler/responseHasLeft()`` is called when it has;
-    ///   it may also go with the channel.
+    /// - Returns: whether the client has not taken all of it. ``ExchangeHandler/responseHasLeft()`` is called when it
+    ///   has; it may also go with the channel.
     func responseWaits() -> Bool
 
     /// Whether a response's head goes out as lines, so that these are the cheapest form to have it in.

@@ -2,9 +2,9 @@ internal import NIOCore
 
 /// How long an HTTP/1.1 client may take nothing of its responses, and how slowly it may take the last of them.
 ///
-/// While a response goes on, its client takes some of what waits within ``ListenerSettings/bodyIdleTimeout``: else it would
-/// keep the backend's connection for ever. Once the gateway has all of it, the client takes the rest at the least rate as
-/// well, since it keeps memory and a place among the requests.
+/// While a response goes on, its client takes some of what waits within ``ListenerSettings/bodyIdleTimeout``: else it
+/// would keep the backend's connection for ever. Once the gateway has all of it, the client takes the rest at the least
+/// rate as well, since it keeps memory and a place among the requests.
 struct SlowReader {
     private let patience: TimeAmount
     /// When the client must have taken some.

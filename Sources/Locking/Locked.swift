@@ -2,12 +2,13 @@ package import Synchronization
 
 /// A value behind a mutex. The project takes no lock in any other way.
 ///
-/// `Mutex` must not be locked in the body of an async function: it knows its owner by a thread id whose address
-/// Swift 6.3 with `-O` keeps in the function's frame across suspensions. The function then unlocks as another thread than
-/// the one it goes on on, and the process ends. Here locking, the body and unlocking are one synchronous function that is
+/// `Mutex` must not be locked in the body of an async function: it knows its owner by a thread id whose address Swift
+/// 6.3 with `-O` keeps in the function's frame across suspensions. The function then unlocks as another thread than the
+/// one it goes on on, and the process ends. Here locking, the body and unlocking are one synchronous function that is
 /// never inlined, so callers may be async.
 ///
-/// `Tests/Lint/locks.py` refuses other locks, and `deploy/release/thread_addresses.py` looks for the fault in a release.
+/// `Tests/Lint/locks.py` refuses other locks, and `deploy/release/thread_addresses.py` looks for the fault in a
+/// release.
 package struct Locked<Value: ~Copyable>: ~Copyable, Sendable {
     @usableFromInline
     let mutex: Mutex<Value>

@@ -57,8 +57,8 @@ struct ExchangeLog {
     /// How long the backend took, in microseconds; nil for a request that went to none.
     var backendMicroseconds: Int64? { upstreamDuration.map { $0.nanoseconds / 1000 } }
 
-    /// How long others took, in microseconds: the backend, and whom an endpoint of the gateway's own has asked; nil where
-    /// nobody was.
+    /// How long others took, in microseconds: the backend, and whom an endpoint of the gateway's own has asked; nil
+    /// where nobody was.
     var upstreamMicroseconds: Int64? {
         guard waited > .zero else { return backendMicroseconds }
         return Int64(waited / .microseconds(1)) + (backendMicroseconds ?? 0)

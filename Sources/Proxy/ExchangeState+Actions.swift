@@ -14,7 +14,8 @@ extension ExchangeState {
         /// Hold it until the request is decided. No more is wanted until then.
         case hold
         case collect
-        /// The call's body is too long with it: refuse the call, or carry it out as it is. No further part is collected.
+        /// The call's body is too long with it: refuse the call, or carry it out as it is. No further part is
+        /// collected.
         case callIsTooLong
         case pass
         case passThrough

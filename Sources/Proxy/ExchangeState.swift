@@ -156,8 +156,8 @@ struct ExchangeState {
 
     /// The rest of the request did not come, or not as it must.
     ///
-    /// - Returns: the side to cancel before the request is refused; nil if there is nothing to refuse. A response that has
-    ///   begun ends with its connection.
+    /// - Returns: the side to cancel before the request is refused; nil if there is nothing to refuse. A response that
+    ///   has begun ends with its connection.
     mutating func requestFailed() -> Backend? {
         if case .ended = phase { return nil }
         guard !responseHasBegun else { return nil }

@@ -8,7 +8,8 @@ internal import Pipeline
 internal import Telemetry
 internal import Upstream
 
-/// Serves the requests of one event loop by one plan. Everything a request touches on its way is here and needs no lock.
+/// Serves the requests of one event loop by one plan. Everything a request touches on its way is here and needs no
+/// lock.
 final class LoopService {
     let eventLoop: any EventLoop
     let plan: ServingPlan
@@ -158,8 +159,8 @@ final class LoopService {
             milliseconds: UInt64(clamping: milliseconds), random: (high: random.next(), low: random.next()))
     }
 
-    /// The client's trace where there is one, else the beginning of a new one, to which a `tracestate` that came does not
-    /// belong.
+    /// The client's trace where there is one, else the beginning of a new one, to which a `tracestate` that came does
+    /// not belong.
     func trace(of head: HTTPRequest) -> (context: TraceContext, orphansState: Bool) {
         let given = ClientTrace(head.headerFields)
         if let context = given.context { return (context, false) }

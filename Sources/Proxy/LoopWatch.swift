@@ -10,8 +10,8 @@ final class LoopWatch {
     private static let interval = TimeAmount.milliseconds(10)
     /// Without clients, so that an idle gateway sleeps.
     private static let idleInterval = TimeAmount.milliseconds(100)
-    /// Every stall of this length is counted, and some that are shorter by an interval: a look that is late by less than
-    /// the difference cannot have been kept for so long.
+    /// Every stall of this length is counted, and some that are shorter by an interval: a look that is late by less
+    /// than the difference cannot have been kept for so long.
     private static let limit = TimeAmount.milliseconds(50)
 
     private let eventLoop: any EventLoop

@@ -2,8 +2,8 @@ internal import Listener
 internal import Pipeline
 internal import Synchronization
 
-/// Counts the requests of all event loops whose response has not ended, or waits for its client, against what the gateway
-/// takes at once.
+/// Counts the requests of all event loops whose response has not ended, or waits for its client, against what the
+/// gateway takes at once.
 ///
 /// One atomic addition as a request begins and one as it ends, without any ordering: exact, and far below what else a
 /// request costs.
@@ -42,8 +42,8 @@ package final class RequestsInFlight: Sendable {
 }
 
 extension TrustedProxies {
-    /// Where a request's client is counted: the connection's peer, or the client that a trusted proxy names. Nil if it is not
-    /// known, and for a proxy that names none, be it the peer or one behind it: many clients may come by that.
+    /// Where a request's client is counted: the connection's peer, or the client that a trusted proxy names. Nil if it
+    /// is not known, and for a proxy that names none, be it the peer or one behind it: many clients may come by that.
     ///
     /// - Parameters:
     ///   - client: the client's address, as far as it is known.

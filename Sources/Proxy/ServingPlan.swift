@@ -9,8 +9,8 @@ package import Sessions
 package import Telemetry
 package import Upstream
 
-/// The plan that all event loops serve by: everything that requests take, and nothing else. A value: a reload makes another
-/// one.
+/// The plan that all event loops serve by: everything that requests take, and nothing else. A value: a reload makes
+/// another one.
 package struct ServingPlan: Sendable {
     package var gate: Gate
     /// For each route the position of its upstream, nil where the gateway answers itself.

@@ -6,8 +6,8 @@ internal import Upstream
 
 /// A WebSocket on its way through: from the upgrade request to the last byte in either direction.
 ///
-/// It stands between the exchange, which is the client's side, and the backend, and does what its state decides. Bytes pass
-/// as they come.
+/// It stands between the exchange, which is the client's side, and the backend, and does what its state decides. Bytes
+/// pass as they come.
 final class WebSocketTunnel: UpstreamResponseReceiver {
     /// Let go at the client's end, which breaks the cycle with it.
     var exchange: Exchange?

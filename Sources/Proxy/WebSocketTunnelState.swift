@@ -1,7 +1,7 @@
 internal import Pipeline
 
-/// The course of a WebSocket as a value, from the upgrade request to the last byte in either direction. Each event changes
-/// it and returns what must be done; ``WebSocketTunnel`` does it.
+/// The course of a WebSocket as a value, from the upgrade request to the last byte in either direction. Each event
+/// changes it and returns what must be done; ``WebSocketTunnel`` does it.
 ///
 /// Of the bytes it looks only at where frames begin, so that a Close frame of the gateway's own can be put between two.
 struct WebSocketTunnelState: Equatable {
@@ -57,8 +57,8 @@ struct WebSocketTunnelState: Equatable {
         case pass
         /// Pass on so many bytes, then the Close frame, and leave.
         case close(after: Int, WebSocketClose)
-        /// Pass it on and leave without a Close frame, for which there is no place: the backend has sent its own, or what it
-        /// sends are no frames.
+        /// Pass it on and leave without a Close frame, for which there is no place: the backend has sent its own, or
+        /// what it sends are no frames.
         case passAndLeave(WebSocketClose)
     }
 

@@ -19,7 +19,8 @@ package struct SealingFailure: Error, Equatable, Sendable {
 /// Text form: `v2.` key id `.` base64url(nonce ‖ AES-256-GCM ciphertext ‖ tag). The additional authenticated data binds
 /// form, purpose, key id and pool: a token of one pool or purpose does not open for another that shares the key.
 package enum SealedText {
-    /// The longest text that is looked at. Cognito's refresh tokens have about 1800 characters, its sessions up to 2048.
+    /// The longest text that is looked at. Cognito's refresh tokens have about 1800 characters, its sessions up to
+    /// 2048.
     package static let maximumLength = 8192
 
     /// The purpose of a text.

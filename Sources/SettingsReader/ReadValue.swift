@@ -16,8 +16,8 @@ package struct ReadValue: Sendable {
         case file
     }
 
-    /// `routes[api].access`: an element of a list is called by its name, where it has one, and else by its index. That of
-    /// an element of a list of single values is the list's.
+    /// `routes[api].access`: an element of a list is called by its name, where it has one, and else by its index. That
+    /// of an element of a list of single values is the list's.
     package let path: String
     /// Nil for what may be a secret. Control characters are visible.
     package let text: String?

@@ -11,7 +11,8 @@ package struct SettingsError: Error, Sendable, Equatable, CustomStringConvertibl
     /// The error and its remedy. Never holds a secret's value, nor text from the environment.
     package let message: String
 
-    /// Control characters that came from the file are made visible, so that it can't drive the terminal it is checked on.
+    /// Control characters that came from the file are made visible, so that it can't drive the terminal it is checked
+    /// on.
     package init(file: String, line: Int, column: Int?, keyPath: String, message: String) {
         self.file = file
         self.line = line

@@ -2,12 +2,12 @@ internal import Dispatch
 internal import Glibc
 internal import Locking
 
-/// Has the disk take what was committed, off the queue on which writes run: SQLite's own way (`synchronous = FULL`) holds
-/// every other write up for as long.
+/// Has the disk take what was committed, off the queue on which writes run: SQLite's own way (`synchronous = FULL`)
+/// holds every other write up for as long.
 ///
-/// In WAL mode a commit is what was appended to the log (SQLite, Write-Ahead Logging), so it outlasts a loss of power once
-/// the log has reached the disk; what a checkpoint has taken out of the log has reached it before. Those who come while
-/// the disk is at work share the next turn.
+/// In WAL mode a commit is what was appended to the log (SQLite, Write-Ahead Logging), so it outlasts a loss of power
+/// once the log has reached the disk; what a checkpoint has taken out of the log has reached it before. Those who come
+/// while the disk is at work share the next turn.
 final class LogSync: Sendable {
     private struct State {
         var waiting: [CheckedContinuation<Void, any Error>] = []

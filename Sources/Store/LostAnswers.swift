@@ -3,8 +3,8 @@ internal import GRDB
 /// Answers that were stored for clients to which a killed process may not have sent them.
 ///
 /// Whoever did not get the answer to a refresh asks for the same once more, for ``window`` seconds. When a process is
-/// killed, nobody can say what it still gave, and nobody can ask it: the windows that were open then open once more at the
-/// next start, for as long. A process that ended in good order has answered all; nothing of its is opened again.
+/// killed, nobody can say what it still gave, and nobody can ask it: the windows that were open then open once more at
+/// the next start, for as long. A process that ended in good order has answered all; nothing of its is opened again.
 package enum LostAnswers {
     package static let migrations = [
         Store.Migration(name: "clean-ends-1", sql: "CREATE TABLE clean_ends (at INTEGER NOT NULL) STRICT")
@@ -23,8 +23,8 @@ package enum LostAnswers {
         (now - window...now + window).contains(refreshedAt) || (now...now + window).contains(retryUntil)
     }
 
-    /// SQL for rows of which ``isOpen(refreshedAt:retryUntil:now:)`` is false, and will not be true when a clock that is
-    /// wrong for a while is right again.
+    /// SQL for rows of which ``isOpen(refreshedAt:retryUntil:now:)`` is false, and will not be true when a clock that
+    /// is wrong for a while is right again.
     static let closedCondition =
         "(refreshed_at < ? OR refreshed_at > ?) AND (retry_until < ? OR retry_until > ?)"
 

@@ -37,8 +37,8 @@ package struct OutboxMessage: Sendable, Equatable {
 
 /// Where messages wait until they have been received. Each call is one atomic step.
 package protocol OutboxRecords: Sendable {
-    /// Keeps a message, unless so many wait already for its destination: of those that must arrive, or of the others. When
-    /// this returns, it outlasts the process.
+    /// Keeps a message, unless so many wait already for its destination: of those that must arrive, or of the others.
+    /// When this returns, it outlasts the process.
     ///
     /// - Returns: whether it was taken.
     func add(_ message: OutboxMessage, limit: Int) async throws -> Bool

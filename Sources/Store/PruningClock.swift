@@ -52,8 +52,8 @@ package final class PruningClock: Sendable {
         }
     }
 
-    /// The time by which tokens are revoked. A time of day that was set back is doubted for as long as the step was: by it,
-    /// tokens that were issued meanwhile would be left out, and a revocation would end before they do.
+    /// The time by which tokens are revoked. A time of day that was set back is doubted for as long as the step was: by
+    /// it, tokens that were issued meanwhile would be left out, and a revocation would end before they do.
     ///
     /// - Parameter now: the time of day, in seconds since 1970.
     /// - Returns: `now`, or a later time where `now` is behind the monotonic clock.

@@ -25,8 +25,8 @@ package protocol RevocationRecords: Sendable {
     /// Keeps records. When this returns, they outlast a loss of power. Of two for the same tokens what either means is
     /// meant.
     func keep(_ records: [RevocationRecord]) async throws
-    /// All that mean tokens which could be valid at `now`, in seconds since 1970, or by a clock that is believed instead
-    /// (``PruningClock``).
+    /// All that mean tokens which could be valid at `now`, in seconds since 1970, or by a clock that is believed
+    /// instead (``PruningClock``).
     func all(now: Int64) async throws -> [RevocationRecord]
     /// Forgets those that mean no token any more.
     func removeEnded(now: Int64) async throws

@@ -9,8 +9,8 @@ extension Store {
     ///
     /// - Parameters:
     ///   - path: where no file is yet; one that somebody else has put there is not written to.
-    ///   - files: the files that the copy carries along, asked for when all rows have been copied; nil for none, also if
-    ///     this database is a copy that has some.
+    ///   - files: the files that the copy carries along, asked for when all rows have been copied; nil for none, also
+    ///     if this database is a copy that has some.
     package func copy(to path: String, carrying files: () throws -> [(name: String, contents: [UInt8])]?) throws {
         try Self.makeFile(at: path, exclusively: true)
         let copy = try DatabaseQueue(path: path)

@@ -74,8 +74,8 @@ package final class Store: Sendable {
         try migrate(migrations)
     }
 
-    /// Opens a database that is there, to read it beside whoever writes it. Writing fails, and nothing is brought to the
-    /// current schema.
+    /// Opens a database that is there, to read it beside whoever writes it. Writing fails, and nothing is brought to
+    /// the current schema.
     package init(reading path: String) throws {
         lock = nil
         (log, trial) = (nil, nil)
@@ -122,8 +122,8 @@ package final class Store: Sendable {
     /// Runs `body` as one transaction; writers run one after another, in the order they came. An error thrown by `body`
     /// undoes it, as does one of the disk.
     ///
-    /// - Parameter durability: what the write outlasts once this has returned. Waiting for the disk keeps no other write
-    ///   from running; where the disk fails, this throws, and the write outlasts the process at most.
+    /// - Parameter durability: what the write outlasts once this has returned. Waiting for the disk keeps no other
+    ///   write from running; where the disk fails, this throws, and the write outlasts the process at most.
     /// - Throws: also ``StoreError/waitedTooLong``, when those before it took that long: what can't be written soon is
     ///   refused, so that a database that hangs doesn't gather work.
     package func write<Value: Sendable>(
@@ -145,8 +145,8 @@ package final class Store: Sendable {
         }
     }
 
-    /// Returns when all that was committed outlasts a loss of power. A commit alone does not in WAL mode, as GRDB sets it
-    /// up (SQLite, PRAGMA synchronous: `NORMAL`).
+    /// Returns when all that was committed outlasts a loss of power. A commit alone does not in WAL mode, as GRDB sets
+    /// it up (SQLite, PRAGMA synchronous: `NORMAL`).
     func reachDisk() async throws {
         try await log?.wait()
     }
@@ -172,7 +172,8 @@ package final class Store: Sendable {
     }
 
     /// Takes the log of writes into the database itself, so that nothing of what was deleted is left beside it. Where
-    /// that can't be done now, as while someone reads what is older or the disk is full, SQLite does it with later writes.
+    /// that can't be done now, as while someone reads what is older or the disk is full, SQLite does it with later
+    /// writes.
     func emptyLog() async throws {
         try await database.writeWithoutTransaction { database in
             do {
@@ -218,8 +219,8 @@ package final class Store: Sendable {
         return migrator
     }
 
-    /// Makes an empty file, and its directory, where they are missing, for their owner only from the first moment, whatever
-    /// the umask. SQLite gives the files beside the database (`-wal`, `-shm`) the database's own permissions.
+    /// Makes an empty file, and its directory, where they are missing, for their owner only from the first moment,
+    /// whatever the umask. SQLite gives the files beside the database (`-wal`, `-shm`) the database's own permissions.
     ///
     /// - Parameter exclusively: whether a file that is there already is an error.
     static func makeFile(at path: String, exclusively: Bool = false) throws {

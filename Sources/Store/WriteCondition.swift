@@ -3,8 +3,8 @@ internal import Locking
 
 /// Whether a database takes writes, as the last ones tell.
 ///
-/// A write that fails for the database's sake says at once that it does not. That it does again only a trial says, which
-/// writes like them: what a full disk refuses to one it may still take from another.
+/// A write that fails for the database's sake says at once that it does not. That it does again only a trial says,
+/// which writes like them: what a full disk refuses to one it may still take from another.
 final class WriteCondition: Sendable {
     private struct State {
         var fault: String?

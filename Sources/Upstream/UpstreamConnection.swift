@@ -56,8 +56,8 @@ final class UpstreamConnection: CurlConnectionDelegate {
     /// not been followed to its end, costs a system call.
     func isEmpty() -> Bool { isNothing(curl?.receive()) }
 
-    /// Whether nothing has come on it since its last response, neither bytes nor the end, as far as can be known without
-    /// sending. It costs a system call.
+    /// Whether nothing has come on it since its last response, neither bytes nor the end, as far as can be known
+    /// without sending. It costs a system call.
     func isSilent() -> Bool { isNothing(curl?.look()) }
 
     private func isNothing(_ received: CurlConnection.Received?) -> Bool {

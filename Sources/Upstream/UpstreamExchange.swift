@@ -274,9 +274,10 @@ package final class UpstreamExchange: CurlDeparture {
     private func finish(reuse: Bool) {
         isDone = true
         // RFC 9112 §8: a message that breaks off is incomplete. Not every backend looks, so that an orderly end of the
-        // connection would do for the end of the body. Where a body may stray in, it can come at any later time, and hold
-        // a whole response that an attacker has written (an upload, asked for by HEAD): no other request may meet it. A
-        // reset, since an orderly end leaves the connection's port unusable for a minute, and clients can cause many.
+        // connection would do for the end of the body. Where a body may stray in, it can come at any later time, and
+        // hold a whole response that an attacker has written (an upload, asked for by HEAD): no other request may meet
+        // it. A reset, since an orderly end leaves the connection's port unusable for a minute, and clients can cause
+        // many.
         let breaksOff = !isTunnel && (!outbound.isAllSent || response.mayStrayBody)
         patience = .distantFuture
         receiver = nil

@@ -41,7 +41,8 @@ package enum UpstreamFault: Error, Equatable, Sendable {
         }
     }
 
-    /// Whether the server has failed, as opposed to never having been asked or having taken longer than the route allows.
+    /// Whether the server has failed, as opposed to never having been asked or having taken longer than the route
+    /// allows.
     var isTheServers: Bool {
         switch self {
         case .cannotConnect, .connectTimeout, .firstByteTimeout, .idleTimeout, .connectionLost, .protocolFault: true

@@ -77,7 +77,8 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
         guard isGood else { throw ExitCode.unavailable }
     }
 
-    /// Tells each finding as soon as it is known, so that a slow one does not hold up the others, and who is waited for.
+    /// Tells each finding as soon as it is known, so that a slow one does not hold up the others, and who is waited
+    /// for.
     private func ask(_ settings: GatewaySettings) async throws -> [OnlineCheck.Finding] {
         let awaited = AwaitedAnswers()
         return try await ProgressLine.showing({ awaited.text }) { line in

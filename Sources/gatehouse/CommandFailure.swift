@@ -6,8 +6,8 @@ internal import Settings
 internal import SettingsReader
 internal import Store
 
-/// Why a command has not done what it was asked for: in words on standard error, or with `--json` as JSON where the result
-/// would have been.
+/// Why a command has not done what it was asked for: in words on standard error, or with `--json` as JSON where the
+/// result would have been.
 struct CommandFailure: Error {
     private let object: JSONObject
     /// For people; a line for each fault.

@@ -68,8 +68,8 @@ struct HealthCommand: AsyncParsableCommand, ReportingCommand {
         do {
             return try origin.adminAddress(environment: ProcessInfo.processInfo.environment)
         } catch {
-            // An operator who names settings is told what is wrong with them. Others may have none, or not be allowed to
-            // read them.
+            // An operator who names settings is told what is wrong with them. Others may have none, or not be allowed
+            // to read them.
             guard config == nil else { throw CommandFailure(error, in: origin.name) }
             return GatewaySettings.standardAdminAddress
         }

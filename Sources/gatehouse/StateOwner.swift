@@ -2,8 +2,8 @@ import Glibc
 
 /// The user that the files of a state directory belong to.
 ///
-/// An operator works as root, who alone reads the service's secrets; a file that root leaves in the state directory is one
-/// that the service cannot read.
+/// An operator works as root, who alone reads the service's secrets; a file that root leaves in the state directory is
+/// one that the service cannot read.
 enum StateOwner {
     /// As root, goes on as the directory's owner, with that user's groups. Anybody else stays who they are, and so does
     /// root where the directory is root's or not there.

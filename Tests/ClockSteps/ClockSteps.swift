@@ -1,7 +1,7 @@
 /// How the time of day goes wrong between two steps of a test.
 ///
-/// A test of time runs with each of them, and expects the same of each, except where the time of day counts by definition,
-/// as for a token's `exp`.
+/// A test of time runs with each of them, and expects the same of each, except where the time of day counts by
+/// definition, as for a token's `exp`.
 package enum ClockSteps: String, CaseIterable, Sendable {
     /// It stays right.
     case none

@@ -1,7 +1,7 @@
 // Compiled by run.sh into one module with Tests/Fuzz/Listener.
 
-/// The preface, SETTINGS, and then GET requests: method, scheme, path and authority from HPACK's static table, the last two
-/// with values "/a" and "a".
+/// The preface, SETTINGS, and then GET requests: method, scheme, path and authority from HPACK's static table, the last
+/// two with values "/a" and "a".
 private let ordinary: [UInt8] =
     Array("\0PRI * HTTP/2.0\r\n\r\nSM\r\n\r\n".utf8) + [0xF5, 8, 4, 0, 0xF5, 11, 0xF5, 3, 0xF5, 10, 1, 5, 0x82, 0x86]
     + [0x04, 2, 0x2F, 0x61, 0x01, 1, 0x61, 0xF5, 11, 0xF5, 2, 10]

@@ -6,7 +6,8 @@ import Testing
 @testable import Pipeline
 
 /// Comparing, hashing and ordering text by Unicode's canonical equivalence sorts the combining marks of each character,
-/// in time that grows with the square of their number. Here is no place where who writes a token or a body can ask for it.
+/// in time that grows with the square of their number. Here is no place where who writes a token or a body can ask for
+/// it.
 @Suite("Text that takes long to compare", .serialized)
 struct CostlyTextTests {
     /// One letter with `count` marks in an order that must be sorted; another order for each number.

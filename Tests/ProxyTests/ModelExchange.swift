@@ -1,7 +1,7 @@
 @testable import Proxy
 
-/// An exchange without a connection: it does what ``Exchange`` does for each action of its state, with parts of one byte
-/// that are numbered as the client sends them, and writes down each deed.
+/// An exchange without a connection: it does what ``Exchange`` does for each action of its state, with parts of one
+/// byte that are numbered as the client sends them, and writes down each deed.
 struct ModelExchange {
     enum Event: Hashable, CaseIterable {
         // Decisions of the gate, as the request begins or after keys were looked up.

@@ -1,8 +1,8 @@
 @testable import Pipeline
 @testable import Proxy
 
-/// A tunnel without connections: it does what ``WebSocketTunnel`` does for each action of its state, and writes down each
-/// deed.
+/// A tunnel without connections: it does what ``WebSocketTunnel`` does for each action of its state, and writes down
+/// each deed.
 struct ModelTunnel: Equatable {
     enum Event: Hashable {
         // The backend.

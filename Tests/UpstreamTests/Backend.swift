@@ -99,7 +99,8 @@ final class Backend: Sendable {
         try await onLoop { try $0.connections[index].push(text) }.get()
     }
 
-    /// Sends unasked, or closes the connection where there is nothing to send: a future for what another loop waits for.
+    /// Sends unasked, or closes the connection where there is nothing to send: a future for what another loop waits
+    /// for.
     func pushing(_ text: String, on index: Int = 0) async throws -> EventLoopFuture<Void> {
         let future = try await onLoop { try $0.connections[index].push(text) }
         guard text.isEmpty else { return future }

@@ -14,8 +14,8 @@ extension CognitoAccounts {
             try await sessions.end(family: sealed?.family, originIDs: origins)
         }
         origins.formUnion(ended.compactMap(\.originID))
-        // The token shown may have a successor: the newest one is Cognito's to end. Another app client's token is not this
-        // one's to end there, and nobody unseals it any more.
+        // The token shown may have a successor: the newest one is Cognito's to end. Another app client's token is not
+        // this one's to end there, and nobody unseals it any more.
         let shown = [sealed].compactMap { $0 }.map { ($0.clientID, $0.refreshToken) }
         let tokens = (ended.isEmpty ? shown : ended.map { ($0.clientID, $0.refreshToken) })
             .filter { $0.0.hasSameBytes(as: app.clientID) }.map(\.1)
@@ -42,8 +42,8 @@ extension CognitoAccounts {
     }
 
     /// Without an access token, a refresh token has a say over other sessions only where it could be exchanged: as the
-    /// newest one of a session that goes on, and of this app client. Else whoever keeps an old one could sign the user out
-    /// at will. Its own session goes last, as the access token does otherwise.
+    /// newest one of a session that goes on, and of this app client. Else whoever keeps an old one could sign the user
+    /// out at will. Its own session goes last, as the access token does otherwise.
     ///
     /// - Parameter sealed: nil for a token that does not open.
     /// - Returns: the user's `sub`.
@@ -97,8 +97,8 @@ extension CognitoAccounts {
         guard !held.contains(where: { $0.isOpen(at: now()) }) else { throw refusal }
     }
 
-    /// GlobalSignOut takes an access token, which who has none any more gets once more for this. A refresh token that is
-    /// rotated by it is kept, so that the same one can be shown again; nil for one that Cognito takes no more.
+    /// GlobalSignOut takes an access token, which who has none any more gets once more for this. A refresh token that
+    /// is rotated by it is kept, so that the same one can be shown again; nil for one that Cognito takes no more.
     private func accessToken(
         for sealed: SealedRefreshToken, _ request: AccountRequest
     ) async throws(Refusal) -> Secret? {

@@ -34,8 +34,8 @@ package struct CognitoAccounts: Sendable {
     ///   - signer: signs those that an AWS account makes; `nil` where the flow needs none.
     ///   - records: what outlasts the process of each sign-in.
     ///   - flow: the way of each call.
-    ///   - revocationTime: the latest time that is known to have been, in seconds since 1970, so that a clock that is behind
-    ///     leaves no token good.
+    ///   - revocationTime: the latest time that is known to have been, in seconds since 1970, so that a clock that is
+    ///     behind leaves no token good.
     ///   - previous: what answered until now. A refresh that is under way there is joined: with rotation a second call
     ///     to Cognito would look like the reuse of a stolen token.
     ///   - now: seconds since 1970.

@@ -3,8 +3,8 @@ internal import Encoding
 internal import Locking
 internal import Pipeline
 
-/// Changes of passwords whose response from Cognito was lost. Whether one was made shows when the same call comes again,
-/// and is looked into for such a call alone: nobody gets a second guess at a password by it.
+/// Changes of passwords whose response from Cognito was lost. Whether one was made shows when the same call comes
+/// again, and is looked into for such a call alone: nobody gets a second guess at a password by it.
 ///
 /// Held in memory for ten minutes, under codes that say nothing of the passwords to whoever has not the process's key.
 final class UnansweredChanges: Sendable {

@@ -34,8 +34,8 @@ extension DirectCognitoCalls {
         claims.flatMap { VerifiedToken(claims: $0, of: pool) }.map(isRevoked) ?? false
     }
 
-    /// Nothing is done for a token on the revocation list. Whether it is a token at all is Cognito's to say first, so that
-    /// nobody learns from made-up ones what is on the list.
+    /// Nothing is done for a token on the revocation list. Whether it is a token at all is Cognito's to say first, so
+    /// that nobody learns from made-up ones what is on the list.
     private func refuseRevoked(
         _ call: TranslatedCall, of pool: DirectCognitoPool
     ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
@@ -81,8 +81,8 @@ extension DirectCognitoCalls {
             metadata: ["pool_id": "\(pool.poolID)", "error": "\(error.type)"])
     }
 
-    /// Cognito ends what it is asked about itself. Access tokens that are shown to the gateway end with it, and of a user
-    /// who is gone nothing is kept.
+    /// Cognito ends what it is asked about itself. Access tokens that are shown to the gateway end with it, and of a
+    /// user who is gone nothing is kept.
     func endTokens(of call: TranslatedCall, at pool: DirectCognitoPool) async throws(DirectCognitoRefusal) {
         guard call.operation.isOne(of: ["GlobalSignOut", "DeleteUser"]), let subject = call.claimed.subject else {
             return

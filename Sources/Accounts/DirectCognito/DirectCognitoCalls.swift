@@ -24,8 +24,8 @@ package struct DirectCognitoCalls: Sendable {
     ///   - revoke: ends the access tokens of who has signed out everywhere, or is gone.
     ///   - forget: forgets the sessions of a user who is gone.
     ///   - isRevoked: whether a token is on the revocation list.
-    ///   - revocationTime: the latest time that is known to have been, in seconds since 1970, so that a clock that is behind
-    ///     leaves no token good.
+    ///   - revocationTime: the latest time that is known to have been, in seconds since 1970, so that a clock that is
+    ///     behind leaves no token good.
     package init(
         pools: [DirectCognitoPool], flow: AccountFlow, steps: SignInSteps,
         revoke: @escaping CognitoAccounts.TokenRevocation,

@@ -37,8 +37,8 @@ struct ChangePasswordEndpoint: AccountEndpoint {
         return .done(subject: caller.subject)
     }
 
-    /// Where the response to the same call was lost before, a current password that Cognito no longer takes may mean that
-    /// the change was made: then the new one can be changed into itself.
+    /// Where the response to the same call was lost before, a current password that Cognito no longer takes may mean
+    /// that the change was made: then the new one can be changed into itself.
     ///
     /// - Throws: the refusal, unless the change was made.
     private func checkMade(

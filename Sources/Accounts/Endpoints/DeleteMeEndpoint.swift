@@ -10,8 +10,8 @@ extension AccountOperation {
 /// `DELETE me`: gone at Cognito first, so that nothing here is forgotten of a user who still is; then every session and
 /// token ends.
 ///
-/// Each step can be repeated with the same access token until the last one is done. A user whom Cognito does not know any
-/// more is deleted: an earlier attempt's response may have been lost.
+/// Each step can be repeated with the same access token until the last one is done. A user whom Cognito does not know
+/// any more is deleted: an earlier attempt's response may have been lost.
 struct DeleteMeEndpoint: AccountEndpoint {
     static let operation = AccountOperation.deleteMe
 

@@ -11,8 +11,8 @@ extension AccountOperation {
         usualErrors: [.badCredentials, .userNotConfirmed, .passwordResetRequired, .lockedOut, .throttled])
 }
 
-/// `POST login`: by the configured flow, with the name as typed. An account that is closed, or a name that nobody may sign in
-/// with, fails as a wrong password does, in the same time.
+/// `POST login`: by the configured flow, with the name as typed. An account that is closed, or a name that nobody may
+/// sign in with, fails as a wrong password does, in the same time.
 struct LoginEndpoint: AccountEndpoint {
     static let operation = AccountOperation.login
 
@@ -75,8 +75,8 @@ struct LoginEndpoint: AccountEndpoint {
 }
 
 extension CognitoAccounts {
-    /// The device of a device token. One that does not open, has ended, or is another account's, is as good as none: the
-    /// pool then takes the device for new.
+    /// The device of a device token. One that does not open, has ended, or is another account's, is as good as none:
+    /// the pool then takes the device for new.
     fileprivate func device(in text: Secret, of account: String) -> DeviceCredentials? {
         let device = try? SealedDevice(opening: text, with: settings.sealingKeys, poolID: settings.poolID)
         guard let device, !device.hasExpired(at: now()),

@@ -9,8 +9,8 @@ extension AccountOperation {
         "logout", .post, bearer: .orEnded, budget: .account, effect: .signedOut)
 }
 
-/// `POST logout`: the session of a refresh token, or all of the user's. Sessions end here first, so that they have ended
-/// whatever Cognito says.
+/// `POST logout`: the session of a refresh token, or all of the user's. Sessions end here first, so that they have
+/// ended whatever Cognito says.
 struct LogoutEndpoint: AccountEndpoint {
     static let operation = AccountOperation.logout
 

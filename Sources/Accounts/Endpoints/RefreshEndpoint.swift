@@ -9,8 +9,8 @@ extension AccountOperation {
         "refresh", .post, budget: .refresh, effect: .refreshed, usualErrors: [.tokenRevoked, .tokenExpired])
 }
 
-/// `POST refresh`: exchanges what is in the token. Everyone who comes with one token at a time gets one answer. Whatever is
-/// wrong with the token, the client gets the same answer; the access log has the reason.
+/// `POST refresh`: exchanges what is in the token. Everyone who comes with one token at a time gets one answer.
+/// Whatever is wrong with the token, the client gets the same answer; the access log has the reason.
 struct RefreshEndpoint: AccountEndpoint {
     static let operation = AccountOperation.refresh
 

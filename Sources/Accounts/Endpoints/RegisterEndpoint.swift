@@ -59,8 +59,8 @@ struct RegisterEndpoint: AccountEndpoint {
             ], subject: id)
     }
 
-    /// The answer for an address that is free and for one that is taken. It has nothing of Cognito's in it: neither the new
-    /// user's id, which a made-up one would not be like, nor where the code went.
+    /// The answer for an address that is free and for one that is taken. It has nothing of Cognito's in it: neither the
+    /// new user's id, which a made-up one would not be like, nor where the code went.
     private func concealedRegistration(subject: String?) -> AccountAnswer {
         AccountAnswer(
             .created,

@@ -29,8 +29,8 @@ package struct AccountCall: Sendable {
     package var device: DeviceInfo?
     /// Apple's guess whether there is a person behind a new account, where it makes one.
     package var realUserStatus: String?
-    /// The pool's own key for the device whose token the client has shown; nil without one that this gateway gave to this
-    /// account.
+    /// The pool's own key for the device whose token the client has shown; nil without one that this gateway gave to
+    /// this account.
     package var provenDevice: String?
     /// Digests of a direct sign-in step whose owner the gateway does not know: only the client says that it is
     /// ``account``'s. Nil for all other calls.

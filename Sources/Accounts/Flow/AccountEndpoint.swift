@@ -1,7 +1,7 @@
 package import Pipeline
 
-/// An endpoint of the account API: everything that the gateway knows of it is in its file. A value is one call of it, its body
-/// read and what the client holds for the gateway opened.
+/// An endpoint of the account API: everything that the gateway knows of it is in its file. A value is one call of it,
+/// its body read and what the client holds for the gateway opened.
 package protocol AccountEndpoint<Service>: Sendable {
     associatedtype Service: Sendable
 

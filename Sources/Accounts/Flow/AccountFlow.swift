@@ -1,7 +1,7 @@
 package import Pipeline
 
-/// The one way of every account call, be it a call of an endpoint here or of Cognito's that is carried out for an app: read,
-/// admitted, performed, ended.
+/// The one way of every account call, be it a call of an endpoint here or of Cognito's that is carried out for an app:
+/// read, admitted, performed, ended.
 package struct AccountFlow: Sendable {
     package let accountGuard: any AccountGuard
 
@@ -11,7 +11,8 @@ package struct AccountFlow: Sendable {
 
     /// - Parameters:
     ///   - call: what is known of it without its body.
-    ///   - prepare: reads the body and opens what the client holds for the gateway, and adds to the call whom it is about.
+    ///   - prepare: reads the body and opens what the client holds for the gateway, and adds to the call whom it is
+    ///     about.
     ///   - perform: does what it asks for.
     /// - Throws: the refusal of any of these, or of the guard.
     package func run<Prepared, Reply: AccountReply>(

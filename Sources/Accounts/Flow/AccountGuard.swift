@@ -10,8 +10,8 @@ package protocol AccountGuard: Sendable {
     /// - Throws: what the client is told instead of being served; ``refused(_:_:)`` follows.
     func admit(_ call: AccountCall) async throws(Refusal) -> Admission
 
-    /// Called between the two, before a password, a proof of one or a second factor is tried, when it is known which account
-    /// the call is of, whatever it was named by.
+    /// Called between the two, before a password, a proof of one or a second factor is tried, when it is known which
+    /// account the call is of, whatever it was named by.
     ///
     /// - Parameter username: Cognito's own name for the user; nil where only earlier calls can say.
     /// - Returns: for how many seconds the account is closed; nil where it is not.

@@ -1,8 +1,8 @@
 package import HTTPTypes
 package import Pipeline
 
-/// A kind of account call: its place in the API, and what limits, audit and metrics make of it. Each endpoint defines its
-/// own.
+/// A kind of account call: its place in the API, and what limits, audit and metrics make of it. Each endpoint defines
+/// its own.
 package struct AccountOperation: Sendable {
     /// In logs.
     package let name: String

@@ -3,8 +3,8 @@ internal import Locking
 internal import Logging
 internal import Store
 
-// An account can be called by several names. Failures count for the name and for the account itself, once it is known: so
-// another name gives nobody more guesses.
+// An account can be called by several names. Failures count for the name and for the account itself, once it is known:
+// so another name gives nobody more guesses.
 extension AccountLimits {
     /// How long it is known which account a name is of, in seconds.
     private static let aliasLifetime: Int64 = 90 * 86_400
@@ -88,8 +88,8 @@ extension AccountLimits {
         }
     }
 
-    /// The account that tokens are of is all that a step proves which nobody knows the beginning of. The name in it, and
-    /// where it comes from, keep their failures: else anybody's own sign-in would make room for more guesses.
+    /// The account that tokens are of is all that a step proves which nobody knows the beginning of. The name in it,
+    /// and where it comes from, keep their failures: else anybody's own sign-in would make room for more guesses.
     private func succeededUnknown(_ admitted: AdmittedCall, as account: String?) async {
         ended(admitted)
         guard let key = account.map(keys.failures(of:)), forget(key) else { return }
@@ -109,8 +109,8 @@ extension AccountLimits {
     /// Whether one of the accounts that a name may be of knows the device.
     ///
     /// - Parameters:
-    ///   - accounts: the keys that count the accounts' failures. If there are none, a meaningless key is looked up instead,
-    ///     which takes as long.
+    ///   - accounts: the keys that count the accounts' failures. If there are none, a meaningless key is looked up
+    ///     instead, which takes as long.
     ///   - typed: the key that counts the failures of the name.
     private func isKnownDevice(_ call: LimitedCall, of accounts: [String], calledBy typed: String) async -> Bool {
         guard !call.isUnknownStep, let device = call.device else { return false }

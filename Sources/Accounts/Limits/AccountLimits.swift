@@ -11,8 +11,8 @@ package struct LimitedCall: Sendable {
     package var account: String?
     /// The app's id for its device.
     package var device: String?
-    /// The device that is proven otherwise than by an earlier sign-in, by a name that the client cannot choose. It counts in
-    /// the place of ``device``.
+    /// The device that is proven otherwise than by an earlier sign-in, by a name that the client cannot choose. It
+    /// counts in the place of ``device``.
     var provenDevice: String?
     /// Digests of a sign-in step whose owner is not known here; nil for all other calls. Such a step belongs to no
     /// device, and the name in it proves nothing.
@@ -150,8 +150,8 @@ package final class AccountLimits: Sendable {
         }
     }
 
-    /// Rows that count nothing. As many are written whether the account is known or not, and in one transaction: else the
-    /// time of a response would tell it.
+    /// Rows that count nothing. As many are written whether the account is known or not, and in one transaction: else
+    /// the time of a response would tell it.
     private func padding(of call: AdmittedCall) -> [String] {
         guard let first = call.failureKeys.first else { return [] }
         let most = call.isUnknownStep ? 2 : 1

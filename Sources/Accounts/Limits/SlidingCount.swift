@@ -23,8 +23,8 @@ struct SlidingCount: Sendable, Equatable {
 
     static func window(_ limit: RateLimit, at milliseconds: Int64) -> Int64 { milliseconds / (limit.window * 1000) }
 
-    /// Goes on to the window that the clock is in. A clock that was set back begins another window, with what the last one
-    /// has counted: it neither holds calls up until it has caught up, nor lets more of them through.
+    /// Goes on to the window that the clock is in. A clock that was set back begins another window, with what the last
+    /// one has counted: it neither holds calls up until it has caught up, nor lets more of them through.
     mutating func advance(_ limit: RateLimit, to milliseconds: Int64) {
         let now = Self.window(limit, at: milliseconds)
         guard now != window else { return }

@@ -21,8 +21,8 @@ package struct AccountServices: Sendable {
     private let place: LogPlace
 
     /// - Parameters:
-    ///   - limits: this one, `outbox`, `auditLog` and `steps` outlast reloads. They follow `limitSettings`, `receivers` and
-    ///     `place` from ``adopt()`` on.
+    ///   - limits: this one, `outbox`, `auditLog` and `steps` outlast reloads. They follow `limitSettings`, `receivers`
+    ///     and `place` from ``adopt()`` on.
     ///   - sync: nil where no backend is told.
     package init(
         limits: AccountLimits, outbox: Outbox, auditLog: AuditLog, steps: SignInSteps, audit: AuditTrail,

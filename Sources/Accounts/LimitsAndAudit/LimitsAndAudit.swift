@@ -4,8 +4,8 @@ internal import Locking
 package import Pipeline
 package import Telemetry
 
-/// Applies the limits before each account call. After the call it tells the backend, the limits and the audit log, in this
-/// order: a call that the backend must know of and does not is no success to the others.
+/// Applies the limits before each account call. After the call it tells the backend, the limits and the audit log, in
+/// this order: a call that the backend must know of and does not is no success to the others.
 package struct LimitsAndAudit: AccountGuard {
     private let limits: AccountLimits
     private let audit: AuditTrail
@@ -154,8 +154,8 @@ extension LimitedCall {
 }
 
 extension AccountOperation {
-    /// The reasons that it is refused for where nothing is out of order but what the user does, how often, or the way to
-    /// Cognito.
+    /// The reasons that it is refused for where nothing is out of order but what the user does, how often, or the way
+    /// to Cognito.
     fileprivate var usualRefusals: [Reason] {
         let limits: [LimitCause] = [.address, .account, .global] + (budget == .signIn ? [.lockout] : [])
         return limits.map { .limit($0) } + (usualErrors + [.unavailable]).map { .cognito($0) }

@@ -1,9 +1,10 @@
 internal import Pipeline
 
-/// Decisions about account calls by the reason that they were refused for. A new reason of accounts, of Cognito or of limits
-/// does not compile before it is decided on.
+/// Decisions about account calls by the reason that they were refused for. A new reason of accounts, of Cognito or of
+/// limits does not compile before it is decided on.
 extension Reason {
-    /// Whether the refusal tells of a wrong password or second factor, or must look as if it did, and counts as a failure.
+    /// Whether the refusal tells of a wrong password or second factor, or must look as if it did, and counts as a
+    /// failure.
     ///
     /// - Parameter error: the error that the client got.
     func isGuess(refusedWith error: GatewayError) -> Bool {

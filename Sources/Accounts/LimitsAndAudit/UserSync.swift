@@ -30,8 +30,8 @@ package struct UserSync: Sendable {
         self.makeKey = makeKey
     }
 
-    /// - Throws: 503 for a sign-in that the backend must know of and could not be told, and for a deletion whose message
-    ///   could not be stored.
+    /// - Throws: 503 for a sign-in that the backend must know of and could not be told, and for a deletion whose
+    ///   message could not be stored.
     func report(_ call: AccountCall, _ outcome: AccountOutcome) async throws(Refusal) {
         guard let (event, user) = Self.event(of: call, outcome), events.contains(event) else { return }
         let message = message(event, user, call)

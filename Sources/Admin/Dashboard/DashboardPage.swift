@@ -4,8 +4,8 @@ internal import HTTPTypes
 
 /// `/`: a page for people that shows what `/status` and `/metrics` say.
 ///
-/// It is one text without outside resources and holds no data: its script asks for that, with the token that it is told.
-/// Its parts are the files beside this one.
+/// It is one text without outside resources and holds no data: its script asks for that, with the token that it is
+/// told. Its parts are the files beside this one.
 enum DashboardPage {
     private static let style = decoded(PackageResources.style_css)
 

@@ -81,7 +81,8 @@ package struct CognitoAnswer: Sendable {
         speak(as: CognitoError(type: "NotAuthorizedException", message: "Incorrect username or password."))
     }
 
-    /// Apps that refresh in the old way do not know that a token can have been used: to them it does not count any more.
+    /// Apps that refresh in the old way do not know that a token can have been used: to them it does not count any
+    /// more.
     package mutating func speakAsInitiateAuth() {
         guard error?.kind == .tokenReused else { return }
         speak(as: CognitoError(type: "NotAuthorizedException", message: "Refresh Token has been revoked"))

@@ -2,7 +2,8 @@ internal import Encoding
 internal import Pipeline
 
 extension DirectCognitoTranslation {
-    /// Holds the operations that write attributes to those that users may set. Registration also gives the e-mail address.
+    /// Holds the operations that write attributes to those that users may set. Registration also gives the e-mail
+    /// address.
     ///
     /// - Throws: what Cognito says of an attribute that its app client may not write.
     func checkAttributes(_ operation: String, _ input: JSONObject) throws(DirectCognitoRefusal) {
@@ -49,7 +50,8 @@ extension DirectCognitoTranslation {
         return object.count == (object["Value"] == nil ? 1 : 2) ? name : nil
     }
 
-    /// ASCII in lower case. Whether Cognito takes a member's name in another case is not known, so each case is looked at.
+    /// ASCII in lower case. Whether Cognito takes a member's name in another case is not known, so each case is looked
+    /// at.
     private static func folded(_ name: String) -> [UInt8] {
         name.utf8.map { (UInt8(ascii: "A")...UInt8(ascii: "Z")).contains($0) ? $0 | 0x20 : $0 }
     }

@@ -31,8 +31,8 @@ extension TranslatedCall {
     }
 }
 
-// An account that is closed. Nothing may tell so to a caller who has not proven the password: the name in the call may be
-// another one of an account whose first name they know.
+// An account that is closed. Nothing may tell so to a caller who has not proven the password: the name in the call may
+// be another one of an account whose first name they know.
 extension DirectCognitoTranslation {
     /// Makes a call for an account that is closed fail as one with a wrong password or code does.
     ///

@@ -96,8 +96,8 @@ package struct DirectCognitoTranslation: Sendable {
         refuseName(in: &call)
     }
 
-    /// Puts a name that nobody has in the place of one that users may not call their account by: the call is answered as
-    /// for an unknown user.
+    /// Puts a name that nobody has in the place of one that users may not call their account by: the call is answered
+    /// as for an unknown user.
     private func refuseName(in call: inout TranslatedCall) {
         guard let typed = call.account, AccountNameKind(typed).map(pool.acceptedNames.contains) != true else { return }
         replaceName(in: &call)

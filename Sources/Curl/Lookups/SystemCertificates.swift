@@ -6,8 +6,8 @@ internal import NIOCore
 
 /// The certificates that the system trusts: the bundle that libcurl was built for, read by the gateway itself.
 ///
-/// libcurl reads the bundle for each connection wherever a folder of certificates is built in as well, as Debian does: 50
-/// ms of an event loop each time.
+/// libcurl reads the bundle for each connection wherever a folder of certificates is built in as well, as Debian does:
+/// 50 ms of an event loop each time.
 enum SystemCertificates {
     /// There is only one bundle.
     struct Key: Hashable, Sendable {}

@@ -17,7 +17,8 @@ struct JSONNames {
 ///
 /// Names are the same when they are the same characters once their escapes are read (RFC 8259, 8.3), which is when they
 /// are the same UTF-8. Unicode's canonical equivalence, which strings are compared by, would take longer the more
-/// combining marks there are, with the square of their number: seconds for a body's worth, before any signature is seen.
+/// combining marks there are, with the square of their number: seconds for a body's worth, before any signature is
+/// seen.
 extension JSONParser {
     /// Whether the text just added is the name of no other member of the object.
     func isNew(_ names: inout JSONNames) -> Bool {

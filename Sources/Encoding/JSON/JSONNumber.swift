@@ -24,8 +24,8 @@ package struct JSONNumber: Equatable, Sendable, ExpressibleByIntegerLiteral {
         Int64(text) ?? Decimal(text).integerValue
     }
 
-    /// Seconds of a NumericDate (RFC 7519, 2), fractions dropped towards the past and nothing rounded. Nil beyond ±2^53,
-    /// where others read doubles that are another number, so that callers can add to it without overflow.
+    /// Seconds of a NumericDate (RFC 7519, 2), fractions dropped towards the past and nothing rounded. Nil beyond
+    /// ±2^53, where others read doubles that are another number, so that callers can add to it without overflow.
     package var numericDate: Int64? {
         guard let seconds = Int64(text) ?? Decimal(text).roundedDown,
             (-9_007_199_254_740_992...9_007_199_254_740_992).contains(seconds)

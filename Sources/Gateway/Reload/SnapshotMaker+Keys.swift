@@ -45,8 +45,8 @@ extension SnapshotMaker {
         return service
     }
 
-    /// Seconds since 1970. A clock that is wrong for a while must not have keys removed that are still needed: where there
-    /// is a store, its clock counts.
+    /// Seconds since 1970. A clock that is wrong for a while must not have keys removed that are still needed: where
+    /// there is a store, its clock counts.
     private static func rotationTime(_ store: Store?) -> @Sendable () -> Int64 {
         { [store] in
             let now = WallClock.seconds()

@@ -16,8 +16,8 @@ internal import Store
 internal import Telemetry
 internal import Upstream
 
-/// Makes a ``ConfigurationSnapshot`` of settings. Parts that these leave unchanged are taken over from the previous one. Nothing
-/// that serves is touched.
+/// Makes a ``ConfigurationSnapshot`` of settings. Parts that these leave unchanged are taken over from the previous
+/// one. Nothing that serves is touched.
 struct SnapshotMaker: Sendable {
     let curls: [NIOLoopBound<CurlLoop>]
     let directory: LoopDirectory
@@ -168,7 +168,8 @@ struct SnapshotMaker: Sendable {
 
     // MARK: The store
 
-    /// Refuses a state directory that others may change, before anything in it is read. Where it is not used, nobody asks.
+    /// Refuses a state directory that others may change, before anything in it is read. Where it is not used, nobody
+    /// asks.
     private static func checkStateDirectory(_ settings: GatewaySettings) throws {
         guard !settings.issuers.isEmpty || RotationSchedule.assertionKeys(settings) != nil else { return }
         try StateDirectory(path: settings.stateDirectory).check()

@@ -49,8 +49,8 @@ package struct KeySetFetch: Sendable {
         }
     }
 
-    /// `jwks_uri` of metadata that are this issuer's own, byte for byte (OpenID Connect Discovery 1.0, 4.3). Whether the
-    /// URL may be fetched is for the fetcher to say, as with one that the settings name.
+    /// `jwks_uri` of metadata that are this issuer's own, byte for byte (OpenID Connect Discovery 1.0, 4.3). Whether
+    /// the URL may be fetched is for the fetcher to say, as with one that the settings name.
     private func keySetURL(_ metadata: [UInt8], _ maximumBytes: Int) throws(Fault) -> String {
         guard let metadata = try? JSON.parse(metadata, limits: JSONLimits(maximumBytes: maximumBytes)) else {
             throw Fault(reason: "the provider's metadata are not JSON")

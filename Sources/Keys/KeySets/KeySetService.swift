@@ -91,8 +91,8 @@ package actor KeySetService {
             return status
         }
 
-        /// Seconds until the set may be due. A fifth of the fresh time is left for tries before the set is stale; without a
-        /// set it is tried often.
+        /// Seconds until the set may be due. A fifth of the fresh time is left for tries before the set is stale;
+        /// without a set it is tried often.
         ///
         /// - Parameter age: the held set's.
         func wait(age: Int64?) -> Int64 {
@@ -172,8 +172,8 @@ package actor KeySetService {
         self.publish = publish
     }
 
-    /// Reads the kept set, then fetches and refreshes until cancelled. Only while it runs, what it fetches is kept on disk:
-    /// until then another service may serve the issuer of this name.
+    /// Reads the kept set, then fetches and refreshes until cancelled. Only while it runs, what it fetches is kept on
+    /// disk: until then another service may serve the issuer of this name.
     package func run() async {
         if let configured { return warn(of: configured.dropped) }
         guard own == nil else { return }
@@ -226,8 +226,8 @@ package actor KeySetService {
         }
     }
 
-    /// Seconds since a set was fetched, by the clock that says more: neither a time of day that was set back nor a machine
-    /// that was stopped makes a set younger.
+    /// Seconds since a set was fetched, by the clock that says more: neither a time of day that was set back nor a
+    /// machine that was stopped makes a set younger.
     private func age(of held: Held) -> Int64 {
         max(now() - held.fetchedAt, uptime() - held.fetchedUptime)
     }

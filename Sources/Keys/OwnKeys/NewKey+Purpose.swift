@@ -24,7 +24,8 @@ extension NewKey {
 extension KeyRingFile {
     /// The ring of the key that limits count by, made now if there is none.
     ///
-    /// Where there is a key of the audit log already, the first one comes of that: with it earlier versions have counted.
+    /// Where there is a key of the audit log already, the first one comes of that: with it earlier versions have
+    /// counted.
     package static func limits(stateDirectory: String, now: Int64) throws -> KeyRing {
         let file = KeyRingFile(.limits, stateDirectory: stateDirectory)
         if let ring = try file.read() { return ring }

@@ -102,8 +102,8 @@ package struct OwnKeys: Sendable {
         return listed
     }
 
-    /// Whether anything is sealed with the keys in the state directory: what Sign in with Apple keeps is, and the tokens of
-    /// pools that have no `sealing_keys`.
+    /// Whether anything is sealed with the keys in the state directory: what Sign in with Apple keeps is, and the
+    /// tokens of pools that have no `sealing_keys`.
     private var usesSealingFile: Bool {
         settings.signIn.apple != nil || settings.signIn.pools.contains { $0.sealingKeys.isEmpty }
     }

@@ -25,12 +25,13 @@ package struct AddressSlots: Sendable, Equatable {
 ///
 /// A count-min sketch of three rows (Cormode and Muthukrishnan, 2005) and no table with an entry for each address: an
 /// address is counted in one place of each row, and has what the smallest of the three says. That is never less than it
-/// really has, so nobody gets past a limit. It is more only for an address that shares all three places with others: with a
-/// hundred addresses at their limit, one of half a million others is refused without cause.
+/// really has, so nobody gets past a limit. It is more only for an address that shares all three places with others:
+/// with a hundred addresses at their limit, one of half a million others is refused without cause.
 ///
-/// So an event loop takes no lock and looks nothing up: three additions when something begins, three when it ends, without
-/// any ordering. Parts of the limit for each loop would not do: SwiftNIO deals connections out by turns, and two of one
-/// client may land on the same loop. Memory is 96 KiB, however many addresses come, and nothing has to be cleared away.
+/// So an event loop takes no lock and looks nothing up: three additions when something begins, three when it ends,
+/// without any ordering. Parts of the limit for each loop would not do: SwiftNIO deals connections out by turns, and
+/// two of one client may land on the same loop. Memory is 96 KiB, however many addresses come, and nothing has to be
+/// cleared away.
 @safe package final class AddressCounts: Sendable {
     /// Places in a row; a power of two.
     static let width = 8192

@@ -2,8 +2,8 @@ internal import NIOCore
 internal import Pipeline
 internal import Synchronization
 
-/// Which connections of a listener are let in: so many in all, and so many of each address. When there is no room, the one
-/// that has been idle the longest makes room.
+/// Which connections of a listener are let in: so many in all, and so many of each address. When there is no room, the
+/// one that has been idle the longest makes room.
 final class ConnectionAdmission: Sendable {
     private let count = Atomic(0)
     private let byAddress = AddressCounts()

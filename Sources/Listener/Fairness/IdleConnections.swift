@@ -1,9 +1,10 @@
 internal import NIOCore
 
-/// The connections of one event loop that may be closed in favour of new ones, those first that have been idle the longest.
+/// The connections of one event loop that may be closed in favour of new ones, those first that have been idle the
+/// longest.
 ///
-/// Nothing is kept in order while requests come and go, which would cost each of them. They are looked for when there is
-/// no room: one search serves many new connections, and one that finds nothing is not repeated at once.
+/// Nothing is kept in order while requests come and go, which would cost each of them. They are looked for when there
+/// is no room: one search serves many new connections, and one that finds nothing is not repeated at once.
 struct IdleConnections {
     private struct Candidate {
         let connection: any TimedConnection

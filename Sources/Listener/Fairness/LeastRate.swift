@@ -2,10 +2,10 @@ internal import NIOCore
 
 /// Whether a client sends what it has begun as fast as it must.
 ///
-/// The client has credit: at first the whole grace, each byte adds what it may take at the least rate, and waiting for more
-/// uses it up. There is never more credit than the grace, so that a fast beginning does not pay for a slow end. Only the
-/// time in which the gateway was ready to read is waiting: a client that a backend or flow control holds back loses
-/// nothing.
+/// The client has credit: at first the whole grace, each byte adds what it may take at the least rate, and waiting for
+/// more uses it up. There is never more credit than the grace, so that a fast beginning does not pay for a slow end.
+/// Only the time in which the gateway was ready to read is waiting: a client that a backend or flow control holds back
+/// loses nothing.
 struct LeastRate {
     private let nanosecondsForByte: Int64
     private let grace: TimeAmount

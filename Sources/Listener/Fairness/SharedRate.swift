@@ -2,13 +2,13 @@ internal import NIOCore
 
 /// Whether the streams of an HTTP/2 connection, all together, move their bytes in one direction as fast as one must.
 ///
-/// The streams of a slow phone share its line, in parts that the client or SwiftNIO chooses: six uploads at once may each
-/// be slower than the least rate, or one of them silent, while the phone does all it can. So a stream that is too slow by
-/// itself is excused while the connection keeps the rate.
+/// The streams of a slow phone share its line, in parts that the client or SwiftNIO chooses: six uploads at once may
+/// each be slower than the least rate, or one of them silent, while the phone does all it can. So a stream that is too
+/// slow by itself is excused while the connection keeps the rate.
 ///
 /// As many streams as apps and browsers have connections to a server over HTTP/1.1 (six, with some room) need the rate
-/// once; of each further such number once more is asked for. Without that, one connection could hold a hundred requests at
-/// the price of one.
+/// once; of each further such number once more is asked for. Without that, one connection could hold a hundred requests
+/// at the price of one.
 struct SharedRate {
     private var rate: LeastRate
     private var members = 0

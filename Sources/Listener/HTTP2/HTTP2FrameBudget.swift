@@ -1,7 +1,7 @@
 /// Counts the frames of a client that cost it next to nothing against those it has reason to send.
 ///
-/// WINDOW_UPDATE frames of a stream that waits for its backend are stored until the stream is read from again. Frames of
-/// unknown types, PRIORITY, GOAWAY and the like change nothing. SwiftNIO counts neither.
+/// WINDOW_UPDATE frames of a stream that waits for its backend are stored until the stream is read from again. Frames
+/// of unknown types, PRIORITY, GOAWAY and the like change nothing. SwiftNIO counts neither.
 struct HTTP2FrameBudget {
     private var windowUpdates = 100
     private var idleFrames = 100

@@ -13,7 +13,8 @@ final class HTTP2FrameWatch: ChannelDuplexHandler {
     private(set) var errorCode: UInt32 = 0
     /// Called with the size of what the client sends, which is thrown away; nil as long as it is not.
     var onDiscarded: ((Int) -> Void)?
-    /// Called with a stream's number and a size when a part of its body is sent. Set while some stream waits for its client.
+    /// Called with a stream's number and a size when a part of its body is sent. Set while some stream waits for its
+    /// client.
     var onData: ((Int32, Int) -> Void)?
     /// Called with a stream's number when so many parts of DATA frames have come for it in a row.
     var onParts: ((Int32, Int) -> Void)?
@@ -41,8 +42,8 @@ final class HTTP2FrameWatch: ChannelDuplexHandler {
         if reader.isFlooded, !discardsInput { onFlood?() }
     }
 
-    /// The bytes in a buffer of about their own size: parts of a body that are stored keep the buffer they came in, and a
-    /// read that fills little of it would be stored with all of it.
+    /// The bytes in a buffer of about their own size: parts of a body that are stored keep the buffer they came in, and
+    /// a read that fills little of it would be stored with all of it.
     private static func fitted(_ bytes: ByteBuffer, _ allocator: ByteBufferAllocator) -> ByteBuffer {
         guard bytes.storageCapacity > 2 * max(bytes.readableBytes, 512) else { return bytes }
         var copy = allocator.buffer(capacity: bytes.readableBytes)

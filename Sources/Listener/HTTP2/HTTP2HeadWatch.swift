@@ -1,6 +1,7 @@
 internal import NIOCore
 
-/// Where the frames of an HTTP/2 connection's client begin and end, as far as heads depend on it (RFC 9113 §4.1, §6.10).
+/// Where the frames of an HTTP/2 connection's client begin and end, as far as heads depend on it (RFC 9113 §4.1,
+/// §6.10).
 struct HTTP2HeadProgress {
     /// The client's preface comes first.
     private var prefaceLeft = 24
@@ -20,8 +21,8 @@ struct HTTP2HeadProgress {
     private static let continuation: UInt8 = 9
     private static let endHeaders: UInt8 = 4
 
-    /// Whether the client has begun what it must end before anything else can come: a head, or any frame but a part of a
-    /// body, which is measured by itself.
+    /// Whether the client has begun what it must end before anything else can come: a head, or any frame but a part of
+    /// a body, which is measured by itself.
     var isIncomplete: Bool {
         prefaceLeft < 24 && prefaceLeft > 0 || headerCount > 0 || blockIsOpen || payloadLeft > 0 && type != Self.data
     }
@@ -59,8 +60,8 @@ struct HTTP2HeadProgress {
     }
 }
 
-/// Sees to it that an HTTP/2 client ends the heads that it begins, and in time: SwiftNIO's handler keeps the beginning of a
-/// frame, or of a header block, for as long as the rest takes.
+/// Sees to it that an HTTP/2 client ends the heads that it begins, and in time: SwiftNIO's handler keeps the beginning
+/// of a frame, or of a header block, for as long as the rest takes.
 final class HTTP2HeadWatch: ChannelInboundHandler {
     typealias InboundIn = ByteBuffer
 

@@ -4,8 +4,8 @@ internal import NIOHTTP2
 internal import Pipeline
 
 extension HTTP2Limits {
-    /// The bytes of bodies that a client may send ahead on a connection. Larger than a stream's, so that one upload held
-    /// back by its backend does not hold up the others.
+    /// The bytes of bodies that a client may send ahead on a connection. Larger than a stream's, so that one upload
+    /// held back by its backend does not hold up the others.
     static let connectionWindow = 1 << 20
     /// The same for a stream.
     static let streamWindow = 65_535
@@ -21,8 +21,8 @@ extension NIOHTTP2Handler.ConnectionConfiguration {
             // RFC 8441 §3: WebSockets may be opened on a stream.
             HTTP2Setting(parameter: .enableConnectProtocol, value: 1),
         ]
-        // HTTP2RequestHeadReader checks all of it, and by bytes: comparing a method's characters, as is done there, takes
-        // time that grows with the square of the marks of one.
+        // HTTP2RequestHeadReader checks all of it, and by bytes: comparing a method's characters, as is done there,
+        // takes time that grows with the square of the marks of one.
         configuration.headerBlockValidation = .disabled
         configuration.maximumSequentialContinuationFrames = limits.continuationFrames
         configuration.maximumSequentialEmptyDataFrames = 8
@@ -31,8 +31,8 @@ extension NIOHTTP2Handler.ConnectionConfiguration {
         configuration.controlFrameRateLimit.maximumCount = 200
         configuration.controlFrameRateLimit.windowLength = .seconds(30)
         configuration.maximumConnectionGlitches = 200
-        // Of a stream that has been reset and forgotten, what is still on its way fails the connection (RFC 9113 §5.4.2). A
-        // client may have all its uploads refused at once.
+        // Of a stream that has been reset and forgotten, what is still on its way fails the connection (RFC 9113
+        // §5.4.2). A client may have all its uploads refused at once.
         configuration.maximumRecentlyResetStreams = max(32, limits.streams)
         return configuration
     }

@@ -2,8 +2,8 @@ internal import NIOCore
 
 /// How long an HTTP/2 client may take nothing of a stream's response, and how slowly it may take the end of it.
 ///
-/// As ``SlowReader``, for a stream: the client's windows hold its body back as well as the network does. A stream is waited
-/// for while it takes no more of the body, and from the response's end until all of it has been sent.
+/// As ``SlowReader``, for a stream: the client's windows hold its body back as well as the network does. A stream is
+/// waited for while it takes no more of the body, and from the response's end until all of it has been sent.
 struct HTTP2SlowReader {
     private let patience: TimeAmount
     /// Of what is left of a finished response.
@@ -76,8 +76,8 @@ struct HTTP2SlowReader {
 
 /// How often a stream on which nothing moves is excused by its connection, which keeps the least rate with others.
 ///
-/// Its turn comes at some time: a stream that stands still for ten times as long as it may by itself is one that its client
-/// has forgotten, or keeps on purpose.
+/// Its turn comes at some time: a stream that stands still for ten times as long as it may by itself is one that its
+/// client has forgotten, or keeps on purpose.
 struct HTTP2Excuses {
     private var count = 0
 

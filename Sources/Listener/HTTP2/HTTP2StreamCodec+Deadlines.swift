@@ -63,8 +63,8 @@ extension HTTP2StreamCodec {
             guard connection.uploads.isKept(at: now) else { return fail(.requestTooSlow) }
             rate.wait(until: connection.uploads.deadline)
         } else if !isReading || excuses.excuse(connection.uploads, since: now - settings.bodyIdleTimeout, at: now) {
-            // It is the service that is slow, and the client's time begins when it is read from again; or the client's line
-            // is busy with other streams.
+            // It is the service that is slow, and the client's time begins when it is read from again; or the client's
+            // line is busy with other streams.
             deadline = now + settings.bodyIdleTimeout
         } else {
             fail(.requestTimeout)

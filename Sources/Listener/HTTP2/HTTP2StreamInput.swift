@@ -4,9 +4,9 @@ internal import Pipeline
 
 /// Stands between SwiftNIO's connection and its streams.
 ///
-/// The connection's parser hands out slices of the buffer it reads into, and takes another one of that size while a slice
-/// is in use. A byte that waits for its backend would keep as many bytes as the largest read brought. So each part of
-/// a body gets a buffer of its own size.
+/// The connection's parser hands out slices of the buffer it reads into, and takes another one of that size while a
+/// slice is in use. A byte that waits for its backend would keep as many bytes as the largest read brought. So each
+/// part of a body gets a buffer of its own size.
 ///
 /// The streams' multiplexer would give the connection the window of a stream, so the connection's is opened here.
 final class HTTP2StreamInput: ChannelInboundHandler {

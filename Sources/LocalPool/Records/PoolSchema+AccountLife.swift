@@ -1,8 +1,9 @@
 extension PoolSchema {
     /// Second step: users' states, SRP, second factors, challenges, devices, several clients, key rotation.
     ///
-    /// Users who could sign in before still can; one who has never typed a password since has no SRP verifier until then,
-    /// because it can't be made from a hash. An empty `client_id` is that of tokens from before there were several clients.
+    /// Users who could sign in before still can; one who has never typed a password since has no SRP verifier until
+    /// then, because it can't be made from a hash. An empty `client_id` is that of tokens from before there were
+    /// several clients.
     static let accountLife = """
         ALTER TABLE users ADD COLUMN status TEXT NOT NULL DEFAULT 'UNCONFIRMED';
         ALTER TABLE users ADD COLUMN is_enabled INTEGER NOT NULL DEFAULT 1;

@@ -107,8 +107,8 @@ package struct LocalPoolService: Sendable {
         }
     }
 
-    /// Connections are read from, and wrapped, once someone serves them: a wrapped one that nobody serves, as when the pool is
-    /// stopped meanwhile, would end the process.
+    /// Connections are read from, and wrapped, once someone serves them: a wrapped one that nobody serves, as when the
+    /// pool is stopped meanwhile, would end the process.
     private func bound() async throws -> NIOAsyncChannel<any Channel, Never> {
         try await ServerBootstrap(group: MultiThreadedEventLoopGroup.singleton)
             .serverChannelOption(.backlog, value: 1024)

@@ -5,8 +5,8 @@ package struct IssuedAssertions {
     private struct Issued {
         let audience: Int
         let key: AssertionKey
-        /// The seconds in which it is given: from its `iat` on, until a new one is signed. After a clock was set back, it
-        /// would be of the future.
+        /// The seconds in which it is given: from its `iat` on, until a new one is signed. After a clock was set back,
+        /// it would be of the future.
         let life: Range<Int64>
         let line: [UInt8]
     }

@@ -13,7 +13,8 @@ struct CognitoHost: Sendable {
     /// Where AWS regions' service names end, in every partition.
     private static let serviceSuffixes = AWSPartition.all.flatMap { [".\($0.suffix)", ".\($0.dualStackSuffix)"] }
 
-    /// Where the pools' sign-in pages are: `*.auth.<region>.amazoncognito.com`, `*.auth-fips.<region>.amazoncognito.com`.
+    /// Where the pools' sign-in pages are: `*.auth.<region>.amazoncognito.com`,
+    /// `*.auth-fips.<region>.amazoncognito.com`.
     private static let pageSuffixes = [".amazoncognito.com", ".amazoncognito.eu", ".amazoncognito.com.cn"]
 
     /// How Cognito's API is called in service names.

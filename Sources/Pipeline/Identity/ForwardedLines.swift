@@ -2,8 +2,8 @@ internal import Encoding
 
 /// Writes the lines that tell the backend where a request came from, straight into the buffer of its head.
 ///
-/// Nothing of what a client sent under these names is kept (``InboundFields`` removes it). The client is the peer of the
-/// connection, unless that is a trusted proxy: see ``TrustedProxies``.
+/// Nothing of what a client sent under these names is kept (``InboundFields`` removes it). The client is the peer of
+/// the connection, unless that is a trusted proxy: see ``TrustedProxies``.
 package struct ForwardedLines {
     /// The client's IP address as text.
     package var peer: String

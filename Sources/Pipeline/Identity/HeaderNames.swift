@@ -10,7 +10,8 @@ enum HeaderNames {
         case own
         /// It passes only where a route or upstream lets it through: the number in ``TrustedHeader/all``.
         case trusted(Int16)
-        /// It never passes: backends that turn names into variables take it for another header (see ``isProtected(_:)``).
+        /// It never passes: backends that turn names into variables take it for another header (see
+        /// ``isProtected(_:)``).
         case lookAlike
     }
 

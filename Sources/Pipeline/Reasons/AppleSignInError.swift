@@ -1,5 +1,5 @@
-/// Why Sign in with Apple is refused for what was shown, beside what the verifier finds in any token. The raw values are
-/// for logs and metrics; a client is told the same of all of them.
+/// Why Sign in with Apple is refused for what was shown, beside what the verifier finds in any token. The raw values
+/// are for logs and metrics; a client is told the same of all of them.
 package enum AppleSignInError: String, Error, Sendable, CaseIterable {
     /// The identity token was made for no nonce.
     case nonceMissing = "nonce-missing"

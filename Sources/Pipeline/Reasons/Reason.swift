@@ -32,8 +32,8 @@ package enum Reason: Hashable, Sendable, CaseIterable {
         + AppleSignInError.allCases.map { .apple($0) }
         + AppleClientErrorKind.allCases.map { .appleClient($0) }
 
-    /// The code in logs and metrics. Reasons of two kinds may share one, such as a disabled user of Cognito's and one of the
-    /// gateway's own.
+    /// The code in logs and metrics. Reasons of two kinds may share one, such as a disabled user of Cognito's and one
+    /// of the gateway's own.
     package var code: String {
         switch self {
         case .request(let reason): reason.rawValue

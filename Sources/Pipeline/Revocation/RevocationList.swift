@@ -65,8 +65,8 @@ package final class RevocationList: Sendable {
 
     /// The list with superseded tokens: one entry for each session, however often it has been refreshed.
     ///
-    /// - Parameter limit: of how many sessions this is known at most. Those whose tokens end soonest are forgotten first:
-    ///   that is all that is lost by it, and no revocation is.
+    /// - Parameter limit: of how many sessions this is known at most. Those whose tokens end soonest are forgotten
+    ///   first: that is all that is lost by it, and no revocation is.
     package func superseding(_ tokens: [SupersededTokens], limit: Int) -> RevocationList {
         var (settled, recent, count) = (settled, recent, supersededCount)
         for token in tokens {

@@ -7,8 +7,8 @@ internal import Encoding
 enum PathFolding: CaseIterable {
     /// `A`–`Z` are `a`–`z`; all else stays.
     case ascii
-    /// Every letter has the lower case of its upper case, so that `ſ` is `s`, `ı` is `i` and `ß` is `ss`, whichever of the
-    /// two cases somebody folds to.
+    /// Every letter has the lower case of its upper case, so that `ſ` is `s`, `ı` is `i` and `ß` is `ss`, whichever of
+    /// the two cases somebody folds to.
     case unicode
 
     /// - Parameter path: valid UTF-8.

@@ -1,4 +1,5 @@
-/// How a route changes the beginning of the path on the way to its backend: one prefix is taken off, another put before.
+/// How a route changes the beginning of the path on the way to its backend: one prefix is taken off, another put
+/// before.
 ///
 /// It works on the bytes that were authorised, after the decision, and refuses what could then be read in two ways:
 /// a prefix that is spelt with escapes, or that a parameter follows.

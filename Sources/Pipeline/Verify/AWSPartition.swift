@@ -26,8 +26,8 @@ package struct AWSPartition: Sendable {
         AWSPartition("us-isof-", "csp.hci.ic.gov", "api.aws.hci.ic.gov"),
     ]
 
-    /// Whether a host is that of Cognito's API in a region, by one of AWS's own names or a VPC endpoint's. Other names with
-    /// these endings can be customers', as those of buckets and load balancers are.
+    /// Whether a host is that of Cognito's API in a region, by one of AWS's own names or a VPC endpoint's. Other names
+    /// with these endings can be customers', as those of buckets and load balancers are.
     ///
     /// - Parameter host: in lower case.
     package static func isCognitoAPI(_ host: String, region: String) -> Bool {

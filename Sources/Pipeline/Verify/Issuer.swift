@@ -46,11 +46,11 @@ package struct Issuer: Sendable, Equatable {
     package var algorithms: [SignatureAlgorithm]
     /// How far the issuer's clock may be off, in seconds.
     package var skew: Int64
-    /// For how many seconds after its end a token is still taken: for who may exchange it for another one, and for nobody
-    /// else.
+    /// For how many seconds after its end a token is still taken: for who may exchange it for another one, and for
+    /// nobody else.
     package var grace: Int64 = 0
-    /// Whether a token may have been issued in the future. This gateway's own seem to be when its clock was set back: for
-    /// who may exchange them, as ``grace``.
+    /// Whether a token may have been issued in the future. This gateway's own seem to be when its clock was set back:
+    /// for who may exchange them, as ``grace``.
     package var allowsFutureIssue = false
 
     package init(

@@ -1,7 +1,8 @@
 internal import Cryptography
 internal import Encoding
 
-/// One element of a key set (RFC 7517, 4), made into the keys it stands for: one for each algorithm it may be used with.
+/// One element of a key set (RFC 7517, 4), made into the keys it stands for: one for each algorithm it may be used
+/// with.
 struct JSONWebKey {
     struct Unusable: Error {
         let text: String

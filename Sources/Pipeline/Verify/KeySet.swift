@@ -62,7 +62,8 @@ package struct KeySet: Sendable {
                 dropped.append("keys[\(index)]: \(error.text)")
             }
         }
-        // Of two keys with one name neither can be meant, also when one of them is of no use (RFC 7517, 4.5: "distinct").
+        // Of two keys with one name neither can be meant, also when one of them is of no use (RFC 7517, 4.5:
+        // "distinct").
         let repeated = usable.filter { candidate in
             keys.indices.contains { $0 != candidate.index && Self.isKey(keys[$0], named: candidate.key.keyID) }
         }.map(\.index)

@@ -1,4 +1,5 @@
-/// Why a token is not accepted. The raw values are for logs and metrics; a client is told at most that its token expired.
+/// Why a token is not accepted. The raw values are for logs and metrics; a client is told at most that its token
+/// expired.
 package enum RejectReason: String, Error, Sendable, CaseIterable {
     // The token's form.
     case tokenTooLarge = "token-too-large"

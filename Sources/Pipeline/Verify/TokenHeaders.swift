@@ -1,7 +1,7 @@
 internal import Encoding
 
-/// The headers of tokens that were verified lately on one event loop. Whatever a key signs has the same header, byte for
-/// byte, and is spared to be read again.
+/// The headers of tokens that were verified lately on one event loop. Whatever a key signs has the same header, byte
+/// for byte, and is spared to be read again.
 ///
 /// A decoded header follows from its bytes alone, so a cached one adds nothing to the token's own claims: the key is
 /// looked up in the issuer's set each time. Not `Sendable` and without locks.

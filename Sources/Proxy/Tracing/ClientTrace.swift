@@ -3,7 +3,8 @@ internal import Pipeline
 
 /// The trace that a request came with.
 struct ClientTrace: Equatable {
-    /// The client's trace context where it has a valid one, and only one (Trace Context, §3.2); else a trace begins here.
+    /// The client's trace context where it has a valid one, and only one (Trace Context, §3.2); else a trace begins
+    /// here.
     let context: TraceContext?
     /// Whether it has a `tracestate`, which does not belong to a trace that begins here (§3.3).
     let hasState: Bool

@@ -7,8 +7,8 @@ package import Settings
 internal import Synchronization
 package import Telemetry
 
-/// Decides which requests are traced, and sends what was traced to the collector, beside the requests: what the collector
-/// does not take in time is lost and counted.
+/// Decides which requests are traced, and sends what was traced to the collector, beside the requests: what the
+/// collector does not take in time is lost and counted.
 package final class TraceService: Sendable {
     package let settings: TracingSettings
     package let recorder: SpanRecorder

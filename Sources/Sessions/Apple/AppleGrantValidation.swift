@@ -5,7 +5,8 @@ internal import Store
 
 /// Asks Apple about once a day of each consent whether the user has taken it back meanwhile: then their sessions end.
 ///
-/// So many are asked for in a round that all can be in a day; a stock that is older is caught up with in the same steps.
+/// So many are asked for in a round that all can be in a day; a stock that is older is caught up with in the same
+/// steps.
 package final class AppleGrantValidation: Sendable {
     /// A day, a little less: rounds are not to drift.
     private static let interval: Int64 = 86_400

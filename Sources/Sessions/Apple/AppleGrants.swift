@@ -5,8 +5,8 @@ internal import Pipeline
 package import Sealing
 package import Store
 
-/// The users' consent as Apple has given it to the gateway: refresh tokens of Apple's, sealed, one for each user and app.
-/// They let the gateway ask whether a user still consents, and take the consent back when a user is deleted.
+/// The users' consent as Apple has given it to the gateway: refresh tokens of Apple's, sealed, one for each user and
+/// app. They let the gateway ask whether a user still consents, and take the consent back when a user is deleted.
 package struct AppleGrants: Sendable {
     let client: AppleClient
     let records: any AppleTokenRecords

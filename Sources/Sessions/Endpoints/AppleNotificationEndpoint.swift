@@ -11,8 +11,8 @@ extension AccountOperation {
         "apple-notifications", .post, "apple/notifications", budget: .account, metricsName: "me")
 }
 
-/// `POST apple/notifications`. Repeated notifications, those about unknown users and those of unknown kinds succeed: Apple
-/// would send them again and again.
+/// `POST apple/notifications`. Repeated notifications, those about unknown users and those of unknown kinds succeed:
+/// Apple would send them again and again.
 struct AppleNotificationEndpoint: AccountEndpoint {
     static let operation = AccountOperation.appleNotifications
 
@@ -120,8 +120,8 @@ extension SessionEndpoints {
         }
     }
 
-    /// Deletes a user whom Apple does not know any more. Every token ends first: as long as the user is here, it is done
-    /// anew when Apple tells of it again.
+    /// Deletes a user whom Apple does not know any more. Every token ends first: as long as the user is here, it is
+    /// done anew when Apple tells of it again.
     fileprivate func delete(_ userID: String, requestID: String) async throws(Refusal) {
         let sessions = try kept()
         let held = try await sessions.kept(requestID) { try await sessions.records.sessions(of: userID) }

@@ -9,8 +9,8 @@ extension AccountOperation {
         metricsName: "delete-me")
 }
 
-/// `DELETE me`: nothing is left of the user here; then every token ends. Each step can be repeated with the same token until
-/// the last one is done.
+/// `DELETE me`: nothing is left of the user here; then every token ends. Each step can be repeated with the same token
+/// until the last one is done.
 struct SessionDeleteMeEndpoint: AccountEndpoint {
     static let operation = AccountOperation.sessionDeleteMe
 

@@ -9,8 +9,8 @@ extension AccountOperation {
         metricsName: "logout")
 }
 
-/// `POST logout`: this session, or all of the user's. Over others only the newest token of a session has a say, or one that
-/// may be exchanged once more: else whoever keeps an old one could sign the user out at will.
+/// `POST logout`: this session, or all of the user's. Over others only the newest token of a session has a say, or one
+/// that may be exchanged once more: else whoever keeps an old one could sign the user out at will.
 struct SessionLogoutEndpoint: AccountEndpoint {
     static let operation = AccountOperation.sessionLogout
 

@@ -93,7 +93,8 @@ package final class SessionEnds: SessionRevocations {
     /// Lets tokens count no more whose successors were given long enough ago.
     func endDue() async {
         let now = now()
-        // As ``Store/LostAnswers``: a refresh further ahead than the window was by a clock that has been set back since.
+        // As ``Store/LostAnswers``: a refresh further ahead than the window was by a clock that has been set back
+        // since.
         let open = now - StoredUsers.retryWindow...now + StoredUsers.retryWindow
         let due = waiting.withLock { $0.takeDue { !open.contains($0.refreshedAt) } }
         guard !due.isEmpty else { return }

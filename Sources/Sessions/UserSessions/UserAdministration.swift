@@ -27,7 +27,8 @@ package struct UserAdministration: Sendable {
 
     /// Users by id, from behind `after` on.
     ///
-    /// - Parameter text: whose id or Apple's subject it is, or what the e-mail address or name begins with; nil for all.
+    /// - Parameter text: whose id or Apple's subject it is, or what the e-mail address or name begins with; nil for
+    ///   all.
     package func users(matching text: String?, after: String = "", limit: Int) async throws -> [JSONObject] {
         try await sessions.users.users(matching: text, after: after, limit: limit).map(\.exported)
     }

@@ -13,8 +13,8 @@ extension UserSessions {
         _ = try await kept(requestID) { try await records.end(sessionID, at: now()) }
     }
 
-    /// Ends a session that has just begun and must not count. Nobody has its token, so that the revocation list needs no
-    /// entry. The log tells of what fails.
+    /// Ends a session that has just begun and must not count. Nobody has its token, so that the revocation list needs
+    /// no entry. The log tells of what fails.
     func takeBack(_ begun: BegunSession, requestID: String) async {
         // In a task of its own: the client's hanging up must not leave it undone.
         await Task {

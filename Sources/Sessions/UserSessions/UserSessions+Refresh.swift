@@ -33,8 +33,8 @@ extension UserSessions {
         return try await keep(next, token, after: session, caller, requestID)
     }
 
-    /// Whether a token could be exchanged, as far as the records say: one that is good without them is good for a session
-    /// that they do not have.
+    /// Whether a token could be exchanged, as far as the records say: one that is good without them is good for a
+    /// session that they do not have.
     ///
     /// - Returns: false for a session that was ended.
     /// - Throws: 401 for a token whose successor is in use. Its session has ended then.
@@ -148,8 +148,8 @@ extension UserSessions {
         }
     }
 
-    /// Where the revocation list is full, the thief must not have the session meanwhile: the user's older ones go along,
-    /// and where there is no room for that either, nobody gets another token.
+    /// Where the revocation list is full, the thief must not have the session meanwhile: the user's older ones go
+    /// along, and where there is no room for that either, nobody gets another token.
     private func endWithoutRoom(
         _ session: UserSessionRecord, _ refusal: Refusal, _ requestID: String
     ) async throws(Refusal) {

@@ -70,8 +70,8 @@ extension UserSessions {
     package struct SignIn: Sendable {
         /// The proof that the sign-in uses up; nil if there is none.
         package var proof: UserSignIn.Proof?
-        /// The user by issuer and subject, and as whom they are made if they are not known yet; `id` and `createdAt` are
-        /// filled in.
+        /// The user by issuer and subject, and as whom they are made if they are not known yet; `id` and `createdAt`
+        /// are filled in.
         package var user: UserRecord
         package var device: DeviceInfo?
         /// When the user proved who they are, in seconds since 1970; nil: now.

@@ -3,10 +3,10 @@ package import SettingsReader
 /// The variables of a file such as systemd's `EnvironmentFile=` (systemd.exec(5)), read as systemd reads it, so that a
 /// command sees what the service sees.
 ///
-/// A line is `NAME=value`; one that begins with `#` or `;` is a comment. Blanks around a value without quotes are no part
-/// of it. In single quotes all is as it stands; in double quotes, and without any, a backslash takes the next character
-/// as it is, and goes with the end of the line. A line that sets nothing, which systemd passes over with a word in its
-/// journal, is a fault: nobody reads that word where a command is run.
+/// A line is `NAME=value`; one that begins with `#` or `;` is a comment. Blanks around a value without quotes are no
+/// part of it. In single quotes all is as it stands; in double quotes, and without any, a backslash takes the next
+/// character as it is, and goes with the end of the line. A line that sets nothing, which systemd passes over with a
+/// word in its journal, is a fault: nobody reads that word where a command is run.
 package enum EnvironmentFile {
     package struct Variable: Sendable, Equatable {
         package let name: String

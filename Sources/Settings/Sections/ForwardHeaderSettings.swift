@@ -1,7 +1,8 @@
 internal import Pipeline
 internal import SettingsReader
 
-/// Headers that clients may send on to a backend although servers believe them: `forward_headers` of a route or upstream.
+/// Headers that clients may send on to a backend although servers believe them: `forward_headers` of a route or
+/// upstream.
 package struct ForwardHeaderSettings: Sendable {
     /// As the file has them.
     package var names: [String]

@@ -89,8 +89,8 @@ extension GatewaySettings {
 }
 
 extension Requirements {
-    /// The attributes that its claims are of. An address that must be proven as well is nobody's to choose: Cognito takes
-    /// a changed one for unproven.
+    /// The attributes that its claims are of. An address that must be proven as well is nobody's to choose: Cognito
+    /// takes a changed one for unproven.
     fileprivate var decidingAttributes: [String] {
         let provesPhone = claims.contains {
             $0.claim.names == ["phone_number_verified"] && $0.test == .oneOf(["true"])

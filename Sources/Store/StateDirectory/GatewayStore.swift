@@ -53,8 +53,8 @@ package enum GatewayStore {
         return store
     }
 
-    /// - Throws: ``StartupError`` for a state directory, or a file in it, that others may change, and for what a restore
-    ///   has left that was interrupted.
+    /// - Throws: ``StartupError`` for a state directory, or a file in it, that others may change, and for what a
+    ///   restore has left that was interrupted.
     package static func checkDirectory(_ stateDirectory: String) throws(StartupError) {
         do {
             try StateDirectory(path: stateDirectory).check()

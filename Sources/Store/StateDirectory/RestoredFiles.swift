@@ -35,8 +35,8 @@ struct RestoredFiles {
 
     // MARK: Start
 
-    /// Refuses to go on where a restore was interrupted: a gateway would begin with an empty database, or with a mixture
-    /// of two states, in which what was revoked counts again.
+    /// Refuses to go on where a restore was interrupted: a gateway would begin with an empty database, or with a
+    /// mixture of two states, in which what was revoked counts again.
     ///
     /// - Throws: ``KeyFileError`` with what to do.
     func requireNoneUnfinished() throws(KeyFileError) {
@@ -77,7 +77,8 @@ struct RestoredFiles {
     /// - Returns: the paths of what is kept.
     func putInPlace(keys: [String], now: Int64) throws -> [String] {
         let suffix = suffix(now)
-        // The log of writes goes with the database that it belongs to: beside another one it would be taken for its own.
+        // The log of writes goes with the database that it belongs to: beside another one it would be taken for its
+        // own.
         let names = ["\(Self.database)-wal"] + keys + [Self.database]
         let changes = names.map { name in
             let kept = name == "\(Self.database)-wal" ? "\(Self.database)\(suffix)-wal" : name + suffix

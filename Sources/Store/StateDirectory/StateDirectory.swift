@@ -4,8 +4,8 @@ internal import Glibc
 /// The owner and modes of a state directory and of the gateway's files in it.
 ///
 /// Whoever can write there can put a key set, a key or a database of their own in place, and so sign in as anybody. The
-/// directories above it count only so far as what is put in its place is judged the same: it must belong to the user that
-/// the process runs as, or to root.
+/// directories above it count only so far as what is put in its place is judged the same: it must belong to the user
+/// that the process runs as, or to root.
 package struct StateDirectory {
     let path: String
 
@@ -15,8 +15,8 @@ package struct StateDirectory {
 
     // MARK: Making
 
-    /// Makes it, for its owner only, where it is missing, and then judges it as ``check()`` does. No moment passes in which
-    /// others could write to it, whatever the umask.
+    /// Makes it, for its owner only, where it is missing, and then judges it as ``check()`` does. No moment passes in
+    /// which others could write to it, whatever the umask.
     ///
     /// - Throws: ``KeyFileError``
     package func make() throws(KeyFileError) {
@@ -119,8 +119,8 @@ package struct StateDirectory {
     /// Begins the names of key sets that were fetched: public, so others may read them, and earlier versions let them.
     package static let keySetPrefix = "key-set-"
 
-    /// Whether the gateway reads or writes a file of this name, or has put one away under it. An operator's own notes are
-    /// nobody's matter.
+    /// Whether the gateway reads or writes a file of this name, or has put one away under it. An operator's own notes
+    /// are nobody's matter.
     private static func isOwn(_ name: String) -> Bool {
         name.hasPrefix(keySetPrefix) || name.hasPrefix(GatewayStore.name)
             || KeyPurpose.allCases.flatMap(\.fileNames).contains { name.hasPrefix($0) }

@@ -43,7 +43,8 @@ package struct StoreCopies: Sendable {
             try Self.removeIfThere(partial)
             try Store(reading: path).copy(to: partial) {
                 guard withKeys else { return nil }
-                // After the rows: a key with which any of them was sealed is there by now, and stays for as long as they do.
+                // After the rows: a key with which any of them was sealed is there by now, and stays for as long as
+                // they do.
                 keys = try keyFiles()
                 return keys
             }

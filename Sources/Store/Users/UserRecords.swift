@@ -140,8 +140,8 @@ package protocol AppleTokenRecords: Sendable {
 
     func appleTokens(of userID: String) async throws -> [AppleTokenRecord]
 
-    /// Tokens that were last validated before `time`, those longest ago first. They count as validated at `now`, so that
-    /// no two processes ask of one at the same time.
+    /// Tokens that were last validated before `time`, those longest ago first. They count as validated at `now`, so
+    /// that no two processes ask of one at the same time.
     func claimAppleTokens(validatedBefore time: Int64, now: Int64, limit: Int) async throws -> [AppleTokenRecord]
 
     /// Puts another text in a token's place, as when it is sealed anew; nothing where another token is there by now.

@@ -7,8 +7,8 @@ package struct UserSessionRecord: Sendable, Equatable {
     package var rotation: Int64
     /// The newest token, sealed, for whoever asks once more with the one before it.
     package var successor: [UInt8]?
-    /// Until when the newest token may be asked for once more although the window for that is over: a process that ended
-    /// may never have given it (``LostAnswers``). 0 where that is not so.
+    /// Until when the newest token may be asked for once more although the window for that is over: a process that
+    /// ended may never have given it (``LostAnswers``). 0 where that is not so.
     package var retryUntil: Int64
     /// When the user proved who they are. Seconds since 1970, as all times here.
     package var authTime: Int64
@@ -80,8 +80,8 @@ package struct UserSignIn: Sendable {
 
     /// Nil where nothing is used up.
     package var proof: Proof?
-    /// As whom a user who is not known yet is made: found by issuer and subject. Of one who is known the role must be the
-    /// same, and an e-mail address that is given takes the place of the one before.
+    /// As whom a user who is not known yet is made: found by issuer and subject. Of one who is known the role must be
+    /// the same, and an e-mail address that is given takes the place of the one before.
     package var user: UserRecord
     /// Its `userID` is the user's that is found.
     package var session: UserSessionRecord

@@ -22,8 +22,8 @@ package final class AccessLog: Sendable {
     private let writing: Locked<Writing>
     private let writer = WriterThread(name: "access-log")
 
-    /// `write` gets whole lines, one call at a time, and returns how many of them were lost; it may block. Each recorder
-    /// keeps at most `capacity` records that are not written yet and drops further ones.
+    /// `write` gets whole lines, one call at a time, and returns how many of them were lost; it may block. Each
+    /// recorder keeps at most `capacity` records that are not written yet and drops further ones.
     package init(
         _ hashes: UserHashes?, _ format: LogFormat = .json, capacity: Int = 16_384,
         write: @escaping @Sendable ([UInt8]) -> Int

@@ -3,8 +3,8 @@ internal import Encoding
 /// A request's target as it may be logged: the path, and the names of the query's parameters without their values.
 /// `/a?b=1&c=2` becomes `/a?b=&c=`.
 ///
-/// A parameter without `=` may be a value itself, such as a one-time code, and becomes `*`, as does an overlong name. An
-/// overlong target ends with `…`.
+/// A parameter without `=` may be a value itself, such as a one-time code, and becomes `*`, as does an overlong name.
+/// An overlong target ends with `…`.
 enum RedactedTarget {
     /// Longer names are more likely a misplaced token than a name.
     private static let maximumNameLength = 64

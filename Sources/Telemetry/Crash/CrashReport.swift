@@ -6,8 +6,8 @@ internal import Glibc
 ///     {"time":"2026-01-31T23:59:59.123Z","level":"critical","message":"crashed","signal":"SIGILL",
 ///      "under_way":["outbox delivery audit_webhook"]}
 ///
-/// The handler allocates nothing and takes no lock (signal-safety(7)). The signal then has the effect that it had before, so
-/// that the exit status, a core dump and a debugger's view stay as they are.
+/// The handler allocates nothing and takes no lock (signal-safety(7)). The signal then has the effect that it had
+/// before, so that the exit status, a core dump and a debugger's view stay as they are.
 package enum CrashReport {
     private static let signals: [(number: CInt, name: StaticString)] = [
         (SIGILL, "SIGILL"), (SIGTRAP, "SIGTRAP"), (SIGSEGV, "SIGSEGV"), (SIGBUS, "SIGBUS"), (SIGABRT, "SIGABRT"),

@@ -2,8 +2,8 @@ internal import Synchronization
 
 /// The work besides plain requests that is under way: in memory that is never freed, so that a crash can report it.
 ///
-/// ``CrashReport`` reads the table in a signal handler. It is therefore a fixed number of slots with an atomic state each,
-/// without locks and without Swift objects. Descriptions hold nothing secret.
+/// ``CrashReport`` reads the table in a signal handler. It is therefore a fixed number of slots with an atomic state
+/// each, without locks and without Swift objects. Descriptions hold nothing secret.
 package enum WorkUnderWay {
     /// Where one piece of work is described; nil where the table was full, which only makes a report shorter.
     package struct Slot: Sendable {

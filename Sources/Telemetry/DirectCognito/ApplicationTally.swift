@@ -72,8 +72,8 @@ package final class ApplicationTally: Sendable {
         }
     }
 
-    /// For metrics, whose labels stay where they were once given: names beyond ``labelCapacity`` are among `(others)` from
-    /// the first time on, so that no number of that goes down.
+    /// For metrics, whose labels stay where they were once given: names beyond ``labelCapacity`` are among `(others)`
+    /// from the first time on, so that no number of that goes down.
     package var calls: [Calls] {
         state.withLock { state in
             var others = state.otherOperations

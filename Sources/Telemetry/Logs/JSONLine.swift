@@ -3,8 +3,8 @@ internal import Encoding
 /// Writing of JSON straight into bytes. The output is safe for a terminal as well: control characters, including the C1
 /// set, and characters that change the direction of text are escaped.
 ///
-/// A busy gateway writes a line for each request. Therefore a field is written in one piece, into room that is asked for
-/// once, where its text needs no escaping; nearly none does.
+/// A busy gateway writes a line for each request. Therefore a field is written in one piece, into room that is asked
+/// for once, where its text needs no escaping; nearly none does.
 extension [UInt8] {
     /// Appends `,"key":"value"`. `key` needs no escaping.
     mutating func appendField(_ key: StaticString, _ value: String) {

@@ -3,8 +3,8 @@ internal import Locking
 
 /// A file or standard stream that several logs write whole lines to.
 ///
-/// A file that was moved away or deleted is made anew, at ``reopen()`` and at the latest a second after it is written to
-/// again: whoever rotates it need not tell.
+/// A file that was moved away or deleted is made anew, at ``reopen()`` and at the latest a second after it is written
+/// to again: whoever rotates it need not tell.
 package final class LogOutput: Sendable {
     private struct State {
         var descriptor: CInt

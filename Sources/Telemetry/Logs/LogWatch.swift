@@ -4,7 +4,8 @@ package import Logging
 /// are in the metrics.
 package final class LogWatch: Sendable {
     private static let interval = Duration.seconds(2)
-    /// For so many looks none must be lost before it is over: a disk that is full may have room for a line now and then.
+    /// For so many looks none must be lost before it is over: a disk that is full may have room for a line now and
+    /// then.
     private static let quietLooks = 3
 
     private struct Loss {

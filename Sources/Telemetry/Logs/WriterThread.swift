@@ -5,8 +5,8 @@ internal import Synchronization
 /// A thread that does its work at intervals, or earlier when woken. Writing a log may block, which the threads that
 /// Swift's tasks share must not.
 ///
-/// It waits on a pipe: the time limit of poll(2) is monotonic. That of a semaphore is a time of day (sem_timedwait(3)), and
-/// a clock that is set back would hold up the log for as long.
+/// It waits on a pipe: the time limit of poll(2) is monotonic. That of a semaphore is a time of day (sem_timedwait(3)),
+/// and a clock that is set back would hold up the log for as long.
 final class WriterThread: Sendable {
     private let isStopped = Atomic(false)
     /// Without descriptors left, -1: nobody can wake it then, and it works at intervals only.

@@ -5,8 +5,9 @@ internal import Pipeline
 /// All event loops' counters, summed when they are asked for.
 ///
 /// Not swift-metrics: there a counter is found by its labels' texts, and is shared by all threads. Here a loop changes
-/// counters of its own, found by index: all of a request's take 206 instructions (callgrind), where six of swift-metrics
-/// take 9 000, or 430 when their handlers are kept. No library that the gateway uses reports through swift-metrics.
+/// counters of its own, found by index: all of a request's take 206 instructions (callgrind), where six of
+/// swift-metrics take 9 000, or 430 when their handlers are kept. No library that the gateway uses reports through
+/// swift-metrics.
 package final class MetricsRegistry: Sendable {
     private struct Counted {
         var labels: MetricsLabels
@@ -133,7 +134,8 @@ package final class MetricsRegistry: Sendable {
                 for (classIndex, status) in classes.enumerated() {
                     let row = routeIndex * MethodClass.labels.count + methodIndex
                     let count = counts[row * classes.count + classIndex]
-                    // Redirections and interim responses are rare. The others are there before their first: rates see it.
+                    // Redirections and interim responses are rare. The others are there before their first: rates see
+                    // it.
                     guard count > 0 || ["2xx", "4xx", "5xx"].contains(status) else { continue }
                     text.sample(
                         "gatehouse_requests_total", [("route", route), ("method", method), ("status", status)],

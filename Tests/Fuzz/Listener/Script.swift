@@ -18,7 +18,8 @@
 /// | `F5 0A t f` | the same on a new stream; sent again, it is another new one |
 /// | `F5 0B` | ends the frame; the next frame does as well |
 ///
-/// A few bytes become megabytes that way: the fuzzer finds what is stored without a limit, or costs more than it should.
+/// A few bytes become megabytes that way: the fuzzer finds what is stored without a limit, or costs more than it
+/// should.
 struct Script {
     /// Bytes to be sent, which may be sent several times.
     struct Block {

@@ -2,8 +2,8 @@ internal import Cryptography
 internal import Encoding
 
 extension LocalPoolConfiguration.Apple.RegisteredKey {
-    /// The key in a PEM text: the private one, as Apple hands it out (`AuthKey_….p8`), of which the public half is kept,
-    /// or the public one. Nil for anything else.
+    /// The key in a PEM text: the private one, as Apple hands it out (`AuthKey_….p8`), of which the public half is
+    /// kept, or the public one. Nil for anything else.
     init?(id: String, pem: Secret) {
         guard let key = (try? P256SigningKey(pem: pem).verificationKey()) ?? Self.publicKey(pem.exposeText()) else {
             return nil

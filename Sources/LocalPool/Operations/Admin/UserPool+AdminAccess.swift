@@ -2,8 +2,8 @@ package import Encoding
 internal import Store
 
 extension UserPool {
-    /// DescribeUserPoolClient: the app client's id and what it may write. Cognito says nothing of permissions that nobody
-    /// has set.
+    /// DescribeUserPoolClient: the app client's id and what it may write. Cognito says nothing of permissions that
+    /// nobody has set.
     package func describeUserPoolClient(_ request: JSONObject) async throws -> JSONObject {
         let client = try client(RequestFields(object: request))
         var description: JSONObject = [

@@ -43,7 +43,8 @@ extension UserPool {
         return try self.answer(step, user)
     }
 
-    /// SELECT_MFA_TYPE: the challenge of the chosen method. `EMAIL_MFA` is what Cognito's documentation calls EMAIL_OTP.
+    /// SELECT_MFA_TYPE: the challenge of the chosen method. `EMAIL_MFA` is what Cognito's documentation calls
+    /// EMAIL_OTP.
     func selectSecondFactor(_ answer: ChallengeAnswer) async throws -> JSONObject {
         let choice = try answer.responses.parameter("ANSWER")
         let now = clock()
