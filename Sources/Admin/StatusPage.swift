@@ -28,7 +28,9 @@ enum StatusPage {
             "recent_denials": .array(status.recent.lastDenials.map(denial)),
             "recent_audit_events": .array(events(status)),
         ]
-        if let accountServices = readings.accountServices { for (name, value) in Self.accountServices(accountServices) { page[name] = value } }
+        if let accountServices = readings.accountServices {
+            for (name, value) in Self.accountServices(accountServices) { page[name] = value }
+        }
         return String(decoding: page.encoded(), as: UTF8.self) + "\n"
     }
 

@@ -39,7 +39,7 @@ package final class TokenRefresher: Sendable {
     private func getTokens(_ token: ProviderRefreshToken) async throws(CognitoError) -> AuthenticationResult {
         var input: JSONObject = [
             "ClientId": .string(app.clientID),
-            "RefreshToken": .string(token.token.exposeText()),
+            "RefreshToken": .string(token.value.exposeText()),
         ]
         // The secret itself, not a hash: the one operation beside RevokeToken that wants it so.
         input["ClientSecret"] = app.rawSecret
@@ -48,7 +48,7 @@ package final class TokenRefresher: Sendable {
     }
 
     private func initiateAuth(_ token: ProviderRefreshToken) async throws(CognitoError) -> AuthenticationResult {
-        var parameters: JSONObject = ["REFRESH_TOKEN": .string(token.token.exposeText())]
+        var parameters: JSONObject = ["REFRESH_TOKEN": .string(token.value.exposeText())]
         parameters["SECRET_HASH"] = app.secretHash(token.username)
         parameters["DEVICE_KEY"] = token.deviceKey.map(JSON.string)
         let input: JSONObject = [
@@ -69,14 +69,14 @@ package final class TokenRefresher: Sendable {
 
 /// A refresh token of a user pool's, with the values that a refresh needs beside it.
 package struct ProviderRefreshToken: Sendable {
-    package let token: Secret
+    package let value: Secret
     /// The user's real name in the pool, over which SECRET_HASH is made.
     package let username: String
     /// Nil for a session without a tracked device.
     package let deviceKey: String?
 
-    package init(_ token: Secret, username: String, deviceKey: String?) {
-        self.token = token
+    package init(_ value: Secret, username: String, deviceKey: String?) {
+        self.value = value
         self.username = username
         self.deviceKey = deviceKey
     }

@@ -1,5 +1,4 @@
 import ClockSteps
-
 import Cryptography
 import Encoding
 import HTTPClient

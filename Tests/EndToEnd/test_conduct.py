@@ -107,7 +107,7 @@ def test_the_rightmost_hop_that_is_no_proxys_is_the_client(start):
     gateway = start(limits("sign_in", address="2/1h"))
     answers = [login(gateway, WRONG, f"192.0.2.{number}, 203.0.113.9, 127.0.0.1").status for number in range(3)]
     assert answers == [401, 401, 429]
-    assert {line["client_address"] for line in audited(gateway, "sign_in_failed", 2)} == {"203.0.113.9"}
+    assert {line["client_address"] for line in audited(gateway, "sign_in_failed", 3)} == {"203.0.113.9"}
 
 
 @pytest.mark.parametrize(
@@ -617,13 +617,18 @@ def told(receiver: RecordingBackend, count: int) -> list:
     )
 
 
+def by_age(requests: list) -> list:
+    """Messages in the order of their events: several are on their way at once, and may overtake each other."""
+    return sorted(requests, key=lambda request: json.loads(request.body)["occurred_at_ms"])
+
+
 def test_the_backend_is_told_of_users(start, conduct_pool, receiver, email):
     receiver.on("/users", answer(204, b""))
     gateway = start(sync(receiver))
     register(gateway, conduct_pool, email)
     session = login(gateway, PASSWORD, email=email).json()
     raw.exchange(gateway.port, "DELETE", "/api/v1/auth/me", bearer(session["access_token"]))
-    requests = told(receiver, 3)
+    requests = by_age(told(receiver, 3))
     bodies = [json.loads(request.body) for request in requests]
     assert [body["event"] for body in bodies] == ["confirmed", "signed_in", "deleted"]
     subject = session["user"]["id"]
@@ -648,7 +653,7 @@ def test_the_backend_is_told_of_direct_calls_too(start, conduct_pool, receiver, 
         ClientId=POOL_CLIENT_ID, AuthFlow="USER_PASSWORD_AUTH", AuthParameters=parameters
     )["AuthenticationResult"]
     client.delete_user(AccessToken=tokens["AccessToken"])
-    bodies = [json.loads(request.body) for request in told(receiver, 3)]
+    bodies = [json.loads(request.body) for request in by_age(told(receiver, 3))]
     assert [body["event"] for body in bodies] == ["confirmed", "signed_in", "deleted"]
     assert bodies[1]["user"]["id"] == bodies[2]["user"]["id"]
     events = ("registered", "confirmed", "signed_in", "user_deleted")

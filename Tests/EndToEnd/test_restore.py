@@ -1,6 +1,7 @@
 """A restore that fails changes nothing. After one that was interrupted the gateway serves what was there or what was
 backed up, or does not start and says what to do: it never begins with an empty database."""
 
+import json
 import os
 import re
 import shutil
@@ -54,13 +55,17 @@ class Saved:
         shutil.copytree(self.template, self.state)
 
     def seen(self) -> tuple:
-        """The revocations and the keys; empty where there are none."""
+        """The revocations and the keys, each with its state; empty where there are none.
+
+        A start after the machine's clock was set back writes anew since when a key has been in its state.
+        """
         revoked: tuple = ()
         path = self.state / "gatehouse.sqlite"
         if path.exists():
             with closing(sqlite3.connect(path)) as database:
                 revoked = tuple(value for (value,) in database.execute("SELECT value FROM revocations ORDER BY value"))
-        return revoked, *((self.state / name).read_bytes() for name in KEYS if (self.state / name).exists())
+        files = [self.state / name for name in KEYS if (self.state / name).exists()]
+        return revoked, *([{**key, "since": None} for key in json.loads(file.read_text())["keys"]] for file in files)
 
     def restore(self, environment: dict[str, str]) -> subprocess.CompletedProcess:
         command = [binary(), "store", "restore", "--config", self.gateway.config_path, "--with-keys", self.backup]

@@ -68,10 +68,13 @@ extension SnapshotMaker {
         _ settings: GatewaySettings, _ sessions: StoredSessions?, _ accountServices: AccountServices?,
         _ revocations: RevocationService?
     ) async throws -> DirectCognitoCalls? {
-        guard settings.directCognito.mode == .translate, let sessions, let accountServices, let revocations else { return nil }
+        guard settings.directCognito.mode == .translate, let sessions, let accountServices, let revocations else {
+            return nil
+        }
         return DirectCognitoCalls(
             pools: try await Wiring.directPools(settings) { try await tracedFetcher(plain: $0) },
-            flow: accountServices.accountFlow, steps: accountServices.steps, revoke: { try await revocations.revoke($0) },
+            flow: accountServices.accountFlow, steps: accountServices.steps,
+            revoke: { try await revocations.revoke($0) },
             forget: { try await sessions.forget(subject: $0, poolID: $1) },
             isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
             logger: logger)

@@ -215,7 +215,7 @@ package struct Gate: Sendable {
     }
 
     private static func hasEnded(_ refusal: Refusal) -> Bool {
-        refusal.reason == .token(.expired) || refusal.reason == .token(.revoked)
+        if case .token(let reason) = refusal.reason { reason.hasEnded } else { false }
     }
 
     private static let keysUnavailable = Refusal.retryLater(

@@ -5,7 +5,7 @@ import Testing
 @testable import Settings
 
 @Suite("Limits, audit and user sync in the settings")
-struct ConductTests {
+struct LimitsAndAuditSettingsTests {
     private func load(_ more: String) throws -> GatewaySettings {
         var sample = Sample()
         sample.more = more
