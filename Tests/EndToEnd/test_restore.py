@@ -55,17 +55,13 @@ class Saved:
         shutil.copytree(self.template, self.state)
 
     def seen(self) -> tuple:
-        """The revocations and the keys, each with its state; empty where there are none.
-
-        A start after the machine's clock was set back writes anew since when a key has been in its state.
-        """
+        """The revocations and the key files; empty where there are none."""
         revoked: tuple = ()
         path = self.state / "gatehouse.sqlite"
         if path.exists():
             with closing(sqlite3.connect(path)) as database:
                 revoked = tuple(value for (value,) in database.execute("SELECT value FROM revocations ORDER BY value"))
-        files = [self.state / name for name in KEYS if (self.state / name).exists()]
-        return revoked, *([{**key, "since": None} for key in json.loads(file.read_text())["keys"]] for file in files)
+        return revoked, *((self.state / name).read_bytes() for name in KEYS if (self.state / name).exists())
 
     def restore(self, environment: dict[str, str]) -> subprocess.CompletedProcess:
         command = [binary(), "store", "restore", "--config", self.gateway.config_path, "--with-keys", self.backup]
@@ -99,6 +95,12 @@ class Saved:
 
     def left(self) -> list[str]:
         return sorted(path.name for path in self.state.iterdir() if re.search(r"restor|\.new$", path.name))
+
+
+def timeless(seen: tuple) -> tuple:
+    """Without the times since when keys are in their states: a start rewrites those that lie ahead of its clock."""
+    revoked, *files = seen
+    return revoked, *([{**key, "since": None} for key in json.loads(file)["keys"]] for file in files)
 
 
 @pytest.fixture
@@ -155,7 +157,7 @@ def test_a_restore_that_is_killed_at_any_step_can_be_undone_and_repeated(saved, 
                 assert (saved.seen(), saved.left()) == (saved.before, []), step
                 continue
         else:
-            assert saved.seen() == (after if revoked == {"before"} else saved.before), step
+            assert timeless(saved.seen()) == timeless(after if revoked == {"before"} else saved.before), step
             assert revoked in ({"before"}, {"before", "after"}), (step, revoked)
         saved.run("store", "restore", "--with-keys", saved.backup)
         assert (saved.seen(), saved.left()) == (after, []), step

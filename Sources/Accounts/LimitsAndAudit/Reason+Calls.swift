@@ -1,7 +1,7 @@
 internal import Pipeline
 
-/// Decisions about account calls by the reason that they were refused for. A new reason of accounts, of Cognito or of
-/// limits does not compile before it is decided on.
+/// Decisions about account calls by the reason that they were refused for. A new error of accounts or of Cognito does
+/// not compile before it is decided whether it is a guess, and what it says of a session.
 extension Reason {
     /// Whether the refusal tells of a wrong password or second factor, or must look as if it did, and counts as a
     /// failure.
