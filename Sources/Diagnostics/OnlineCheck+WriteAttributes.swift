@@ -11,11 +11,10 @@ internal import Settings
 /// gateway. So what decides about access must be out of the app client's reach as well.
 extension OnlineCheck {
     func writeProbe(
-        _ subject: String, _ pool: CognitoSignInSettings, _ settings: GatewaySettings, _ session: FetchSession
-    ) async throws -> Probe? {
-        guard let userPool = settings.issuers.first(where: { $0.name == pool.issuer })?.pool else { return nil }
+        _ subject: String, _ pool: CognitoSettings, _ session: FetchSession
+    ) async throws -> Probe {
         let subject = "\(subject).writable_attributes"
-        guard pool.endpoint.mayBeSignedFor(region: userPool.region) else {
+        guard pool.endpoint.mayBeSignedFor(region: pool.region) else {
             return Probe(subject: subject) {
                 (
                     true,
@@ -26,15 +25,15 @@ extension OnlineCheck {
         let credentials = Wiring.awsCredentials(try await session.fetcher(plain: true, privately: true))
         let client = CognitoClient(
             endpoint: pool.endpoint.description, fetcher: try await session.fetcher(plain: pool.endpoint.isPlain),
-            deadline: pool.timeout,
+            deadline: pool.signIn.deadline,
             signer: RequestSigner(
-                region: userPool.region, credentials: credentials, now: { WallClock.seconds() }))
+                region: pool.region, credentials: credentials, now: { WallClock.seconds() }))
         return Probe(subject: subject) {
             let output: JSONObject
             do throws(CognitoError) {
                 output = try await client.call(
                     .describeUserPoolClient,
-                    ["UserPoolId": .string(userPool.userPoolID), "ClientId": .string(pool.clientID)])
+                    ["UserPoolId": .string(pool.signIn.poolID), "ClientId": .string(pool.signIn.clientID)])
             } catch {
                 let need = "that takes AWS credentials that allow cognito-idp:DescribeUserPoolClient"
                 return (
@@ -71,8 +70,8 @@ struct WriteComparison {
     /// The gateway lets users set them, and Cognito will not.
     let refused: [String]
 
-    init(_ pool: CognitoSignInSettings, clientMayWrite names: [String]) {
-        let allowed = WritableAttributes(pool.writableAttributes)
+    init(_ pool: CognitoSettings, clientMayWrite names: [String]) {
+        let allowed = pool.signIn.writableAttributes
         dangerous = names.filter { pool.decidingAttributes.contains($0) }
         // Registration gives the address.
         unlisted = names.filter { !allowed.contains($0) && $0 != "email" && !pool.decidingAttributes.contains($0) }

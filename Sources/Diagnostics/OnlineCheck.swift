@@ -111,9 +111,9 @@ package struct OnlineCheck: Sendable {
             let subject = isFirst ? "sign_in.cognito" : "sign_in.more_pools[\(number)]"
             let client = CognitoClient(
                 endpoint: pool.endpoint.description, fetcher: try await session.fetcher(plain: pool.endpoint.isPlain),
-                deadline: pool.timeout)
+                deadline: pool.signIn.deadline)
             probes.append(Probe(subject: subject) { await Self.ask(client, of: pool) })
-            if let probe = try await writeProbe(subject, pool, settings, session) { probes.append(probe) }
+            probes.append(try await writeProbe(subject, pool, session))
         }
         return probes
     }
@@ -121,17 +121,17 @@ package struct OnlineCheck: Sendable {
     /// Confirms the sign-up of a user that nobody can be: Cognito looks at client and secret first, and tells of the
     /// user only then. No trigger runs, and no message is sent.
     private static func ask(
-        _ client: CognitoClient, of pool: CognitoSignInSettings
+        _ client: CognitoClient, of pool: CognitoSettings
     ) async -> (isGood: Bool, text: String) {
         let username = "gatehouse-check-" + Hexadecimal.encode(SecureRandom.bytes(16))
-        let hash = secretHash(username: username, clientID: pool.clientID, clientSecret: pool.clientSecret)
+        var input: JSONObject = [
+            "ClientId": .string(pool.signIn.clientID), "Username": .string(username), "ConfirmationCode": "000000",
+        ]
+        input["SecretHash"] = pool.signIn.clientSecret.map {
+            .string(secretHash(username: username, clientID: pool.signIn.clientID, clientSecret: $0))
+        }
         do throws(CognitoError) {
-            _ = try await client.call(
-                .confirmSignUp,
-                [
-                    "ClientId": .string(pool.clientID), "Username": .string(username),
-                    "ConfirmationCode": "000000", "SecretHash": .string(hash),
-                ])
+            _ = try await client.call(.confirmSignUp, input)
         } catch {
             if let reason = error.noAnswer { return (false, "\(pool.endpoint): \(reason)") }
             switch error.kind {

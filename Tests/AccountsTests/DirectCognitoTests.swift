@@ -15,10 +15,10 @@ struct DirectCognitoTests {
     static let former = "7formerpublicclient"
 
     static func pool(_ fetcher: any Fetcher = RecordedFetcher(), propagating: Bool = false) -> DirectCognitoPool {
-        DirectCognitoPool(
-            poolID: Fixture.poolID, endpoint: "https://cognito.test/", fetcher: fetcher, issuer: Fixture.issuer,
-            clientID: Fixture.clientID, clientSecret: Secret(Fixture.clientSecret),
-            formerClientIDs: [former], propagateClientAddress: propagating)
+        var settings = Fixture.settings()
+        settings.endpoint = "https://cognito.test/"
+        settings.propagateClientAddress = propagating
+        return DirectCognitoPool(settings: settings, fetcher: fetcher, formerClientIDs: [former])
     }
 
     static func translate(

@@ -28,7 +28,7 @@ struct LoginTests {
 
     @Test("An app client without a secret sends no hash; the client's address is sent if that is configured")
     func optionalParts() async throws {
-        var settings = try Fixture.settings()
+        var settings = Fixture.settings()
         settings.clientSecret = nil
         settings.propagateClientAddress = true
         let fetcher = RecordedFetcher(Fixture.tokens())
@@ -62,7 +62,7 @@ struct LoginTests {
 
     @Test("The ID token is given if that is configured")
     func idToken() async throws {
-        var settings = try Fixture.settings()
+        var settings = Fixture.settings()
         settings.returnIDToken = true
         let accounts = try Fixture.accounts(RecordedFetcher(Fixture.tokens()), settings: settings)
         #expect(await accounts.answer(Fixture.login()).json["id_token"]?.stringValue == Fixture.idToken)
@@ -89,7 +89,7 @@ struct LoginTests {
 
     @Test("Not being remembered never makes a session longer than the configured one")
     func shortLifetime() async throws {
-        var settings = try Fixture.settings()
+        var settings = Fixture.settings()
         settings.refreshLifetime = 3600
         let accounts = try Fixture.accounts(RecordedFetcher(Fixture.tokens()), settings: settings)
         let answer = await accounts.answer(Fixture.login(["remember_me": false]))

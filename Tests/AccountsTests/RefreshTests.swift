@@ -185,7 +185,7 @@ struct RefreshTests {
         let answers = await [first, second]
         #expect(answers.map(\.status) == [.ok, .ok])
         #expect(await fetcher.calls == 1)
-        var settings = try Fixture.settings()
+        var settings = Fixture.settings()
         settings.clientID = "another"
         #expect(try Fixture.accounts(fetcher, settings: settings, after: before).flights !== before.flights)
     }

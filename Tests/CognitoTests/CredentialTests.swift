@@ -174,7 +174,7 @@ struct CredentialTests {
             "AWS_ACCESS_KEY_ID": "AKIAEXAMPLE", "AWS_SECRET_ACCESS_KEY": "secret-key", "AWS_SESSION_TOKEN": "token",
         ]
         let signer = RequestSigner(region: "eu-west-1", credentials: chain(environment), now: { Fixture.now })
-        var settings = try Fixture.settings()
+        var settings = Fixture.settings()
         settings.flow = .admin
         let fetcher = RecordedFetcher(Fixture.tokens(), Fixture.tokens(refreshToken: nil))
         let accounts = try Fixture.accounts(fetcher, settings: settings, signer: signer)

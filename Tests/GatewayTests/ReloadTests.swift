@@ -91,6 +91,39 @@ struct ReloadTests {
         #expect(!ValueChange.lines(changes).contains { $0.contains("is-a-token") })
     }
 
+    @Test(
+        "A section is changed by its values: not by the order of its keys, nor by another secret",
+        arguments: [
+            ("limits: {connections: 700}", "limits: {connections: 800}", ["limits"]),
+            ("", "drain_timeout: 1s", ["drain_timeout"]), ("trusted_proxies: [10.0.0.0/8]", "", ["trusted_proxies"]),
+            (
+                "trusted_proxies: [10.0.0.0/8, 11.0.0.0/8]", "trusted_proxies: [11.0.0.0/8, 10.0.0.0/8]",
+                ["trusted_proxies"]
+            ),
+            (apple(roles: 0..<40), apple(roles: (0..<40).reversed()), []),
+            (apple(roles: 0..<40), apple(roles: 0..<40, one: "other"), ["sign_in"]),
+            (webhook(secret: "one"), webhook(secret: "two"), []), ("", webhook(secret: "one"), ["audit"]),
+        ] as [(String, String, [String])])
+    func sections(old: String, new: String, expected: [String]) throws {
+        let changes = ValueChange.all(from: try Self.settings(old).values, to: try Self.settings(new).values)
+        #expect(ReloadSummary.sections(changes) == expected)
+    }
+
+    static func apple(roles: some Sequence<Int>, one: String = "role0") -> String {
+        let roles = roles.map { "com.example.app\($0): \($0 == 0 ? one : "role\($0)")" }.joined(separator: ", ")
+        let apps = (0..<40).map { "com.example.app\($0)" }.joined(separator: ", ")
+        return """
+            issuers:
+              apple: {profile: apple, audiences: [\(apps)]}
+              own: {profile: gatehouse, issuer: 'https://gateway.example', audiences: [api]}
+            sign_in: {apple: {issuer: apple, roles: {\(roles)}, session: {issuer: own}}}
+            """
+    }
+
+    static func webhook(secret: String) -> String {
+        "audit: {webhook: {url: 'https://events.example/', secret: '\(secret)-is-a-secret-of-some-length-indeed'}}"
+    }
+
     @Test("What is asked for while a reload is under way is one more, however often")
     func coalescing() async {
         let requests = ReloadRequests()

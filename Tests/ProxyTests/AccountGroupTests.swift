@@ -19,9 +19,9 @@ struct AccountGroupTests {
     private static func accounts(_ poolID: String) throws -> CognitoAccounts {
         let key = try SealingKey(Secret([UInt8](repeating: 1, count: 32)))
         return CognitoAccounts(
-            settings: CognitoAccountSettings(
-                endpoint: "https://cognito.example/", issuer: "i", poolID: poolID, clientID: "c", clientSecret: nil,
-                sealingKeys: SealingKeyRing(sealing: key)),
+            settings: CognitoSignInSettings(
+                endpoint: "https://cognito.example/", issuer: "i", poolID: poolID, clientID: "c", clientSecret: nil),
+            sealingKeys: SealingKeyRing(sealing: key),
             fetcher: NoFetcher(),
             records: try StoredSessions(Store(path: ":memory:", migrations: StoredSessions.migrations)),
             flow: AccountFlow(RecordedCalls()), revoke: { _ in }, revocationTime: { 0 }, now: { 0 },

@@ -35,7 +35,7 @@ struct SecretTests {
                 "/etc/gatehouse/windows": "line-end\r\n",
             ])
         let cognito = try #require(settings.signIn.cognito)
-        #expect(cognito.clientSecret.exposeText() == expected)
+        #expect(cognito.signIn.clientSecret?.exposeText() == expected)
         #expect(!String(reflecting: settings).contains(expected))
         var dumped = ""
         dump(settings, to: &dumped)

@@ -24,24 +24,24 @@ struct SignInPoolTests {
     @Test("A pool has its defaults, and says otherwise key by key")
     func values() throws {
         let standard = try #require(try load(Self.yaml()).signIn.cognito)
-        #expect(standard.flow == .password)
+        #expect(standard.signIn.flow == .password)
         #expect(standard.hosts.isEmpty)
-        #expect(standard.timeout == .seconds(5))
-        #expect(standard.deviceBinding == .whenSent)
-        #expect(!standard.concealExistingUsers)
-        #expect(!standard.sendClientAddress)
-        #expect(standard.totpIssuer == "Gatehouse")
+        #expect(standard.signIn.deadline == .seconds(5))
+        #expect(!standard.signIn.requiresDevice)
+        #expect(!standard.signIn.concealsExistingUsers)
+        #expect(!standard.signIn.propagateClientAddress)
+        #expect(standard.signIn.totpIssuer == "Gatehouse")
         let other = try load(
             Self.yaml(
                 ", flow: srp, hosts: [API.example.com, '[::1]'], timeout: 2s, device_binding: required, "
                     + "conceal_existing_users: true, send_client_address: true, totp_issuer: Example App"))
         let changed = try #require(other.signIn.cognito)
-        #expect(changed.flow == .srp)
+        #expect(changed.signIn.flow == .srp)
         #expect(changed.hosts == ["api.example.com", "[::1]"])
-        #expect(changed.timeout == .seconds(2))
-        #expect(changed.deviceBinding == .required)
-        #expect(changed.concealExistingUsers && changed.sendClientAddress)
-        #expect(changed.totpIssuer == "Example App")
+        #expect(changed.signIn.deadline == .seconds(2))
+        #expect(changed.signIn.requiresDevice)
+        #expect(changed.signIn.concealsExistingUsers && changed.signIn.propagateClientAddress)
+        #expect(changed.signIn.totpIssuer == "Example App")
     }
 
     @Test("Further pools are told apart by prefix or by hosts, and have their own region's endpoint")

@@ -27,20 +27,20 @@ package enum Fixture {
         try SealingKeyRing(sealing: SealingKey(Secret([UInt8](repeating: 7, count: 32))))
     }
 
-    package static func settings() throws -> CognitoAccountSettings {
-        CognitoAccountSettings(
+    package static func settings() -> CognitoSignInSettings {
+        CognitoSignInSettings(
             endpoint: "https://cognito-idp.eu-west-1.amazonaws.com/", issuer: issuer, poolID: poolID,
-            clientID: clientID, clientSecret: Secret(clientSecret), sealingKeys: try ring())
+            clientID: clientID, clientSecret: Secret(clientSecret))
     }
 
     package static func accounts(
-        _ fetcher: any Fetcher, settings: CognitoAccountSettings? = nil, log: CapturedLog = CapturedLog(),
+        _ fetcher: any Fetcher, settings: CognitoSignInSettings? = nil, log: CapturedLog = CapturedLog(),
         now: Int64 = now, records: (any SessionRecords)? = nil, accountGuard: any AccountGuard = RecordedCalls(),
         revocations: RecordedRevocations = RecordedRevocations(), revocationTime: Int64? = nil,
         signer: RequestSigner? = nil, after previous: CognitoAccounts? = nil
     ) throws -> CognitoAccounts {
         CognitoAccounts(
-            settings: try settings ?? Self.settings(), fetcher: fetcher, signer: signer,
+            settings: settings ?? Self.settings(), sealingKeys: try ring(), fetcher: fetcher, signer: signer,
             records: try records ?? self.records(), flow: AccountFlow(accountGuard),
             revoke: { try revocations.add($0) },
             revocationTime: { revocationTime ?? now }, after: previous, now: { now },

@@ -60,7 +60,7 @@ extension CognitoAccounts {
         next.refreshToken = result.refreshToken ?? sealed.refreshToken
         next.generation += 1
         let text = try sealing(request) { [next] () throws(SealingFailure) in
-            try next.sealed(with: settings.sealingKeys, poolID: settings.poolID)
+            try next.sealed(with: sealingKeys, poolID: settings.poolID)
         }
         let session = RefreshedSession(
             refreshToken: text, accessToken: result.accessToken, idToken: result.idToken,

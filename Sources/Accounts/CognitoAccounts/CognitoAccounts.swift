@@ -4,6 +4,7 @@ package import HTTPClient
 internal import HTTPTypes
 package import Logging
 package import Pipeline
+package import Sealing
 package import Store
 
 /// The account endpoints over one Cognito user pool.
@@ -11,7 +12,9 @@ package import Store
 /// The sealed token that the client keeps holds everything for a refresh. The session records show which of a sign-in's
 /// tokens is the newest one.
 package struct CognitoAccounts: Sendable {
-    package let settings: CognitoAccountSettings
+    package let settings: CognitoSignInSettings
+    /// Seal and open refresh tokens, challenges and device tokens.
+    let sealingKeys: SealingKeyRing
     let app: AppClient
     let client: CognitoClient
     let authenticator: Authenticator
@@ -30,6 +33,7 @@ package struct CognitoAccounts: Sendable {
     package typealias TokenRevocation = @Sendable ([Revocation]) async throws -> Void
 
     /// - Parameters:
+    ///   - sealingKeys: seal and open what clients keep.
     ///   - fetcher: carries the calls to Cognito.
     ///   - signer: signs those that an AWS account makes; `nil` where the flow needs none.
     ///   - records: what outlasts the process of each sign-in.
@@ -41,12 +45,13 @@ package struct CognitoAccounts: Sendable {
     ///   - now: seconds since 1970.
     ///   - random: gives as many random bytes as asked for, from a cryptographic source.
     package init(
-        settings: CognitoAccountSettings, fetcher: any Fetcher, signer: RequestSigner? = nil,
-        records: any SessionRecords, flow: AccountFlow, revoke: @escaping TokenRevocation,
+        settings: CognitoSignInSettings, sealingKeys: SealingKeyRing, fetcher: any Fetcher,
+        signer: RequestSigner? = nil, records: any SessionRecords, flow: AccountFlow, revoke: @escaping TokenRevocation,
         revocationTime: @escaping @Sendable () -> Int64, after previous: CognitoAccounts? = nil,
         now: @escaping @Sendable () -> Int64, random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
     ) {
         self.settings = settings
+        self.sealingKeys = sealingKeys
         if let previous, previous.settings.endpoint == settings.endpoint, previous.settings.poolID == settings.poolID,
             previous.settings.clientID == settings.clientID
         {
@@ -65,7 +70,7 @@ package struct CognitoAccounts: Sendable {
             endpoint: settings.endpoint, fetcher: fetcher, deadline: settings.deadline, signer: signer)
         authenticator = Authenticator(client: client, app: app, flow: settings.flow, now: now, random: random)
         refresher = TokenRefresher(client: client, app: app)
-        sessions = RefreshSessions(records: records, poolID: settings.poolID, keys: settings.sealingKeys, now: now)
+        sessions = RefreshSessions(records: records, poolID: settings.poolID, keys: sealingKeys, now: now)
     }
 
     /// Answers a request. Never fails: every failure is an answer with the API's error body.

@@ -104,7 +104,7 @@ package struct OperatorSessions: Sendable {
     private func owner(of record: SessionRecord) -> (CognitoAccounts, Secret)? {
         for client in clients {
             let opened = try? SealedRefreshToken(
-                opening: Secret(record.token), with: client.settings.sealingKeys, poolID: record.poolID)
+                opening: Secret(record.token), with: client.sealingKeys, poolID: record.poolID)
             if let opened, opened.clientID.hasSameBytes(as: client.settings.clientID) {
                 return (client, opened.refreshToken)
             }

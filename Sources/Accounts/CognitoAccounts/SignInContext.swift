@@ -48,7 +48,7 @@ extension CognitoAccounts {
             account: context.account, rememberMe: context.rememberMe,
             deviceID: context.deviceID, device: context.credentials, expiresAt: now() + SealedChallenge.lifetime)
         let text = try sealing(request) { () throws(SealingFailure) in
-            try challenge.sealed(with: settings.sealingKeys, poolID: settings.poolID)
+            try challenge.sealed(with: sealingKeys, poolID: settings.poolID)
         }
         return AccountAnswer(
             .accepted,

@@ -43,7 +43,7 @@ extension CognitoAccounts {
         _ device: DeviceCredentials?, _ context: SignInContext, _ request: AccountRequest
     ) async throws(Refusal) -> JSONObject {
         let text = try sealing(request) { () throws(SealingFailure) in
-            try sealed.sealed(with: settings.sealingKeys, poolID: settings.poolID)
+            try sealed.sealed(with: sealingKeys, poolID: settings.poolID)
         }
         var body: JSONObject = ["user": .object(user.object)]
         body.addTokens(
@@ -53,7 +53,7 @@ extension CognitoAccounts {
                 credentials: device, username: user.username, account: context.account,
                 expiresAt: sealed.issuedAt + settings.deviceTokenLifetime)
             let token = try sealing(request) { () throws(SealingFailure) in
-                try known.sealed(with: settings.sealingKeys, poolID: settings.poolID)
+                try known.sealed(with: sealingKeys, poolID: settings.poolID)
             }
             body["device_token"] = .string(token.exposeText())
         }

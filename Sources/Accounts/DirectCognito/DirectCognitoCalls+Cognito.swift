@@ -50,12 +50,12 @@ extension DirectCognitoCalls {
         _ operation: String, _ input: JSONObject, to pool: DirectCognitoPool
     ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
         let request = FetchRequest(
-            method: "POST", url: pool.endpoint,
+            method: "POST", url: pool.settings.endpoint,
             headers: [
                 ("Content-Type", "application/x-amz-json-1.1"),
                 ("X-Amz-Target", "AWSCognitoIdentityProviderService.\(operation)"),
             ],
-            body: JSON.object(input).encoded(), deadline: pool.deadline)
+            body: JSON.object(input).encoded(), deadline: pool.settings.deadline)
         do {
             return try CognitoAnswer(await pool.fetcher.fetch(request))
         } catch let error as FetchError {
@@ -72,13 +72,13 @@ extension DirectCognitoCalls {
     /// A sign-in that the guard lets not count: nobody gets its tokens, and the refresh token ends at Cognito.
     func takeBack(_ answer: CognitoAnswer, from pool: DirectCognitoPool) async {
         guard let token = answer.refreshToken else { return }
-        var input: JSONObject = ["ClientId": .string(pool.clientID), "Token": .string(token.exposeText())]
-        input["ClientSecret"] = pool.clientSecret.map { .string($0.exposeText()) }
+        var input: JSONObject = ["ClientId": .string(pool.settings.clientID), "Token": .string(token.exposeText())]
+        input["ClientSecret"] = pool.settings.clientSecret.map { .string($0.exposeText()) }
         // Of a Cognito that cannot be had the log tells already.
         guard let error = (try? await send("RevokeToken", input, to: pool))?.error else { return }
         logger.warning(
             "a session that was refused goes on at Cognito",
-            metadata: ["pool_id": "\(pool.poolID)", "error": "\(error.type)"])
+            metadata: ["pool_id": "\(pool.settings.poolID)", "error": "\(error.type)"])
     }
 
     /// Cognito ends what it is asked about itself. Access tokens that are shown to the gateway end with it, and of a
@@ -90,7 +90,7 @@ extension DirectCognitoCalls {
         let now = revocationTime()
         if ExactText(call.operation) == "DeleteUser" {
             do {
-                try await forget(subject, pool.poolID)
+                try await forget(subject, pool.settings.poolID)
             } catch {
                 throw .unavailable(.account(.sessionRecordsUnavailable))
             }
@@ -101,7 +101,7 @@ extension DirectCognitoCalls {
             + [call.claimed.originID].compactMap { $0 }.map { .originID($0) }
         do {
             // A day is the longest that Cognito lets an access token live; a minute more for clocks that differ.
-            try await revoke(targets.map { Revocation(issuer: pool.issuer, $0, endsAt: now + 86_400 + 60) })
+            try await revoke(targets.map { Revocation(issuer: pool.settings.issuer, $0, endsAt: now + 86_400 + 60) })
         } catch {
             throw .unavailable(.account(.sessionRecordsUnavailable))
         }
@@ -133,7 +133,7 @@ extension VerifiedToken {
     fileprivate init?(claims: JSONObject, of pool: DirectCognitoPool) {
         guard let subject = claims["sub"]?.stringValue else { return nil }
         self.init(
-            issuer: pool.issuer, issuerName: "", subject: subject, tokenUse: .access, clientID: pool.clientID,
-            expires: 0, issuedAt: claims["iat"]?.integerValue, claims: claims, keyID: "")
+            issuer: pool.settings.issuer, issuerName: "", subject: subject, tokenUse: .access,
+            clientID: pool.settings.clientID, expires: 0, issuedAt: claims["iat"]?.integerValue, claims: claims, keyID: "")
     }
 }

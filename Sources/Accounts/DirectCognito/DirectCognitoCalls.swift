@@ -49,7 +49,7 @@ package struct DirectCognitoCalls: Sendable {
             let first = pools.first
         else { return DirectCognitoReply(DirectCognitoRefusal.notCarriedOut, requestID: request.requestID) }
         // As far as it is known, whatever comes of it.
-        var known = AccountCall(request, as: ClientOperation.accountOperation(of: operation), poolID: first.poolID)
+        var known = AccountCall(request, as: ClientOperation.accountOperation(of: operation), poolID: first.settings.poolID)
         var reply: DirectCognitoReply
         do throws(DirectCognitoRefusal) {
             let answer = try await flow.run(known) { call throws(DirectCognitoRefusal) in
@@ -98,7 +98,7 @@ package struct DirectCognitoCalls: Sendable {
         let translated = try DirectCognitoTranslation(pool: pool)
             .call(operation, input, clientAddress: request.clientAddress)
         call.operation = ClientOperation.accountOperation(of: translated.operation)
-        call.poolID = pool.poolID
+        call.poolID = pool.settings.poolID
         call.account = translated.account
         call.tokenDigest = translated.tokenDigest
         call.device = translated.deviceKey.map { DeviceInfo(directDevice: $0) }

@@ -59,7 +59,7 @@ struct ChallengeEndpoint: AccountEndpoint {
         call.device = device
         let settings = accounts.settings
         do {
-            asked = try SealedChallenge(opening: session, with: settings.sealingKeys, poolID: settings.poolID)
+            asked = try SealedChallenge(opening: session, with: accounts.sealingKeys, poolID: settings.poolID)
         } catch {
             throw AccountRefusals.endedSession(reason: .account(.invalidChallengeSession))
         }

@@ -78,7 +78,7 @@ extension CognitoAccounts {
     /// The device of a device token. One that does not open, has ended, or is another account's, is as good as none:
     /// the pool then takes the device for new.
     fileprivate func device(in text: Secret, of account: String) -> DeviceCredentials? {
-        let device = try? SealedDevice(opening: text, with: settings.sealingKeys, poolID: settings.poolID)
+        let device = try? SealedDevice(opening: text, with: sealingKeys, poolID: settings.poolID)
         guard let device, !device.hasExpired(at: now()),
             device.account.foldedCase.hasSameBytes(as: account.foldedCase)
         else { return nil }

@@ -64,7 +64,7 @@ struct RefreshEndpoint: AccountEndpoint {
 extension CognitoAccounts {
     /// Nil for a text that does not open.
     func sealedToken(in text: Secret) -> SealedRefreshToken? {
-        try? SealedRefreshToken(opening: text, with: settings.sealingKeys, poolID: settings.poolID)
+        try? SealedRefreshToken(opening: text, with: sealingKeys, poolID: settings.poolID)
     }
 
     fileprivate func isDevice(_ deviceID: String?, of sealed: SealedRefreshToken) -> Bool {

@@ -48,11 +48,15 @@ extension AuditEvent {
     private static func kind(ofRefused operation: AccountOperation, _ reason: Reason) -> AuditEventKind? {
         guard !reason.isOfMalformedBody else { return nil }
         if operation.budget == .signIn { return reason.tellsOfLock ? .lockedOut : .signInFailed }
-        switch (operation.effect, reason.ofSession) {
-        case (.refreshed, .reused), (.refreshed, .heldByOther), (.signedOut, .reused), (.signedOut, .heldByOther):
-            return .refreshReused
-        case (.refreshed, .expired), (.refreshed, .idle), (.refreshed, .ended): return .sessionExpired
-        default: return nil
+        switch operation.effect {
+        case .refreshed, .signedOut: break
+        case .none, .registered, .confirmed, .passwordReset, .passwordChanged, .userDeleted, .userExported: return nil
+        }
+        switch reason.ofSession {
+        case .reused, .heldByOther: return .refreshReused
+        // Who signs out wants the session to be over.
+        case .expired, .idle, .ended: return operation.effect == .refreshed ? .sessionExpired : nil
+        case nil: return nil
         }
     }
 }

@@ -112,11 +112,20 @@ extension AccountTally.Key {
 extension SessionLengths.End {
     /// Nil for what ends no session, or finds none ended.
     init?(_ operation: AccountOperation, _ outcome: AccountOutcome) {
-        switch (operation.effect, outcome) {
-        case (.signedOut, .succeeded): self = .signOut
-        case (.userDeleted, .succeeded): self = .deletion
-        case (.refreshed, .refused(_, let reason)): self.init(reason: reason)
-        default: return nil
+        switch outcome {
+        case .succeeded: self.init(effect: operation.effect)
+        case .refused(_, let reason):
+            guard operation.effect == .refreshed else { return nil }
+            self.init(reason: reason)
+        case .signedIn, .forwarded, .challenged: return nil
+        }
+    }
+
+    private init?(effect: AccountOperation.Effect) {
+        switch effect {
+        case .signedOut: self = .signOut
+        case .userDeleted: self = .deletion
+        case .none, .registered, .confirmed, .passwordReset, .passwordChanged, .refreshed, .userExported: return nil
         }
     }
 

@@ -1,7 +1,7 @@
 internal import Pipeline
 
 /// Decisions about account calls by the reason that they were refused for. A new error of accounts or of Cognito does
-/// not compile before it is decided whether it is a guess, and what it says of a session.
+/// not compile before it is decided whether it is a guess, whether it reports a lock, and what it says of a session.
 extension Reason {
     /// Whether the refusal tells of a wrong password or second factor, or must look as if it did, and counts as a
     /// failure.
@@ -18,7 +18,7 @@ extension Reason {
     /// Whether the account is locked, here or at Cognito.
     var tellsOfLock: Bool {
         switch self {
-        case .cognito(let kind): kind == .lockedOut
+        case .cognito(let kind): kind.tellsOfLock
         case .limit(.lockout): true
         case .limit(.address), .limit(.account), .limit(.global): false
         case .request, .http1, .path, .token, .policy, .webSocket, .upstream, .account, .apple, .appleClient: false
@@ -29,7 +29,7 @@ extension Reason {
     var isOfMalformedBody: Bool {
         switch self {
         case .account(let fault): fault.isOfMalformedBody
-        case .request(let fault): fault == .bodyTooLarge
+        case .request(let fault): fault.isOfMalformedBody
         case .http1, .path, .token, .policy, .webSocket, .upstream, .limit, .cognito, .apple, .appleClient: false
         }
     }
@@ -53,8 +53,38 @@ extension Reason {
         switch self {
         case .account(let fault): fault.ofSession
         case .cognito(let kind): kind.ofSession
-        case .token(let reason): reason == .revoked ? .ended : nil
+        case .token(let reason): reason.ofSession
         case .request, .http1, .path, .policy, .webSocket, .upstream, .limit, .apple, .appleClient: nil
+        }
+    }
+}
+
+extension RequestFault {
+    fileprivate var isOfMalformedBody: Bool {
+        switch self {
+        case .bodyTooLarge: true
+        case .tokenMissing, .repeatedAuthorization, .repeatedToken, .crossSiteRequest, .noRoute, .hostNotServed,
+            .methodNotAllowed, .keysUnavailable, .identityTooLarge, .directCognito, .clientDisconnected,
+            .requestTimeout, .requestTooSlow, .crossOriginNotAllowed, .overloaded, .overloadedAddress,
+            .webSocketHandshake, .webSocketVersion, .webSocketNotServed, .assertionNotSigned,
+            .endpointWithoutService, .routeWithoutUpstream, .userSyncFailed, .invalidParameter:
+            false
+        }
+    }
+}
+
+extension RejectReason {
+    fileprivate var ofSession: Reason.OfSession? {
+        switch self {
+        case .revoked: .ended
+        // An access token ends before its session does.
+        case .expired: nil
+        case .tokenTooLarge, .malformedToken, .malformedHeader, .malformedPayload, .algorithmNotAllowed, .keyIDInvalid,
+            .criticalHeader, .unencodedPayload, .keyInHeader, .typeNotAllowed, .issuerInvalid, .unknownIssuer,
+            .issuerNotAccepted, .unknownKey, .badSignature, .expiryInvalid, .notBeforeInvalid, .notYetValid,
+            .issuedAtInvalid, .issuedInFuture, .tokenUseInvalid, .tokenUseNotAccepted, .clientNotAllowed,
+            .audienceNotAllowed, .subjectInvalid, .claimMissing:
+            nil
         }
     }
 }
@@ -99,6 +129,19 @@ extension AccountError {
 }
 
 extension CognitoErrorKind {
+    fileprivate var tellsOfLock: Bool {
+        switch self {
+        case .lockedOut: true
+        case .badCredentials, .userNotFound, .userNotConfirmed, .passwordResetRequired, .userDisabled,
+            .usernameExists, .alreadyConfirmed, .invalidPassword, .codeMismatch, .codeExpired, .deliveryFailed,
+            .secondFactorMissing, .deviceUnknown, .invalidSession, .tokenRevoked, .tokenExpired, .tokenReused,
+            .clientSecretRefused, .clientUnknown, .signatureRefused, .credentialsMissing, .flowNotEnabled,
+            .poolMisconfigured, .blockedByFirewall, .rejectedByTrigger, .throttled, .unsupportedOperation,
+            .invalidParameter, .unavailable, .other:
+            false
+        }
+    }
+
     fileprivate func isGuess(refusedWith error: GatewayError) -> Bool {
         switch self {
         case .badCredentials, .userNotFound, .userDisabled, .rejectedByTrigger, .codeMismatch: true

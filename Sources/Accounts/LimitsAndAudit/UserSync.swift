@@ -54,12 +54,15 @@ package struct UserSync: Sendable {
     }
 
     private static func event(of call: AccountCall, _ outcome: AccountOutcome) -> (UserSyncEvent, JSONObject)? {
-        switch (outcome, call.operation.effect) {
-        case (.signedIn(let user), _): return (.signedIn, user.object)
-        case (.succeeded, .confirmed):
-            return (.confirmed, ["id": .null, "email": call.account.map(JSON.string) ?? .null])
-        case (.succeeded, .userDeleted): return (.deleted, ["id": call.subject.map(JSON.string) ?? .null])
-        default: return nil
+        switch outcome {
+        case .signedIn(let user): return (.signedIn, user.object)
+        case .forwarded, .challenged, .refused: return nil
+        case .succeeded: break
+        }
+        switch call.operation.effect {
+        case .confirmed: return (.confirmed, ["id": .null, "email": call.account.map(JSON.string) ?? .null])
+        case .userDeleted: return (.deleted, ["id": call.subject.map(JSON.string) ?? .null])
+        case .none, .registered, .passwordReset, .passwordChanged, .refreshed, .signedOut, .userExported: return nil
         }
     }
 

@@ -26,7 +26,7 @@ extension DirectCognitoTranslation {
     }
 
     private func check(_ names: [String], orEmail isRegistration: Bool) throws(DirectCognitoRefusal) {
-        for name in names where !pool.writableAttributes.contains(name) {
+        for name in names where !pool.settings.writableAttributes.contains(name) {
             guard isRegistration, name.utf8.elementsEqual("email".utf8) else { throw .attributeNotWritable }
         }
     }

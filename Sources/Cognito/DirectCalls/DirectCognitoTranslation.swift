@@ -99,7 +99,8 @@ package struct DirectCognitoTranslation: Sendable {
     /// Puts a name that nobody has in the place of one that users may not call their account by: the call is answered
     /// as for an unknown user.
     private func refuseName(in call: inout TranslatedCall) {
-        guard let typed = call.account, AccountNameKind(typed).map(pool.acceptedNames.contains) != true else { return }
+        let accepted = pool.settings.acceptedNames
+        guard let typed = call.account, AccountNameKind(typed).map(accepted.contains) != true else { return }
         replaceName(in: &call)
     }
 
@@ -134,8 +135,8 @@ package struct DirectCognitoTranslation: Sendable {
         try setClient(&call.input)
         var former = call.input
         call.tokenDigest = (call.input["RefreshToken"] ?? call.input["Token"])?.stringValue.map(Self.digest)
-        call.input["ClientSecret"] = pool.clientSecret.map { .string($0.exposeText()) }
-        guard !sentAs.hasSameBytes(as: pool.clientID) else { return }
+        call.input["ClientSecret"] = pool.settings.clientSecret.map { .string($0.exposeText()) }
+        guard !sentAs.hasSameBytes(as: pool.settings.clientID) else { return }
         former["ClientId"] = .string(sentAs)
         former["ClientSecret"] = nil
         call.asFormerClient = former
@@ -162,14 +163,14 @@ package struct DirectCognitoTranslation: Sendable {
     }
 
     private func hash(_ username: String) -> JSON? {
-        pool.clientSecret.map {
-            .string(secretHash(username: username, clientID: pool.clientID, clientSecret: $0))
+        pool.settings.clientSecret.map {
+            .string(secretHash(username: username, clientID: pool.settings.clientID, clientSecret: $0))
         }
     }
 
     private func setClient(_ input: inout JSONObject) throws(DirectCognitoRefusal) {
         guard pool.knows(clientID: try text("ClientId", in: input)) else { throw .unknownClient }
-        input["ClientId"] = .string(pool.clientID)
+        input["ClientId"] = .string(pool.settings.clientID)
     }
 
     // MARK: Tokens
@@ -188,8 +189,8 @@ package struct DirectCognitoTranslation: Sendable {
     /// app's device data is signed with the client's id that it knows, and means nothing with another.
     private func setContext(_ input: inout JSONObject, sentAs client: String?, _ address: String) {
         var context = input["UserContextData"]?.objectValue ?? [:]
-        context["IpAddress"] = pool.propagateClientAddress && client != nil ? .string(address) : nil
-        if client?.hasSameBytes(as: pool.clientID) != true { context["EncodedData"] = nil }
+        context["IpAddress"] = pool.settings.propagateClientAddress && client != nil ? .string(address) : nil
+        if client?.hasSameBytes(as: pool.settings.clientID) != true { context["EncodedData"] = nil }
         input["UserContextData"] = context.isEmpty || Self.hasNoContext(input) ? nil : .object(context)
     }
 

@@ -52,6 +52,6 @@ extension DirectCognitoPool {
             default: nil
             }
         }
-        return Base64URL.encode(SHA256.hash(Array("\(poolID)\0".utf8) + digits.dropLast()))
+        return Base64URL.encode(SHA256.hash(Array("\(settings.poolID)\0".utf8) + digits.dropLast()))
     }
 }

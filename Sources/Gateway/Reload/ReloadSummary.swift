@@ -56,8 +56,8 @@ struct ReloadSummary: Equatable {
         issuers = Part(from: Self.issuers(old), to: Self.issuers(new))
         upstreams = Part(from: Self.upstreams(old), to: Self.upstreams(new))
         routes = Part(from: Self.routes(old), to: Self.routes(new))
-        settings = Part(from: Self.sections(old.settings), to: Self.sections(new.settings))
         let changes = ValueChange.all(from: old.settings.values, to: new.settings.values)
+        settings = Part(changed: Self.sections(changes))
         secrets = ValueChange.secrets(changes)
         differences = ValueChange.lines(changes)
     }
@@ -75,16 +75,16 @@ struct ReloadSummary: Equatable {
         Logger.Metadata(uniqueKeysWithValues: lines.map { ($0.name, "\($0.change)") })
     }
 
-    /// By what they say of themselves, in which secrets are all alike: of these ``secrets`` tells.
-    private static func sections(_ settings: GatewaySettings) -> Named<String> {
-        [
-            ("key_sets", "\(settings.keySets)"), ("sign_in", "\(settings.signIn)"),
-            ("direct_cognito", "\(settings.directCognito)"), ("account_limits", "\(settings.accountLimits)"),
-            ("trusted_proxies", "\(settings.trustedProxies)"), ("identity", "\(settings.identity)"),
-            ("audit", "\(settings.audit)"), ("user_sync", "\(String(describing: settings.userSync))"),
-            ("limits", "\(settings.limits)"), ("drain_timeout", "\(settings.drainTimeout)"),
-            ("logging", "\(settings.logging)"), ("tracing", "\(String(describing: settings.tracing))"),
-        ]
+    /// The sections that ``listeners``, ``issuers``, ``upstreams`` and ``routes`` leave out.
+    private static let otherSections = [
+        "key_sets", "sign_in", "direct_cognito", "account_limits", "trusted_proxies", "identity", "audit", "user_sync",
+        "limits", "drain_timeout", "logging", "tracing",
+    ]
+
+    /// The sections with a changed value. A secret that is only another one is reported by ``secrets``.
+    static func sections(_ changes: [ValueChange]) -> [String] {
+        let changed = Set(changes.filter { !$0.isOtherSecret }.map(\.section))
+        return otherSections.filter(changed.contains)
     }
 
     private struct ListenerValue: Equatable {

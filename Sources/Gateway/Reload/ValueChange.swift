@@ -66,6 +66,12 @@ struct ValueChange {
 
     private var path: String { (new ?? old)?.path ?? "" }
 
+    /// The top-level key.
+    var section: String { String(path.prefix { $0 != "." && $0 != "[" }) }
+
+    /// Whether it was a secret before, and is another one now.
+    var isOtherSecret: Bool { old?.isSecret == true && new?.isSecret == true }
+
     var description: String {
         let path = Self.bounded(path)
         switch (old, new) {

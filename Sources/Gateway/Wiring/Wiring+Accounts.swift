@@ -27,9 +27,7 @@ extension Wiring {
                         pattern: try RoutePattern("\(first.prefix)/\(operation.path)"), methods: [operation.method],
                         access: operation.bearer.access, admitsEndedTokens: operation.bearer == .orEnded,
                         issuers: Set(pools.map(\.issuer)), tokenUses: [.access], destination: .endpoint(routes.count),
-                        crossOrigin: pools.lazy.compactMap(\.crossOrigin).first.map {
-                            CrossOrigin($0, routeMethods: [operation.method.rawValue])
-                        }))
+                        crossOrigin: pools.lazy.compactMap(\.crossOrigin).first))
             }
         }
         return routes
@@ -57,7 +55,7 @@ extension Wiring {
                 members.append(
                     AccountGroup.Member(
                         hosts: Set(pool.hosts),
-                        accounts: try await accounts(pool, settings, dependencies, after: previous)))
+                        accounts: try await accounts(pool, settings.stateDirectory, dependencies, after: previous)))
             }
             groups.append(AccountGroup(members: members))
         }
@@ -65,26 +63,24 @@ extension Wiring {
     }
 
     private static func accounts(
-        _ pool: CognitoSignInSettings, _ settings: GatewaySettings, _ dependencies: AccountDependencies,
+        _ pool: CognitoSettings, _ stateDirectory: String, _ dependencies: AccountDependencies,
         after previous: [AccountGroup]
     ) async throws -> CognitoAccounts {
-        guard let issuer = settings.issuers.first(where: { $0.name == pool.issuer }), let userPool = issuer.pool else {
-            throw StartupError(description: "sign_in.cognito.issuer names no user pool")
-        }
         let now: @Sendable () -> Int64 = { WallClock.seconds() }
         var signer: RequestSigner?
-        if pool.flow == .admin {
+        if pool.signIn.flow == .admin {
             let credentials = awsCredentials(try await dependencies.fetcher(true))
-            signer = RequestSigner(region: userPool.region, credentials: credentials, now: now)
+            signer = RequestSigner(region: pool.region, credentials: credentials, now: now)
         }
         let known = previous.flatMap(\.members).map(\.accounts)
         return CognitoAccounts(
-            settings: try accountSettings(pool, userPool, issuer.issuer, settings),
+            settings: pool.signIn,
+            sealingKeys: try SealingKeys.ring(pool.sealingKeys, stateDirectory: stateDirectory),
             fetcher: try await dependencies.fetcher(pool.endpoint.isPlain), signer: signer,
             records: dependencies.sessions, flow: dependencies.flow, revoke: dependencies.revoke,
             revocationTime: dependencies.revocationTime,
             after: known.first {
-                $0.settings.poolID == userPool.userPoolID && $0.settings.clientID == pool.clientID
+                $0.settings.poolID == pool.signIn.poolID && $0.settings.clientID == pool.signIn.clientID
             }, now: now, random: { SecureRandom.bytes($0) }, logger: dependencies.logger)
     }
 
@@ -105,36 +101,12 @@ extension Wiring {
     ) async throws -> [DirectCognitoPool] {
         var pools: [DirectCognitoPool] = []
         for pool in settings.signIn.pools {
-            guard let issuer = settings.issuers.first(where: { $0.name == pool.issuer }), let userPool = issuer.pool
-            else { throw StartupError(description: "sign_in.cognito.issuer names no user pool") }
             pools.append(
                 DirectCognitoPool(
-                    poolID: userPool.userPoolID, endpoint: pool.endpoint.description,
-                    fetcher: try await fetcher(pool.endpoint.isPlain), issuer: issuer.issuer, clientID: pool.clientID,
-                    clientSecret: pool.clientSecret,
-                    formerClientIDs: pools.isEmpty ? Set(settings.directCognito.clientIDs) : [],
-                    propagateClientAddress: pool.sendClientAddress,
-                    acceptedNames: Set(pool.loginWith),
-                    writableAttributes: WritableAttributes(pool.writableAttributes), deadline: pool.timeout))
+                    settings: pool.signIn, fetcher: try await fetcher(pool.endpoint.isPlain),
+                    formerClientIDs: pools.isEmpty ? Set(settings.directCognito.clientIDs) : []))
         }
         return pools
-    }
-
-    private static func accountSettings(
-        _ pool: CognitoSignInSettings, _ userPool: CognitoPoolSettings, _ issuer: String, _ settings: GatewaySettings
-    ) throws -> CognitoAccountSettings {
-        CognitoAccountSettings(
-            endpoint: pool.endpoint.description, issuer: issuer, poolID: userPool.userPoolID,
-            clientID: pool.clientID, clientSecret: pool.clientSecret,
-            sealingKeys: try SealingKeys.ring(pool.sealingKeys, stateDirectory: settings.stateDirectory),
-            refreshLifetime: pool.refreshTokenLifetime.components.seconds,
-            briefRefreshLifetime: pool.shortRefreshTokenLifetime.components.seconds,
-            deviceTokenLifetime: pool.deviceTokenLifetime.components.seconds, flow: pool.flow,
-            requiresDevice: pool.deviceBinding == .required, concealsExistingUsers: pool.concealExistingUsers,
-            totpIssuer: pool.totpIssuer, returnIDToken: pool.includeIDToken,
-            propagateClientAddress: pool.sendClientAddress,
-            acceptedNames: Set(pool.loginWith),
-            writableAttributes: WritableAttributes(pool.writableAttributes), deadline: pool.timeout)
     }
 }
 
@@ -151,8 +123,8 @@ extension AccountOperation.Bearer {
 
 extension AccountGroup {
     /// The configured pools, those with the same prefix together, in the order of the first of each.
-    static func settings(_ settings: GatewaySettings) -> [[CognitoSignInSettings]] {
-        var groups: [[CognitoSignInSettings]] = []
+    static func settings(_ settings: GatewaySettings) -> [[CognitoSettings]] {
+        var groups: [[CognitoSettings]] = []
         for pool in settings.signIn.pools {
             if let index = groups.firstIndex(where: { $0[0].prefix == pool.prefix }) {
                 groups[index].append(pool)

@@ -35,7 +35,7 @@ extension Wiring {
                 access: operation.bearer.access,
                 issuers: Set([apple.session?.issuer].compactMap { $0 }), tokenUses: [.session],
                 destination: .endpoint(first + routes.count),
-                crossOrigin: apple.crossOrigin.map { CrossOrigin($0, routeMethods: [operation.method.rawValue]) })
+                crossOrigin: apple.crossOrigin)
             route.deniesSuccess = true
             if operation == .appleSignIn { route.forwardsTo = apple.upstream }
             routes.append(route)

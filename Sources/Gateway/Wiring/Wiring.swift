@@ -58,7 +58,7 @@ package enum Wiring {
             forwardToken: settings.forwardToken, ignoresCase: upstream?.paths == .caseInsensitive,
             letThrough: (upstream?.forwardHeaders.names ?? []) + settings.forwardHeaders.names,
             treatment: settings.treatment,
-            crossOrigin: settings.crossOrigin.map { CrossOrigin($0, routeMethods: settings.methods) },
+            crossOrigin: settings.crossOrigin,
             webSocket: settings.webSocket)
     }
 
@@ -86,18 +86,6 @@ package enum Wiring {
         gate.routes.routes.map { route in
             route.upstream.flatMap { name in upstreams.firstIndex { $0.name == name } }
         }
-    }
-}
-
-extension CrossOrigin {
-    /// - Parameter routeMethods: what a page may use unless the section says otherwise; nil for all that are routed.
-    init(_ settings: CrossOriginSettings, routeMethods: [String]?) {
-        let usual = ["GET", "HEAD", "POST", "PUT", "PATCH", "DELETE"]
-        self.init(
-            origins: settings.origins.map { .listed(Set($0)) } ?? .any,
-            methods: Set((settings.methods ?? routeMethods ?? usual).compactMap(HTTPRequest.Method.init(rawValue:))),
-            headers: Set(settings.headers), exposedHeaders: settings.exposedHeaders,
-            credentials: settings.credentials, maximumAge: settings.maximumAge.components.seconds)
     }
 }
 

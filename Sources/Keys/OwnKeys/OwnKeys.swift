@@ -1,5 +1,6 @@
 internal import Clocks
 internal import Encoding
+internal import Pipeline
 package import Settings
 package import Store
 
@@ -127,11 +128,10 @@ package struct OwnKeys: Sendable {
             // Kept, so that what was logged can be searched for a user.
             return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: 366 * 86_400)
         case .sealing:
-            var lifetimes = settings.signIn.pools.map(\.refreshTokenLifetime)
+            var lifetimes = settings.signIn.pools.map(\.signIn.refreshLifetime)
             // Apple's tokens end with their users only.
-            if settings.signIn.apple?.server != nil { lifetimes.append(.seconds(3650 * 86_400)) }
-            let lifetime = lifetimes.max() ?? .seconds(30 * 86_400)
-            return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: lifetime.components.seconds)
+            if settings.signIn.apple?.server != nil { lifetimes.append(3650 * 86_400) }
+            return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: lifetimes.max() ?? 30 * 86_400)
         }
     }
 }

@@ -11,8 +11,8 @@ package struct CrossOrigin: Sendable, Equatable {
     }
 
     package var origins: Origins
-    /// The methods a page may use.
-    package var methods: Set<HTTPRequest.Method>
+    /// The methods a page may use; nil: the route's own, and of a route that takes all of them ``usualMethods``.
+    package var methods: Set<HTTPRequest.Method>?
     /// The request headers a page may set beyond the safelisted ones, in lower case.
     package var headers: Set<String>
     /// The response headers a page may read beyond the safelisted ones.
@@ -23,7 +23,7 @@ package struct CrossOrigin: Sendable, Equatable {
     package var maximumAge: Int64
 
     package init(
-        origins: Origins, methods: Set<HTTPRequest.Method>, headers: Set<String>, exposedHeaders: [String] = [],
+        origins: Origins, methods: Set<HTTPRequest.Method>?, headers: Set<String>, exposedHeaders: [String] = [],
         credentials: Bool = false, maximumAge: Int64 = 600
     ) {
         self.origins = origins
@@ -33,6 +33,8 @@ package struct CrossOrigin: Sendable, Equatable {
         self.credentials = credentials
         self.maximumAge = maximumAge
     }
+
+    private static let usualMethods: Set<HTTPRequest.Method> = [.get, .head, .post, .put, .patch, .delete]
 
     /// A browser's question before it sends the request itself.
     package struct Preflight: Sendable, Equatable {
@@ -62,6 +64,7 @@ package struct CrossOrigin: Sendable, Equatable {
 
     /// The fields that allow a preflight, or nil when its origin, method or one of its headers is not allowed.
     func allowing(_ preflight: Preflight) -> HTTPFields? {
+        let methods = methods ?? Self.usualMethods
         guard allows(preflight.origin), methods.contains(preflight.method),
             preflight.headers.allSatisfy(headers.contains)
         else { return nil }

@@ -37,7 +37,11 @@ package final class RouteRule: Sendable {
         name = route.name
         destination = route.destination
         treatment = route.treatment
-        crossOrigin = route.crossOrigin
+        crossOrigin = route.crossOrigin.map { policy in
+            var policy = policy
+            policy.methods = policy.methods ?? route.methods
+            return policy
+        }
         changesResponses = route.crossOrigin != nil || route.treatment.map { !$0.responseHeaders.isEmpty } ?? false
         deniesSuccess = route.deniesSuccess
         webSocket = route.webSocket

@@ -16,7 +16,7 @@ package struct AppleSettings: Sendable {
     package var server: AppleServerSettings?
     /// Whether Apple's messages about users are taken.
     package var notifications: Bool
-    package var crossOrigin: CrossOriginSettings?
+    package var crossOrigin: CrossOrigin?
 }
 
 extension AppleSettings {
@@ -41,7 +41,7 @@ extension AppleSettings {
         let session = keys.userSession(known, isKept: mode == .terminate)
         let server = keys.optional("server")?.section(AppleServerSettings.init(reading:)) ?? nil
         let notifications = keys.value("notifications", .boolean, default: mode == .terminate)
-        let crossOrigin = keys.optional("cors")?.section(CrossOriginSettings.init(reading:)) ?? nil
+        let crossOrigin = keys.optional("cors")?.section(CrossOrigin.init(reading:)) ?? nil
         if mode == .forward {
             // The side that keeps the users exchanges their codes and hears of them.
             if server != nil { keys.fault("server", "has no effect with mode: forward") }

@@ -1,19 +1,8 @@
+internal import HTTPTypes
+internal import Pipeline
 internal import SettingsReader
 
-/// Which web pages may call a route from a browser (CORS).
-package struct CrossOriginSettings: Sendable {
-    /// Serialised origins; nil for every page.
-    package var origins: [String]?
-    /// Nil: the route's own.
-    package var methods: [String]?
-    /// In lower case.
-    package var headers: [String]
-    package var exposedHeaders: [String]
-    package var credentials: Bool
-    package var maximumAge: Duration
-}
-
-extension CrossOriginSettings {
+extension CrossOrigin {
     init?(reading keys: SettingsMapping) {
         let origins = keys.required("origins") == nil ? nil : keys.list("origins", .webOrigin, of: "origins")
         let methods = keys.list("methods", .method, of: "methods")
@@ -28,8 +17,9 @@ extension CrossOriginSettings {
         // Fetch standard, 3.2.5: browsers refuse the combination, and it would open the route to every page.
         if isOpen, credentials { keys.fault("credentials", "can't be true for every origin") }
         self.init(
-            origins: isOpen ? nil : origins, methods: methods, headers: headers, exposedHeaders: exposed,
-            credentials: credentials, maximumAge: maximumAge)
+            origins: isOpen ? .any : .listed(Set(origins)),
+            methods: methods.map { Set($0.compactMap(HTTPRequest.Method.init(rawValue:))) }, headers: Set(headers),
+            exposedHeaders: exposed, credentials: credentials, maximumAge: maximumAge.components.seconds)
     }
 }
 

@@ -1,3 +1,4 @@
+internal import Pipeline
 internal import SettingsReader
 
 /// The treatment of calls that an app sends to Cognito through the gateway.
@@ -53,7 +54,7 @@ extension DirectCognitoSettings {
         if mode == .block, !clientIDs.isEmpty {
             keys.fault("client_ids", "are served by mode: translate only")
         }
-        if let own = signIn.cognito?.clientID, clientIDs.contains(own) {
+        if let own = signIn.cognito?.signIn.clientID, clientIDs.contains(own) {
             keys.fault("client_ids", "\(own) is sign_in.cognito.client_id, which needs no mention here")
         }
         return clientIDs

@@ -27,7 +27,7 @@ package struct RouteSettings: Sendable {
     package var timeouts: RouteTimeoutSettings
     /// Nil where nothing is changed.
     package var treatment: RouteTreatment?
-    package var crossOrigin: CrossOriginSettings?
+    package var crossOrigin: CrossOrigin?
     /// Nil: requests do not become WebSockets.
     package var webSocket: WebSocketPolicy?
     package var place: SettingsPlace
@@ -75,7 +75,7 @@ extension RouteSettings {
         if let name = forwardHeaders.names.first(where: treatment.requestHeaders.sets) {
             keys.fault("forward_headers", "\(name) is among request_headers, which take the client's away")
         }
-        let crossOrigin = keys.optional("cors")?.section(CrossOriginSettings.init(reading:)) ?? nil
+        let crossOrigin = keys.optional("cors")?.section(CrossOrigin.init(reading:)) ?? nil
         let crossing = treatment.responseHeaders.names.first { $0.lowercased().hasPrefix("access-control-") }
         if let crossing, keys.has("cors") {
             keys.fault("response_headers", "must not name \(crossing): on a route with cors that is the gateway's own")

@@ -6,65 +6,37 @@ internal import SettingsReader
 /// The account endpoints that the gateway answers itself.
 package struct SignInSettings: Sendable {
     /// Nil keeps the family off: its paths are then ordinary routes.
-    package var cognito: CognitoSignInSettings?
+    package var cognito: CognitoSettings?
     /// Further pools, told from the first one by path or host.
-    var morePools: [CognitoSignInSettings]
+    var morePools: [CognitoSettings]
     /// Nil keeps Apple's family off, as ``cognito`` does Cognito's.
     package var apple: AppleSettings?
     /// Whether the file has a user pool here, be it a faulty one.
     var namesPool = false
 
     /// All of them, the first one first.
-    package var pools: [CognitoSignInSettings] { [cognito].compactMap { $0 } + morePools }
+    package var pools: [CognitoSettings] { [cognito].compactMap { $0 } + morePools }
 }
 
-/// Whether a refresh must come from the device of the sign-in.
-package enum DeviceBindingSetting: String, Sendable, CaseIterable {
-    /// A refresh that names a device must name the same one.
-    case whenSent = "when_sent"
-    /// A refresh must name it.
-    case required
-}
-
-/// Sign-in with a Cognito user pool.
-package struct CognitoSignInSettings: Sendable {
+/// A section `sign_in.cognito`: how users sign in, and what is around that.
+package struct CognitoSettings: Sendable {
     /// The name of the issuer whose pool this is.
     package var issuer: String
-    package var clientID: String
-    package var clientSecret: Secret
-    /// Cognito's API. Follows from the issuer's region unless it is given.
-    package var endpoint: ServiceURL
+    /// The AWS region of the pool.
+    package var region: String
     /// The prefix of the endpoints' paths, such as `/api/v1/auth`.
     package var prefix: String
     /// The hosts whose requests are this pool's, in lower case; empty for those that no other pool names.
     package var hosts: [String]
-    package var flow: SignInFlow
-    /// The most time one call to Cognito may take.
-    package var timeout: Duration
-    /// Whether clients get the ID token as well.
-    package var includeIDToken: Bool
-    package var refreshTokenLifetime: Duration
-    /// For `remember_me: false`.
-    package var shortRefreshTokenLifetime: Duration
-    /// Each sign-in with a device token gives a new one.
-    package var deviceTokenLifetime: Duration
-    package var deviceBinding: DeviceBindingSetting
-    /// The kinds of name that users may sign in with; at least one.
-    package var loginWith: [AccountNameKind]
-    /// Whether registering an address that has an account looks as if it had none.
-    package var concealExistingUsers: Bool
-    /// The name that authenticator apps show beside the account.
-    package var totpIssuer: String
-    /// Whether Cognito is told the client's address.
-    package var sendClientAddress: Bool
-    /// The attributes that users may set, by Cognito's names.
-    package var writableAttributes: [String]
+    /// Cognito's API. Follows from the issuer's region unless it is given.
+    package var endpoint: ServiceURL
+    package var signIn: CognitoSignInSettings
     /// The attributes that decide about access: see ``GatewaySettings/settleWritableAttributes(_:)``.
     package var decidingAttributes: [String] = []
     /// The first seals, all open. Empty: a key is made once and kept in the state directory.
     package var sealingKeys: [SealingKeySettings]
-    package var crossOrigin: CrossOriginSettings?
-    /// ``writableAttributes`` as the file has them; nil once they are settled.
+    package var crossOrigin: CrossOrigin?
+    /// The writable attributes as the file has them; nil once they are settled.
     var attributes: WritableAttributeSettings?
 }
 
@@ -79,13 +51,13 @@ package struct SealingKeySettings: Sendable {
 extension SignInSettings {
     init(reading keys: SettingsMapping, known: KnownNames) {
         let first = keys.optional("cognito")
-        cognito = first?.section { CognitoSignInSettings(reading: $0, known: known) } ?? nil
+        cognito = first?.section { CognitoSettings(reading: $0, known: known) } ?? nil
         let more = keys.optional("more_pools").flatMap { $0.elements(expected: "pools like sign_in.cognito") } ?? []
         morePools = []
         apple = nil
         namesPool = first != nil || !more.isEmpty
         for element in more {
-            guard let pool = element.section({ CognitoSignInSettings(reading: $0, known: known) }) ?? nil else {
+            guard let pool = element.section({ CognitoSettings(reading: $0, known: known) }) ?? nil else {
                 continue
             }
             if let fault = Self.clash(of: pool, with: pools) { element.fault(fault) }
@@ -100,7 +72,7 @@ extension SignInSettings {
 
     /// Why no request could tell this pool from another.
     private static func clash(
-        of pool: CognitoSignInSettings, with others: [CognitoSignInSettings]
+        of pool: CognitoSettings, with others: [CognitoSettings]
     ) -> String? {
         for other in others where other.prefix == pool.prefix {
             if pool.hosts.isEmpty, other.hosts.isEmpty {
@@ -114,64 +86,72 @@ extension SignInSettings {
     }
 }
 
-extension CognitoSignInSettings {
+extension CognitoSettings {
     fileprivate init?(reading keys: SettingsMapping, known: KnownNames) {
         let issuer = keys.required("issuer", .reference(to: "issuer", among: known.issuers))
-        let pool = keys.pool(known, issuer)
-        let clientID = keys.clientID(of: pool)
+            .flatMap(known.issuer(named:))
+        let pool = issuer.flatMap(keys.pool(of:))
+        let clientID = keys.clientID(of: issuer)
         let secret = keys.clientSecret()
-        let endpoint = keys.cognitoEndpoint(region: pool?.pool.region)
+        let endpoint = keys.cognitoEndpoint(region: pool?.region)
         let prefix = keys.value("prefix", .pathPrefix, default: "/api/v1/auth")
         let hosts = keys.list("hosts", .host, of: "host names") ?? []
-        let flow = keys.value("flow", .oneOf, default: SignInFlow.password)
-        let timeout = keys.value("timeout", .duration(.seconds(1) ... .seconds(60)), default: .seconds(5))
-        let includeIDToken = keys.value("include_id_token", .boolean, default: false)
-        let day = Duration.seconds(86_400)
-        // Ten years is the longest that Cognito gives a refresh token.
-        let lifetimes = Duration.seconds(60)...(day * 3650)
-        let lifetime = keys.value("refresh_token_lifetime", .duration(lifetimes), default: day * 30)
-        let shortLifetime = keys.value("short_refresh_token_lifetime", .duration(lifetimes), default: day)
-        let deviceLifetime = keys.value(
-            "device_token_lifetime", .duration(lifetimes), default: max(day * 90, lifetime))
-        let binding = keys.value("device_binding", .oneOf, default: DeviceBindingSetting.whenSent)
+        var signIn = CognitoSignInSettings(
+            endpoint: endpoint?.description ?? "", issuer: issuer?.issuer ?? "", poolID: pool?.userPoolID ?? "",
+            clientID: clientID ?? "", clientSecret: secret)
+        signIn.flow = keys.value("flow", .oneOf, default: SignInFlow.password)
+        signIn.deadline = keys.value("timeout", .duration(.seconds(1) ... .seconds(60)), default: .seconds(5))
+        signIn.returnIDToken = keys.value("include_id_token", .boolean, default: false)
+        keys.readLifetimes(into: &signIn)
+        let binding = ScalarFormat.word(among: ["when_sent", "required"])
+        signIn.requiresDevice = keys.value("device_binding", binding, default: "when_sent") == "required"
         if keys.isEmptyList("login_with") { keys.fault("login_with", "must name at least one") }
         let names = keys.list("login_with", ScalarFormat<AccountNameKind>.oneOf, of: "kinds of names")
-        let conceal = keys.value("conceal_existing_users", .boolean, default: false)
-        let totpIssuer = keys.value("totp_issuer", .text, default: "Gatehouse")
-        let sendAddress = keys.value("send_client_address", .boolean, default: false)
+        signIn.acceptedNames = Set(names ?? [.email])
+        signIn.concealsExistingUsers = keys.value("conceal_existing_users", .boolean, default: false)
+        signIn.totpIssuer = keys.value("totp_issuer", .text, default: "Gatehouse")
+        signIn.propagateClientAddress = keys.value("send_client_address", .boolean, default: false)
         let attributes = WritableAttributeSettings(of: keys)
+        signIn.writableAttributes = WritableAttributes(attributes.names)
         let sealingKeys = keys.sealingKeys()
-        let crossOrigin = keys.optional("cors")?.section(CrossOriginSettings.init(reading:)) ?? nil
-        guard let issuer, let clientID, let secret, let endpoint else { return nil }
+        let crossOrigin = keys.optional("cors")?.section(CrossOrigin.init(reading:)) ?? nil
+        guard let issuer, let pool, clientID != nil, secret != nil, let endpoint else { return nil }
         self.init(
-            issuer: issuer, clientID: clientID, clientSecret: secret, endpoint: endpoint, prefix: prefix,
-            hosts: hosts, flow: flow, timeout: timeout, includeIDToken: includeIDToken, refreshTokenLifetime: lifetime,
-            shortRefreshTokenLifetime: shortLifetime, deviceTokenLifetime: deviceLifetime, deviceBinding: binding,
-            loginWith: names ?? [.email], concealExistingUsers: conceal, totpIssuer: totpIssuer,
-            sendClientAddress: sendAddress,
-            writableAttributes: attributes.names, sealingKeys: sealingKeys, crossOrigin: crossOrigin,
-            attributes: attributes)
+            issuer: issuer.name, region: pool.region, prefix: prefix, hosts: hosts, endpoint: endpoint, signIn: signIn,
+            sealingKeys: sealingKeys, crossOrigin: crossOrigin, attributes: attributes)
     }
 }
 
 extension SettingsMapping {
-    /// The pool in which users sign in; nil where the issuer itself is faulty.
-    fileprivate func pool(_ known: KnownNames, _ name: String?) -> (name: String, pool: CognitoPoolSettings)? {
-        guard let issuer = name.flatMap(known.issuer(named:)) else { return nil }
+    /// The pool in which users sign in; nil where the issuer is none.
+    fileprivate func pool(of issuer: IssuerSettings) -> CognitoPoolSettings? {
         guard let pool = issuer.pool else {
             fault("issuer", "must be a user pool: issuers.\(issuer.name) has another profile than cognito")
             return nil
         }
-        return (issuer.name, pool)
+        return pool
     }
 
     /// A client that the pool's issuer doesn't name would get tokens that the gateway itself refuses.
-    fileprivate func clientID(of issuer: (name: String, pool: CognitoPoolSettings)?) -> String? {
+    fileprivate func clientID(of issuer: IssuerSettings?) -> String? {
         guard let node = required("client_id"), let clientID = node.read(.identifier) else { return nil }
-        if let issuer, !issuer.pool.clientIDs.isEmpty, !issuer.pool.clientIDs.contains(clientID) {
+        if let issuer, let clients = issuer.pool?.clientIDs, !clients.isEmpty, !clients.contains(clientID) {
             node.refuse("must be one of issuers.\(issuer.name).client_ids")
         }
         return clientID
+    }
+
+    /// How long what clients keep is good for.
+    fileprivate func readLifetimes(into signIn: inout CognitoSignInSettings) {
+        let day = Duration.seconds(86_400)
+        // Ten years is the longest that Cognito gives a refresh token.
+        let lifetimes = Duration.seconds(60)...(day * 3650)
+        let lifetime = value("refresh_token_lifetime", .duration(lifetimes), default: day * 30)
+        signIn.refreshLifetime = lifetime.components.seconds
+        signIn.briefRefreshLifetime =
+            value("short_refresh_token_lifetime", .duration(lifetimes), default: day).components.seconds
+        signIn.deviceTokenLifetime =
+            value("device_token_lifetime", .duration(lifetimes), default: max(day * 90, lifetime)).components.seconds
     }
 
     /// Cognito's own rule is `[\w+]+`, at most 64 characters; those who stand in for it give UUIDs.

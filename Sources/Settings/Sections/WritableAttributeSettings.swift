@@ -42,8 +42,8 @@ extension GatewaySettings {
     }
 
     private mutating func settled(
-        _ pool: CognitoSignInSettings, _ context: SettingsContext
-    ) -> CognitoSignInSettings {
+        _ pool: CognitoSettings, _ context: SettingsContext
+    ) -> CognitoSettings {
         guard let attributes = pool.attributes,
             let issuer = issuers.first(where: { $0.name == pool.issuer })?.issuer
         else { return pool }
@@ -56,8 +56,10 @@ extension GatewaySettings {
         settled.attributes = nil
         settled.decidingAttributes = Set(uses.map(\.attribute)).sorted()
         guard attributes.given == nil else { return settled }
-        settled.writableAttributes.removeAll { name in uses.contains { $0.attribute == name } }
-        for use in uses where pool.writableAttributes.contains(use.attribute) {
+        let writable = pool.signIn.writableAttributes
+        settled.signIn.writableAttributes = WritableAttributes(
+            writable.names.filter { name in !uses.contains { $0.attribute == name } })
+        for use in uses where writable.contains(use.attribute) {
             attributeWarnings.append(
                 SettingsWarning(
                     kind: .writableAttribute, place: attributes.place,

@@ -18,11 +18,12 @@ final class AccountCalls: Sendable {
 
     init() throws {
         let keys = SealingKeyRing(sealing: try SealingKey(Secret([UInt8](repeating: 7, count: 32))))
-        let settings = CognitoAccountSettings(
+        let settings = CognitoSignInSettings(
             endpoint: "https://cognito-idp.eu-west-1.amazonaws.com/", issuer: Self.issuer, poolID: "eu-west-1_Example",
-            clientID: "1example23456789", clientSecret: Secret("secret"), sealingKeys: keys)
+            clientID: "1example23456789", clientSecret: Secret("secret"))
         accounts = CognitoAccounts(
-            settings: settings, fetcher: NoFetcher(), records: NoRecords(), flow: AccountFlow(NoGuard()),
+            settings: settings, sealingKeys: keys, fetcher: NoFetcher(), records: NoRecords(),
+            flow: AccountFlow(NoGuard()),
             revoke: { _ in }, revocationTime: { 1_780_000_000 },
             now: { 1_780_000_000 },
             random: { [UInt8](repeating: 9, count: $0) },

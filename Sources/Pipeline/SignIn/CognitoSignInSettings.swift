@@ -1,9 +1,7 @@
 package import Cryptography
-package import Pipeline
-package import Sealing
 
-/// The settings of the account endpoints for one user pool and its app client.
-package struct CognitoAccountSettings: Sendable {
+/// How users of a Cognito user pool sign in, by an app client whose secret the gateway has.
+package struct CognitoSignInSettings: Sendable {
     /// Cognito's API, such as `https://cognito-idp.eu-west-1.amazonaws.com/`.
     package var endpoint: String
     /// The `iss` of the pool's tokens. Tokens of other issuers are not shown to Cognito.
@@ -13,8 +11,6 @@ package struct CognitoAccountSettings: Sendable {
     package var clientID: String
     /// `nil` for an app client that has none.
     package var clientSecret: Secret?
-    /// The keys that seal and open refresh tokens.
-    package var sealingKeys: SealingKeyRing
     /// How long a sign-in can be refreshed with `remember_me`, in seconds.
     package var refreshLifetime: Int64
     /// How long a sign-in can be refreshed without `remember_me`, in seconds; never more than `refreshLifetime`.
@@ -43,19 +39,17 @@ package struct CognitoAccountSettings: Sendable {
 
     package init(
         endpoint: String, issuer: String, poolID: String, clientID: String, clientSecret: Secret?,
-        sealingKeys: SealingKeyRing, refreshLifetime: Int64 = 30 * 86_400, briefRefreshLifetime: Int64 = 86_400,
+        refreshLifetime: Int64 = 30 * 86_400, briefRefreshLifetime: Int64 = 86_400,
         deviceTokenLifetime: Int64 = 90 * 86_400, flow: SignInFlow = .password, requiresDevice: Bool = false,
-        concealsExistingUsers: Bool = false,
-        totpIssuer: String = "Gatehouse", returnIDToken: Bool = false, propagateClientAddress: Bool = false,
-        acceptedNames: Set<AccountNameKind> = [.email], writableAttributes: WritableAttributes = .standard,
-        deadline: Duration = .seconds(5)
+        concealsExistingUsers: Bool = false, totpIssuer: String = "Gatehouse", returnIDToken: Bool = false,
+        propagateClientAddress: Bool = false, acceptedNames: Set<AccountNameKind> = [.email],
+        writableAttributes: WritableAttributes = .standard, deadline: Duration = .seconds(5)
     ) {
         self.endpoint = endpoint
         self.issuer = issuer
         self.poolID = poolID
         self.clientID = clientID
         self.clientSecret = clientSecret
-        self.sealingKeys = sealingKeys
         self.refreshLifetime = refreshLifetime
         self.briefRefreshLifetime = briefRefreshLifetime
         self.deviceTokenLifetime = deviceTokenLifetime
