@@ -48,7 +48,7 @@ package struct AdminChanges: Sendable {
         case .logLevel: setLogLevel(body)
         case .drain(let begins): drain(begins)
         case .server(let begins, let upstream, let server): await drain(begins, server, of: upstream)
-        case .users(let call): await AdminUsers(status.keptUsers, logs.logger, peer: peer).perform(call, body: body)
+        case .users(let call): await AdminUsers(status.userDirectory, logs.logger, peer: peer).perform(call, body: body)
         }
     }
 

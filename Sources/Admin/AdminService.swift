@@ -106,8 +106,8 @@ package final class AdminService: RequestService {
         refusal.answer(requestID: AdminRequestID.make())
     }
 
-    func refuse(_ fault: ListenerFault, peer: String) -> (HTTPResponse, ByteBuffer) {
-        Self.refusal(Refusal(fault))
+    func refuse(_ error: ListenerFault, peer: String) -> (HTTPResponse, ByteBuffer) {
+        Self.refusal(Refusal(error))
     }
 
     func refuseConnection(_ refusal: ConnectionRefusal, peer: String) {}
@@ -124,7 +124,7 @@ private final class IgnoringSink: ExchangeSink {
     func receive(_ body: ByteBuffer) -> Bool { true }
     func receiveEnd() {}
     func clientIsWritable(_ isWritable: Bool) {}
-    func requestFailed(_ fault: ListenerFault) {}
+    func requestFailed(_ error: ListenerFault) {}
     func clientDisconnected() {}
 }
 
@@ -179,8 +179,8 @@ private final class AdminExchange: ExchangeSink {
 
     func clientIsWritable(_ isWritable: Bool) {}
 
-    func requestFailed(_ fault: ListenerFault) {
-        let (head, body) = AdminService.refusal(Refusal(fault))
+    func requestFailed(_ error: ListenerFault) {
+        let (head, body) = AdminService.refusal(Refusal(error))
         hasBegun = true
         writer.take()?.answer(head, body)
     }

@@ -48,7 +48,7 @@ extension AdminUserCall {
     }
 
     private static func find(_ query: AdminQuery) -> AdminUserCall {
-        if let fault = query.fault(knowing: ["matching", "after", "limit"]) { return .malformed(fault) }
+        if let error = query.error(knowing: ["matching", "after", "limit"]) { return .malformed(error) }
         let limit = query["limit"].map { Int($0) ?? 0 } ?? 100
         guard (1...largestPage).contains(limit) else { return .malformed("limit must be 1 to \(largestPage)") }
         return .find(matching: query["matching"], after: query["after"] ?? "", limit: limit)
@@ -56,7 +56,7 @@ extension AdminUserCall {
 
     private static func sessions(_ method: HTTPRequest.Method, _ query: AdminQuery) -> AdminCall {
         guard method == .get || method == .delete else { return .methodNotAllowed([.get, .delete]) }
-        if let fault = query.fault(knowing: ["subject", "issuer"]) { return .change(.users(.malformed(fault))) }
+        if let error = query.error(knowing: ["subject", "issuer"]) { return .change(.users(.malformed(error))) }
         guard let subject = query["subject"], !subject.isEmpty else {
             return .change(.users(.malformed("say whose sessions: ?subject=…")))
         }
@@ -81,7 +81,7 @@ struct AdminQuery {
     subscript(name: String) -> String? { parameters.first { $0.name.hasSameBytes(as: name) }?.value }
 
     /// The error in the query; nil if there is none. A misspelt parameter is an error and not an absent one.
-    func fault(knowing names: [String]) -> String? {
+    func error(knowing names: [String]) -> String? {
         for (index, parameter) in parameters.enumerated() {
             guard parameter.name.isOne(of: names) else {
                 return "there is no such parameter; known: \(names.joined(separator: ", "))"

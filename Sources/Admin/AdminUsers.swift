@@ -12,50 +12,52 @@ internal import Telemetry
 /// Carries out the admin listener's calls about users and sessions. Changes apply from the next request on, and are in
 /// the audit log.
 struct AdminUsers: Sendable {
-    private let kept: KeptUsers?
+    private let directory: UserDirectory?
     private let logger: Logger
     private let peer: String
     private let requestID = AdminRequestID.make()
 
     /// - Parameters:
-    ///   - kept: nil where no tokens are taken.
+    ///   - directory: nil where no tokens are taken.
     ///   - peer: who asks: an address.
-    init(_ kept: KeptUsers?, _ logger: Logger, peer: String) {
-        self.kept = kept
+    init(_ directory: UserDirectory?, _ logger: Logger, peer: String) {
+        self.directory = directory
         self.logger = logger
         self.peer = peer
     }
 
     func perform(_ call: AdminUserCall, body: [UInt8]) async -> AdminAnswer {
         do {
-            guard let kept else { throw Self.missing("This gateway takes no tokens, and keeps no users.") }
-            return AdminAnswer(status: .ok, body: .object(try await carryOut(call, kept, body)), requestID: requestID)
+            guard let directory else { throw Self.missing("This gateway takes no tokens, and keeps no users.") }
+            return AdminAnswer(
+                status: .ok, body: .object(try await carryOut(call, directory, body)), requestID: requestID)
         } catch {
             return AdminAnswer(refusal(of: error), requestID: requestID)
         }
     }
 
-    private func carryOut(_ call: AdminUserCall, _ kept: KeptUsers, _ body: [UInt8]) async throws -> JSONObject {
+    private func carryOut(_ call: AdminUserCall, _ directory: UserDirectory, _ body: [UInt8]) async throws -> JSONObject
+    {
         switch call {
         case .find(let text, let after, let limit):
-            let users = try await own(kept).users(matching: text, after: after, limit: limit)
+            let users = try await own(directory).users(matching: text, after: after, limit: limit)
             let last = users.count == limit ? users.last?["id"] : nil
             return ["users": .array(users.map(JSON.object)), "next": last ?? .null]
-        case .show(let id): return try await own(kept).user(id)
-        case .setRole(let id): return try await setRole(try Self.role(body), of: id, kept)
-        case .setDisabled(let isDisabled, let id): return try await setDisabled(isDisabled, id, kept)
+        case .show(let id): return try await own(directory).user(id)
+        case .setRole(let id): return try await setRole(try Self.role(body), of: id, directory)
+        case .setDisabled(let isDisabled, let id): return try await setDisabled(isDisabled, id, directory)
         case .sessions(let subject, let issuer):
-            return ["sessions": .array(try await sessions(of: subject, issuer, kept).map(JSON.object))]
-        case .endSession(let id): return try await endSession(id, kept)
-        case .endSessions(let subject, let issuer): return try await endSessions(of: subject, issuer, kept)
+            return ["sessions": .array(try await sessions(of: subject, issuer, directory).map(JSON.object))]
+        case .endSession(let id): return try await endSession(id, directory)
+        case .endSessions(let subject, let issuer): return try await endSessions(of: subject, issuer, directory)
         case .malformed(let message): throw Self.malformed(message)
         }
     }
 
     // MARK: Users
 
-    private func own(_ kept: KeptUsers) throws(Refusal) -> UserAdministration {
-        guard let own = kept.own else {
+    private func own(_ directory: UserDirectory) throws(Refusal) -> UserAdministration {
+        guard let own = directory.own else {
             throw Self.missing("This gateway keeps no users: there is no sign_in.apple.session.")
         }
         return own
@@ -68,18 +70,18 @@ struct AdminUsers: Sendable {
         return role
     }
 
-    private func setRole(_ role: String?, of id: String, _ kept: KeptUsers) async throws -> JSONObject {
-        let own = try own(kept)
-        let ended = try await telling(.roleChanged, "admin-set-role", id, kept) {
+    private func setRole(_ role: String?, of id: String, _ directory: UserDirectory) async throws -> JSONObject {
+        let own = try own(directory)
+        let ended = try await reporting(.roleChanged, "admin-set-role", id, directory) {
             try await own.setRole(role, of: id, requestID: requestID)
         }
         return ["user": .string(id), "role": role.map(JSON.string) ?? .null, "sessions_ended": Self.number(ended)]
     }
 
-    private func setDisabled(_ isDisabled: Bool, _ id: String, _ kept: KeptUsers) async throws -> JSONObject {
-        let own = try own(kept)
+    private func setDisabled(_ isDisabled: Bool, _ id: String, _ directory: UserDirectory) async throws -> JSONObject {
+        let own = try own(directory)
         let operation = isDisabled ? "admin-disable-user" : "admin-enable-user"
-        let ended = try await telling(isDisabled ? .userDisabled : .userEnabled, operation, id, kept) {
+        let ended = try await reporting(isDisabled ? .userDisabled : .userEnabled, operation, id, directory) {
             try await own.setDisabled(isDisabled, of: id, requestID: requestID)
         }
         return ["user": .string(id), "disabled": .bool(isDisabled), "sessions_ended": Self.number(ended)]
@@ -88,13 +90,15 @@ struct AdminUsers: Sendable {
     // MARK: Sessions
 
     /// Those that go on, each with its issuer's name.
-    private func sessions(of subject: String, _ issuer: String?, _ kept: KeptUsers) async throws -> [JSONObject] {
-        guard kept.knows(issuer: issuer) else { throw Self.malformed("there is no issuer of this name") }
+    private func sessions(of subject: String, _ issuer: String?, _ directory: UserDirectory) async throws
+        -> [JSONObject]
+    {
+        guard directory.knows(issuer: issuer) else { throw Self.malformed("there is no issuer of this name") }
         var found: [JSONObject] = []
-        if let own = kept.own, let name = kept.ownIssuer, KeptUsers.means(issuer, name) {
+        if let own = directory.own, let name = directory.ownIssuer, UserDirectory.means(issuer, name) {
             found += Self.named(name, try await own.openSessions(of: subject))
         }
-        for pool in kept.pools where KeptUsers.means(issuer, pool.issuer) {
+        for pool in directory.pools where UserDirectory.means(issuer, pool.issuer) {
             found += Self.named(
                 pool.issuer, try await pool.sessions.open(of: subject, requestID: requestID))
         }
@@ -109,9 +113,9 @@ struct AdminUsers: Sendable {
         }
     }
 
-    private func endSession(_ id: String, _ kept: KeptUsers) async throws -> JSONObject {
-        let owner = try await owner(of: id, kept)
-        let ended = try await telling(.sessionsEnded, "admin-end-session", owner.subject, kept) {
+    private func endSession(_ id: String, _ directory: UserDirectory) async throws -> JSONObject {
+        let owner = try await owner(of: id, directory)
+        let ended = try await reporting(.sessionsEnded, "admin-end-session", owner.subject, directory) {
             try await owner.end()
         }
         // It may have ended in between.
@@ -121,12 +125,12 @@ struct AdminUsers: Sendable {
 
     /// The session's user, and the way it ends.
     private func owner(
-        of id: String, _ kept: KeptUsers
+        of id: String, _ directory: UserDirectory
     ) async throws -> (subject: String, end: () async throws -> EndedSessions?) {
-        if let own = kept.own, let user = try await own.user(ofSession: id) {
+        if let own = directory.own, let user = try await own.user(ofSession: id) {
             return (user, { try await own.endSession(id, requestID: requestID) })
         }
-        for pool in kept.pools {
+        for pool in directory.pools {
             if let user = try await pool.sessions.user(ofSession: id, requestID: requestID) {
                 return (user, { try await pool.sessions.end(id, requestID: requestID) })
             }
@@ -137,15 +141,18 @@ struct AdminUsers: Sendable {
     private static let noSession = missing("There is no session of this id that goes on.")
 
     /// First nothing counts any more, also what is not kept here; then what is kept ends.
-    private func endSessions(of subject: String, _ issuer: String?, _ kept: KeptUsers) async throws -> JSONObject {
-        guard kept.knows(issuer: issuer) else { throw Self.malformed("there is no issuer of this name") }
-        let ended = try await telling(.sessionsEnded, "admin-end-sessions", subject, kept) {
-            try await revoke(subject, kept.others(named: issuer), kept)
+    private func endSessions(of subject: String, _ issuer: String?, _ directory: UserDirectory) async throws
+        -> JSONObject
+    {
+        guard directory.knows(issuer: issuer) else { throw Self.malformed("there is no issuer of this name") }
+        let ended = try await reporting(.sessionsEnded, "admin-end-sessions", subject, directory) {
+            try await revoke(subject, directory.others(named: issuer), directory)
             var all = EndedSessions()
-            if let own = kept.own, kept.ownIssuer.map({ KeptUsers.means(issuer, $0) }) ?? (issuer == nil) {
+            if let own = directory.own, directory.ownIssuer.map({ UserDirectory.means(issuer, $0) }) ?? (issuer == nil)
+            {
                 all += try await own.endSessionsIfKnown(of: subject, requestID: requestID)
             }
-            for pool in kept.pools where KeptUsers.means(issuer, pool.issuer) {
+            for pool in directory.pools where UserDirectory.means(issuer, pool.issuer) {
                 all += try await pool.sessions.endAll(of: subject, requestID: requestID)
             }
             return all
@@ -153,11 +160,11 @@ struct AdminUsers: Sendable {
         return Self.ended(ended.count, failures: ended.providerFailures)
     }
 
-    private func revoke(_ subject: String, _ issuers: [Issuer], _ kept: KeptUsers) async throws {
-        let now = kept.revocations.revocationTime()
+    private func revoke(_ subject: String, _ issuers: [Issuer], _ directory: UserDirectory) async throws {
+        let now = directory.revocations.revocationTime()
         // As long as `gatehouse revoke`, and as anything that comes of the sign-ins.
-        let endsAt = now + max(30 * 86_400, kept.longestRefresh + 86_400)
-        try await kept.revocations.revoke(
+        let endsAt = now + max(30 * 86_400, directory.longestRefresh + 86_400)
+        try await directory.revocations.revoke(
             issuers.map { Revocation(issuer: $0.issuer, .subject(subject, before: now), endsAt: endsAt) })
     }
 
@@ -168,8 +175,8 @@ struct AdminUsers: Sendable {
     // MARK: Parts
 
     /// Does something that the audit log is to tell of; also where the store stops halfway, with the reason.
-    private func telling<Value>(
-        _ kind: AuditEventKind, _ operation: String, _ subject: String, _ kept: KeptUsers,
+    private func reporting<Value>(
+        _ kind: AuditEventKind, _ operation: String, _ subject: String, _ directory: UserDirectory,
         _ work: () async throws -> Value
     ) async throws -> Value {
         var event = AuditEvent(
@@ -177,13 +184,13 @@ struct AdminUsers: Sendable {
             application: "admin", operation: operation)
         do {
             let value = try await work()
-            await kept.audit?.record(event)
+            await directory.audit?.record(event)
             return value
         } catch {
             let refusal = refusal(of: error)
             guard refusal.error == .serviceUnavailable else { throw refusal }
             event.reason = refusal.reason.code
-            await kept.audit?.record(event)
+            await directory.audit?.record(event)
             throw refusal
         }
     }
@@ -191,8 +198,8 @@ struct AdminUsers: Sendable {
     private func refusal(of error: any Error) -> Refusal {
         switch error {
         case let refusal as Refusal: return refusal
-        case let fault as UserAdministration.Fault where fault.isUnknownUser: return Self.missing("\(fault)")
-        case let fault as UserAdministration.Fault: return Self.malformed("\(fault)")
+        case let error as UserAdministration.Failure where error.isUnknownUser: return Self.missing("\(error)")
+        case let error as UserAdministration.Failure: return Self.malformed("\(error)")
         default:
             logger.error(
                 "users and sessions cannot be administered",

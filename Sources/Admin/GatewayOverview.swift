@@ -25,7 +25,7 @@ struct GatewayOverview: Sendable {
     /// Seconds since 1970 of the last reload with another secret; nil where there was none.
     var secretsChangedAt: Int64?
     /// Why the last reading of the settings did not take over, and when that was, in seconds since 1970.
-    var faults: [String]
+    var errors: [String]
     var failedAt: Int64?
     var listeners: [ListenSettings]
     /// For each listener what it shows.

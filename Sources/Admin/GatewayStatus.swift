@@ -24,7 +24,7 @@ package final class GatewayStatus: Sendable {
         /// An operator wants load balancers to leave.
         var isSetAside = false
         /// Of the last reading of the settings, where it did not take over.
-        var faults: [String] = []
+        var errors: [String] = []
         /// Seconds since 1970 of that reading.
         var failedAt: Int64?
     }
@@ -59,16 +59,16 @@ package final class GatewayStatus: Sendable {
             $0.reloads.succeeded += 1
             $0.reloads.lastFailed = false
             $0.reloads.lastSuccess = now
-            ($0.faults, $0.failedAt) = ([], nil)
+            ($0.errors, $0.failedAt) = ([], nil)
         }
     }
 
     /// - Parameter now: seconds since 1970.
-    package func reloadFailed(_ faults: [String], now: Int64) {
+    package func reloadFailed(_ errors: [String], now: Int64) {
         state.withLock {
             $0.reloads.failed += 1
             $0.reloads.lastFailed = true
-            ($0.faults, $0.failedAt) = (faults, now)
+            ($0.errors, $0.failedAt) = (errors, now)
         }
     }
 
@@ -79,7 +79,7 @@ package final class GatewayStatus: Sendable {
     var admin: AdminSettings? { state.withLock { $0.snapshot?.settings.admin } }
 
     /// The users and sessions that an operator can look at; nil where no tokens are taken.
-    var keptUsers: KeptUsers? { snapshot.flatMap(KeptUsers.init) }
+    var userDirectory: UserDirectory? { snapshot.flatMap(UserDirectory.init) }
 
     var userHashes: UserHashes? { state.withLock { $0.snapshot?.accountServices?.hashes } }
 
@@ -96,7 +96,7 @@ package final class GatewayStatus: Sendable {
         return GatewayOverview(
             startedAt: startedAt, uptime: (ContinuousClock.now - began).components.seconds,
             isDraining: state.isDraining || state.isSetAside,
-            digest: snapshot?.settings.digest ?? "", secretsChangedAt: state.secretsChangedAt, faults: state.faults,
+            digest: snapshot?.settings.digest ?? "", secretsChangedAt: state.secretsChangedAt, errors: state.errors,
             failedAt: state.failedAt,
             listeners: snapshot?.settings.listeners ?? [],
             certificates: snapshot?.servedCertificates ?? [],
@@ -146,7 +146,7 @@ package final class GatewayStatus: Sendable {
 
     private static func store(_ snapshot: ConfigurationSnapshot?) -> ReadinessReport.Store? {
         guard let snapshot, let store = snapshot.store else { return nil }
-        return .init(fault: store.writeFault, isNeeded: snapshot.settings.needsStore)
+        return .init(error: store.writeError, isNeeded: snapshot.settings.needsStore)
     }
 
     /// Since the start, by log.
@@ -170,7 +170,7 @@ package final class GatewayStatus: Sendable {
             },
             revocations: plan?.revocations.map(\.status).map { status in
                 .init(
-                    held: status.count, limit: status.limit, failures: status.failures,
+                    entries: status.count, limit: status.limit, failures: status.failures,
                     superseded: status.superseded)
             },
             assertionKeyAge: plan?.assertionKeys?.signingSince.map { Double(max(0, WallClock.seconds() - $0)) },
@@ -179,6 +179,6 @@ package final class GatewayStatus: Sendable {
             accountServices: snapshot?.accountServices.map(\.readings), linesLost: linesLost(snapshot),
             spans: (exported: spanTally.exported, lost: spanTally.lost), nameLookups: GatewayMetrics.nameLookups,
             process: .now(startedAt: startedAt), version: GatehouseVersion.current,
-            storeIsWritable: snapshot?.store.map { $0.writeFault == nil }, isReady: Self.readiness(state).isReady)
+            storeIsWritable: snapshot?.store.map { $0.writeError == nil }, isReady: Self.readiness(state).isReady)
     }
 }

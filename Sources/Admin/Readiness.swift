@@ -11,7 +11,7 @@ package struct ReadinessReport: Equatable {
     /// The database, where there is one.
     struct Store: Equatable {
         /// Why it can't be written; names no file. Nil: it can.
-        var fault: String?
+        var error: String?
         /// Whether what clients ask for takes writing.
         var isNeeded: Bool
     }
@@ -31,7 +31,7 @@ package struct ReadinessReport: Equatable {
                 "draining"
             } else if keySetsHeld.contains(false) {
                 "waiting for key sets"
-            } else if let store, store.isNeeded, store.fault != nil {
+            } else if let store, store.isNeeded, store.error != nil {
                 "the store cannot be written"
             } else if !down.isEmpty, down.count == upstreams.count, !others {
                 "no upstream has a healthy server"
@@ -39,7 +39,7 @@ package struct ReadinessReport: Equatable {
                 nil
             }
         isReady = reason == nil
-        let stored = (store?.fault).map { ["store: \($0)"] } ?? []
+        let stored = (store?.error).map { ["store: \($0)"] } ?? []
         let lines = [reason ?? "ready"] + stored + down.map { "upstream \($0.name): no healthy server" }
         text = lines.map { $0 + "\n" }.joined()
     }

@@ -22,7 +22,7 @@ package enum ReloadOutcome: Sendable {
     package var step: ReloadStep {
         switch self {
         case .applied: .applied
-        case .refused(let faults): .refused(faults)
+        case .refused(let errors): .refused(errors)
         case .stopping: .stopping
         }
     }
@@ -34,7 +34,7 @@ package enum ReloadOutcome: Sendable {
                 "reloaded": true, "changes": .object(JSONObject(changes.map { ($0.name, .string($0.change)) })),
                 "diff": .array(differences.map { .string($0) }),
             ]
-        case .refused(let faults): ["reloaded": false, "faults": .array(faults.map { .string($0) })]
+        case .refused(let errors): ["reloaded": false, "faults": .array(errors.map { .string($0) })]
         case .stopping: ["reloaded": false, "faults": ["the gateway is stopping"]]
         }
     }

@@ -46,14 +46,14 @@ enum StatusPage {
             "failed_reloads": number(readings.reloads?.failed ?? 0),
             // Of the last reading, where it did not take over.
             "failed_at": gateway.failedAt.map { number($0) } ?? .null,
-            "faults": .array(gateway.faults.map { .string($0) }),
+            "faults": .array(gateway.errors.map { .string($0) }),
         ]
     }
 
     /// Null where there is none.
     private static func store(_ store: ReadinessReport.Store, _ gateway: GatewayOverview) -> JSON {
         [
-            "writable": .bool(store.fault == nil), "error": store.fault.map { .string($0) } ?? .null,
+            "writable": .bool(store.error == nil), "error": store.error.map { .string($0) } ?? .null,
             // Whether a client's request takes writing, so that readiness depends on it.
             "needed": .bool(store.isNeeded), "schema_version": number(gateway.schemaVersion),
         ]
@@ -117,7 +117,7 @@ enum StatusPage {
                 "limit": number(gateway.limits?.connections ?? 0), "open": number(metrics.connectionsOpen),
             ],
             "revocations": [
-                "limit": number(gateway.limits?.revocations ?? 0), "held": number(readings.revocations?.held ?? 0),
+                "limit": number(gateway.limits?.revocations ?? 0), "held": number(readings.revocations?.entries ?? 0),
             ],
         ]
     }

@@ -60,8 +60,8 @@ package struct RequestSigner: Sendable {
 }
 
 extension CognitoError {
-    init(credentialsMissing fault: AWSCredentialError) {
-        self.init(unavailable: fault.rawValue)
+    init(credentialsMissing error: AWSCredentialError) {
+        self.init(unavailable: error.rawValue)
         kind = .credentialsMissing
     }
 }

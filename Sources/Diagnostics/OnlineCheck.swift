@@ -41,7 +41,7 @@ package struct OnlineCheck: Sendable {
     ///   - tell: called with each finding as soon as it is there.
     /// - Returns: all of them, in the settings' order.
     package func run(
-        begin: ([String]) -> Void = { _ in }, tell: (Finding) -> Void = { _ in }
+        begin: ([String]) -> Void = { _ in }, report: (Finding) -> Void = { _ in }
     ) async throws -> [Finding] {
         try await FetchSession.with { session in
             let accounts = try await poolProbes(session) + appleProbes(session)
@@ -51,7 +51,7 @@ package struct OnlineCheck: Sendable {
                 for (index, probe) in probes.enumerated() { tasks.addTask { (index, await Self.ask(probe)) } }
                 var findings: [(Int, Finding)] = []
                 for await (index, finding) in tasks {
-                    tell(finding)
+                    report(finding)
                     findings.append((index, finding))
                 }
                 return findings.sorted { $0.0 < $1.0 }.map(\.1)
@@ -87,7 +87,7 @@ package struct OnlineCheck: Sendable {
             let (timeout, maximum) = (settings.keySets.timeout, settings.keySets.maximumBytes)
             probes.append(
                 Probe(subject: subject) {
-                    do throws(KeySetFetch.Fault) {
+                    do throws(KeySetFetch.Failure) {
                         let (set, response) = try await fetch.fetch(timeout: timeout, maximumBytes: maximum)
                         let difference = ClockDifference(response, now: WallClock.seconds())
                         let isGood = difference.isWithin(issuer.skew)

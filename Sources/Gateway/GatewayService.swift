@@ -46,8 +46,8 @@ package struct GatewayService: Service {
     /// - Throws: ``SettingsErrors``.
     package static func check(_ settings: GatewaySettings) throws {
         _ = try Wiring.fitted(settings, issuers: settings.trustedIssuers)
-        let faults = settings.writtenPaths.compactMap(\.fault)
-        guard faults.isEmpty else { throw SettingsErrors(faults: faults.sorted { $0.line < $1.line }) }
+        let errors = settings.writtenPaths.compactMap(\.error)
+        guard errors.isEmpty else { throw SettingsErrors(errors: errors.sorted { $0.line < $1.line }) }
     }
 
     /// The certificates of its listeners that have expired or are about to.
@@ -94,7 +94,7 @@ package struct GatewayService: Service {
 
     /// Serves until a graceful shutdown begins, then lets what is in flight finish.
     private func serve(_ gateway: RunningGateway, since began: ContinuousClock.Instant) async {
-        let notice = Task { await gateway.tellOfReadiness(since: began) }
+        let notice = Task { await gateway.reportReadiness(since: began) }
         await withTaskGroup(of: Void.self) { tasks in
             tasks.addTask {
                 await requests.serve {

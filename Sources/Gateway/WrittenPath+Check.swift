@@ -5,15 +5,15 @@ internal import SettingsReader
 extension WrittenPath {
     /// The error that prevents writing there on every machine and for every user: something of another kind is there,
     /// or in the place of a directory above it. Missing files and permissions may differ where the gateway runs.
-    var fault: SettingsError? {
+    var error: SettingsError? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else {
-            return errno == ENOTDIR ? place.fault("\(path): a directory above it is a file") : nil
+            return errno == ENOTDIR ? place.error("\(path): a directory above it is a file") : nil
         }
         let isDirectory = status.st_mode & S_IFMT == S_IFDIR
         return switch (kind, isDirectory) {
-        case (.directory, false): place.fault("\(path): is a file, not a directory")
-        case (.file, true): place.fault("\(path): is a directory, not a file")
+        case (.directory, false): place.error("\(path): is a file, not a directory")
+        case (.file, true): place.error("\(path): is a directory, not a file")
         default: nil
         }
     }

@@ -22,19 +22,19 @@ package struct LoggedFetcher: Fetcher {
         guard logger.logLevel <= .debug else { return try await fetcher.fetch(request) }
         do throws(FetchError) {
             let response = try await fetcher.fetch(request)
-            tell(request, began) { metadata in
+            report(request, began) { metadata in
                 metadata["status"] = "\(response.status)"
                 // By which AWS knows of it.
                 metadata["provider_request_id"] = response.header("x-amzn-requestid").map { "\($0)" }
             }
             return response
         } catch {
-            tell(request, began) { $0["error"] = "\(error)" }
+            report(request, began) { $0["error"] = "\(error)" }
             throw error
         }
     }
 
-    private func tell(
+    private func report(
         _ request: FetchRequest, _ began: ContinuousClock.Instant, _ outcome: (inout Logger.Metadata) -> Void
     ) {
         var metadata: Logger.Metadata = [

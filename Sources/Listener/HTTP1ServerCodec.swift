@@ -49,7 +49,7 @@ final class HTTP1ServerCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     /// About how much was written since the channel was last asked what waits in it.
     var bytesSinceLook = 0
     /// A tunnel has been told to close.
-    var hasToldTunnel = false
+    var hasReportedTunnel = false
     /// The client has ended its half of a tunnel.
     var hasInputEnded = false
 

@@ -85,10 +85,10 @@ final class ProtocolSelector: ChannelInboundHandler, RemovableChannelHandler, Ti
             context.close(promise: nil)
             return
         }
-        let held = input
+        let buffered = input
         input = ByteBuffer()
-        if held.readableBytes > 0 {
-            context.fireChannelRead(wrapInboundOut(held))
+        if buffered.readableBytes > 0 {
+            context.fireChannelRead(wrapInboundOut(buffered))
             context.fireChannelReadComplete()
         }
         context.pipeline.syncOperations.removeHandler(context: context, promise: nil)

@@ -26,7 +26,7 @@ final class Exchange {
     var upstream: UpstreamExchange?
     var tunnel: WebSocketTunnel?
     /// The body that waits until the request is decided.
-    private var heldBody: ByteBuffer?
+    private var bufferedBody: ByteBuffer?
     /// The client's next bytes may be no request.
     var closesConnection = false
 
@@ -107,17 +107,17 @@ final class Exchange {
     }
 
     private func keysWereLookedUp() {
-        guard case .decide(let endIsHeld) = state.keysWereLookedUp() else { return }
+        guard case .decide(let endIsBuffered) = state.keysWereLookedUp() else { return }
         decide(keysWereLookedUp: true)
-        if let held = heldBody.take(), pass(held), !endIsHeld { demand.resume() }
-        if endIsHeld { receiveEnd() }
+        if let buffered = bufferedBody.take(), pass(buffered), !endIsBuffered { demand.resume() }
+        if endIsBuffered { receiveEnd() }
     }
 
     func hold(_ body: ByteBuffer) {
-        if heldBody == nil {
-            heldBody = body
+        if bufferedBody == nil {
+            bufferedBody = body
         } else {
-            heldBody?.writeImmutableBuffer(body)
+            bufferedBody?.writeImmutableBuffer(body)
         }
     }
 

@@ -5,7 +5,7 @@ extension ExchangeState {
     enum LookUp {
         case ignore
         /// Decide about the request again. Then receive again what was held of its body, and its end if that was held.
-        case decide(endIsHeld: Bool)
+        case decide(endIsBuffered: Bool)
     }
 
     /// The actions for a part of the body.

@@ -5,7 +5,7 @@
 struct ExchangeState {
     private enum Phase {
         /// Nothing is decided. A key may be looked for, and the body waits.
-        case deciding(endIsHeld: Bool)
+        case deciding(endIsBuffered: Bool)
         /// The body of a call is being collected.
         case collecting
         /// A call is being carried out. The rest of its body is ignored.
@@ -17,7 +17,7 @@ struct ExchangeState {
         case ended
     }
 
-    private var phase = Phase.deciding(endIsHeld: false)
+    private var phase = Phase.deciding(endIsBuffered: false)
     /// Whether the head of a backend's response has been sent. The gateway's own responses are sent as a whole.
     private(set) var responseHasBegun = false
     private var bodyHasEnded: Bool
@@ -94,12 +94,12 @@ struct ExchangeState {
 
     /// A key was looked for.
     mutating func keysWereLookedUp() -> LookUp {
-        guard case .deciding(let endIsHeld) = phase else { return .ignore }
-        if endIsHeld {
-            phase = .deciding(endIsHeld: false)
+        guard case .deciding(let endIsBuffered) = phase else { return .ignore }
+        if endIsBuffered {
+            phase = .deciding(endIsBuffered: false)
             bodyHasEnded = false
         }
-        return .decide(endIsHeld: endIsHeld)
+        return .decide(endIsBuffered: endIsBuffered)
     }
 
     // MARK: The client
@@ -133,7 +133,7 @@ struct ExchangeState {
         bodyHasEnded = true
         switch phase {
         case .deciding:
-            phase = .deciding(endIsHeld: true)
+            phase = .deciding(endIsBuffered: true)
             return .ignore
         case .collecting:
             phase = .performing

@@ -35,10 +35,10 @@ package final class LoopDirectory: Sendable {
 
     /// Returns when every loop goes by the servers that are taken out now.
     package func refreshDrainedServers() async {
-        let told = gateways.withLock { $0 }.map { gateway in
+        let readings = gateways.withLock { $0 }.map { gateway in
             gateway.eventLoop.submit { gateway.value.refreshDrainedServers() }
         }
-        for loop in told {
+        for loop in readings {
             // Fails only when the loop is gone, and the gateway with it.
             try? await loop.get()
         }
@@ -46,10 +46,10 @@ package final class LoopDirectory: Sendable {
 
     /// Returns when every loop goes by the revocations of now.
     package func refreshRevocations() async {
-        let told = gateways.withLock { $0 }.map { gateway in
+        let readings = gateways.withLock { $0 }.map { gateway in
             gateway.eventLoop.submit { gateway.value.refreshRevocations() }
         }
-        for loop in told {
+        for loop in readings {
             // Fails only when the loop is gone, and the gateway with it.
             try? await loop.get()
         }

@@ -20,7 +20,7 @@ extension WebSocketTunnel {
 
     private func close(_ close: WebSocketClose, within limit: TimeAmount) {
         guard state.close(with: close) else { return }
-        if state.tellsBackend {
+        if state.closesBackend {
             // Why it is over.
             _ = upstream?.send(body: ByteBuffer(bytes: close.frame(mask: SecureRandom.bytes(4))))
         }

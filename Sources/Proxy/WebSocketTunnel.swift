@@ -15,7 +15,7 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
     let grant: WebSocketGrant
     let eventLoop: any EventLoop
     var state: WebSocketTunnelState
-    private var held: ByteBuffer?
+    private var buffered: ByteBuffer?
     private(set) var lastActivity = NIODeadline.now()
     var alarm: Scheduled<Void>?
 
@@ -45,7 +45,7 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
         guard state.isOpen else { return }
         lastActivity = .now()
         setAlarm()
-        if let held = held.take(), receive(held) { exchange.resumeClient() }
+        if let buffered = buffered.take(), receive(buffered) { exchange.resumeClient() }
         if state.hasClientEnded { receiveEnd() }
     }
 
@@ -115,10 +115,10 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
     }
 
     private func hold(_ bytes: ByteBuffer) {
-        if held == nil {
-            held = bytes
+        if buffered == nil {
+            buffered = bytes
         } else {
-            held?.writeImmutableBuffer(bytes)
+            buffered?.writeImmutableBuffer(bytes)
         }
     }
 
@@ -146,6 +146,6 @@ final class WebSocketTunnel: UpstreamResponseReceiver {
         alarm = nil
         exchange = nil
         upstream = nil
-        held = nil
+        buffered = nil
     }
 }

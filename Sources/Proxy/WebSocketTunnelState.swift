@@ -147,7 +147,7 @@ struct WebSocketTunnelState: Equatable {
     }
 
     /// Whether the backend can get a Close frame: the client has not stopped within a frame of its own.
-    var tellsBackend: Bool { fromClient.isAtBoundary && !hasClientEnded }
+    var closesBackend: Bool { fromClient.isAtBoundary && !hasClientEnded }
 
     enum ClosingStep: Equatable {
         case ignore

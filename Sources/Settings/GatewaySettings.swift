@@ -82,16 +82,16 @@ package struct GatewaySettings: Sendable {
         let address = reading.root.section { file in
             file.optional("admin")?.section { $0.optional("address")?.read(.listenAddress) }
         }
-        let faults = reading.context.sortedFaults.filter { ["", "admin", "admin.address"].contains($0.keyPath) }
-        guard faults.isEmpty else { throw SettingsErrors(faults: faults) }
+        let errors = reading.context.sortedErrors.filter { ["", "admin", "admin.address"].contains($0.keyPath) }
+        guard errors.isEmpty else { throw SettingsErrors(errors: errors) }
         return address.flatMap { $0 }.flatMap { $0 } ?? standardAdminAddress
     }
 }
 
 extension GatewaySettings {
     /// A fault of what the key at this path names, with its place in the file.
-    package func fault(of keyPath: String, _ message: String) -> SettingsError {
-        places[keyPath]?.fault(message)
+    package func error(of keyPath: String, _ message: String) -> SettingsError {
+        places[keyPath]?.error(message)
             ?? SettingsError(file: "", line: 1, column: nil, keyPath: keyPath, message: message)
     }
 }

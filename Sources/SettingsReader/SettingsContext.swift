@@ -51,7 +51,7 @@ package struct SettingsPlace: Sendable {
     }
 
     /// A fault at this place that only shows when the parts are put together.
-    package func fault(_ message: String) -> SettingsError {
+    package func error(_ message: String) -> SettingsError {
         SettingsError(file: file, line: line, column: column, keyPath: keyPath, message: message)
     }
 
@@ -67,7 +67,7 @@ package final class SettingsContext {
     let readFile: (String) throws(FileReadFailure) -> [UInt8]
     /// See ``SettingsSource``.
     let renamedKeys: [String: String]
-    package private(set) var faults: [SettingsError] = []
+    package private(set) var errors: [SettingsError] = []
     /// In the order they were read.
     package private(set) var values: [ReadValue] = []
     private var positions: [String: Int] = [:]
@@ -91,8 +91,8 @@ package final class SettingsContext {
         self.recorder = recorder
     }
 
-    package func fault(_ message: String, at place: SettingsPlace) {
-        faults.append(
+    package func error(_ message: String, at place: SettingsPlace) {
+        errors.append(
             SettingsError(
                 file: file, line: place.line, column: place.column, keyPath: place.keyPath, message: message))
     }
@@ -126,8 +126,8 @@ package final class SettingsContext {
     }
 
     /// The faults in the order of the file; those of one line in the order they were found.
-    package var sortedFaults: [SettingsError] {
-        faults.enumerated()
+    package var sortedErrors: [SettingsError] {
+        errors.enumerated()
             .sorted { ($0.element.line, $0.offset) < ($1.element.line, $1.offset) }
             .map(\.element)
     }

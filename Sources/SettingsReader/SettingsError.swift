@@ -30,15 +30,15 @@ package struct SettingsError: Error, Sendable, Equatable, CustomStringConvertibl
 
 /// Everything wrong with a settings file, sorted by line; never empty.
 package struct SettingsErrors: Error, Sendable, CustomStringConvertible {
-    package let faults: [SettingsError]
+    package let errors: [SettingsError]
 
-    package init(faults: [SettingsError]) {
-        self.faults = faults
+    package init(errors: [SettingsError]) {
+        self.errors = errors
     }
 
     /// One fault a line.
     package var description: String {
-        faults.map(\.description).joined(separator: "\n")
+        errors.map(\.description).joined(separator: "\n")
     }
 }
 

@@ -13,7 +13,7 @@ package final class SettingsMapping {
         for (key, value) in mapping {
             let line = key.mark?.line ?? node.place.line
             guard case .scalar(let scalar) = key else {
-                node.context.fault("a key must be a single value", at: node.place)
+                node.context.error("a key must be a single value", at: node.place)
                 continue
             }
             if let name = renamedKeys[scalar.string] {
@@ -25,7 +25,7 @@ package final class SettingsMapping {
         }
         for (name, value) in values {
             guard let first = firstLines[name] else { continue }
-            value.fault("is given more than once, first on line \(first)")
+            value.error("is given more than once, first on line \(first)")
         }
     }
 
@@ -64,8 +64,8 @@ package final class SettingsMapping {
     }
 
     /// Notes a fault of a key that the file has.
-    package func fault(_ name: String, _ message: String) {
-        values.first { $0.name == name }?.node.fault(message)
+    package func error(_ name: String, _ message: String) {
+        values.first { $0.name == name }?.node.error(message)
     }
 
     /// The node of a key that may be left out.
@@ -77,7 +77,7 @@ package final class SettingsMapping {
     package func required(_ name: String) -> SettingsNode? {
         guard let found = find(name, isRequired: true) else {
             let place = node.place.key(name, line: node.place.line, column: node.place.column)
-            node.context.fault("is missing", at: place)
+            node.context.error("is missing", at: place)
             return nil
         }
         return found
@@ -140,9 +140,9 @@ package final class SettingsMapping {
     fileprivate func reportUnknownKeys() {
         for (name, value) in values where !asked.contains(name) {
             if let meant = suggestion(for: name, among: asked.sorted()) {
-                value.fault("unknown key (did you mean \"\(meant)\"?)")
+                value.error("unknown key (did you mean \"\(meant)\"?)")
             } else {
-                value.fault("unknown key (known here: \(asked.sorted().joined(separator: ", ")))")
+                value.error("unknown key (known here: \(asked.sorted().joined(separator: ", ")))")
             }
         }
     }
@@ -163,9 +163,9 @@ extension SettingsNode {
             return recorder.entries(of: self, named: "^[A-Za-z0-9_-]{1,64}$", atLeastOne: kind != nil)
         }
         guard let entries = mapping()?.chosenEntries() else { return [] }
-        if let kind, entries.isEmpty { fault("must hold at least one \(kind)") }
+        if let kind, entries.isEmpty { error("must hold at least one \(kind)") }
         for (name, entry) in entries where !Self.isName(name) {
-            entry.fault("the name must be 1 to 64 letters, digits, \"-\" or \"_\"")
+            entry.error("the name must be 1 to 64 letters, digits, \"-\" or \"_\"")
         }
         return entries
     }
@@ -175,7 +175,7 @@ extension SettingsNode {
         if let recorder = context.recorder { return recorder.entries(of: self, named: "^[!-~]{1,256}$") }
         guard let entries = mapping()?.chosenEntries() else { return [] }
         for (name, entry) in entries where (try? ScalarFormat.identifier.read(name)) == nil {
-            entry.fault("the name must be 1 to 256 visible ASCII characters without spaces")
+            entry.error("the name must be 1 to 256 visible ASCII characters without spaces")
         }
         return entries
     }
@@ -196,7 +196,7 @@ extension SettingsNode {
         }
         // A section whose keys are all commented out is a section of defaults.
         if isNull { return SettingsMapping(self, Node.Mapping([]), renamedKeys: [:]) }
-        fault("must be a section of keys, not \(kind)")
+        error("must be a section of keys, not \(kind)")
         return nil
     }
 }

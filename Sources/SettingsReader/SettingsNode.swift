@@ -7,15 +7,15 @@ package struct SettingsNode {
     package let place: SettingsPlace
     package let context: SettingsContext
 
-    package func fault(_ message: String) {
-        context.fault(message, at: place)
+    package func error(_ message: String) {
+        context.error(message, at: place)
     }
 
     /// Notes a fault about the value itself, which is quoted.
     package func refuse(_ message: String, suggestion: String? = nil) {
         var details = yaml.scalar.flatMap { Self.quoted($0.string) }.map { ["got \($0)"] } ?? []
         if let suggestion { details.append("did you mean \"\(suggestion)\"?") }
-        fault(message + (details.isEmpty ? "" : " (\(details.joined(separator: "; ")))"))
+        error(message + (details.isEmpty ? "" : " (\(details.joined(separator: "; ")))"))
     }
 
     /// Whether the key is there with nothing behind it.
@@ -41,7 +41,7 @@ package struct SettingsNode {
             context.note(isSecret || namesVariable(text) ? nil : shown, Array(shown.utf8), at: place)
             return value
         } catch {
-            if isSecret { fault(error.message) } else { refuse(error.message, suggestion: error.suggestion) }
+            if isSecret { self.error(error.message) } else { refuse(error.message, suggestion: error.suggestion) }
             return nil
         }
     }
@@ -63,7 +63,7 @@ package struct SettingsNode {
             secret = Secret(value)
         }
         guard !secret.isEmpty else {
-            fault("the secret is empty")
+            self.error("the secret is empty")
             return nil
         }
         context.note(nil, secret.expose(), at: place)
@@ -94,7 +94,7 @@ package struct SettingsNode {
     package func elements(expected: String) -> [SettingsNode]? {
         if let recorder = context.recorder { return [recorder.element(of: self)] }
         guard case .sequence(let sequence) = yaml else {
-            fault("must be a list of \(expected), not \(kind)")
+            error("must be a list of \(expected), not \(kind)")
             return nil
         }
         if sequence.isEmpty { context.note("[]", [], at: place) }
@@ -117,11 +117,11 @@ package struct SettingsNode {
 
     private func scalarText() -> String? {
         guard case .scalar(let scalar) = yaml else {
-            fault("must be a single value, not \(kind)")
+            error("must be a single value, not \(kind)")
             return nil
         }
         guard !isNull else {
-            fault("has no value")
+            error("has no value")
             return nil
         }
         return scalar.string
@@ -131,7 +131,7 @@ package struct SettingsNode {
         do {
             return try interpolate(text, environment: context.environment)
         } catch {
-            fault(error.message)
+            self.error(error.message)
             return nil
         }
     }
@@ -144,7 +144,7 @@ package struct SettingsNode {
             if bytes.last == UInt8(ascii: "\r") { bytes.removeLast() }
             return bytes
         } catch {
-            fault("the secret's file can't be read: \(error)")
+            self.error("the secret's file can't be read: \(error)")
             return nil
         }
     }

@@ -21,7 +21,7 @@ package struct SettingsReading {
         }
     ) throws(SettingsErrors) {
         func failure(_ message: String, line: Int = 1, column: Int? = nil) -> SettingsErrors {
-            SettingsErrors(faults: [
+            SettingsErrors(errors: [
                 SettingsError(file: path, line: line, column: column, keyPath: "", message: message)
             ])
         }
@@ -47,8 +47,8 @@ package struct SettingsReading {
     ///
     /// - Throws: ``SettingsErrors`` with everything that is wrong with it.
     package func read<Value>(_ decode: (SettingsMapping) -> Value) throws(SettingsErrors) -> Value {
-        guard let value = root.section(decode), context.faults.isEmpty else {
-            throw SettingsErrors(faults: context.sortedFaults)
+        guard let value = root.section(decode), context.errors.isEmpty else {
+            throw SettingsErrors(errors: context.sortedErrors)
         }
         return value
     }

@@ -94,10 +94,10 @@ package final class Store: Sendable {
     }
 
     /// Why nothing can be written now; nil where it can, as far as is known from the last writes and trials.
-    package var writeFault: String? { trial?.condition.fault(now: .now) }
+    package var writeError: String? { trial?.condition.error(now: .now) }
 
     /// Tries whether the database can be written, for a bounded time, beside the queue of writes. The result is at
-    /// ``writeFault``.
+    /// ``writeError``.
     func tryWriting() async {
         await trial?.run { [log] in try await log?.wait() }
     }

@@ -15,7 +15,7 @@ package enum StoreError: Error, Equatable, CustomStringConvertible {
             "it was written by a newer version of gatehouse, which knows \(names.joined(separator: ", ")); "
                 + "go on with that version, or restore a backup from before"
         case .waitedTooLong: "the writes before this one took too long"
-        case .damaged(let faults): "it is damaged: \(faults.joined(separator: "; "))"
+        case .damaged(let errors): "it is damaged: \(errors.joined(separator: "; "))"
         }
     }
 }

@@ -14,20 +14,20 @@ package struct StoreReport: Sendable, Equatable {
     }
 
     /// Errors of SQLite's integrity check, unreadable parts, and rows with dangling references; empty if all is well.
-    package var faults: [String] = []
+    package var errors: [String] = []
     package var schema: Schema
     /// By the tables' names.
     package var rows: [(table: String, count: Int)] = []
 
     package var isGood: Bool {
         switch schema {
-        case .current, .older: faults.isEmpty
+        case .current, .older: errors.isEmpty
         case .newer, .unreadable: false
         }
     }
 
     package static func == (left: StoreReport, right: StoreReport) -> Bool {
-        left.faults == right.faults && left.schema == right.schema
+        left.errors == right.errors && left.schema == right.schema
             && left.rows.elementsEqual(right.rows) { $0 == $1 }
     }
 }
@@ -40,7 +40,7 @@ extension Store {
         var report = StoreReport(schema: .unreadable)
         do {
             let integrity = try await read { try String.fetchAll($0, sql: "PRAGMA integrity_check(20)") }
-            if integrity != ["ok"] { report.faults = integrity }
+            if integrity != ["ok"] { report.errors = integrity }
             let found = report
             report = try await read { database in
                 var report = found
@@ -48,7 +48,7 @@ extension Store {
                 return report
             }
         } catch {
-            report.faults.append("\((error as? DatabaseError)?.message ?? "\(error)")")
+            report.errors.append("\((error as? DatabaseError)?.message ?? "\(error)")")
         }
         return report
     }
@@ -59,7 +59,7 @@ extension Store {
         report.schema = try schema(database, migrations)
         for row in try Row.fetchAll(database, sql: "PRAGMA foreign_key_check").prefix(20) {
             let (table, parent): (String, String) = (row["table"], row["parent"])
-            report.faults.append("a row of \(table) refers to none of \(parent)")
+            report.errors.append("a row of \(table) refers to none of \(parent)")
         }
         let tables = try String.fetchAll(
             database,

@@ -18,9 +18,9 @@ package final class StoreWatch: Sendable {
         var known: String?
         while !Task.isCancelled {
             await store.tryWriting()
-            let fault = store.writeFault
-            tell(fault, after: known)
-            known = fault
+            let error = store.writeError
+            report(error, after: known)
+            known = error
             do {
                 try await Task.sleep(for: Self.interval)
             } catch {
@@ -29,9 +29,9 @@ package final class StoreWatch: Sendable {
         }
     }
 
-    private func tell(_ fault: String?, after known: String?) {
-        switch (known, fault) {
-        case (nil, let fault?): logger.error("store cannot be written", metadata: ["error": "\(fault)"])
+    private func report(_ error: String?, after known: String?) {
+        switch (known, error) {
+        case (nil, let error?): logger.error("store cannot be written", metadata: ["error": "\(error)"])
         case (.some, nil): logger.notice("store can be written again")
         default: break
         }

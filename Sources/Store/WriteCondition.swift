@@ -7,7 +7,7 @@ internal import Locking
 /// which writes like them: what a full disk refuses to one it may still take from another.
 final class WriteCondition: Sendable {
     private struct State {
-        var fault: String?
+        var error: String?
         var trialBegan: ContinuousClock.Instant?
     }
 
@@ -17,24 +17,24 @@ final class WriteCondition: Sendable {
     private let state = Locked(State())
 
     /// Why nothing can be written; names no file.
-    func fault(now: ContinuousClock.Instant) -> String? {
+    func error(now: ContinuousClock.Instant) -> String? {
         state.withLock { state in
-            if let fault = state.fault { return fault }
+            if let error = state.error { return error }
             guard let began = state.trialBegan, now - began > Self.longestTrial else { return nil }
             return "the disk does not answer"
         }
     }
 
     func writeFailed(_ error: any Error) {
-        guard let fault = Self.fault(error) else { return }
-        state.withLock { $0.fault = fault }
+        guard let error = Self.error(error) else { return }
+        state.withLock { $0.error = error }
     }
 
     /// - Returns: whether it failed last, so that the trial is to write as well.
     func trialBegins(now: ContinuousClock.Instant) -> Bool {
         state.withLock {
             $0.trialBegan = now
-            return $0.fault != nil
+            return $0.error != nil
         }
     }
 
@@ -42,19 +42,19 @@ final class WriteCondition: Sendable {
     func trialSucceeded(hasWritten: Bool) {
         state.withLock {
             $0.trialBegan = nil
-            if hasWritten { $0.fault = nil }
+            if hasWritten { $0.error = nil }
         }
     }
 
     func trialFailed(_ error: any Error) {
         state.withLock {
             $0.trialBegan = nil
-            if let fault = Self.fault(error) { $0.fault = fault }
+            if let error = Self.error(error) { $0.error = error }
         }
     }
 
     /// Nil for what is the fault of what was written, or of nobody.
-    private static func fault(_ error: any Error) -> String? {
+    private static func error(_ error: any Error) -> String? {
         switch error {
         case let error as DatabaseError where ofDatabase.contains(error.resultCode):
             "\(error.message ?? "it fails") (SQLite \(error.resultCode.rawValue))"

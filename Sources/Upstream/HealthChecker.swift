@@ -1,8 +1,8 @@
-package import HTTPClient
-package import Pipeline
+internal import HTTPClient
+internal import Pipeline
 
 /// Asks one server again and again whether it is well, and tells when that has changed.
-package struct HealthChecker: Sendable {
+struct HealthChecker: Sendable {
     private let url: String
     private let settings: HealthCheckSettings
     private let wasHealthy: Bool
@@ -12,10 +12,10 @@ package struct HealthChecker: Sendable {
     private let publish: @Sendable (Bool, Outcome) -> Void
 
     /// The outcome of one check.
-    package struct Outcome: Sendable, Equatable {
-        package var isGood: Bool
+    struct Outcome: Sendable, Equatable {
+        var isGood: Bool
         /// The status, or why there was no answer.
-        package var text: String
+        var text: String
     }
 
     /// - Parameters:
@@ -23,7 +23,7 @@ package struct HealthChecker: Sendable {
     ///   - fetcher: reaches the server as carried requests do.
     ///   - checked: called after each check.
     ///   - publish: called when the server has become unhealthy or healthy again, with the check that decided it.
-    package init(
+    init(
         server: UpstreamServer, settings: HealthCheckSettings, wasHealthy: Bool = true, fetcher: any Fetcher,
         sleep: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) },
         checked: @escaping @Sendable (Outcome) -> Void = { _ in },
@@ -39,7 +39,7 @@ package struct HealthChecker: Sendable {
     }
 
     /// Returns when its task is cancelled.
-    package func run() async {
+    func run() async {
         var state = HealthState(
             healthyAfter: settings.healthyAfter, unhealthyAfter: settings.unhealthyAfter, isHealthy: wasHealthy)
         while !Task.isCancelled {

@@ -11,7 +11,7 @@ final class ServerConnections {
     /// The most recently used last: it is reused first, so that those no longer needed grow old and go.
     private var idle: [UpstreamConnection] = []
     private var isClosed = false
-    private var idleCountTold = 0
+    private var reportedIdleCount = 0
     private var unsolicited = 0
     private var openedCount = 0
 
@@ -72,8 +72,8 @@ final class ServerConnections {
 
     /// How many more are idle than when this was asked last.
     func takeIdleChange() -> Int {
-        defer { idleCountTold = idle.count }
-        return idle.count - idleCountTold
+        defer { reportedIdleCount = idle.count }
+        return idle.count - reportedIdleCount
     }
 
     /// The server has sent bytes that no request asked for.

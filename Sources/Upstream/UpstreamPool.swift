@@ -101,7 +101,7 @@ package final class UpstreamPool {
         for index in servers.indices where !balancer.takes(index) { observeServer(index, .serving(true)) }
         isClosed = true
         for server in servers { server.close() }
-        tellIdle()
+        reportIdle()
         if active.isEmpty { stopSweeping() }
     }
 
@@ -301,10 +301,10 @@ package final class UpstreamPool {
         for exchange in line.takeExpired(at: now) { exchange.fail(.waitedTooLong) }
         if isInTransition { refreshShares(at: now) }
         for server in servers { server.sweep(at: now) }
-        tellIdle()
+        reportIdle()
     }
 
-    private func tellIdle() {
+    private func reportIdle() {
         for server in servers {
             let change = server.takeIdleChange()
             if change != 0 { observeServer(server.number, .idle(more: change)) }

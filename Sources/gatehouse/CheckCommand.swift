@@ -72,7 +72,7 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
                 "notes": .array(notes.map { .string($0) }),
             ]
             if online { object["online"] = .array(findings.map(Self.json)) }
-            output.tell(object, text: "")
+            output.report(object, text: "")
         }
         guard isGood else { throw ExitCode.unavailable }
     }
@@ -84,14 +84,14 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
         return try await ProgressLine.showing({ awaited.text }) { line in
             try await OnlineCheck(settings).run { subjects in
                 awaited.begin(subjects)
-            } tell: { finding in
+            } report: { finding in
                 awaited.end(finding.subject)
-                line.interrupt { tell(finding) }
+                line.interrupt { report(finding) }
             }
         }
     }
 
-    private func tell(_ finding: OnlineCheck.Finding) {
+    private func report(_ finding: OnlineCheck.Finding) {
         guard !output.json else { return }
         let verdict = Terminal.standardOutput.styled(finding.isGood ? .good : .bad, finding.isGood ? "ok  " : "FAIL")
         StandardOutput.line("\(verdict) \(finding.subject): \(finding.text) (\(Self.milliseconds(finding)) ms)")

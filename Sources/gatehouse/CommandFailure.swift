@@ -23,29 +23,29 @@ struct CommandFailure: Error {
     /// - Parameters:
     ///   - origin: what the settings' faults are in.
     ///   - reader: who has read them, where that is not who runs the command.
-    init(_ faults: SettingsErrors, in origin: String, readBy reader: String? = nil) {
+    init(_ errors: SettingsErrors, in origin: String, readBy reader: String? = nil) {
         var object: JSONObject = [
-            "config": .string(origin), "good": false, "faults": .array(faults.faults.map(\.json)),
+            "config": .string(origin), "good": false, "faults": .array(errors.errors.map(\.json)),
         ]
         if let reader { object["read_by"] = .string(reader) }
         self.object = object
-        lines = faults.faults.map { $0.text(on: .standardError) } + (reader.map { ["(read as \($0))"] } ?? [])
-        status = .faultyConfiguration
+        lines = errors.errors.map { $0.text(on: .standardError) } + (reader.map { ["(read as \($0))"] } ?? [])
+        status = .invalidConfiguration
     }
 
     /// Nil for what the parser of the command line tells itself.
     init?(_ error: any Error) {
         switch error {
         case let failure as CommandFailure: self = failure
-        case let fault as StartupError: self.init("\(fault)")
-        case let fault as KeyFileError: self.init("\(fault)")
-        case let fault as UserAdministration.Fault: self.init("\(fault)")
+        case let error as StartupError: self.init("\(error)")
+        case let error as KeyFileError: self.init("\(error)")
+        case let error as UserAdministration.Failure: self.init("\(error)")
         case let refusal as Refusal: self.init("the state directory cannot be used now: \(refusal.reason.code)")
         default: return nil
         }
     }
 
-    func tell(asJSON: Bool) {
+    func report(asJSON: Bool) {
         guard asJSON else { return StandardError.write(lines.map { $0 + "\n" }.joined()) }
         StandardOutput.line(String(decoding: object.encoded(), as: UTF8.self))
     }
@@ -69,11 +69,11 @@ extension ParsableCommand {
     func ending(with error: any Error) -> any Error {
         let asJSON = (self as? any ReportingCommand)?.output.json ?? false
         if let failure = CommandFailure(error) {
-            failure.tell(asJSON: asJSON)
+            failure.report(asJSON: asJSON)
             return failure.status
         }
         guard asJSON, !(error is ExitCode) else { return error }
-        CommandFailure(Self.message(for: error)).tell(asJSON: true)
+        CommandFailure(Self.message(for: error)).report(asJSON: true)
         return Self.exitCode(for: error)
     }
 }

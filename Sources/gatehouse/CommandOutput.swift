@@ -7,13 +7,13 @@ struct OutputOptions: ParsableArguments, ResultOptions {
     var json = false
 
     /// Prints one of the two.
-    func tell(_ object: @autoclosure () -> JSONObject, text: @autoclosure () -> String) {
+    func report(_ object: @autoclosure () -> JSONObject, text: @autoclosure () -> String) {
         StandardOutput.line(json ? String(decoding: object().encoded(), as: UTF8.self) : text())
     }
 
     /// Prints what was done, in words.
     func done(_ text: String) {
-        tell(["good": true, "done": true, "text": .string(text)], text: Terminal.standardOutput.styled(.good, text))
+        report(["good": true, "done": true, "text": .string(text)], text: Terminal.standardOutput.styled(.good, text))
     }
 }
 
@@ -23,7 +23,7 @@ struct ListingOptions: ParsableArguments, ResultOptions {
     var json = false
 
     /// Prints a line for each: in columns under a heading where somebody sits at a terminal.
-    func tell(_ objects: [JSONObject], columns: [String]) {
+    func report(_ objects: [JSONObject], columns: [String]) {
         guard isForPeople else {
             for object in objects { StandardOutput.line(String(decoding: object.encoded(), as: UTF8.self)) }
             return
@@ -34,8 +34,8 @@ struct ListingOptions: ParsableArguments, ResultOptions {
     }
 
     /// Prints one, a member on each line where somebody sits at a terminal.
-    func tell(_ object: JSONObject) {
-        guard isForPeople else { return tell([object], columns: []) }
+    func report(_ object: JSONObject) {
+        guard isForPeople else { return report([object], columns: []) }
         let terminal = Terminal.standardOutput
         for member in object {
             let name = terminal.styled(.bold, member.name.split(separator: "_").joined(separator: " "))

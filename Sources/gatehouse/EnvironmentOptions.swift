@@ -23,7 +23,7 @@ struct EnvironmentOptions: ParsableArguments {
         do throws(FileReadFailure) {
             bytes = try readWholeFile(path)
         } catch {
-            throw SettingsErrors(faults: [
+            throw SettingsErrors(errors: [
                 SettingsError(file: path, line: 1, column: nil, keyPath: "", message: error.description)
             ])
         }

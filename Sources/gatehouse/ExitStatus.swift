@@ -8,7 +8,7 @@ extension ExitCode {
     /// 70: the gateway could not start, or not go on.
     static let cannotRun = ExitCode(EX_SOFTWARE)
     /// 78: the configuration is faulty.
-    static let faultyConfiguration = ExitCode(EX_CONFIG)
+    static let invalidConfiguration = ExitCode(EX_CONFIG)
 }
 
 /// The help text about exit statuses.

@@ -49,7 +49,7 @@ struct Gatehouse: AsyncParsableCommand {
             }
             return .success
         } catch {
-            return tell(error)
+            return report(error)
         }
     }
 
@@ -62,13 +62,13 @@ struct Gatehouse: AsyncParsableCommand {
         } catch {
             let options = CommandLine.arguments.prefix { $0 != "--" }
             guard exitCode(for: error) == .validationFailure, options.contains("--json") else { throw error }
-            CommandFailure(unknown?.message ?? message(for: error)).tell(asJSON: true)
+            CommandFailure(unknown?.message ?? message(for: error)).report(asJSON: true)
             throw ExitCode.validationFailure
         }
     }
 
     /// Help and the version are results; what is wrong with the command line is said with the way it should be.
-    private static func tell(_ error: any Error) -> ExitCode {
+    private static func report(_ error: any Error) -> ExitCode {
         let status = exitCode(for: error)
         let text = BrokenUsage.of(fullMessage(for: error))
         guard !text.isEmpty else { return status }

@@ -56,7 +56,7 @@ struct HealthCommand: AsyncParsableCommand, ReportingCommand {
         let answer = try await HealthQuestion(
             address: try adminAddress(), isAliveEnough: alive, timeout: .seconds(timeout)
         ).ask()
-        output.tell(
+        output.report(
             ["good": .bool(answer.isGood), "text": .string(answer.text)],
             text: Terminal.standardOutput.styled(answer.isGood ? .good : .bad, answer.text))
         if !answer.isGood { throw ExitCode.failure }

@@ -48,7 +48,7 @@ struct VerifyJWSCommand: AsyncParsableCommand, ReportingCommand {
     func run() async throws {
         let allowed = algorithms.isEmpty ? SignatureAlgorithm.allCases : algorithms
         let check = SignatureCheck(keySet: try keySet(allowed), algorithms: allowed)
-        try await output.tell { jws in
+        try await output.report { jws in
             do throws(RejectReason) {
                 let signed = try check.verify(jws)
                 return .accepted(

@@ -38,7 +38,7 @@ struct KeysCommand: ParsableCommand {
 
         func run() throws {
             let keys = OwnKeys(try options.loadForState())
-            try output.tell(try keys.generate(purpose.purpose), keys, purpose.purpose)
+            try output.report(try keys.generate(purpose.purpose), keys, purpose.purpose)
         }
     }
 
@@ -66,7 +66,7 @@ struct KeysCommand: ParsableCommand {
         func run() throws {
             let keys = OwnKeys(try options.loadForState())
             let done = try keys.rotate(purpose.purpose, atOnce: atOnce, isCompromised: compromised)
-            try output.tell(done, keys, purpose.purpose)
+            try output.report(done, keys, purpose.purpose)
         }
     }
 
@@ -85,7 +85,7 @@ struct KeysCommand: ParsableCommand {
         func run() throws {
             let keys = OwnKeys(try options.loadForState())
             let listed = try (purpose.map { [$0] } ?? KeyPurpose.allCases).flatMap { try keys.list($0) }
-            if output.json { return output.tell(["keys": .array(listed.map(\.json))], text: "") }
+            if output.json { return output.report(["keys": .array(listed.map(\.json))], text: "") }
             for key in listed { StandardOutput.line(key.line(on: .standardOutput)) }
         }
     }
@@ -100,9 +100,9 @@ extension KeyPurpose: ExpressibleByArgument {}
 
 extension OutputOptions {
     /// Reports a completed change, and with `--json` the resulting keys.
-    fileprivate func tell(_ done: String, _ keys: OwnKeys, _ purpose: KeyPurpose) throws {
+    fileprivate func report(_ done: String, _ keys: OwnKeys, _ purpose: KeyPurpose) throws {
         let listed = try keys.list(purpose)
-        tell(["good": true, "done": true, "text": .string(done), "keys": .array(listed.map(\.json))], text: done)
+        report(["good": true, "done": true, "text": .string(done), "keys": .array(listed.map(\.json))], text: done)
     }
 }
 

@@ -36,7 +36,7 @@ struct LocalPoolCommand: AsyncParsableCommand {
 
     func run() async throws {
         let logger = Logger(label: "local-pool") { StreamLogHandler.standardError(label: $0) }
-        let pool = try reportingFaults { try service(logger) }
+        let pool = try reportingErrors { try service(logger) }
         // Only what goes wrong: starting and stopping is said by the line above and the exit status.
         var lifecycleLogger = logger
         lifecycleLogger.logLevel = .error
@@ -45,8 +45,8 @@ struct LocalPoolCommand: AsyncParsableCommand {
                 services: [UntilShutdown(pool: pool)], gracefulShutdownSignals: [.sigterm, .sigint],
                 logger: lifecycleLogger
             ).run()
-        } catch let fault as LocalPoolAddressError {
-            throw CommandFailure("\(fault)", status: .cannotRun)
+        } catch let error as LocalPoolAddressError {
+            throw CommandFailure("\(error)", status: .cannotRun)
         }
     }
 
@@ -61,13 +61,13 @@ struct LocalPoolCommand: AsyncParsableCommand {
     }
 
     /// - Throws: ``CommandFailure`` of status 78 (EX_CONFIG of sysexits) with every fault.
-    private func reportingFaults<Value>(_ body: () throws -> Value) throws -> Value {
+    private func reportingErrors<Value>(_ body: () throws -> Value) throws -> Value {
         do {
             return try body()
-        } catch let faults as SettingsErrors {
-            throw CommandFailure(faults, in: config)
-        } catch let fault as SeedError {
-            throw CommandFailure("\(fault)", status: .faultyConfiguration)
+        } catch let errors as SettingsErrors {
+            throw CommandFailure(errors, in: config)
+        } catch let error as SeedError {
+            throw CommandFailure("\(error)", status: .invalidConfiguration)
         }
     }
 }

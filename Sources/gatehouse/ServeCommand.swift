@@ -52,7 +52,7 @@ struct ServeCommand: AsyncParsableCommand {
             if let admin { logger.info("admin listening", metadata: ["address": "\(admin)"]) }
             notification.ready(.serving)
         } onReload: { step in
-            notification.tell(step)
+            notification.report(step)
         }
         let lifecycle = logs.logger(of: .error)
         do {
@@ -64,18 +64,18 @@ struct ServeCommand: AsyncParsableCommand {
                             service: ReloadAtHangUp(hangUps: hangUps, gateway: gateway),
                             successTerminationBehavior: .ignore),
                         .init(
-                            service: StoppingNotice(notification: notification),
+                            service: StoppingNotification(notification: notification),
                             successTerminationBehavior: .ignore),
                     ],
                     gracefulShutdownSignals: [.sigterm, .sigint], logger: lifecycle)
             ).run()
-        } catch let faults as SettingsErrors {
-            logger.critical("cannot run: the configuration is faulty", metadata: ["error": "\(faults)"])
-            if !settings.tellsOnStandardError { Self.tell(faults) }
-            throw ExitCode.faultyConfiguration
+        } catch let errors as SettingsErrors {
+            logger.critical("cannot run: the configuration is faulty", metadata: ["error": "\(errors)"])
+            if !settings.logsToStandardError { Self.report(errors) }
+            throw ExitCode.invalidConfiguration
         } catch {
             logger.critical("cannot run", metadata: ["error": "\(error)"])
-            if !settings.tellsOnStandardError { StandardError.write("cannot run: \(error)\n") }
+            if !settings.logsToStandardError { StandardError.write("cannot run: \(error)\n") }
             throw ExitCode.cannotRun
         }
     }
@@ -85,19 +85,19 @@ struct ServeCommand: AsyncParsableCommand {
         do throws(SettingsErrors) {
             return try GatewayLogs(settings)
         } catch {
-            Self.tell(error)
-            throw ExitCode.faultyConfiguration
+            Self.report(error)
+            throw ExitCode.invalidConfiguration
         }
     }
 
-    private static func tell(_ faults: SettingsErrors) {
-        for fault in faults.faults { StandardError.write(fault.text(on: .standardError) + "\n") }
+    private static func report(_ errors: SettingsErrors) {
+        for error in errors.errors { StandardError.write(error.text(on: .standardError) + "\n") }
     }
 }
 
 extension GatewaySettings {
     /// Whether who starts the gateway sees its own log where errors are looked for.
-    fileprivate var tellsOnStandardError: Bool { logging.destination == .standardError }
+    fileprivate var logsToStandardError: Bool { logging.destination == .standardError }
 }
 
 /// Has the gateway reload at each SIGHUP.

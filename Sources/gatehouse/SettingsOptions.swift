@@ -46,8 +46,8 @@ extension SettingsOrigin {
     static func found(by option: String?, _ environment: EnvironmentOptions) throws -> SettingsOrigin {
         do {
             try environment.apply()
-        } catch let faults as SettingsErrors {
-            throw CommandFailure(faults, in: environment.environmentFile ?? "")
+        } catch let errors as SettingsErrors {
+            throw CommandFailure(errors, in: environment.environmentFile ?? "")
         }
         return SettingsOrigin(option: option, environment: ProcessInfo.processInfo.environment)
     }
@@ -61,8 +61,8 @@ extension SettingsOrigin {
             let settings = try read(environment: ProcessInfo.processInfo.environment)
             try GatewayService.check(settings)
             return settings
-        } catch let faults as SettingsErrors {
-            throw CommandFailure(faults, in: name, readBy: reader)
+        } catch let errors as SettingsErrors {
+            throw CommandFailure(errors, in: name, readBy: reader)
         }
     }
 }

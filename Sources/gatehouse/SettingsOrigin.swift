@@ -74,6 +74,6 @@ enum SettingsOrigin {
     }
 
     private func missing(_ message: String) -> SettingsErrors {
-        SettingsErrors(faults: [SettingsError(file: name, line: 1, column: nil, keyPath: "", message: message)])
+        SettingsErrors(errors: [SettingsError(file: name, line: 1, column: nil, keyPath: "", message: message)])
     }
 }

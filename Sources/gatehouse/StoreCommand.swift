@@ -115,7 +115,7 @@ struct StoreCommand: AsyncParsableCommand {
             let copies = StoreCopies(try options.loadForState())
             let progress = { @Sendable [file] in copies.progress(ofCheck: file) }
             let report = try await ProgressLine.showing(progress) { _ in try await copies.check(file) }
-            output.tell(report.json, text: report.text(on: .standardOutput))
+            output.report(report.json, text: report.text(on: .standardOutput))
             if !report.isGood { throw ExitCode.failure }
         }
     }
@@ -124,7 +124,7 @@ struct StoreCommand: AsyncParsableCommand {
 extension StoreReport {
     fileprivate var json: JSONObject {
         [
-            "good": .bool(isGood), "faults": .array(faults.map(JSON.string)), "schema": .string(schemaState),
+            "good": .bool(isGood), "faults": .array(errors.map(JSON.string)), "schema": .string(schemaState),
             "schema_difference": .array(schemaDifference.map(JSON.string)),
             "rows": .object(JSONObject(rows.map { ($0.table, JSON.number(JSONNumber($0.count))) })),
         ]
@@ -132,7 +132,7 @@ extension StoreReport {
 
     fileprivate func text(on terminal: Terminal) -> String {
         var lines = [terminal.styled(isGood ? .good : .bad, isGood ? "good" : "not good")]
-        lines += faults.map { "\(terminal.styled(.bad, "fault")): \($0)" }
+        lines += errors.map { "\(terminal.styled(.bad, "fault")): \($0)" }
         let difference = schemaDifference.isEmpty ? "" : " (\(schemaDifference.joined(separator: ", ")))"
         lines.append("schema: \(schemaState)\(difference)")
         lines += rows.map { "\($0.table): \($0.count)" }

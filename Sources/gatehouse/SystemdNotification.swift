@@ -23,11 +23,11 @@ struct SystemdNotification: Sendable {
 
     func ready(_ status: SystemdStatus) { send("READY=1\nSTATUS=\(status.text)") }
 
-    func tell(_ step: ReloadStep) {
+    func report(_ step: ReloadStep) {
         switch step {
         case .begun: reloading()
         case .applied: ready(.serving)
-        case .refused(let faults): ready(.reloadFailed(faults))
+        case .refused(let errors): ready(.reloadFailed(errors))
         case .stopping: stopping()
         }
     }
@@ -61,7 +61,7 @@ struct SystemdNotification: Sendable {
 }
 
 /// Says that the gateway stops as soon as it is told to.
-struct StoppingNotice: Service {
+struct StoppingNotification: Service {
     let notification: SystemdNotification
 
     func run() async {

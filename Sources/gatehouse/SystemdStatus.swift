@@ -4,18 +4,18 @@
 struct SystemdStatus: Equatable {
     static let serving = Self(text: "serving")
     /// Unicode scalars of a fault: what is longer than 4096 bytes the service manager drops. The log has the whole.
-    static let faultLimit = 300
+    static let errorLimit = 300
 
     let text: String
 
     private init(text: String) { self.text = text }
 
     /// The settings in use stay: the first reason, and how many there are besides.
-    static func reloadFailed(_ faults: [String]) -> Self {
-        let first = Columns.visible(faults.first ?? "see the log")
+    static func reloadFailed(_ errors: [String]) -> Self {
+        let first = Columns.visible(errors.first ?? "see the log")
         let shown =
-            first.unicodeScalars.count > faultLimit ? String(first.unicodeScalars.prefix(faultLimit - 1)) + "…" : first
-        let others = faults.count > 1 ? " (and \(faults.count - 1) more)" : ""
+            first.unicodeScalars.count > errorLimit ? String(first.unicodeScalars.prefix(errorLimit - 1)) + "…" : first
+        let others = errors.count > 1 ? " (and \(errors.count - 1) more)" : ""
         return Self(text: "serving; the last reload failed: \(shown)\(others)")
     }
 }

@@ -76,7 +76,7 @@ struct VerifyTokenCommand: AsyncParsableCommand, ReportingCommand {
         let question = OfflineQuestion(
             route: route, path: path, method: method, now: now, looksAtRevocations: !ignoreRevocations)
         try await OfflineVerifier.with(settings, question, logger: logger) { verifier in
-            try await output.tell { Self.verdict(await verifier.examine($0)) }
+            try await output.report { Self.verdict(await verifier.examine($0)) }
         }
     }
 
@@ -116,7 +116,7 @@ struct InspectTokenCommand: ParsableCommand, ReportingCommand {
             throw CommandFailure("not a token in compact form (RFC 7515, 3.1)")
         }
         if output.json {
-            return output.tell(
+            return output.report(
                 ["verified": false, "header": token.header, "payload": token.payload ?? .null], text: "")
         }
         StandardOutput.line("NOT VERIFIED: anyone can have written this.")

@@ -48,7 +48,7 @@ struct UsersCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await administering(options) { users in
-                output.tell(
+                output.report(
                     try await users.users(matching: matching, after: after, limit: limit),
                     columns: ["id", "role", "email", "name", "created_at", "disabled_at"])
             }
@@ -64,7 +64,7 @@ struct UsersCommand: AsyncParsableCommand {
         @OptionGroup var output: ListingOptions
 
         func run() async throws {
-            try await administering(user.options) { output.tell(try await $0.user(user.id)) }
+            try await administering(user.options) { output.report(try await $0.user(user.id)) }
         }
     }
 
@@ -130,7 +130,7 @@ struct UsersCommand: AsyncParsableCommand {
 
         func run() async throws {
             try await administering(user.options) { users in
-                output.tell(
+                output.report(
                     try await users.sessions(of: user.id),
                     columns: ["id", "device_id", "platform", "signed_in_at", "refreshed_at", "expires_at"])
             }

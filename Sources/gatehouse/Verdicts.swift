@@ -42,7 +42,7 @@ struct VerdictOptions: ParsableArguments, ResultOptions {
     /// Reads the tokens and tells what `judge` says of each.
     ///
     /// - Throws: exit status 1 unless all were accepted.
-    func tell(_ judge: ([UInt8]) async throws -> TokenVerdict) async throws {
+    func report(_ judge: ([UInt8]) async throws -> TokenVerdict) async throws {
         var areAccepted = true
         for token in lines ? StandardInput.readLines() : [StandardInput.readToken()] {
             let verdict = try await judge(token)

@@ -148,10 +148,10 @@ struct AccountCallTests {
         }
         let refused = try await delete(Fixture.failure("NotAuthorizedException", "Access Token has been revoked"))
         #expect(refused.status == .unauthorized && revocations.targets.isEmpty)
-        #expect(try await sessions.held(of: Fixture.username).count == 1)
+        #expect(try await sessions.openSessions(of: Fixture.username).count == 1)
         #expect(try await delete(Fixture.failure("UserNotFoundException")).status == .noContent)
         #expect(revocations.targets == [.subject(Fixture.username, before: .max)])
-        #expect(try await sessions.held(of: Fixture.username).isEmpty)
+        #expect(try await sessions.openSessions(of: Fixture.username).isEmpty)
         guard case .succeeded = observer.entries.last?.outcome else {
             return #expect(Bool(false), "\(observer.entries)")
         }
@@ -391,8 +391,8 @@ struct AccountCallTests {
             .refresh: ["refresh_token"], .verifyTOTP: ["code"],
         ]
         guard let names = required[operation] else { return }
-        let faults = try await refused(request(operation, [:]))
-        #expect(Set(faults.keys) == names)
+        let errors = try await refused(request(operation, [:]))
+        #expect(Set(errors.keys) == names)
     }
 
     @Test("A value of a wrong type is 422, for each field of each call", arguments: withBody)
@@ -403,8 +403,8 @@ struct AccountCallTests {
                 if right.objectValue != nil, wrong.objectValue != nil { continue }
                 var body = Self.body(operation)
                 body[name] = wrong
-                let faults = try await refused(request(operation, body))
-                #expect(faults.keys.contains(name), "\(name): \(wrong)")
+                let errors = try await refused(request(operation, body))
+                #expect(errors.keys.contains(name), "\(name): \(wrong)")
             }
         }
     }
@@ -423,8 +423,8 @@ struct AccountCallTests {
             for text in hostile {
                 var body = Self.body(operation)
                 body[name] = .string(text)
-                let faults = try await refused(request(operation, body))
-                #expect(faults.keys.contains(name), "\(name): \(text.prefix(40).debugDescription)")
+                let errors = try await refused(request(operation, body))
+                #expect(errors.keys.contains(name), "\(name): \(text.prefix(40).debugDescription)")
             }
         }
     }

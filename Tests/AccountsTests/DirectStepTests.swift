@@ -212,17 +212,17 @@ struct DirectStepTests {
     @Test("A step is known again when a clock that was wrong is right", arguments: ClockSteps.passing)
     func steps(steps: ClockSteps) async {
         let clock = ManualClock()
-        let held = SignInSteps { clock.now / 1000 }
-        held.note(SignInUnderWay(account: "ada"), by: ["d"])
+        let stored = SignInSteps { clock.now / 1000 }
+        stored.note(SignInUnderWay(account: "ada"), by: ["d"])
         await clock.take(steps) {
             // Whoever cannot be placed counts as unknown, by address.
-            let isKnown = held.find(["d"]) == .known(SignInUnderWay(account: "ada"))
+            let isKnown = stored.find(["d"]) == .known(SignInUnderWay(account: "ada"))
             #expect(isKnown == (steps != .aheadAndBack))
         }
         clock.advance(seconds: 899)
-        #expect(held.find(["d"]) == .known(SignInUnderWay(account: "ada")))
+        #expect(stored.find(["d"]) == .known(SignInUnderWay(account: "ada")))
         clock.advance(seconds: 1)
-        #expect(held.find(["d"]) == .unknown)
+        #expect(stored.find(["d"]) == .unknown)
     }
 
     // MARK: Closed accounts

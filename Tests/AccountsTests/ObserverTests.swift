@@ -57,8 +57,8 @@ struct ObserverTests {
         #expect(answer.status == .serviceUnavailable)
         #expect(answer.reason == .request(.userSyncFailed))
         #expect(await fetcher.operations == ["InitiateAuth", "RevokeToken"], "nobody has its tokens")
-        let kept = try await records.all(subject: Fixture.username, poolID: Fixture.poolID)
-        #expect(kept.map(\.endedAt) == [Fixture.now])
+        let withRecords = try await records.all(subject: Fixture.username, poolID: Fixture.poolID)
+        #expect(withRecords.map(\.endedAt) == [Fixture.now])
     }
 
     @Test("A session of a sign-in that an observer does not let count ends here also where Cognito cannot be had")
@@ -69,12 +69,12 @@ struct ObserverTests {
         let answer = try await Fixture.accounts(fetcher, records: records, accountGuard: observer)
             .answer(Fixture.login())
         #expect(answer.reason == .request(.userSyncFailed))
-        let kept = try await records.all(subject: Fixture.username, poolID: Fixture.poolID)
-        #expect(kept.map(\.endedAt) == [Fixture.now])
+        let withRecords = try await records.all(subject: Fixture.username, poolID: Fixture.poolID)
+        #expect(withRecords.map(\.endedAt) == [Fixture.now])
     }
 
     @Test("A sign-in whose session cannot be kept leaves none at Cognito")
-    func notKept() async throws {
+    func reportNotStored() async throws {
         let fetcher = RecordedFetcher(Fixture.tokens(), Fixture.output([:]))
         let store = try Store(path: ":memory:", migrations: [])
         let answer = try await Fixture.accounts(fetcher, records: StoredSessions(store)).answer(Fixture.login())

@@ -201,8 +201,10 @@ struct RotationTests {
         _ = try await scene.refresh(
             Fixture.sealedText(), RecordedFetcher(Fixture.tokens(refreshToken: "provider-rotated")))
         let record = try #require(try await scene.records.session(Fixture.sealed.family))
-        let kept = String(decoding: record.token + (record.answer ?? []), as: UTF8.self)
-        for secret in ["provider-rotated", Fixture.accessToken, Fixture.idToken] { #expect(!kept.contains(secret)) }
+        let withRecords = String(decoding: record.token + (record.answer ?? []), as: UTF8.self)
+        for secret in ["provider-rotated", Fixture.accessToken, Fixture.idToken] {
+            #expect(!withRecords.contains(secret))
+        }
     }
 
     private struct BrokenRecords: SessionRecords {

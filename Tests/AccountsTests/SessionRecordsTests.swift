@@ -50,8 +50,8 @@ struct SessionRecordsTests {
             return try await group.reduce(into: []) { $0.append($1) }
         }
         #expect(steps.count { $0 == .taken } == 1)
-        let kept = try #require(try await records.session(Self.record().family))
-        #expect(steps.filter { $0 != .taken } == Array(repeating: .overtaken(kept), count: 49))
+        let withRecords = try #require(try await records.session(Self.record().family))
+        #expect(steps.filter { $0 != .taken } == Array(repeating: .overtaken(withRecords), count: 49))
     }
 
     @Test("A session that is not there, or fell behind, is brought to where its token is")
@@ -69,14 +69,14 @@ struct SessionRecordsTests {
         let ended = try await records.end(
             family: Self.record().family, originIDs: [], poolID: "pool", at: Self.now + 5)
         #expect(ended.map(\.family) == [Self.record().family])
-        guard case .overtaken(let kept) = try await records.advance(to: Self.record(generation: 1)) else {
+        guard case .overtaken(let withRecords) = try await records.advance(to: Self.record(generation: 1)) else {
             return #expect(Bool(false))
         }
-        #expect(kept.endedAt == Self.now + 5)
-        #expect(kept.answer == nil)
-        #expect(kept.token.isEmpty)
+        #expect(withRecords.endedAt == Self.now + 5)
+        #expect(withRecords.answer == nil)
+        #expect(withRecords.token.isEmpty)
         #expect(ended.map(\.token) == [[0]], "whoever ended it has it still")
-        let again = try await records.end(family: kept.family, originIDs: [], poolID: "pool", at: Self.now + 9)
+        let again = try await records.end(family: withRecords.family, originIDs: [], poolID: "pool", at: Self.now + 9)
         #expect(again.isEmpty, "it ended once")
     }
 

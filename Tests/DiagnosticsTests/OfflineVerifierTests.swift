@@ -163,7 +163,7 @@ struct OfflineVerifierTests {
     ]
 
     @Test("A question that no token can answer is told as such", arguments: unanswerable)
-    func faults(question: OfflineQuestion) async throws {
+    func errors(question: OfflineQuestion) async throws {
         await #expect(throws: StartupError.self) { try await verdict(question) }
     }
 

@@ -18,9 +18,9 @@ struct ReloadTests {
             (["a:1"], ["a:2"], [nil], [0]), (["a:0", "a:0"], ["a:0", "a:0", "a:0"], [0, 1, nil], []),
             (["a:0", "a:0"], ["a:0"], [0], [1]), (["a:1", "b:1", "c:1"], ["c:1", "d:1", "a:1"], [2, nil, 0], [1]),
         ] as [([String], [String], [Int?], [Int])])
-    func listeners(old: [String], new: [String], kept: [Int?], removed: [Int]) {
+    func listeners(old: [String], new: [String], known: [Int?], removed: [Int]) {
         let changes = ListenerChanges(from: old.map(Self.address), to: new.map(Self.address))
-        #expect(changes.kept == kept)
+        #expect(changes.known == known)
         #expect(changes.removed == removed)
     }
 
@@ -115,7 +115,7 @@ struct ReloadTests {
         return """
             issuers:
               apple: {profile: apple, audiences: [\(apps)]}
-              own: {profile: gatehouse, issuer: 'https://gateway.example', audiences: [api]}
+              own: {profile: gatehouse, issuer: 'https://gateway.example', audiences: [api], own_keys: true}
             sign_in: {apple: {issuer: apple, roles: {\(roles)}, session: {issuer: own}}}
             """
     }

@@ -117,10 +117,10 @@ struct StartTests {
                   - {path: /b, upstream: api, name: sound}
                 """)
         let error = #expect(throws: SettingsErrors.self) { try GatewayService.check(settings) }
-        let faults = try #require(error).faults
-        #expect(faults.map(\.line) == [7, 8])
-        #expect(faults.map(\.keyPath).allSatisfy { $0.hasPrefix("routes[") })
-        let messages = faults.map(\.message)
+        let errors = try #require(error).errors
+        #expect(errors.map(\.line) == [7, 8])
+        #expect(errors.map(\.keyPath).allSatisfy { $0.hasPrefix("routes[") })
+        let messages = errors.map(\.message)
         #expect(messages[0].contains("\"first\"") && messages[0].contains("\"second\""))
         #expect(messages[1].contains("\"gatehouse:login\"") && messages[1].contains("\"mine\""))
     }
@@ -183,6 +183,6 @@ struct StartTests {
             (path) throws(FileReadFailure) in Array((path == "/settings.yaml" ? yaml : Self.uncommon).utf8)
         }
         let error = #expect(throws: SettingsErrors.self) { try GatewayService.check(settings) }
-        #expect(try #require(error).faults.map(\.line) == [5, 6, 10])
+        #expect(try #require(error).errors.map(\.line) == [5, 6, 10])
     }
 }

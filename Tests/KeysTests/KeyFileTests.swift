@@ -33,8 +33,8 @@ struct KeyFileTests {
             let file = KeyRingFile(.assertion, stateDirectory: path)
             let ring = try file.readOrMake(now: 5)
             try FileMode.set(mode, file.path)
-            let fault = #expect(throws: KeyFileError.self) { try file.read() }
-            let text = try #require(fault).description
+            let error = #expect(throws: KeyFileError.self) { try file.read() }
+            let text = try #require(error).description
             #expect(
                 text.contains(file.path) && text.contains("mode \(String(mode, radix: 8))")
                     && text.contains("chmod 600"))

@@ -151,10 +151,10 @@ struct KeySetServiceTests {
             (404, try KeySetFixture.document("key-2")), (302, []), (500, []),
         ]
         let answers = bodies.map { Result<FetchResponse, FetchError>.success(FetchResponse(status: $0.0, body: $0.1)) }
-        let faults: [FetchError] = [
+        let errors: [FetchError] = [
             .timedOut, .cannotConnect("refused"), .responseTooLarge, .forbiddenScheme, .failed("x"),
         ]
-        for answer in answers + faults.map({ .failure($0) }) {
+        for answer in answers + errors.map({ .failure($0) }) {
             let fixture = KeySetFixture(try KeySetFixture.answer("key-1"), answer)
             await fixture.runOnce()
             #expect(await fixture.lookUp("key-2") == "unchanged")

@@ -19,7 +19,7 @@ struct RevocationServiceTests {
     final class Loops: Sendable {
         private let told = Mutex(0)
         var count: Int { told.withLock { $0 } }
-        func tell() { told.withLock { $0 += 1 } }
+        func report() { told.withLock { $0 += 1 } }
     }
 
     let loops = Loops()
@@ -30,7 +30,7 @@ struct RevocationServiceTests {
         RevocationService(
             records: records, maximumCount: maximumCount,
             logger: Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() }), now: { [clock] in clock.read() },
-            revocationTime: { [clock] in clock.read() }, publish: { [loops] in loops.tell() })
+            revocationTime: { [clock] in clock.read() }, publish: { [loops] in loops.report() })
     }
 
     static func token(_ claims: JSONObject, subject: String = "ada") -> VerifiedToken {
@@ -230,7 +230,7 @@ struct RevocationServiceTests {
     }
 
     @Test("What cannot be kept holds all the same until a restart, and the caller is told")
-    func notKept() async throws {
+    func reportNotStored() async throws {
         let service = service(BrokenRecords())
         await #expect(throws: BrokenRecords.Full.self) { try await service.revoke([revocation(.tokenID("t"))]) }
         #expect(service.current.revokes(Self.token(["jti": "t"])))

@@ -16,8 +16,8 @@ struct StateDirectoryTests {
             #expect(try (FileMode.of(path + "/a/b") ?? 0o777) & 0o022 == 0)
             try directory.make()
             try Data().write(to: URL(fileURLWithPath: path + "/file"))
-            let fault = #expect(throws: KeyFileError.self) { try StateDirectory(path: path + "/file").make() }
-            #expect(fault?.description == "\(path)/file: cannot be made: it is a file")
+            let error = #expect(throws: KeyFileError.self) { try StateDirectory(path: path + "/file").make() }
+            #expect(error?.description == "\(path)/file: cannot be made: it is a file")
         }
     }
 
@@ -60,9 +60,9 @@ struct StateDirectoryTests {
             if isGood {
                 try StateDirectory(path: path).check()
             } else {
-                let fault = #expect(throws: KeyFileError.self) { try StateDirectory(path: path).check() }
-                #expect(fault?.description.contains("\(file): others than its owner may ") == true)
-                #expect(fault?.description.contains("mode \(String(mode, radix: 8))") == true)
+                let error = #expect(throws: KeyFileError.self) { try StateDirectory(path: path).check() }
+                #expect(error?.description.contains("\(file): others than its owner may ") == true)
+                #expect(error?.description.contains("mode \(String(mode, radix: 8))") == true)
             }
         }
     }

@@ -105,21 +105,21 @@ struct SharedRateTests {
     }
 
     /// Of so many streams, and bytes a second in all, whether the rate is kept for a minute.
-    static let cases: [(streams: Int, bytes: Int, isKept: Bool)] = [
+    static let cases: [(streams: Int, bytes: Int, isMet: Bool)] = [
         (1, 100, true), (1, 90, false), (6, 100, true), (6, 90, false), (8, 100, true), (9, 100, false), (9, 200, true),
         (100, 1200, false), (100, 1300, true),
     ]
 
     @Test("Eight streams need the rate once, and of each further eight it is asked for once more", arguments: cases)
-    func shares(streams: Int, bytes: Int, isKept: Bool) {
+    func shares(streams: Int, bytes: Int, isMet: Bool) {
         var shared = Self.shared(streams)
         var now = Self.start
         for _ in 0..<60 {
             now = now + .seconds(1)
-            guard shared.isKept(at: now) else { break }
+            guard shared.isMet(at: now) else { break }
             shared.moved(bytes, at: now)
         }
-        #expect(shared.isKept(at: now) == isKept)
+        #expect(shared.isMet(at: now) == isMet)
     }
 
     @Test("Time in which no stream is waited for costs nothing, and the last one's end ends the measuring")
@@ -135,7 +135,7 @@ struct SharedRateTests {
         shared.stopWaiting(at: later)
         shared.leave()
         shared.leave()
-        #expect(!shared.isKept(at: later))
+        #expect(!shared.isMet(at: later))
     }
 
     @Test("Bytes that are too old are no excuse, nor are the tenth that come instead of a stream's own")
@@ -164,7 +164,7 @@ struct SharedRateTests {
         shared.join()
         shared.wait(at: Self.start)
         shared.moved(1000, at: Self.start)
-        #expect(!shared.isKept(at: Self.start))
+        #expect(!shared.isMet(at: Self.start))
     }
 }
 

@@ -100,7 +100,7 @@ struct AppleEventTests {
     }
 
     @Test("Trouble on order comes in Apple's shape, and calls are counted")
-    func faults() async throws {
+    func errors() async throws {
         let apple = try TestApple()
         let order = """
             [{"operation":"AppleToken","times":1,"error":"server_error","status":503},
@@ -175,7 +175,7 @@ struct AppleConfigurationTests {
         #expect(!account.isEmailVerified && account.hidesEmail && account.realUserStatus == 1)
     }
 
-    static let faults: [(String, String)] = [
+    static let errors: [(String, String)] = [
         ("apple: {client_ids: [a]}", "apple.team_id: is missing"),
         ("apple: {team_id: T}", "apple.client_ids: is missing"),
         (
@@ -196,8 +196,8 @@ struct AppleConfigurationTests {
         ),
     ]
 
-    @Test("A fault is reported with its line and key", arguments: faults)
-    func fault(text: String, expected: String) throws {
+    @Test("A fault is reported with its line and key", arguments: errors)
+    func error(text: String, expected: String) throws {
         let error = try #require(throws: SettingsErrors.self) {
             try ConfigurationTests.parse(ConfigurationTests.minimal + "\n" + text)
         }

@@ -116,7 +116,7 @@ struct ConfigurationTests {
         prevent_user_existence_errors, region, rotation, users)
         """
 
-    static let faults: [(String, String)] = [
+    static let errors: [(String, String)] = [
         (minimal + "\ndevices: maybe", "f.yaml:4: devices: must be one of off, always, opt_in (got \"maybe\")"),
         (
             minimal + "\nmfa: {methods: [PIGEON]}",
@@ -163,8 +163,8 @@ struct ConfigurationTests {
         ),
     ]
 
-    @Test("A fault is reported with its line and key", arguments: faults)
-    func fault(text: String, expected: String) throws {
+    @Test("A fault is reported with its line and key", arguments: errors)
+    func error(text: String, expected: String) throws {
         let error = try #require(throws: SettingsErrors.self) { try Self.parse(text) }
         #expect(error.description == expected)
     }
@@ -175,7 +175,7 @@ struct ConfigurationTests {
             try Self.parse("a: 1\nb: 2\nclient: {secret: short}")
         }
         #expect(
-            error.faults.map(\.description) == [
+            error.errors.map(\.description) == [
                 "f.yaml:1: pool_id: is missing", "f.yaml:1: database: is missing",
                 "f.yaml:1: a: unknown key \(Self.known)", "f.yaml:2: b: unknown key \(Self.known)",
                 "f.yaml:3: client.id: is missing",

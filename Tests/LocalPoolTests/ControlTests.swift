@@ -66,7 +66,7 @@ struct ControlTests {
     }
 
     @Test("Trouble on order meets as many calls as it was ordered for, and is counted")
-    func faults() async throws {
+    func errors() async throws {
         let pool = try TestPool()
         let router = LocalPoolRouter(pool: pool.pool)
         let order = """

@@ -1,6 +1,7 @@
 import HTTPTypes
-import Pipeline
 import Testing
+
+@testable import Pipeline
 
 @Suite("Direct Cognito traffic")
 struct CognitoTrafficTests {

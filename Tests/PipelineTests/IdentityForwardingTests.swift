@@ -1,5 +1,6 @@
-import Pipeline
 import Testing
+
+@testable import Pipeline
 
 @Suite("ForwardedLines, RequestID and TraceContext")
 struct IdentityForwardingTests {

@@ -97,7 +97,7 @@ struct ExchangeStateTests {
     // MARK: Keys
 
     @Test("A body waits while a key is looked up, then goes on once and as a whole, and its end after it")
-    func heldBody() {
+    func bufferedBody() {
         var exchange = ModelExchange()
         exchange.take([.lookUpKeys, .part, .part])
         exchange.lookedUp(then: .forward)

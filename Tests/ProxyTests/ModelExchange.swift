@@ -96,14 +96,14 @@ struct ModelExchange {
 
     /// Keys were looked up, and with them the request is decided.
     mutating func lookedUp(then decision: Event) {
-        guard case .decide(let endIsHeld) = state.keysWereLookedUp() else { return }
+        guard case .decide(let endIsBuffered) = state.keysWereLookedUp() else { return }
         take(decision)
         if !held.isEmpty {
             let parts = held
             held = []
             receive(parts)
         }
-        if endIsHeld { receiveEnd() }
+        if endIsBuffered { receiveEnd() }
     }
 
     /// The answer of a call is that a backend must have it.

@@ -147,7 +147,7 @@ struct ModelTunnel: Equatable {
 
     private mutating func close(_ close: WebSocketClose) {
         guard state.close(with: close) else { return }
-        if state.tellsBackend { deeds.append(.closeToBackend(close.code)) }
+        if state.closesBackend { deeds.append(.closeToBackend(close.code)) }
         switch state.closingStep {
         case .ignore, .wait: break
         case .close(let close): putIn(close)

@@ -28,7 +28,7 @@ struct SessionEndTests {
             told.withLock { $0.append(user.subject) }
         }
 
-        func held(of user: UserRecord) async throws -> JSONObject { ["apple": .string(user.subject)] }
+        func export(of user: UserRecord) async throws -> JSONObject { ["apple": .string(user.subject)] }
     }
 
     @Test(
@@ -157,7 +157,7 @@ struct SessionEndTests {
         let (one, other) = (try await fixture.begin(), try await fixture.begin())
         try await fixture.users.keep(
             AppleTokenRecord(
-                userID: one.user.id, clientID: "app", token: [1], keptAt: fixture.now, validatedAt: fixture.now))
+                userID: one.user.id, clientID: "app", token: [1], storedAt: fixture.now, validatedAt: fixture.now))
         let companion = Companion()
         let endpoints = try fixture.endpoints(companions: [companion])
         #expect(await endpoints.answer(fixture.request(.sessionDeleteMe, one.token)).status == .noContent)
@@ -262,10 +262,10 @@ struct SessionEndTests {
         #expect(try await users.users(matching: nil, limit: 1).count == 1)
         #expect(try await users.user(id)["sessions"] == 1)
         #expect(try await users.sessions(of: id).count == 1)
-        await #expect(throws: UserAdministration.Fault.self) {
+        await #expect(throws: UserAdministration.Failure.self) {
             _ = try await users.setRole("root", of: id, requestID: "r")
         }
-        await #expect(throws: UserAdministration.Fault.self) { _ = try await users.user("nobody") }
+        await #expect(throws: UserAdministration.Failure.self) { _ = try await users.user("nobody") }
         #expect(try await users.setRole("driver", of: id, requestID: "r") == 1)
         #expect(fixture.verify(begun.token) == nil, "its token says another role")
         #expect(try await users.sessions(of: id).isEmpty)

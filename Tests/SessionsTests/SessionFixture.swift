@@ -31,22 +31,22 @@ final class SessionFixture: Sendable {
     /// A revocation list, which refuses what it is told to.
     final class Revocations: SessionRevocations {
         struct Full: Error {}
-        private let held = Mutex<(list: RevocationList, all: [Revocation])>((.empty, []))
+        private let stored = Mutex<(list: RevocationList, all: [Revocation])>((.empty, []))
         private let ended = Mutex<[SupersededSession]>([])
         let isFull = Mutex(false)
         /// Whether there is room for whole users only.
         let isFullOfSingles = Mutex(false)
 
-        var current: RevocationList { held.withLock { $0.list } }
-        var all: [Revocation] { held.withLock { $0.all } }
+        var current: RevocationList { stored.withLock { $0.list } }
+        var all: [Revocation] { stored.withLock { $0.all } }
         var superseded: [SupersededSession] { ended.withLock { $0 } }
 
         func revoke(_ revocations: [Revocation]) async throws {
             let isSingle = !revocations.allSatisfy(\.meansUser)
             guard !isFull.withLock({ $0 }), !(isSingle && isFullOfSingles.withLock { $0 }) else { throw Full() }
-            held.withLock { held in
-                held.list = held.list.adding(revocations)
-                held.all += revocations
+            stored.withLock { stored in
+                stored.list = stored.list.adding(revocations)
+                stored.all += revocations
             }
         }
 

@@ -111,17 +111,17 @@ struct AppleSignInTests {
             ("issuer: apple, \(session), maximum_age: 3m", "unknown key"),
         ])
     func faulty(apple: String, expected: String) {
-        let found = faults(Self.yaml(apple))
+        let found = errors(Self.yaml(apple))
         #expect(found.contains { $0.contains(expected) }, "\(found)")
     }
 
     @Test("Keys are the gateway's own or another's, and no pool has the same paths")
     func others() {
-        let both = faults(
+        let both = errors(
             Self.yaml("issuer: apple, \(Self.session)", sessions: "own_keys: true, jwks_url: 'https://h/k'"))
         #expect(both.contains { $0.contains("must not be true beside jwks_url or jwks_file") }, "\(both)")
         let pool = ", cognito: {issuer: users, client_id: client1, client_secret: s, prefix: /api/auth}"
-        let clash = faults(Self.yaml("issuer: apple, \(Self.session)", more: pool))
+        let clash = errors(Self.yaml("issuer: apple, \(Self.session)", more: pool))
         #expect(clash.contains { $0.contains("has the prefix /api/auth of a user pool") }, "\(clash)")
     }
 }

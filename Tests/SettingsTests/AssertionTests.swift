@@ -61,7 +61,7 @@ struct AssertionTests {
     ]
 
     @Test("What is wrong is told where it stands", arguments: faulty)
-    func faults(assertion: String, more: String, route: String, message: String) {
+    func errors(assertion: String, more: String, route: String, message: String) {
         let error = #expect(throws: SettingsErrors.self) {
             try load(Self.yaml(assertion, more: more, route: route))
         }

@@ -37,14 +37,14 @@ struct EnvironmentFileTests {
     }
 
     @Test("Each line that systemd would pass over is a fault, and none is quoted")
-    func faults() throws {
+    func errors() throws {
         let text =
             "A='two\nlines'\nno hunter2\n\nexport HUNTER=hunter2\n1A=hunter2\n# no fault\n"
             + "B=4\\\n 5\n=3\r\nhunter2"
         let error = #expect(throws: SettingsErrors.self) {
             try EnvironmentFile.variables(text, of: "environment")
         }
-        let found = try #require(error).faults
+        let found = try #require(error).errors
         #expect(found.map(\.line) == [3, 5, 6, 10, 11])
         #expect(found.map { $0.message.hasPrefix("is not NAME=value") } == [true, false, false, true, true])
         #expect(found.allSatisfy { $0.file == "environment" && !$0.description.lowercased().contains("hunter") })

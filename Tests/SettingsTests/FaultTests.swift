@@ -27,7 +27,7 @@ struct FaultTests {
               header_count: many
             """
         #expect(
-            faults(yaml) == [
+            errors(yaml) == [
                 "3: listeners[1].address: another listener has this address (got \"127.0.0.1:8080\")",
                 "4: listeners[2].address: is missing",
                 "4: listeners[2].adress: unknown key (did you mean \"address\"?)",
@@ -48,9 +48,9 @@ struct FaultTests {
 
     @Test("A fault prints like a compiler's")
     func printing() {
-        let fault = SettingsError(
+        let error = SettingsError(
             file: "gatehouse.yaml", line: 12, column: 5, keyPath: "routes[3].access", message: "is missing")
-        #expect(fault.description == "gatehouse.yaml:12: routes[3].access: is missing")
+        #expect(error.description == "gatehouse.yaml:12: routes[3].access: is missing")
     }
 
     @Test(
@@ -69,7 +69,7 @@ struct FaultTests {
             ("a", ["1: must be a section of keys, not a single value"]),
         ])
     func missing(yaml: String, expected: [String]) {
-        #expect(faults(yaml) == expected)
+        #expect(errors(yaml) == expected)
     }
 
     @Test("A key given twice is told with the file's other faults")
@@ -83,7 +83,7 @@ struct FaultTests {
               api: {url: 'http://127.0.0.1:8002', idle_timeout: soon}
             """
         sample.more = "drain_timeout: 5s\ndrain_timeout: 6s\nä: 1\n'ä': 2"
-        let found = faults(sample.yaml)
+        let found = errors(sample.yaml)
         #expect(found.contains("6: upstreams.api: is given more than once, first on line 3"), "\(found)")
         #expect(found.contains { $0.hasPrefix("6: upstreams.api.idle_timeout: must be a duration") }, "\(found)")
         #expect(found.contains("10: drain_timeout: is given more than once, first on line 9"), "\(found)")
@@ -104,7 +104,7 @@ struct FaultTests {
             ("\"\\x61\": 1\na: 2\n", "1: a key is given more than once"),
         ])
     func syntax(yaml: String, expected: String) {
-        let found = faults(yaml)
+        let found = errors(yaml)
         #expect(found.count == 1)
         #expect(found.first?.hasPrefix(expected) == true, "\(found)")
     }
@@ -140,9 +140,9 @@ struct FaultTests {
     func controlCharacters() {
         var sample = Sample()
         sample.more = "\"th\\e[2Jreads\": 1\nthreads: \"\\e[31m\""
-        for fault in faults(sample.yaml) {
-            #expect(!fault.unicodeScalars.contains("\u{1B}"))
+        for error in errors(sample.yaml) {
+            #expect(!error.unicodeScalars.contains("\u{1B}"))
         }
-        #expect(faults(sample.yaml).count == 2)
+        #expect(errors(sample.yaml).count == 2)
     }
 }

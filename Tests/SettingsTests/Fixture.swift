@@ -36,13 +36,13 @@ func load(
 }
 
 /// The faults of `yaml` without the file's name: `12: routes[3].access: must be …`
-func faults(
+func errors(
     _ yaml: String, environment: [String: String] = [:], files: [String: String] = [:]
 ) -> [String] {
     do {
         _ = try load(yaml, environment: environment, files: files)
         return []
     } catch {
-        return error.faults.map { String($0.description.dropFirst("/etc/gatehouse/gatehouse.yaml:".count)) }
+        return error.errors.map { String($0.description.dropFirst("/etc/gatehouse/gatehouse.yaml:".count)) }
     }
 }

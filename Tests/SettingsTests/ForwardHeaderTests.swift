@@ -38,7 +38,7 @@ struct ForwardHeaderTests {
         for yaml in [
             Self.sample(upstream: "forward_headers: [\(name)]"), Self.sample(route: "forward_headers: [\(name)]"),
         ] {
-            #expect(faults(yaml).contains { $0.contains("forward_headers") && $0.contains(message) }, "\(faults(yaml))")
+            #expect(errors(yaml).contains { $0.contains("forward_headers") && $0.contains(message) }, "\(errors(yaml))")
         }
     }
 
@@ -46,12 +46,12 @@ struct ForwardHeaderTests {
     func ownNames() {
         let claim = Self.sample(
             route: "forward_headers: [Remote_User]", more: "identity: {claims: {Remote-User: username}}")
-        #expect(faults(claim).contains { $0.contains("Remote_User is an identity header") })
+        #expect(errors(claim).contains { $0.contains("Remote_User is an identity header") })
         let namespace = Self.sample(upstream: "forward_headers: [remote-name]", more: "identity: {namespace: Remote-}")
-        #expect(faults(namespace).contains { $0.contains("remote-name is an identity header") })
+        #expect(errors(namespace).contains { $0.contains("remote-name is an identity header") })
         let rule = Self.sample(
             route: "forward_headers: [X-Script-Name], request_headers: {add: {x_script_name: /app}}")
-        #expect(faults(rule).contains { $0.contains("X-Script-Name is among request_headers") })
+        #expect(errors(rule).contains { $0.contains("X-Script-Name is among request_headers") })
     }
 
     @Test("Each header that is let through is told with its readers and what they make of it")
@@ -113,6 +113,6 @@ struct ForwardHeaderTests {
     func words() throws {
         #expect(try load(Self.sample()).upstreams[0].paths == .caseSensitive)
         #expect(try load(Self.sample(upstream: "paths: case_insensitive")).upstreams[0].paths == .caseInsensitive)
-        #expect(faults(Self.sample(upstream: "paths: lower")).contains { $0.contains("must be one of case_sensitive") })
+        #expect(errors(Self.sample(upstream: "paths: lower")).contains { $0.contains("must be one of case_sensitive") })
     }
 }

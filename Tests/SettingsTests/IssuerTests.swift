@@ -193,11 +193,11 @@ struct IssuerTests {
             ),
             ("{user_pool_id: us-east-1_P, client_ids: [c], token_uses: [session]}", "token_uses[0]: must be one of"),
         ])
-    func faults(yaml: String, expected: String) {
+    func errors(yaml: String, expected: String) {
         var sample = Sample()
         sample.issuers = "issuers: {users: \(yaml)}"
         sample.routes = "routes: [{path: /a, upstream: api, issuers: [users]}]"
-        let found = SettingsTests.faults(sample.yaml, files: Self.files)
+        let found = SettingsTests.errors(sample.yaml, files: Self.files)
         #expect(found.count == 1 && found[0].contains(expected), "\(found)")
     }
 
@@ -225,13 +225,13 @@ struct IssuerTests {
         #expect(routes.map(\.tokenUses) == [[.access], [.access, .id], [.id]])
         sample.routes = "routes: [{path: /a, upstream: api, issuers: [customers, drivers]}]"
         #expect(
-            SettingsTests.faults(sample.yaml) == [
+            SettingsTests.errors(sample.yaml) == [
                 "7: routes[0]: accepts issuers.customers and issuers.drivers, whose issuer is the same: name one"
             ])
         sample.issuers = sample.issuers.replacing("[b]", with: "[b], jwks_url: 'https://elsewhere'")
         sample.routes = "routes: [{path: /a, upstream: api}]"
         #expect(
-            SettingsTests.faults(sample.yaml) == [
+            SettingsTests.errors(sample.yaml) == [
                 "5: issuers.drivers: has the same issuer as issuers.customers, but its keys from elsewhere"
             ])
     }
@@ -241,7 +241,7 @@ struct IssuerTests {
         var sample = Sample()
         sample.issuers = "issuers: {apple: {profile: apple, audiences: [a]}}"
         #expect(
-            SettingsTests.faults(sample.yaml) == [
+            SettingsTests.errors(sample.yaml) == [
                 "4: routes[0]: must name its issuers: ID tokens give access only where a route says so"
             ])
     }
@@ -252,7 +252,7 @@ struct IssuerTests {
         sample.issuers = Self.apps
         sample.more = "sign_in: {cognito: {issuer: drivers, client_id: c, client_secret: s, endpoint: 'https://h'}}"
         #expect(
-            SettingsTests.faults(sample.yaml) == [
+            SettingsTests.errors(sample.yaml) == [
                 "8: sign_in.cognito.issuer: must be a user pool: issuers.drivers has another profile than cognito"
             ])
     }

@@ -126,10 +126,10 @@ struct LimitsAndAuditSettingsTests {
                 "user_sync.mode: must be one of background, required"),
             Case("identity: {assertion: {issuer: i}}\nuser_sync: {}", "user_sync.url: is missing"),
         ])
-    func faults(example: Case) {
+    func errors(example: Case) {
         var sample = Sample()
         sample.more = example.yaml
-        let found = SettingsTests.faults(sample.yaml)
+        let found = SettingsTests.errors(sample.yaml)
         #expect(found.count == 1, "\(found)")
         let message = found.first?.drop { $0 != ":" }.dropFirst(2)
         #expect(message?.hasPrefix(example.expected) == true, "\(found)")

@@ -52,13 +52,13 @@ struct ListenerTLSTests {
             ("{certificates: [{certificate: chain.pem, key: key.pem}], client_ca: empty.pem}", "no certificate in PEM"),
             ("{certificates: [{certificate: chain.pem, key: key.pem}], client_ca: cut.pem}", "is cut off"),
         ])
-    func faults(tls: String, message: String) throws {
+    func errors(tls: String, message: String) throws {
         var sample = Sample()
         sample.listeners = "listeners:\n  - address: 0.0.0.0:8443\n    tls: \(tls)"
-        let found = SettingsTests.faults(sample.yaml, files: Self.files)
+        let found = SettingsTests.errors(sample.yaml, files: Self.files)
         #expect(found.count == 1)
-        let fault = try #require(found.first)
-        #expect(fault.hasPrefix("3:") && fault.contains("listeners[0].tls") && fault.contains(message), "\(fault)")
+        let error = try #require(found.first)
+        #expect(error.hasPrefix("3:") && error.contains("listeners[0].tls") && error.contains(message), "\(error)")
     }
 
     @Test("What is wrong with the files of all listeners and upstreams is told together with all else")
@@ -84,7 +84,7 @@ struct ListenerTLSTests {
                 tls: {ca: cut.pem, certificate: chain.pem, key: empty.pem}
             """
         sample.issuers = "issuers: {users: {user_pool_id: us-east-1_P, client_ids: [c], jwks_file: keys.json}}"
-        let found = SettingsTests.faults(sample.yaml, files: Self.files).compactMap {
+        let found = SettingsTests.errors(sample.yaml, files: Self.files).compactMap {
             $0.split(separator: " ").dropFirst().first.map(String.init)
         }
         #expect(

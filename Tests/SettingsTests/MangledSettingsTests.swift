@@ -34,7 +34,7 @@ struct MangledSettingsTests {
         var generator = SeededGenerator(state: UInt64(seed))
         for _ in 0..<60 {
             let yaml = Self.mangle(lines, using: &generator)
-            let found = faults(yaml, environment: ["COGNITO_CLIENT_SECRET": "hunter2"])
+            let found = errors(yaml, environment: ["COGNITO_CLIENT_SECRET": "hunter2"])
             #expect(!found.contains { $0.contains("hunter2") }, "\(yaml)")
             #expect(found.allSatisfy { printable($0) == $0 }, "\(yaml)")
         }

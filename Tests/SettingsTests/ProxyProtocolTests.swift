@@ -37,7 +37,7 @@ struct ProxyProtocolTests {
             ("{trusted: [10.0.0.0/8], version: 2}", "proxy_protocol.version: unknown key"),
         ])
     func faulty(section: String, expected: String) {
-        let found = faults(yaml(section))
+        let found = errors(yaml(section))
         #expect(found.count == 1, "\(found)")
         #expect(found.first?.contains("listeners[0].\(expected)") == true, "\(found)")
     }

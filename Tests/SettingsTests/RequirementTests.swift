@@ -10,7 +10,7 @@ struct RequirementTests {
 
     /// The one fault of a file is `expected` (its beginning, without the line).
     private static func check(_ yaml: String, _ expected: String) {
-        let found = faults(yaml)
+        let found = errors(yaml)
         #expect(found.count == 1, "\(found)")
         let message = found.first?.drop { $0 != ":" }.dropFirst(2)
         #expect(message?.hasPrefix(expected) == true, "\(found)")
@@ -48,7 +48,7 @@ struct RequirementTests {
     func requirements(_ value: Case) {
         var sample = Sample()
         sample.routes = "routes: [{path: /a, upstream: api, \(value.yaml)}]"
-        let found = faults(sample.yaml).filter { !$0.contains(".some: unknown key") }
+        let found = errors(sample.yaml).filter { !$0.contains(".some: unknown key") }
         #expect(found.count == 1, "\(found)")
         let message = found.first?.drop { $0 != ":" }.dropFirst(2)
         #expect(message?.hasPrefix(value.expected) == true, "\(found)")

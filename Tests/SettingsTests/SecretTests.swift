@@ -1,5 +1,6 @@
 import Cryptography
 import Encoding
+import Pipeline
 import Testing
 
 @testable import Settings
@@ -56,7 +57,7 @@ struct SecretTests {
             String(repeating: "hunter2", count: 10),
         ])
     func clientSecrets(text: String) {
-        let found = faults(sample(secret: "file:/run/secret"), files: ["/run/secret": text])
+        let found = errors(sample(secret: "file:/run/secret"), files: ["/run/secret": text])
         #expect(found.count == 1 && !"\(found)".contains("hunter2"))
         #expect(found[0].contains("sign_in.cognito.client_secret: must be an app client's secret"))
     }
@@ -64,7 +65,7 @@ struct SecretTests {
     @Test("A webhook's secret has no second line")
     func webhookSecret() {
         let more = "audit: {webhook: {url: 'https://a.b/c', secret: 'file:/run/secret'}}"
-        let found = faults(Sample(more: more).yaml, files: ["/run/secret": "hunter2\nhunter2\n"])
+        let found = errors(Sample(more: more).yaml, files: ["/run/secret": "hunter2\nhunter2\n"])
         #expect(found.count == 1 && !"\(found)".contains("hunter2"))
         #expect(found[0].contains("audit.webhook.secret: must not hold control characters"))
     }
@@ -100,7 +101,7 @@ struct SecretTests {
             ("x", "prefix: ${PASSWORD}", "must begin with \"/\" (got \"${PASSWORD}\")"),
         ])
     func faulty(value: String, more: String, expected: String) {
-        let found = faults(
+        let found = errors(
             sample(secret: value, more: more), environment: ["PASSWORD": "hunter2"], files: ["/empty": "\n"])
         #expect(found.count == 1)
         #expect(found.contains { $0.contains(expected) }, "\(found)")

@@ -17,7 +17,7 @@ struct SectionFaultTests {
 
     /// The one fault of a file is `expected` (its beginning, without the line).
     private func check(_ yaml: String, _ expected: String) {
-        let found = faults(yaml)
+        let found = errors(yaml)
         #expect(found.count == 1, "\(found)")
         let message = found.first?.drop { $0 != ":" }.dropFirst(2)
         #expect(message?.hasPrefix(expected) == true, "\(found)")
@@ -159,7 +159,7 @@ struct SectionFaultTests {
         check(sample.yaml, "routes[0].response_headers: must not name \(name)")
         // Without the section it is the backend's matter, and a route may help it.
         sample.routes = "routes: [{\(route)}]"
-        #expect(faults(sample.yaml) == [])
+        #expect(errors(sample.yaml) == [])
     }
 
     @Test("A listener can't have the admin listener's default address")
@@ -181,16 +181,16 @@ struct SectionFaultTests {
         var sample = Sample()
         sample.listeners = "listeners: [{address: '\(first):8080'}, {address: '\(second):8080'}]"
         let told = clashes ? ["1: listeners[1].address: another listener has the port already, with \(first):8080"] : []
-        #expect(faults(sample.yaml).map { String($0.prefix { $0 != "(" }).trimmed } == told)
+        #expect(errors(sample.yaml).map { String($0.prefix { $0 != "(" }).trimmed } == told)
         sample.listeners = "listeners: [{address: '\(first):8080'}, {address: '\(second):8081'}]"
-        #expect(faults(sample.yaml) == [])
+        #expect(errors(sample.yaml) == [])
     }
 
     @Test("Ports that the system chooses don't clash")
     func anyPort() {
         var sample = Sample()
         sample.listeners = "listeners: [{address: '127.0.0.1:0'}, {address: '127.0.0.1:0'}, {address: '[::1]:8080'}]"
-        #expect(faults(sample.yaml) == [])
+        #expect(errors(sample.yaml) == [])
     }
 
     @Test(

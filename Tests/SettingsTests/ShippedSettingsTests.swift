@@ -1,5 +1,6 @@
 import Cryptography
 import FoundationEssentials
+import Pipeline
 import Testing
 
 @testable import Settings

@@ -59,10 +59,10 @@ struct SignInPoolTests {
             (", hosts: [a.example]", ["hosts: [A.example]"], "sign_in.more_pools[0]: another pool with the prefix"),
             ("", ["prefix: /b", "prefix: /b"], "sign_in.more_pools[1]: has the prefix /b"),
         ] as [(String, [String], String)])
-    func clashes(first: String, more: [String], fault: String) {
-        let found = faults(Self.yaml(first, more: more))
+    func clashes(first: String, more: [String], error: String) {
+        let found = errors(Self.yaml(first, more: more))
         #expect(found.count == 1)
-        #expect(found.contains { $0.contains(fault) }, "\(found)")
+        #expect(found.contains { $0.contains(error) }, "\(found)")
     }
 
     @Test(
@@ -71,6 +71,6 @@ struct SignInPoolTests {
             "flow: custom", "hosts: ['a.example:8080']", "device_binding: always", "timeout: 0s", "hosts: ['']",
         ])
     func wrongValues(_ value: String) {
-        #expect(faults(Self.yaml(", \(value)")).count == 1)
+        #expect(errors(Self.yaml(", \(value)")).count == 1)
     }
 }

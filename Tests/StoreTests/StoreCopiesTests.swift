@@ -101,10 +101,10 @@ struct StoreCopiesTests {
         defer { fixture.remove() }
         let store = try fixture.open()
         _ = try copies.backUp(to: backup, withKeys: false)
-        let fault = try await #require(throws: StartupError.self) {
+        let error = try await #require(throws: StartupError.self) {
             try await copies.restore(from: backup, withKeys: false)
         }
-        #expect(fault.description.contains("is in use: stop the gateway first"))
+        #expect(error.description.contains("is in use: stop the gateway first"))
         try await StoredSessions(store).begin(StoreFixture.session(1))
         let other = StoreFixture()
         defer { other.remove() }
@@ -189,7 +189,7 @@ struct StoreCopiesTests {
                     """)
         }
         let bad = try await copies.check(nil)
-        #expect(bad.faults == ["a row of apple_tokens refers to none of users"])
+        #expect(bad.errors == ["a row of apple_tokens refers to none of users"])
         #expect(bad.schema == .older(missing: ["users-1"]))
         await #expect(throws: StartupError.self) { try await copies.check(fixture.directory + "/none") }
     }

@@ -163,8 +163,8 @@ struct StoreTests {
         let store = try fixture.open()
         try await store.write { try $0.execute(sql: "INSERT INTO grdb_migrations VALUES ('sessions-9')") }
         try store.close()
-        let fault = try #require(throws: StartupError.self) { try fixture.open() }
-        #expect(fault.description.contains("written by a newer version of gatehouse, which knows sessions-9"))
+        let error = try #require(throws: StartupError.self) { try fixture.open() }
+        #expect(error.description.contains("written by a newer version of gatehouse, which knows sessions-9"))
         let report = await (try Store(reading: fixture.path)).report(GatewayStore.migrations)
         #expect(report.schema == .newer(unknown: ["sessions-9"]))
         #expect(!report.isGood)
@@ -177,10 +177,10 @@ struct StoreTests {
         try FileManager.default.createDirectory(atPath: fixture.directory, withIntermediateDirectories: true)
         try Data("this is no database, however long it is".utf8).write(to: URL(filePath: fixture.path))
         try FileMode.set(0o600, fixture.path)
-        let fault = try #require(throws: StartupError.self) { try fixture.open() }
+        let error = try #require(throws: StartupError.self) { try fixture.open() }
         let words = "\(fixture.path): cannot be opened: it is not a SQLite database, or it is damaged"
-        #expect(fault.description.hasPrefix(words))
-        #expect(!fault.description.contains("SELECT") && !fault.description.contains("PRAGMA"))
+        #expect(error.description.hasPrefix(words))
+        #expect(!error.description.contains("SELECT") && !error.description.contains("PRAGMA"))
     }
 
     @Test("Only what others write counts as their change")

@@ -8,7 +8,7 @@ import Testing
 struct WritableStoreTests {
     private static func reason(_ store: Store) async -> String? {
         await store.tryWriting()
-        return store.writeFault
+        return store.writeError
     }
 
     @Test("Another process's lock is seen, and its end; while all is well nothing is written")
@@ -25,7 +25,7 @@ struct WritableStoreTests {
         try await other.writeWithoutTransaction { try $0.execute(sql: "BEGIN EXCLUSIVE") }
         #expect(await Self.reason(store) == "database is locked (SQLite 5)")
         try await other.writeWithoutTransaction { try $0.execute(sql: "ROLLBACK") }
-        #expect(store.writeFault != nil, "only a trial can know")
+        #expect(store.writeError != nil, "only a trial can know")
         #expect(await Self.reason(store) == nil)
         try store.close()
     }
@@ -36,14 +36,14 @@ struct WritableStoreTests {
         defer { fixture.remove() }
         let store = try fixture.open()
         await #expect(throws: DatabaseError.self) { try await store.write { try $0.execute(sql: "NONSENSE") } }
-        #expect(store.writeFault == nil)
+        #expect(store.writeError == nil)
         await #expect(throws: DatabaseError.self) {
             try await store.write { database in
                 // No less than it has already, so that the next page is one too many.
                 try database.execute(sql: "PRAGMA max_page_count = 1; CREATE TABLE more (value)")
             }
         }
-        #expect(store.writeFault == "database or disk is full (SQLite 13)")
+        #expect(store.writeError == "database or disk is full (SQLite 13)")
         #expect(await Self.reason(store) == nil)
     }
 
@@ -52,10 +52,10 @@ struct WritableStoreTests {
         let condition = WriteCondition()
         let began = ContinuousClock.now
         _ = condition.trialBegins(now: began)
-        #expect(condition.fault(now: began + .seconds(2)) == nil)
-        #expect(condition.fault(now: began + .seconds(4)) == "the disk does not answer")
+        #expect(condition.error(now: began + .seconds(2)) == nil)
+        #expect(condition.error(now: began + .seconds(4)) == "the disk does not answer")
         condition.trialSucceeded(hasWritten: false)
-        #expect(condition.fault(now: began + .seconds(4)) == nil)
+        #expect(condition.error(now: began + .seconds(4)) == nil)
     }
 
     @Test("What was only looked at says nothing of an earlier failure")
@@ -64,9 +64,9 @@ struct WritableStoreTests {
         #expect(!condition.trialBegins(now: .now))
         condition.writeFailed(DatabaseError(resultCode: .SQLITE_FULL, message: "full"))
         condition.trialSucceeded(hasWritten: false)
-        #expect(condition.fault(now: .now) == "full (SQLite 13)")
+        #expect(condition.error(now: .now) == "full (SQLite 13)")
         #expect(condition.trialBegins(now: .now))
         condition.trialSucceeded(hasWritten: true)
-        #expect(condition.fault(now: .now) == nil)
+        #expect(condition.error(now: .now) == nil)
     }
 }

@@ -291,7 +291,8 @@ struct MetricsTests {
         #expect(!none.contains { $0.contains("revocation") || $0.contains("assertion") })
         let some = samples(
             MetricsRegistry(labels: Self.labels) {
-                MetricsReadings(revocations: .init(held: 3, limit: 9, failures: 1, superseded: 7), assertionKeyAge: 60)
+                MetricsReadings(
+                    revocations: .init(entries: 3, limit: 9, failures: 1, superseded: 7), assertionKeyAge: 60)
             })
         for expected in [
             "gatehouse_revocations 3", "gatehouse_revocations_limit 9", "gatehouse_revocation_failures_total 1",

@@ -62,7 +62,7 @@ extension CognitoAccounts {
     }
 
     /// Does something with the session records.
-    func kept<Value>(
+    func withRecords<Value>(
         _ request: AccountRequest, _ work: () async throws -> Value
     ) async throws(Refusal) -> Value {
         try await usingRecords(request.requestID, logger, work)

@@ -10,7 +10,9 @@ extension CognitoAccounts {
     func exchange(
         _ sealed: SealedRefreshToken, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
-        if let session = try await judge(kept(request) { try await sessions.standing(of: sealed) }, sealed, request) {
+        if let session = try await judge(
+            withRecords(request) { try await sessions.standing(of: sealed) }, sealed, request)
+        {
             return session
         }
         let result: AuthenticationResult
@@ -43,7 +45,7 @@ extension CognitoAccounts {
     ) async throws(Refusal) -> RefreshedSession {
         let refusal = refusal(of: error, at: .refresh, request)
         guard refusal.error == .tokenRefresh else { throw refusal }
-        if case .retry(let session) = try await kept(request, { try await sessions.standing(of: sealed) }) {
+        if case .retry(let session) = try await withRecords(request, { try await sessions.standing(of: sealed) }) {
             return session
         }
         if error.kind == .tokenReused { try await endReused(sealed, request) }
@@ -93,7 +95,7 @@ extension CognitoAccounts {
 
     /// RFC 9700, 4.14.2: who of the two is the thief can't be told, so the session ends for both.
     private func endReused(_ sealed: SealedRefreshToken, _ request: AccountRequest) async throws(Refusal) {
-        let ended = try await kept(request) { try await sessions.end(family: sealed.family, originIDs: []) }
+        let ended = try await withRecords(request) { try await sessions.end(family: sealed.family, originIDs: []) }
         let origins = Set((ended.map(\.originID) + [sealed.originID]).compactMap { $0 })
         logger.warning(
             "a refresh token was used again: its session has been ended",

@@ -10,7 +10,7 @@ extension CognitoAccounts {
         _ sealed: SealedRefreshToken?, _ caller: Caller?, _ request: AccountRequest
     ) async throws(Refusal) {
         var origins = Set([caller?.originID, sealed?.originID].compactMap { $0 })
-        let ended = try await kept(request) {
+        let ended = try await withRecords(request) {
             try await sessions.end(family: sealed?.family, originIDs: origins)
         }
         origins.formUnion(ended.compactMap(\.originID))
@@ -30,7 +30,7 @@ extension CognitoAccounts {
     func signOutEverywhere(
         _ caller: Caller, _ sealed: SealedRefreshToken?, _ request: AccountRequest
     ) async throws(Refusal) {
-        let ended = try await kept(request) { try await sessions.endAll(of: caller.subject) }
+        let ended = try await withRecords(request) { try await sessions.endAll(of: caller.subject) }
         let own = Set([caller.originID].compactMap { $0 })
         let others = Set((ended.map(\.originID) + [sealed?.originID]).compactMap { $0 }).subtracting(own)
         try await both { () async throws(Refusal) in
@@ -63,7 +63,9 @@ extension CognitoAccounts {
             try await checkSignedOut(sealed.subject, else: error, request)
             return sealed.subject
         }
-        let ended = try await kept(request) { try await sessions.endAll(of: sealed.subject, except: sealed.family) }
+        let ended = try await withRecords(request) {
+            try await sessions.endAll(of: sealed.subject, except: sealed.family)
+        }
         try await both { () async throws(Refusal) in
             try await revoke(Set(ended.compactMap(\.originID)).sorted().map(Revocation.Target.originID), request)
         } then: { () async throws(Refusal) in
@@ -72,7 +74,7 @@ extension CognitoAccounts {
             if let token { try await globalSignOut(token, request) }
         }
         try await revokeAll(of: sealed.subject, Set([sealed.originID].compactMap { $0 }), request)
-        _ = try await kept(request) { try await sessions.end(family: sealed.family, originIDs: []) }
+        _ = try await withRecords(request) { try await sessions.end(family: sealed.family, originIDs: []) }
         return sealed.subject
     }
 
@@ -82,10 +84,10 @@ extension CognitoAccounts {
         _ sealed: SealedRefreshToken, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession? {
         // Of a session without a record, Cognito alone knows whether it goes on.
-        guard try await kept(request, { try await sessions.knows(sealed) }) else {
+        guard try await withRecords(request, { try await sessions.knows(sealed) }) else {
             return try await exchange(sealed, request)
         }
-        return try await judge(kept(request) { try await sessions.standing(of: sealed) }, sealed, request)
+        return try await judge(withRecords(request) { try await sessions.standing(of: sealed) }, sealed, request)
     }
 
     /// Whoever signs out everywhere once more is signed out: none of the user's sessions may go on.
@@ -93,8 +95,8 @@ extension CognitoAccounts {
         _ subject: String, else refusal: Refusal, _ request: AccountRequest
     ) async throws(Refusal) {
         guard refusal.reason == .account(.sessionEnded) else { throw refusal }
-        let held = try await kept(request) { try await sessions.held(of: subject) }
-        guard !held.contains(where: { $0.isOpen(at: now()) }) else { throw refusal }
+        let stored = try await withRecords(request) { try await sessions.openSessions(of: subject) }
+        guard !stored.contains(where: { $0.isOpen(at: now()) }) else { throw refusal }
     }
 
     /// GlobalSignOut takes an access token, which who has none any more gets once more for this. A refresh token that

@@ -36,8 +36,10 @@ package struct OperatorSessions: Sendable {
 
     /// Those that go on, oldest first.
     package func open(of subject: String, requestID: String) async throws(Refusal) -> [JSONObject] {
-        let held = try await usingRecords(requestID, first.logger) { try await first.sessions.held(of: subject) }
-        return held.filter { $0.isOpen(at: first.now()) }.map { record in
+        let stored = try await usingRecords(requestID, first.logger) {
+            try await first.sessions.openSessions(of: subject)
+        }
+        return stored.filter { $0.isOpen(at: first.now()) }.map { record in
             var session = record.exported
             session["id"] = .string(Hexadecimal.encode(record.family))
             session["subject"] = .string(record.subject)

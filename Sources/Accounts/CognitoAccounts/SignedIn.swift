@@ -57,7 +57,7 @@ extension CognitoAccounts {
             }
             body["device_token"] = .string(token.exposeText())
         }
-        try await kept(request) {
+        try await withRecords(request) {
             try await sessions.begin(sealed, text, platform: context.device?.platform)
         }
         return body
@@ -68,7 +68,7 @@ extension CognitoAccounts {
     private func takeBack(_ sealed: SealedRefreshToken, _ request: AccountRequest) async {
         // In a task of its own: the client's hanging up must not leave it half-done.
         await Task {
-            _ = try? await kept(request) { try await sessions.end(family: sealed.family, originIDs: []) }
+            _ = try? await withRecords(request) { try await sessions.end(family: sealed.family, originIDs: []) }
             try? await revokeAtCognito(sealed.refreshToken, request)
         }.value
     }

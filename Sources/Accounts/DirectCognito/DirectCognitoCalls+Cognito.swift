@@ -134,6 +134,7 @@ extension VerifiedToken {
         guard let subject = claims["sub"]?.stringValue else { return nil }
         self.init(
             issuer: pool.settings.issuer, issuerName: "", subject: subject, tokenUse: .access,
-            clientID: pool.settings.clientID, expires: 0, issuedAt: claims["iat"]?.integerValue, claims: claims, keyID: "")
+            clientID: pool.settings.clientID, expires: 0, issuedAt: claims["iat"]?.integerValue, claims: claims,
+            keyID: "")
     }
 }

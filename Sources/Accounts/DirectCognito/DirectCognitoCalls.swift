@@ -49,7 +49,8 @@ package struct DirectCognitoCalls: Sendable {
             let first = pools.first
         else { return DirectCognitoReply(DirectCognitoRefusal.notCarriedOut, requestID: request.requestID) }
         // As far as it is known, whatever comes of it.
-        var known = AccountCall(request, as: ClientOperation.accountOperation(of: operation), poolID: first.settings.poolID)
+        var known = AccountCall(
+            request, as: ClientOperation.accountOperation(of: operation), poolID: first.settings.poolID)
         var reply: DirectCognitoReply
         do throws(DirectCognitoRefusal) {
             let answer = try await flow.run(known) { call throws(DirectCognitoRefusal) in

@@ -30,7 +30,7 @@ struct DeleteMeEndpoint: AccountEndpoint {
         } catch {
             guard error.kind == .userNotFound else { throw accounts.refusal(of: error, at: .bearer, request) }
         }
-        try await accounts.kept(request) { try await accounts.sessions.forget(caller.subject) }
+        try await accounts.withRecords(request) { try await accounts.sessions.forget(caller.subject) }
         var answer = AccountAnswer.done(subject: caller.subject)
         // The same name, registered again, has another subject: all tokens of this one count no more, for ever.
         answer.lastStep = { () async throws(Refusal) in

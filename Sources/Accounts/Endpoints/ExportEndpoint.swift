@@ -22,10 +22,12 @@ struct ExportEndpoint: AccountEndpoint {
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
         let user = try await accounts.user(caller, request)
-        let held = try await accounts.kept(request) { try await accounts.sessions.held(of: caller.subject) }
+        let stored = try await accounts.withRecords(request) {
+            try await accounts.sessions.openSessions(of: caller.subject)
+        }
         let export: JSONObject = [
             "exported_at": .string(Timestamp.text(accounts.now())), "user": .object(user.object),
-            "sessions": .array(held.map { .object($0.exported) }),
+            "sessions": .array(stored.map { .object($0.exported) }),
             "devices": .array(try await devices(accounts, request)),
         ]
         return AccountAnswer(.ok, export, subject: user.id)

@@ -2,7 +2,7 @@ internal import HTTPTypes
 internal import Pipeline
 
 extension AccountOperation {
-    package static let removeTOTP = AccountOperation(
+    static let removeTOTP = AccountOperation(
         "remove-totp", .delete, "mfa/totp", bearer: .required, budget: .account)
 }
 

@@ -3,7 +3,7 @@ internal import HTTPTypes
 internal import Pipeline
 
 extension AccountOperation {
-    package static let resendCode = AccountOperation("resend-code", .post, budget: .messages)
+    static let resendCode = AccountOperation("resend-code", .post, budget: .messages)
 }
 
 /// `POST resend-code`: ResendConfirmationCode.

@@ -5,7 +5,7 @@ internal import HTTPTypes
 internal import Pipeline
 
 extension AccountOperation {
-    package static let resetPassword = AccountOperation(
+    static let resetPassword = AccountOperation(
         "reset-password", .post, budget: .codes, effect: .passwordReset,
         usualErrors: [.codeMismatch, .codeExpired, .invalidPassword])
 }

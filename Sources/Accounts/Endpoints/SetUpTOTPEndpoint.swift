@@ -4,7 +4,7 @@ internal import HTTPTypes
 internal import Pipeline
 
 extension AccountOperation {
-    package static let setUpTOTP = AccountOperation(
+    static let setUpTOTP = AccountOperation(
         "set-up-totp", .post, "mfa/totp", bearer: .required, budget: .account)
 }
 

@@ -4,7 +4,7 @@ internal import HTTPTypes
 internal import Pipeline
 
 extension AccountOperation {
-    package static let updateMe = AccountOperation("update-me", .patch, "me", bearer: .required, budget: .account)
+    static let updateMe = AccountOperation("update-me", .patch, "me", bearer: .required, budget: .account)
 }
 
 /// `PATCH me`: UpdateUserAttributes, then the user as it is now.

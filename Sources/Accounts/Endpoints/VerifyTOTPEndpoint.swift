@@ -5,7 +5,7 @@ internal import HTTPTypes
 internal import Pipeline
 
 extension AccountOperation {
-    package static let verifyTOTP = AccountOperation(
+    static let verifyTOTP = AccountOperation(
         "verify-totp", .post, "mfa/totp/verify", bearer: .required, budget: .account)
 }
 

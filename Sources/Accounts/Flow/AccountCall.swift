@@ -31,10 +31,10 @@ package struct AccountCall: Sendable {
     package var realUserStatus: String?
     /// The pool's own key for the device whose token the client has shown; nil without one that this gateway gave to
     /// this account.
-    package var provenDevice: String?
+    var provenDevice: String?
     /// Digests of a direct sign-in step whose owner the gateway does not know: only the client says that it is
     /// ``account``'s. Nil for all other calls.
-    package var unknownStep: [String]?
+    var unknownStep: [String]?
     /// As the gateway trusts it: an IPv4 or IPv6 literal.
     package var clientAddress: String
     package var userAgent: String?

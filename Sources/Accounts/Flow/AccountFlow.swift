@@ -3,7 +3,7 @@ package import Pipeline
 /// The one way of every account call, be it a call of an endpoint here or of Cognito's that is carried out for an app:
 /// read, admitted, performed, ended.
 package struct AccountFlow: Sendable {
-    package let accountGuard: any AccountGuard
+    let accountGuard: any AccountGuard
 
     package init(_ accountGuard: any AccountGuard) {
         self.accountGuard = accountGuard

@@ -6,7 +6,7 @@ package struct RequestFields {
     private let object: JSONObject
     private let prefix: String
     /// Errors by the field's path.
-    private(set) var faults: [ExactText: String] = [:]
+    private(set) var errors: [ExactText: String] = [:]
 
     /// - Parameter prefix: the path of the object itself, with a dot behind, for fields within fields.
     package init(_ object: JSONObject, prefix: String = "") {
@@ -17,11 +17,11 @@ package struct RequestFields {
     /// A field that must be there. Gives an empty text for a faulty one.
     package mutating func requiredText(_ name: String, atMost limit: Int, _ grammar: Grammar = .line) -> String {
         guard let value = present(name) else {
-            faults[path(of: name)] = "is required"
+            errors[path(of: name)] = "is required"
             return ""
         }
         let text = checkedText(value, name, atMost: limit, grammar)
-        if text?.isEmpty == true { faults[path(of: name)] = "must not be empty" }
+        if text?.isEmpty == true { errors[path(of: name)] = "must not be empty" }
         return text ?? ""
     }
 
@@ -34,10 +34,10 @@ package struct RequestFields {
     mutating func oneOf<Value>(_ name: String, _ type: Value.Type) -> Value?
     where Value: RawRepresentable<String> & CaseIterable {
         let text = requiredText(name, atMost: 64)
-        guard !faults.keys.contains(path(of: name)) else { return nil }
+        guard !errors.keys.contains(path(of: name)) else { return nil }
         let value = Value(exactly: text)
         if value == nil {
-            faults[path(of: name)] = "must be one of " + Value.allCases.map(\.rawValue).joined(separator: ", ")
+            errors[path(of: name)] = "must be one of " + Value.allCases.map(\.rawValue).joined(separator: ", ")
         }
         return value
     }
@@ -45,7 +45,7 @@ package struct RequestFields {
     package mutating func flag(_ name: String, default preset: Bool) -> Bool {
         guard let value = present(name) else { return preset }
         guard let flag = value.boolValue else {
-            faults[path(of: name)] = "must be true or false"
+            errors[path(of: name)] = "must be true or false"
             return preset
         }
         return flag
@@ -63,7 +63,7 @@ package struct RequestFields {
     mutating func optionalObject(_ name: String) -> RequestFields? {
         guard let value = present(name) else { return nil }
         guard let object = value.objectValue else {
-            faults[path(of: name)] = "must be an object"
+            errors[path(of: name)] = "must be an object"
             return nil
         }
         return RequestFields(object, prefix: "\(prefix)\(name).")
@@ -71,7 +71,7 @@ package struct RequestFields {
 
     /// Takes over the faults of an inner object.
     mutating func take(_ inner: RequestFields) {
-        faults.merge(inner.faults) { first, _ in first }
+        errors.merge(inner.errors) { first, _ in first }
     }
 
     /// How many fields there are.
@@ -82,17 +82,17 @@ package struct RequestFields {
 
     /// Notes a fault of a field, if it is there.
     mutating func refuse(_ name: String, _ message: String) {
-        if object[name] != nil { faults[path(of: name)] = message }
+        if object[name] != nil { errors[path(of: name)] = message }
     }
 
     /// Notes a fault of the object itself.
     mutating func refuseWhole(_ message: String) {
-        faults[ExactText(String(decoding: prefix.utf8.dropLast(), as: UTF8.self))] = message
+        errors[ExactText(String(decoding: prefix.utf8.dropLast(), as: UTF8.self))] = message
     }
 
     /// - Throws: a 422 naming every faulty field.
     package func check() throws(Refusal) {
-        guard faults.isEmpty else { throw Refusal(.invalidParameter, fields: faults, reason: .account(.invalidFields)) }
+        guard errors.isEmpty else { throw Refusal(.invalidParameter, fields: errors, reason: .account(.invalidFields)) }
     }
 
     /// The path by which a fault names a field. A long name is cut, since the answer repeats it.
@@ -105,10 +105,10 @@ package struct RequestFields {
 
     private mutating func checkedText(_ value: JSON, _ name: String, atMost limit: Int, _ grammar: Grammar) -> String? {
         guard let text = value.stringValue else {
-            faults[path(of: name)] = "must be a string"
+            errors[path(of: name)] = "must be a string"
             return nil
         }
-        faults[path(of: name)] = grammar.fault(of: text, atMost: limit)
+        errors[path(of: name)] = grammar.error(of: text, atMost: limit)
         return text
     }
 }
@@ -129,7 +129,7 @@ package enum Grammar {
     case code
 
     /// The error in a text; `nil` if there is none.
-    package func fault(of text: String, atMost limit: Int) -> String? {
+    package func error(of text: String, atMost limit: Int) -> String? {
         guard text.utf8.count <= limit || text.unicodeScalars.count <= limit else {
             return "must be at most \(limit) characters"
         }
@@ -142,13 +142,13 @@ package enum Grammar {
         case .name:
             if text.utf8.contains(where: Self.isMarkup) { return "must not contain < or >" }
             return text.unicodeScalars.contains(where: Self.isInvisible) ? "must be plain text" : nil
-        case .address: return Self.addressFault(of: text)
-        case .email: return Self.addressFault(of: text) ?? (Self.isEmail(text) ? nil : "must be an e-mail address")
+        case .address: return Self.addressError(of: text)
+        case .email: return Self.addressError(of: text) ?? (Self.isEmail(text) ? nil : "must be an e-mail address")
         case .code: return text.utf8.allSatisfy(Self.isCodeByte) ? nil : "must be ASCII letters and digits"
         }
     }
 
-    private static func addressFault(of text: String) -> String? {
+    private static func addressError(of text: String) -> String? {
         if text.unicodeScalars.contains(where: \.properties.isWhitespace) { return "must not contain spaces" }
         return text.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? nil : "must be ASCII"
     }

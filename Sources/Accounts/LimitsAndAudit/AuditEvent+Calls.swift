@@ -47,14 +47,14 @@ extension AuditEvent {
     /// Nil for a refusal that is no event: a malformed request was never tried.
     private static func kind(ofRefused operation: AccountOperation, _ reason: Reason) -> AuditEventKind? {
         guard !reason.isOfMalformedBody else { return nil }
-        if operation.budget == .signIn { return reason.tellsOfLock ? .lockedOut : .signInFailed }
+        if operation.budget == .signIn { return reason.isLock ? .lockedOut : .signInFailed }
         switch operation.effect {
         case .refreshed, .signedOut: break
         case .none, .registered, .confirmed, .passwordReset, .passwordChanged, .userDeleted, .userExported: return nil
         }
         switch reason.ofSession {
-        case .reused, .heldByOther: return .refreshReused
-        // Who signs out wants the session to be over.
+        case .reused, .usedByOtherDevice: return .refreshReused
+        // A user who signs out wants the session to be over.
         case .expired, .idle, .ended: return operation.effect == .refreshed ? .sessionExpired : nil
         case nil: return nil
         }

@@ -1,26 +1,26 @@
 internal import Clocks
 internal import Cognito
 internal import Locking
-package import Pipeline
+internal import Pipeline
 package import Telemetry
 
 /// Applies the limits before each account call. After the call it tells the backend, the limits and the audit log, in
 /// this order: a call that the backend must know of and does not is no success to the others.
-package struct LimitsAndAudit: AccountGuard {
+struct LimitsAndAudit: AccountGuard {
     private let limits: AccountLimits
     private let audit: AuditTrail
     /// Nil where no backend is told.
     private let sync: UserSync?
     private let tally: AccountTally
 
-    package init(limits: AccountLimits, audit: AuditTrail, sync: UserSync?, tally: AccountTally) {
+    init(limits: AccountLimits, audit: AuditTrail, sync: UserSync?, tally: AccountTally) {
         self.tally = tally
         self.limits = limits
         self.audit = audit
         self.sync = sync
     }
 
-    package func admit(_ call: AccountCall) async throws(Refusal) -> Admission {
+    func admit(_ call: AccountCall) async throws(Refusal) -> Admission {
         do {
             return Admission(call, try await limits.admit(LimitedCall(call)), limits)
         } catch {
@@ -28,18 +28,18 @@ package struct LimitsAndAudit: AccountGuard {
         }
     }
 
-    package func identify(_ admission: inout Admission, as username: String?) async -> Int? {
+    func identify(_ admission: inout Admission, as username: String?) async -> Int? {
         let call = admission.call
         let account = username.map { LimitedCall.user($0, in: call.poolID) }
         return await limits.identify(&admission.limited, LimitedCall(call), as: account)?.retryAfter
     }
 
-    package func refused(_ call: AccountCall, _ outcome: AccountOutcome) async {
+    func refused(_ call: AccountCall, _ outcome: AccountOutcome) async {
         report(of: call, outcome)
         await record(call, outcome, locks: false)
     }
 
-    package func end(_ admission: consuming Admission, _ outcome: AccountOutcome) async throws(Refusal) {
+    func end(_ admission: consuming Admission, _ outcome: AccountOutcome) async throws(Refusal) {
         let call = admission.call
         var reported = outcome
         var refusal: Refusal?
@@ -135,7 +135,7 @@ extension SessionLengths.End {
         case .idle: self = .idle
         case .reused: self = .reuse
         case .ended: self = .revocation
-        case .heldByOther, nil: return nil
+        case .usedByOtherDevice, nil: return nil
         }
     }
 }

@@ -10,15 +10,15 @@ extension Reason {
     func isGuess(refusedWith error: GatewayError) -> Bool {
         switch self {
         case .cognito(let kind): kind.isGuess(refusedWith: error)
-        case .account(let fault): fault.isGuess
+        case .account(let error): error.isGuess
         case .request, .http1, .path, .token, .policy, .webSocket, .upstream, .limit, .apple, .appleClient: false
         }
     }
 
     /// Whether the account is locked, here or at Cognito.
-    var tellsOfLock: Bool {
+    var isLock: Bool {
         switch self {
-        case .cognito(let kind): kind.tellsOfLock
+        case .cognito(let kind): kind.isLock
         case .limit(.lockout): true
         case .limit(.address), .limit(.account), .limit(.global): false
         case .request, .http1, .path, .token, .policy, .webSocket, .upstream, .account, .apple, .appleClient: false
@@ -28,8 +28,8 @@ extension Reason {
     /// Whether the request was malformed, and therefore never tried.
     var isOfMalformedBody: Bool {
         switch self {
-        case .account(let fault): fault.isOfMalformedBody
-        case .request(let fault): fault.isOfMalformedBody
+        case .account(let error): error.isOfMalformedBody
+        case .request(let error): error.isOfMalformedBody
         case .http1, .path, .token, .policy, .webSocket, .upstream, .limit, .cognito, .apple, .appleClient: false
         }
     }
@@ -43,7 +43,7 @@ extension Reason {
         /// An older token of it was shown: someone else may have one.
         case reused
         /// Another device than its own has shown its token.
-        case heldByOther
+        case usedByOtherDevice
         /// It was ended, or its user is gone.
         case ended
     }
@@ -51,7 +51,7 @@ extension Reason {
     /// Nil where the refusal says nothing about the session.
     var ofSession: OfSession? {
         switch self {
-        case .account(let fault): fault.ofSession
+        case .account(let error): error.ofSession
         case .cognito(let kind): kind.ofSession
         case .token(let reason): reason.ofSession
         case .request, .http1, .path, .policy, .webSocket, .upstream, .limit, .apple, .appleClient: nil
@@ -117,7 +117,7 @@ extension AccountError {
         case .expiredRefreshToken, .sessionTooOld: .expired
         case .sessionIdle: .idle
         case .refreshTokenReused: .reused
-        case .otherDevice: .heldByOther
+        case .otherDevice: .usedByOtherDevice
         case .sessionEnded: .ended
         case .malformedJSON, .contentType, .invalidFields, .notAnAccessToken, .invalidRefreshToken,
             .invalidChallengeSession, .expiredChallengeSession, .sessionRecordsUnavailable, .sealingFailed,
@@ -129,7 +129,7 @@ extension AccountError {
 }
 
 extension CognitoErrorKind {
-    fileprivate var tellsOfLock: Bool {
+    fileprivate var isLock: Bool {
         switch self {
         case .lockedOut: true
         case .badCredentials, .userNotFound, .userNotConfirmed, .passwordResetRequired, .userDisabled,

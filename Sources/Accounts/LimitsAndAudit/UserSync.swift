@@ -36,9 +36,9 @@ package struct UserSync: Sendable {
         guard let (event, user) = Self.event(of: call, outcome), events.contains(event) else { return }
         let message = message(event, user, call)
         guard isRequired, event == .signedIn else {
-            let isKept = await outbox.add(message)
+            let isStored = await outbox.add(message)
             // Deleting can be repeated as long as it was not told; nothing else would ever tell of it.
-            guard isKept || event != .deleted else {
+            guard isStored || event != .deleted else {
                 throw .retryLater(.serviceUnavailable, after: 5, reason: .request(.userSyncFailed))
             }
             return

@@ -98,7 +98,7 @@ struct RefreshSessions: Sendable {
         try await records.forget(subject: subject, poolID: poolID)
     }
 
-    func held(of subject: String) async throws -> [SessionRecord] {
+    func openSessions(of subject: String) async throws -> [SessionRecord] {
         try await records.all(subject: subject, poolID: poolID)
     }
 

@@ -30,7 +30,7 @@ package actor AWSCredentialChain: AWSCredentialSource {
     private static let longestRest: Int64 = 300
 
     private let dependencies: Dependencies
-    private var held: (credentials: AWSCredentials, since: Int64)?
+    private var cached: (credentials: AWSCredentials, since: Int64)?
     private var lookup: Task<Result<AWSCredentials, AWSCredentialError>, Never>?
 
     package init(_ dependencies: Dependencies) {
@@ -40,25 +40,25 @@ package actor AWSCredentialChain: AWSCredentialSource {
     /// - Throws: why there are none. Credentials that are at hand are used until their end, whatever becomes of finding
     ///   new ones.
     package func credentials() async throws(AWSCredentialError) -> AWSCredentials {
-        if let held, isFresh(held) { return held.credentials }
+        if let cached, isFresh(cached) { return cached.credentials }
         let lookup = self.lookup ?? Task { [dependencies] in await Self.find(dependencies) }
         self.lookup = lookup
         let found = await lookup.value
         self.lookup = nil
         switch found {
         case .success(let credentials):
-            held = (credentials, dependencies.now())
+            cached = (credentials, dependencies.now())
             return credentials
-        case .failure(let fault):
-            guard let held, let end = held.credentials.expiresAt, end > dependencies.now() else { throw fault }
-            return held.credentials
+        case .failure(let error):
+            guard let cached, let end = cached.credentials.expiresAt, end > dependencies.now() else { throw error }
+            return cached.credentials
         }
     }
 
-    private func isFresh(_ held: (credentials: AWSCredentials, since: Int64)) -> Bool {
-        guard let end = held.credentials.expiresAt else {
+    private func isFresh(_ cached: (credentials: AWSCredentials, since: Int64)) -> Bool {
+        guard let end = cached.credentials.expiresAt else {
             // Credentials from the future were read before the clock was set back.
-            return (0..<Self.longestRest).contains(dependencies.now() - held.since)
+            return (0..<Self.longestRest).contains(dependencies.now() - cached.since)
         }
         return end - dependencies.now() > Self.margin
     }

@@ -21,8 +21,8 @@ struct BackgroundWork {
 
     /// Cancels the services that are not among `services`.
     mutating func end(except services: [any BackgroundService]) {
-        let kept = Set(services.map { ObjectIdentifier($0) })
-        end { !kept.contains(ObjectIdentifier($0)) }
+        let remaining = Set(services.map { ObjectIdentifier($0) })
+        end { !remaining.contains(ObjectIdentifier($0)) }
     }
 
     /// Cancels the services that meet a condition; by default all.

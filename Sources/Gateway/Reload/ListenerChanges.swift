@@ -3,7 +3,7 @@ internal import Settings
 /// Which addresses stay, come and go when listeners are configured anew. Numbers are positions in the two lists.
 struct ListenerChanges: Equatable {
     /// For each address of the new list the old one that it is, if any.
-    var kept: [Int?] = []
+    var known: [Int?] = []
     var removed: [Int] = []
 
     /// Addresses with port 0 are told apart by their order.
@@ -11,7 +11,7 @@ struct ListenerChanges: Equatable {
         var left = Array(old.indices)
         for address in new {
             let place = left.firstIndex { old[$0] == address }
-            kept.append(place.map { left.remove(at: $0) })
+            known.append(place.map { left.remove(at: $0) })
         }
         removed = left
     }

@@ -3,17 +3,17 @@ internal import SettingsReader
 
 /// Why settings that are good in themselves cannot be used here and now, each reason with its place in the file.
 struct ReloadErrors: Error, CustomStringConvertible {
-    let faults: [SettingsError]
+    let errors: [SettingsError]
 
-    init(_ faults: [SettingsError]) { self.faults = faults.sorted { $0.line < $1.line } }
+    init(_ errors: [SettingsError]) { self.errors = errors.sorted { $0.line < $1.line } }
 
-    var description: String { faults.map(\.description).joined(separator: "; ") }
+    var description: String { errors.map(\.description).joined(separator: "; ") }
 
     /// The lines of an error's report to the operator.
     static func lines(of error: any Error) -> [String] {
         switch error {
-        case let faults as SettingsErrors: faults.faults.map(\.description)
-        case let faults as ReloadErrors: faults.faults.map(\.description)
+        case let errors as SettingsErrors: errors.errors.map(\.description)
+        case let errors as ReloadErrors: errors.errors.map(\.description)
         default: ["\(error)"]
         }
     }

@@ -14,7 +14,7 @@ enum RestartSettings {
             ("state_directory", old.stateDirectory, new.stateDirectory),
         ]
         return values.filter { $0.old != $0.new }.map {
-            new.fault(of: $0.key, "a change takes a restart (in use: \($0.old); now in the file: \($0.new))")
+            new.error(of: $0.key, "a change takes a restart (in use: \($0.old); now in the file: \($0.new))")
         }.sorted { $0.line < $1.line }
     }
 

@@ -119,8 +119,8 @@ actor RunningGateway {
     }
 
     /// Returns when it has been ready once, or the task is cancelled.
-    nonisolated func tellOfReadiness(since began: ContinuousClock.Instant) async {
-        let notice = ReadinessNotice(elapsed: { ContinuousClock.now - began }, logger: logs.logger) { [status] in
+    nonisolated func reportReadiness(since began: ContinuousClock.Instant) async {
+        let notice = ReadinessLog(elapsed: { ContinuousClock.now - began }, logger: logs.logger) { [status] in
             (status.readiness, status.issuersWithoutKeys)
         }
         await notice.run()
@@ -164,7 +164,7 @@ actor RunningGateway {
     ///
     /// Log files are opened anew whatever comes of it: whoever rotates them has moved them away.
     func reload(_ load: @Sendable () throws -> GatewaySettings) async -> ReloadOutcome {
-        for fault in logs.reopen() { logger.error("log file not opened anew", metadata: ["fault": "\(fault)"]) }
+        for error in logs.reopen() { logger.error("log file not opened anew", metadata: ["fault": "\(error)"]) }
         guard !isDraining else { return .stopping }
         let work = WorkUnderWay.begin("reload")
         defer { WorkUnderWay.end(work) }
@@ -181,12 +181,12 @@ actor RunningGateway {
             logger.notice("configuration not reloaded: the gateway is stopping")
             return .stopping
         } catch {
-            let faults = ReloadErrors.lines(of: error)
-            for fault in faults { logger.error("configuration fault", metadata: ["fault": "\(fault)"]) }
+            let errors = ReloadErrors.lines(of: error)
+            for error in errors { logger.error("configuration fault", metadata: ["fault": "\(error)"]) }
             logger.error(
-                "configuration not reloaded; the one in use stays", metadata: ["faults": "\(faults.count)"])
-            status.reloadFailed(faults, now: WallClock.seconds())
-            return .refused(faults)
+                "configuration not reloaded; the one in use stays", metadata: ["faults": "\(errors.count)"])
+            status.reloadFailed(errors, now: WallClock.seconds())
+            return .refused(errors)
         }
     }
 
@@ -205,7 +205,7 @@ actor RunningGateway {
         logger.debug(
             "reload: addresses are bound",
             metadata: [
-                "new": "\(bound.count)", "kept": "\(changes.kept.count { $0 != nil })",
+                "new": "\(bound.count)", "kept": "\(changes.known.count { $0 != nil })",
                 "left": "\(changes.removed.count)",
             ])
         let keyless = await prepareKeySets(next)
@@ -237,7 +237,7 @@ actor RunningGateway {
             for service in new { tasks.addTask { await service.prepare() } }
         }
         return new.filter { $0.currentSet == nil }.map { service in
-            next.settings.fault(
+            next.settings.error(
                 of: "issuers.\(service.issuer.name)", "no key set can be had from \(service.issuer.keySource.place)")
         }
     }
@@ -254,9 +254,9 @@ actor RunningGateway {
         next.applySettings()
         var current: [HTTPListener] = []
         for (index, settings) in next.listeners.enumerated() {
-            if let kept = changes.kept[index] {
-                listeners[kept].use(settings)
-                current.append(listeners[kept])
+            if let known = changes.known[index] {
+                listeners[known].use(settings)
+                current.append(listeners[known])
             } else if let new = bound[index] {
                 new.startAccepting()
                 current.append(new)

@@ -38,11 +38,11 @@ struct SnapshotMaker: Sendable {
         do {
             return try await snapshot(of: settings, after: previous)
         } catch {
-            guard let fault = error as? KeyFileError ?? (error as? StartupError)?.ofStateDirectory, !fault.mayPass
+            guard let error = error as? KeyFileError ?? (error as? StartupError)?.ofStateDirectory, !error.mayPass
             else {
                 throw error
             }
-            throw SettingsErrors(faults: [settings.fault(of: "state_directory", fault.description)])
+            throw SettingsErrors(errors: [settings.error(of: "state_directory", error.description)])
         }
     }
 

@@ -23,7 +23,7 @@ struct ListenerAddresses: Sendable {
         do throws(StartupError) {
             return try await bind(listener, accepts: true, service: service)
         } catch {
-            throw ReloadErrors([settings.fault(of: keyPath, error.description)])
+            throw ReloadErrors([settings.error(of: keyPath, error.description)])
         }
     }
 
@@ -35,17 +35,17 @@ struct ListenerAddresses: Sendable {
         _ changes: ListenerChanges, of snapshot: ConfigurationSnapshot, accepts: Bool = false
     ) async throws(ReloadErrors) -> [Int: HTTPListener] {
         var bound: [Int: HTTPListener] = [:]
-        var faults: [SettingsError] = []
-        for (index, listener) in snapshot.listeners.enumerated() where changes.kept[index] == nil {
+        var errors: [SettingsError] = []
+        for (index, listener) in snapshot.listeners.enumerated() where changes.known[index] == nil {
             do throws(StartupError) {
                 bound[index] = try await bind(listener, accepts: accepts, service: gateway)
             } catch {
-                faults.append(snapshot.settings.fault(of: "listeners[\(index)].address", error.description))
+                errors.append(snapshot.settings.error(of: "listeners[\(index)].address", error.description))
             }
         }
-        guard faults.isEmpty else {
+        guard errors.isEmpty else {
             for listener in bound.values { await listener.drain(grace: .zero) }
-            throw ReloadErrors(faults)
+            throw ReloadErrors(errors)
         }
         return bound
     }

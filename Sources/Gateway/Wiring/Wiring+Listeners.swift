@@ -15,7 +15,7 @@ extension Wiring {
         let gate = Result { try self.gate(settings, issuers: issuers) }
         let listeners = Result { try self.listeners(settings, knownTLS: knownTLS) }
         if case .failure(let routes as SettingsErrors) = gate, case .failure(let tls as SettingsErrors) = listeners {
-            throw SettingsErrors(faults: (routes.faults + tls.faults).sorted { $0.line < $1.line })
+            throw SettingsErrors(errors: (routes.errors + tls.errors).sorted { $0.line < $1.line })
         }
         return (try gate.get(), try listeners.get())
     }

@@ -13,7 +13,7 @@ extension Wiring {
         _ listeners: [ListenSettings], known: [(TLSParameters, ListenerTLS)] = []
     ) throws(SettingsErrors) -> [ListenerTLS?] {
         var made: [ListenerTLS?] = []
-        var faults: [SettingsError] = []
+        var errors: [SettingsError] = []
         for listener in listeners {
             do throws(TLSErrors) {
                 made.append(
@@ -22,10 +22,10 @@ extension Wiring {
                         return try ListenerTLS(value)
                     })
             } catch {
-                if let tls = listener.tls { faults += error.faults.map { $0.fault(of: tls) } }
+                if let tls = listener.tls { errors += error.errors.map { $0.error(of: tls) } }
             }
         }
-        guard faults.isEmpty else { throw SettingsErrors(faults: faults) }
+        guard errors.isEmpty else { throw SettingsErrors(errors: errors) }
         return made
     }
 
@@ -41,16 +41,16 @@ extension Wiring {
 
 extension TLSError {
     /// The fault at the file's name in the settings.
-    fileprivate func fault(of tls: TLSSettings) -> SettingsError {
+    fileprivate func error(of tls: TLSSettings) -> SettingsError {
         switch self {
         case .malformedCertificate(let index):
-            tls.certificates[index].chainPlace.fault("the file holds no certificate that can be used")
+            tls.certificates[index].chainPlace.error("the file holds no certificate that can be used")
         case .malformedKey(let index):
-            tls.certificates[index].keyPlace.fault("the file holds no private key that can be used")
+            tls.certificates[index].keyPlace.error("the file holds no private key that can be used")
         case .keyOfAnotherCertificate(let index):
-            tls.certificates[index].keyPlace.fault("the key and the certificate cannot be used together")
+            tls.certificates[index].keyPlace.error("the key and the certificate cannot be used together")
         case .malformedClientAuthorities:
-            tls.place.fault("the file holds no certificates that can be used")
+            tls.place.error("the file holds no certificates that can be used")
         }
     }
 }

@@ -19,7 +19,7 @@ package enum Wiring {
             let configured = try settings.routes.map { (route) throws(RouteError) in try self.route(route, settings) }
             table = try RouteTable(own + configured)
         } catch {
-            throw SettingsErrors(faults: routeFaults(settings, own))
+            throw SettingsErrors(errors: routeErrors(settings, own))
         }
         return Gate(
             routes: table,
@@ -32,19 +32,19 @@ package enum Wiring {
     }
 
     /// Finds each route that cannot be, by a table for each of them.
-    private static func routeFaults(_ settings: GatewaySettings, _ own: [Route]) -> [SettingsError] {
+    private static func routeErrors(_ settings: GatewaySettings, _ own: [Route]) -> [SettingsError] {
         var routes = own
-        var faults: [SettingsError] = []
+        var errors: [SettingsError] = []
         for configured in settings.routes {
             do {
                 let route = try route(configured, settings)
                 _ = try RouteTable(routes + [route])
                 routes.append(route)
             } catch {
-                faults.append(configured.place.fault(error.message))
+                errors.append(configured.place.error(error.message))
             }
         }
-        return faults
+        return errors
     }
 
     private static func route(_ settings: RouteSettings, _ all: GatewaySettings) throws(RouteError) -> Route {

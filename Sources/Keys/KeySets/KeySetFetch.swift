@@ -5,7 +5,7 @@ package import Pipeline
 /// Gets an issuer's key set from where its settings say, and from nowhere else.
 package struct KeySetFetch: Sendable {
     /// Why there is no set.
-    package struct Fault: Error {
+    package struct Failure: Error {
         package let reason: String
         /// The keys that were left out of a set, if none is left.
         var dropped: [String] = []
@@ -24,7 +24,7 @@ package struct KeySetFetch: Sendable {
     /// - Parameters:
     ///   - timeout: for all of it.
     ///   - maximumBytes: the largest document taken.
-    package func fetch(timeout: Duration, maximumBytes: Int) async throws(Fault) -> (
+    package func fetch(timeout: Duration, maximumBytes: Int) async throws(Failure) -> (
         set: KeySet, response: FetchResponse
     ) {
         var url = issuer.keySource.place
@@ -37,36 +37,36 @@ package struct KeySetFetch: Sendable {
         }
         let response = try await document(url, left, maximumBytes)
         let set = try keySet(response.body)
-        guard !set.isEmpty else { throw Fault(reason: "no usable key", dropped: set.dropped) }
+        guard !set.isEmpty else { throw Failure(reason: "no usable key", dropped: set.dropped) }
         return (set, response)
     }
 
-    func keySet(_ document: [UInt8]) throws(Fault) -> KeySet {
+    func keySet(_ document: [UInt8]) throws(Failure) -> KeySet {
         do throws(KeySetError) {
             return try KeySet(jwks: document, algorithms: issuer.algorithms, generation: KeySetGeneration.next())
         } catch {
-            throw Fault(reason: error.rawValue)
+            throw Failure(reason: error.rawValue)
         }
     }
 
     /// `jwks_uri` of metadata that are this issuer's own, byte for byte (OpenID Connect Discovery 1.0, 4.3). Whether
     /// the URL may be fetched is for the fetcher to say, as with one that the settings name.
-    private func keySetURL(_ metadata: [UInt8], _ maximumBytes: Int) throws(Fault) -> String {
+    private func keySetURL(_ metadata: [UInt8], _ maximumBytes: Int) throws(Failure) -> String {
         guard let metadata = try? JSON.parse(metadata, limits: JSONLimits(maximumBytes: maximumBytes)) else {
-            throw Fault(reason: "the provider's metadata are not JSON")
+            throw Failure(reason: "the provider's metadata are not JSON")
         }
         guard metadata["issuer"]?.stringValue?.hasSameBytes(as: issuer.issuer) == true else {
-            throw Fault(reason: "the provider's metadata name another issuer")
+            throw Failure(reason: "the provider's metadata name another issuer")
         }
         guard let url = metadata["jwks_uri"]?.stringValue, url.utf8.allSatisfy({ (0x21...0x7E).contains($0) }) else {
-            throw Fault(reason: "the provider's metadata name no jwks_uri")
+            throw Failure(reason: "the provider's metadata name no jwks_uri")
         }
         return url
     }
 
     private func document(
         _ url: String, _ timeout: Duration, _ maximumBytes: Int
-    ) async throws(Fault) -> FetchResponse {
+    ) async throws(Failure) -> FetchResponse {
         let request = FetchRequest(
             url: url, headers: [(name: "Accept", value: "application/json")], deadline: timeout,
             maximumResponseBytes: maximumBytes)
@@ -75,7 +75,7 @@ package struct KeySetFetch: Sendable {
             guard response.status == 200 else { throw FetchError.failed("status \(response.status)") }
             return response
         } catch {
-            throw Fault(reason: Self.reason(error), isCancelled: error == .cancelled)
+            throw Failure(reason: Self.reason(error), isCancelled: error == .cancelled)
         }
     }
 

@@ -44,7 +44,7 @@ package struct KeySetFile: Sendable {
     /// - Throws: also for a file that others than its owner may change: they could have put keys of their own there.
     func read() throws -> (document: [UInt8], fetchedAt: Int64)? {
         guard FileManager.default.fileExists(atPath: path) else { return nil }
-        if let fault = StateDirectory(path: directory).fault(ofFile: name) { throw fault }
+        if let error = StateDirectory(path: directory).error(ofFile: name) { throw error }
         let bytes = [UInt8](try Data(contentsOf: URL(fileURLWithPath: path)))
         guard let end = bytes.firstIndex(of: UInt8(ascii: "\n")) else { return nil }
         let line = String(decoding: bytes[..<end], as: UTF8.self).split(separator: " ", maxSplits: 1)

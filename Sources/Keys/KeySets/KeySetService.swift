@@ -9,7 +9,7 @@ package import Pipeline
 ///
 /// Each issuer has its own, so that one issuer's trouble never touches another's.
 package actor KeySetService {
-    private struct Held {
+    private struct Cached {
         var set: KeySet
         /// Seconds since 1970.
         var fetchedAt: Int64
@@ -22,16 +22,16 @@ package actor KeySetService {
     /// The state that is read, and given another policy, from anywhere. All else only the service itself writes.
     private struct State {
         var policy: Policy
-        var held: Held?
-        /// Without the times that follow from ``held``.
+        var cached: Cached?
+        /// Without the times that follow from ``cached``.
         var counted: Status
         /// Ends when the set may be due, or another policy holds.
         var rest: Task<Void, Never>?
 
         var status: Status {
             var status = counted
-            status.freshUntil = held.map { $0.fetchedAt + $0.freshFor }
-            status.servesUntil = held.map { $0.fetchedAt + $0.freshFor + policy.staleLimit }
+            status.freshUntil = cached.map { $0.fetchedAt + $0.freshFor }
+            status.servesUntil = cached.map { $0.fetchedAt + $0.freshFor + policy.staleLimit }
             return status
         }
 
@@ -40,8 +40,8 @@ package actor KeySetService {
         ///
         /// - Parameter age: the held set's.
         func wait(age: Int64?) -> Int64 {
-            guard let held, let age else { return 5 }
-            let left = held.freshFor - age
+            guard let cached, let age else { return 5 }
+            let left = cached.freshFor - age
             return left > 0 ? max(1, left * 4 / 5) : min(60, policy.minimumAge)
         }
     }
@@ -73,7 +73,7 @@ package actor KeySetService {
     /// Whether the last fetch has failed.
     private var hasFailed = false
 
-    private var held: Held? { state.withLock { $0.held } }
+    private var cached: Cached? { state.withLock { $0.cached } }
 
     /// The policy in use, readable from anywhere.
     nonisolated var policy: Policy { state.withLock { $0.policy } }
@@ -86,7 +86,7 @@ package actor KeySetService {
 
     /// The set to verify with, readable from anywhere. The sets given to `publish` are never newer.
     package nonisolated var currentSet: KeySet? {
-        own.map { $0() } ?? configured ?? state.withLock { $0.held?.set }
+        own.map { $0() } ?? configured ?? state.withLock { $0.cached?.set }
     }
 
     /// - Parameters:
@@ -139,7 +139,7 @@ package actor KeySetService {
     }
 
     private func beginRest() -> Task<Void, Never> {
-        let age = held.map { self.age(of: $0) }
+        let age = cached.map { self.age(of: $0) }
         return state.withLock { state in
             let wait = Duration.seconds(state.wait(age: age))
             // It ends early when it is cancelled.
@@ -155,7 +155,7 @@ package actor KeySetService {
     package func prepare() async {
         guard configured == nil, own == nil else { return }
         restore()
-        if held == nil { _ = await refresh() }
+        if cached == nil { _ = await refresh() }
     }
 
     /// Continues under another policy, which applies to the present set and to a wait of ``run()`` too.
@@ -165,15 +165,15 @@ package actor KeySetService {
         state.withLock { state in
             guard policy != state.policy else { return }
             state.policy = policy
-            if let held = state.held { state.held?.freshFor = min(held.freshFor, policy.maximumAge) }
+            if let cached = state.cached { state.cached?.freshFor = min(cached.freshFor, policy.maximumAge) }
             state.rest?.cancel()
         }
     }
 
     /// Seconds since a set was fetched, by the clock that says more: neither a time of day that was set back nor a
     /// machine that was stopped makes a set younger.
-    private func age(of held: Held) -> Int64 {
-        max(now() - held.fetchedAt, uptime() - held.fetchedUptime)
+    private func age(of cached: Cached) -> Int64 {
+        max(now() - cached.fetchedAt, uptime() - cached.fetchedUptime)
     }
 
     /// Seconds since the last good fetch, by the same rule; nil before the first one.
@@ -185,9 +185,9 @@ package actor KeySetService {
 
     private func isRefreshDue() -> Bool {
         let now = now()
-        guard let held else { return true }
+        guard let cached else { return true }
         // A set fetched in the future may be as old as the clock was wrong.
-        return held.fetchedAt > now || age(of: held) >= held.freshFor
+        return cached.fetchedAt > now || age(of: cached) >= cached.freshFor
     }
 
     /// Called for a token whose key is not in the set, or that came before there was one.
@@ -198,18 +198,18 @@ package actor KeySetService {
     package func lookUp(_ keyID: String) async -> KeyLookup {
         if let configured { return configured.holds(id: keyID) ? .refreshed : .unchanged }
         if let own { return own().map { $0.holds(id: keyID) ? .refreshed : .unchanged } ?? .unavailable }
-        if let flight, await !flight.value { return held == nil ? .unavailable : .unchanged }
-        if held?.set.holds(id: keyID) == true { return .refreshed }
+        if let flight, await !flight.value { return cached == nil ? .unavailable : .unchanged }
+        if cached?.set.holds(id: keyID) == true { return .refreshed }
         if flight == nil {
-            let interval = held == nil ? 1 : policy.unknownKeyInterval
+            let interval = cached == nil ? 1 : policy.unknownKeyInterval
             // A clock that was set back ends the wait too.
             if let lastLookUp, (0..<interval).contains(now() - lastLookUp) {
-                return held == nil ? .unavailable : .unchanged
+                return cached == nil ? .unavailable : .unchanged
             }
             lastLookUp = now()
         }
         if await refresh() { return .refreshed }
-        return held == nil ? .unavailable : .unchanged
+        return cached == nil ? .unavailable : .unchanged
     }
 
     /// Fetches once, however many ask.
@@ -227,7 +227,7 @@ package actor KeySetService {
     }
 
     private func fetch() async -> Bool {
-        do throws(KeySetFetch.Fault) {
+        do throws(KeySetFetch.Failure) {
             let (set, response) = try await source.fetch(timeout: policy.timeout, maximumBytes: policy.maximumBytes)
             accept(set, response)
             return true
@@ -247,13 +247,13 @@ package actor KeySetService {
         let freshFor = state.withLock { state in
             let policy = state.policy
             let freshFor = min(max(age ?? policy.maximumAge, policy.minimumAge), policy.maximumAge)
-            state.held = Held(set: set, fetchedAt: fetchedAt, fetchedUptime: fetchedUptime, freshFor: freshFor)
+            state.cached = Cached(set: set, fetchedAt: fetchedAt, fetchedUptime: fetchedUptime, freshFor: freshFor)
             state.counted.refreshes += 1
             (state.counted.fetchedAt, state.counted.fetchedUptime) = (fetchedAt, fetchedUptime)
             return freshFor
         }
         warn(of: set.dropped)
-        tellRecovery(set)
+        reportRecovery(set)
         publish(set)
         logger.debug(
             "key set fetched",
@@ -283,7 +283,7 @@ package actor KeySetService {
             metadata: ["issuer": "\(issuer.name)", "keys": "\(dropped.joined(separator: "; "))"])
     }
 
-    private func tellRecovery(_ set: KeySet) {
+    private func reportRecovery(_ set: KeySet) {
         guard hasFailed else { return }
         hasFailed = false
         logger.notice(
@@ -301,21 +301,21 @@ package actor KeySetService {
 
     /// The last good set serves for a bounded time; then verification fails closed.
     private func expire() {
-        guard let held, age(of: held) > held.freshFor + policy.staleLimit else { return }
-        state.withLock { $0.held = nil }
+        guard let cached, age(of: cached) > cached.freshFor + policy.staleLimit else { return }
+        state.withLock { $0.cached = nil }
         publish(nil)
         logger.error("key set too old to be trusted", metadata: ["issuer": "\(issuer.name)"])
     }
 
     /// Takes the set that is kept, where there is one and it is not too old.
     package func restore() {
-        guard let file, held == nil else { return }
+        guard let file, cached == nil else { return }
         do {
             // A time that is not in the past would keep the set from ever being refreshed.
-            guard let kept = try file.read(), (0...max(0, now())).contains(kept.fetchedAt) else { return }
-            let age = now() - kept.fetchedAt
+            guard let stored = try file.read(), (0...max(0, now())).contains(stored.fetchedAt) else { return }
+            let age = now() - stored.fetchedAt
             guard age <= policy.maximumAge + policy.staleLimit else { return }
-            let set = try source.keySet(kept.document)
+            let set = try source.keySet(stored.document)
             guard !set.isEmpty else { return }
             logger.debug(
                 "kept key set read",
@@ -324,8 +324,8 @@ package actor KeySetService {
                 ])
             let fetchedUptime = uptime() - age
             state.withLock { state in
-                state.held = Held(set: set, fetchedAt: kept.fetchedAt, fetchedUptime: fetchedUptime, freshFor: 0)
-                (state.counted.fetchedAt, state.counted.fetchedUptime) = (kept.fetchedAt, fetchedUptime)
+                state.cached = Cached(set: set, fetchedAt: stored.fetchedAt, fetchedUptime: fetchedUptime, freshFor: 0)
+                (state.counted.fetchedAt, state.counted.fetchedUptime) = (stored.fetchedAt, fetchedUptime)
             }
             publish(set)
         } catch {

@@ -9,9 +9,9 @@ package enum SealingKeys {
         var keys: [SealingKey] = []
         for key in configured { keys.append(try SealingKey(id: key.id, key.key)) }
         if keys.isEmpty {
-            let kept = try KeyRingFile(.sealing, stateDirectory: stateDirectory).readOrMake(now: WallClock.seconds())
+            let stored = try KeyRingFile(.sealing, stateDirectory: stateDirectory).readOrMake(now: WallClock.seconds())
             // The current one comes first: keys that are not published have no next.
-            keys = try kept.keys.map { try $0.sealingKey() }
+            keys = try stored.keys.map { try $0.sealingKey() }
         }
         return SealingKeyRing(sealing: keys[0], opening: Array(keys.dropFirst()))
     }

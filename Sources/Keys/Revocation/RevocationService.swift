@@ -34,15 +34,15 @@ package actor RevocationService {
     private let logger: Logger
     private var seenChanges: Int64?
     private nonisolated let limit: Locked<Int>
-    private nonisolated let held = Locked((list: RevocationList.empty, failures: 0))
+    private nonisolated let state = Locked((list: RevocationList.empty, failures: 0))
 
     /// The current revocations, readable from anywhere.
-    package nonisolated var current: RevocationList { held.withLock { $0.list } }
+    package nonisolated var current: RevocationList { state.withLock { $0.list } }
     package nonisolated var status: Status {
-        held.withLock { held in
+        state.withLock { state in
             Status(
-                count: held.list.count, limit: maximumCount, superseded: held.list.supersededCount,
-                failures: held.failures)
+                count: state.list.count, limit: maximumCount, superseded: state.list.supersededCount,
+                failures: state.failures)
         }
     }
 
@@ -79,7 +79,7 @@ package actor RevocationService {
     /// Lets tokens count no more because others have taken their places. Nothing of it is kept.
     package func supersede(_ tokens: [SupersededTokens]) async {
         let room = room
-        held.withLock { $0.list = $0.list.superseding(tokens, limit: room) }
+        state.withLock { $0.list = $0.list.superseding(tokens, limit: room) }
         await publish()
     }
 
@@ -88,24 +88,24 @@ package actor RevocationService {
     /// - Throws: ``RevocationError/full``; or the store's error, when it holds until the next restart only.
     package func revoke(_ revocations: [Revocation]) async throws {
         guard hasRoom(for: revocations) || makeRoom(for: revocations) else {
-            held.withLock { $0.failures += revocations.count }
+            state.withLock { $0.failures += revocations.count }
             logger.error("not revoked: limits.revocations is reached", metadata: ["held": "\(current.count)"])
             throw RevocationError.full
         }
-        let kept: Result<Void, any Error>
+        let stored: Result<Void, any Error>
         do {
-            kept = .success(try await records.keep(revocations.map(RevocationRecord.init)))
+            stored = .success(try await records.keep(revocations.map(RevocationRecord.init)))
         } catch {
-            kept = .failure(error)
-            held.withLock { $0.failures += revocations.count }
+            stored = .failure(error)
+            state.withLock { $0.failures += revocations.count }
             logger.error("revoked until the next restart only", metadata: ["error": "\(error)"])
         }
         await add(revocations)
-        try kept.get()
+        try stored.get()
     }
 
     private func add(_ revocations: [Revocation]) async {
-        held.withLock { $0.list = $0.list.adding(revocations) }
+        state.withLock { $0.list = $0.list.adding(revocations) }
         if current.count + current.supersededCount > maximumCount { return await supersede([]) }
         await publish()
     }
@@ -120,7 +120,7 @@ package actor RevocationService {
     }
 
     private func makeRoom(for revocations: [Revocation]) -> Bool {
-        held.withLock { $0.list = $0.list.removingEnded(now: now()) }
+        state.withLock { $0.list = $0.list.removingEnded(now: now()) }
         return hasRoom(for: revocations)
     }
 
@@ -131,16 +131,16 @@ package actor RevocationService {
         // First the number: what is written in between is read now and once more.
         let changes = try await records.foreignChanges()
         guard changes != seenChanges else { return }
-        let kept = try await records.all(now: now())
+        let stored = try await records.all(now: now())
         seenChanges = changes
-        let revocations = kept.compactMap(Revocation.init)
+        let revocations = stored.compactMap(Revocation.init)
         guard !revocations.isEmpty else { return }
         await add(revocations)
     }
 
     /// Forgets what has ended.
     func removeEnded() async throws {
-        held.withLock { $0.list = $0.list.removingEnded(now: now()) }
+        state.withLock { $0.list = $0.list.removingEnded(now: now()) }
         try await records.removeEnded(now: now())
     }
 

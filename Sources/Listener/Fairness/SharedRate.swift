@@ -56,8 +56,8 @@ struct SharedRate {
         if awaited > 0 { rate.wait(at: now) }
     }
 
-    func isKept(at now: NIODeadline) -> Bool { rate.isMeasuring && now < rate.deadline }
+    func isMet(at now: NIODeadline) -> Bool { rate.isMeasuring && now < rate.deadline }
 
     /// Whether it is kept, by bytes of which some are newer than `start`.
-    func isKept(since start: NIODeadline, at now: NIODeadline) -> Bool { isKept(at: now) && lastBytes > start }
+    func isMet(since start: NIODeadline, at now: NIODeadline) -> Bool { isMet(at: now) && lastBytes > start }
 }

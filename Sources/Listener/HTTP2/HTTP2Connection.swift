@@ -28,7 +28,7 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     /// The highest number of a stream that was opened.
     private var lastStreamID = HTTP2StreamID.rootStream
     /// Streams whose request waits until the whole read has been looked at.
-    private var held: [HTTP2StreamCodec] = []
+    private var buffered: [HTTP2StreamCodec] = []
     /// Of bodies that clients send, and of responses that they take.
     var uploads: SharedRate
     private(set) var downloads: SharedRate
@@ -114,14 +114,14 @@ final class HTTP2Connection: ChannelInboundHandler, TimedConnection {
     /// Releases `stream`'s request once all that came together with its head is known: what is malformed or reset
     /// by then never reaches the service.
     func hold(_ stream: HTTP2StreamCodec) {
-        held.append(stream)
+        buffered.append(stream)
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
         // The streams get their frames now.
         context.fireChannelReadComplete()
-        let due = held
-        held.removeAll(keepingCapacity: true)
+        let due = buffered
+        buffered.removeAll(keepingCapacity: true)
         for stream in due { stream.release() }
     }
 

@@ -63,7 +63,7 @@ struct HTTP2SlowReader {
     /// The deadline has passed: whether the client gets more time, since it takes what it can of other streams.
     mutating func isExcused(by downloads: SharedRate, at now: NIODeadline) -> Bool {
         if rate.deadline <= now {
-            guard downloads.isKept(at: now) else { return false }
+            guard downloads.isMet(at: now) else { return false }
             rate.wait(until: downloads.deadline)
         }
         if latest <= now {
@@ -88,7 +88,7 @@ struct HTTP2Excuses {
 
     /// - Parameter start: since when nothing has moved on the stream.
     mutating func excuse(_ rate: SharedRate, since start: NIODeadline, at now: NIODeadline) -> Bool {
-        guard count < Self.most, rate.isKept(since: start, at: now) else { return false }
+        guard count < Self.most, rate.isMet(since: start, at: now) else { return false }
         count += 1
         return true
     }

@@ -60,7 +60,7 @@ extension HTTP2StreamCodec {
             reset(.cancel, context)
             context.close(promise: nil)
         } else if rate.deadline <= now {
-            guard connection.uploads.isKept(at: now) else { return fail(.requestTooSlow) }
+            guard connection.uploads.isMet(at: now) else { return fail(.requestTooSlow) }
             rate.wait(until: connection.uploads.deadline)
         } else if !isReading || excuses.excuse(connection.uploads, since: now - settings.bodyIdleTimeout, at: now) {
             // It is the service that is slow, and the client's time begins when it is read from again; or the client's

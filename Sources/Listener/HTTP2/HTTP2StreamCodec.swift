@@ -21,7 +21,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
 
     private var incoming = HTTP2IncomingBody()
     /// Parts that came before the request was released; nil from then on.
-    private var held: [HTTPRequestPart]? = []
+    private var buffered: [HTTPRequestPart]? = []
     private var isHead = false
     /// An extended CONNECT: its client may be silent for as long as it likes.
     private var isConnect = false
@@ -114,7 +114,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
             case .rstStream:
                 isOver = true
                 stopMeasuring()
-                held = nil
+                buffered = nil
             default:
                 break
             }
@@ -152,8 +152,8 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     }
 
     private func pass(_ part: HTTPRequestPart) {
-        guard held == nil else {
-            held?.append(part)
+        guard buffered == nil else {
+            buffered?.append(part)
             return
         }
         exchanges?.receive(part)
@@ -161,10 +161,10 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
 
     /// Lets the service have the request: all that came in one read with it has been seen.
     func release() {
-        guard let parts = held, !isOver, let context else { return }
+        guard let parts = buffered, !isOver, let context else { return }
         // `content-length: 0` is believed when the stream has ended: no body may follow.
         guard !incoming.owesEmptyEnd else { return }
-        held = nil
+        buffered = nil
         for part in parts { exchanges?.receive(part) }
         context.fireChannelReadComplete()
         // By now the service has seen the head, and has not refused the request.
@@ -175,7 +175,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     }
 
     func channelReadComplete(context: ChannelHandlerContext) {
-        if held == nil {
+        if buffered == nil {
             context.fireChannelReadComplete()
         } else if incoming.hasEnded {
             connection.hold(self)
@@ -199,7 +199,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
         guard let context else { return }
         deadline = .distantFuture
         stopMeasuring()
-        held = nil
+        buffered = nil
         continueIsDue = false
         if outgoing.hasBegun {
             reset(.protocolError, context)
@@ -310,7 +310,7 @@ final class HTTP2StreamCodec: ChannelDuplexHandler, MessageCodec, TimedConnectio
     /// Nothing of the connection can be trusted any more; the service gives up what it does for this stream.
     func connectionFailed() {
         isOver = true
-        held = nil
+        buffered = nil
         context?.fireChannelInactive()
     }
 

@@ -1,8 +1,8 @@
-package import NIOCore
-package import Pipeline
+internal import NIOCore
+internal import Pipeline
 
 /// Why the bytes that a trusted peer begins with are no PROXY header.
-package enum ProxyHeaderFault: Error, Equatable, Sendable {
+enum ProxyHeaderFault: Error, Equatable, Sendable {
     /// They begin like neither version.
     case absent
     case malformed
@@ -14,19 +14,19 @@ package enum ProxyHeaderFault: Error, Equatable, Sendable {
 
 /// A proxy's statement about the connection that it passes on (the PROXY protocol, versions 1 and 2, of HAProxy's
 /// `doc/proxy-protocol.txt`).
-package enum ProxyHeader: Equatable, Sendable {
+enum ProxyHeader: Equatable, Sendable {
     /// The client's address is another than the connection's peer.
     case client(IPAddress)
     /// The connection is the proxy's own, or of a kind that has no such address: its peer is the client.
     case peer
 
     /// The most bytes read for a header of version 2; what it says beyond the addresses is skipped.
-    package static let maximumLength = 4096
+    static let maximumLength = 4096
 
     /// Takes the header from the front of a connection's bytes; nil while it is not complete.
     ///
     /// Bytes that can no longer become a header are refused at once (§2.1, §2.2: "as soon as possible").
-    package static func read(from buffer: inout ByteBuffer) throws(ProxyHeaderFault) -> ProxyHeader? {
+    static func read(from buffer: inout ByteBuffer) throws(ProxyHeaderFault) -> ProxyHeader? {
         let bytes = buffer.readableBytesView
         guard let first = bytes.first else { return nil }
         let (header, end): (ProxyHeader, Int)

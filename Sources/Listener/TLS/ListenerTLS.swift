@@ -48,7 +48,7 @@ package enum TLSError: Error, Equatable, Sendable {
 
 /// Everything that keeps a listener from speaking TLS; never empty.
 package struct TLSErrors: Error, Equatable, Sendable {
-    package let faults: [TLSError]
+    package let errors: [TLSError]
 }
 
 /// A listener's TLS: what its connections are made with.
@@ -59,12 +59,12 @@ package final class ListenerTLS: Sendable {
 
     /// - Throws: ``TLSErrors`` with all that is wrong.
     package init(_ parameters: TLSParameters) throws(TLSErrors) {
-        var faults: [TLSError] = []
+        var errors: [TLSError] = []
         var identities: [TLSIdentity] = []
         var authorities: [NIOSSLCertificate]?
         if let pem = parameters.clientAuthorities {
             authorities = try? NIOSSLCertificate.fromPEMBytes(pem)
-            if authorities?.isEmpty ?? true { faults.append(.malformedClientAuthorities) }
+            if authorities?.isEmpty ?? true { errors.append(.malformedClientAuthorities) }
         }
         for (index, certificate) in parameters.certificates.enumerated() {
             do throws(TLSError) {
@@ -73,16 +73,16 @@ package final class ListenerTLS: Sendable {
                 _ = try Self.makeContext(Self.configuration(identity, parameters, nil), index: index)
                 identities.append(identity)
             } catch {
-                faults.append(error)
+                errors.append(error)
             }
         }
-        if parameters.certificates.isEmpty { faults.append(.malformedCertificate(0)) }
-        guard faults.isEmpty, let first = identities.first else { throw TLSErrors(faults: faults) }
+        if parameters.certificates.isEmpty { errors.append(.malformedCertificate(0)) }
+        guard errors.isEmpty, let first = identities.first else { throw TLSErrors(errors: errors) }
         certificates = identities.map(\.served)
         do throws(TLSError) {
             context = try Self.makeContext(first, beside: identities, parameters, authorities)
         } catch {
-            throw TLSErrors(faults: [error])
+            throw TLSErrors(errors: [error])
         }
     }
 

@@ -52,8 +52,8 @@ extension HTTP1ServerCodec {
 
     /// - Returns: whether a tunnel closes by itself now, having been told for the first time.
     func closeTunnel() -> Bool {
-        guard isTunnel, !hasToldTunnel, let context else { return false }
-        hasToldTunnel = true
+        guard isTunnel, !hasReportedTunnel, let context else { return false }
+        hasReportedTunnel = true
         context.fireUserInboundEventTriggered(TunnelMustClose())
         return true
     }

@@ -5,7 +5,7 @@ extension LocalPoolConfiguration.Apple {
     /// The section `apple`.
     init(reading keys: SettingsMapping) {
         if keys.required("client_ids") != nil, keys.isEmptyList("client_ids") {
-            keys.fault("client_ids", "must name at least one")
+            keys.error("client_ids", "must name at least one")
         }
         self.init(
             teamID: keys.required("team_id", .text) ?? "",
@@ -23,7 +23,7 @@ extension LocalPoolConfiguration.Apple {
                 let account = Account(reading: keys)
                 let isKnown = accounts.contains { $0.email.lowercased() == account.email.lowercased() }
                 if !account.email.isEmpty, isKnown {
-                    keys.fault("email", "is there twice")
+                    keys.error("email", "is there twice")
                 }
                 return account
             }
@@ -37,7 +37,7 @@ extension LocalPoolConfiguration.Apple.RegisteredKey {
         let id = keys.required("id", .text)
         guard let node = keys.required("key"), let pem = node.readSecret(), let id else { return nil }
         guard let key = Self(id: id, pem: pem) else {
-            node.fault("must be a P-256 key in PEM, public or private")
+            node.error("must be a P-256 key in PEM, public or private")
             return nil
         }
         self = key

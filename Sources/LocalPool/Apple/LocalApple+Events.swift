@@ -26,7 +26,7 @@ extension LocalApple {
     ///
     /// - Returns: `{payload, delivery?}`: the signed notification and, if it was posted, the answer's `{status}` or the
     ///   `{error}`.
-    func tell(_ event: Event) async throws -> JSONObject {
+    func notify(_ event: Event) async throws -> JSONObject {
         guard configuration.clientIDs.contains(event.clientID) else {
             throw PoolError.invalidParameter("The team has no app \(event.clientID).")
         }
@@ -56,21 +56,21 @@ extension LocalApple {
             return (account, consent)
         }
         let now = clock()
-        var told: JSONObject = [
+        var claim: JSONObject = [
             "type": .string(event.type), "sub": .string(account.sub),
             "event_time": .number(JSONNumber(now * 1000)),
         ]
         if event.type.hasPrefix("email-") {
             let isHidden = consent?.hidesEmail ?? account.hidesEmail
-            told["email"] = .string(account.email(hidden: isHidden))
-            told["is_private_email"] = .string(isHidden ? "true" : "false")
+            claim["email"] = .string(account.email(hidden: isHidden))
+            claim["is_private_email"] = .string(isHidden ? "true" : "false")
         }
-        told = told.changed(by: event.eventChanges)
+        claim = claim.changed(by: event.eventChanges)
         let claims: JSONObject = [
             "iss": .string(configuration.issuer), "aud": .string(event.clientID),
             "exp": .number(JSONNumber(now + configuration.lifetimes.identityToken)),
             "iat": .number(JSONNumber(now)), "jti": .string(Base64URL.encode(random(16))),
-            "events": event.isObject ? .object(told) : .string(String(decoding: told.encoded(), as: UTF8.self)),
+            "events": event.isObject ? .object(claim) : .string(String(decoding: claim.encoded(), as: UTF8.self)),
         ]
         return try keys.server.sign(claims.changed(by: event.changes))
     }

@@ -22,7 +22,7 @@ extension LocalPoolConfiguration {
         self.init(poolID: poolID, clients: Client.all(of: file), databasePath: file.required("database", .text) ?? "")
         region = file.value("region", .text, default: region)
         if !poolID.hasPrefix(region + "_") {
-            file.fault("pool_id", "must be the region, an underscore and a name")
+            file.error("pool_id", "must be the region, an underscore and a name")
         }
         administrator = file.optional("administrator")?.section(SignatureVersion4.Credentials.init(reading:))
         let (host, port) = (self.host, self.port)
@@ -50,7 +50,7 @@ extension LocalPoolConfiguration.Client {
         var clients = [file.required("client")?.section { Self(reading: $0, needsSecret: true) }].compactMap { $0 }
         for element in file.optional("more_clients")?.elements(expected: "clients") ?? [] {
             guard let client = element.section({ Self(reading: $0, needsSecret: false) }) else { continue }
-            if clients.contains(where: { $0.id == client.id }) { element.fault("another client has this id") }
+            if clients.contains(where: { $0.id == client.id }) { element.error("another client has this id") }
             clients.append(client)
         }
         return clients
@@ -62,7 +62,7 @@ extension LocalPoolConfiguration.Client {
         self.init(id: id, secret: node?.readSecret())
         // Clients built on Cognito's model refuse to send a secret of another shape.
         if let text = secret?.exposeText(), !(24...64).contains(text.utf8.count) || !isOfModelsBytes(text) {
-            node?.fault("must be 24 to 64 letters, digits, _ or +")
+            node?.error("must be 24 to 64 letters, digits, _ or +")
         }
         flows = keys.list("flows", .word(among: flows.sorted()), of: "flows").map { Set($0) } ?? flows
         writeAttributes = keys.list("write_attributes", .writableAttribute, of: "attributes")
@@ -122,12 +122,12 @@ extension LocalPoolConfiguration.SeededUser {
             let read = element.section { keys -> Self in
                 let user = Self(reading: keys)
                 if !user.password.isEmpty, policy.violation(user.password.exposeText()) != nil {
-                    keys.fault("password", "breaks the pool's password policy")
+                    keys.error("password", "breaks the pool's password policy")
                 }
                 if !user.email.isEmpty, users.contains(where: { $0.email.lowercased() == user.email.lowercased() }) {
-                    keys.fault("email", "is there twice")
+                    keys.error("email", "is there twice")
                 }
-                if let sub = user.sub, users.contains(where: { $0.sub == sub }) { keys.fault("sub", "is there twice") }
+                if let sub = user.sub, users.contains(where: { $0.sub == sub }) { keys.error("sub", "is there twice") }
                 return user
             }
             if let read { users.append(read) }
@@ -143,7 +143,7 @@ extension LocalPoolConfiguration.SeededUser {
             isConfirmed: keys.value("confirmed", .boolean, default: true))
         for (name, node) in keys.optional("attributes")?.identifiedEntries() ?? [] {
             if !UserAttribute.isWritable(name) || name == "email" {
-                node.fault("not an attribute that can be given here")
+                node.error("not an attribute that can be given here")
             }
             attributes[name] = node.read(ScalarFormat<String>.anything)
         }

@@ -49,10 +49,10 @@ package struct Assertion: Sendable, Equatable {
         claims["username"] = token.username.map(JSON.string)
         claims["email"] = token.email.map(JSON.string)
         claims["email_verified"] = token.emailVerified.map(JSON.bool)
-        let told = self.claims.compactMap { claim in
+        let identityClaims = self.claims.compactMap { claim in
             claim.claim.value(in: token.claims).map { (claim.header, $0) }
         }
-        if !told.isEmpty { claims["claims"] = .object(JSONObject(told)) }
+        if !identityClaims.isEmpty { claims["claims"] = .object(JSONObject(identityClaims)) }
         return claims
     }
 }

@@ -4,17 +4,17 @@ internal import Encoding
 ///
 /// Nothing of what a client sent under these names is kept (``InboundFields`` removes it). The client is the peer of
 /// the connection, unless that is a trusted proxy: see ``TrustedProxies``.
-package struct ForwardedLines {
+struct ForwardedLines {
     /// The client's IP address as text.
-    package var peer: String
+    var peer: String
     /// `http` or `https`.
-    package var scheme: String
+    var scheme: String
     /// The `Host` or `:authority` as received; nil if there was none.
-    package var authority: String?
-    package var requestID: String
-    package var trace: TraceContext
+    var authority: String?
+    var requestID: String
+    var trace: TraceContext
 
-    package init(peer: String, scheme: String, authority: String?, requestID: String, trace: TraceContext) {
+    init(peer: String, scheme: String, authority: String?, requestID: String, trace: TraceContext) {
         self.peer = peer
         self.scheme = scheme
         self.authority = authority
@@ -25,7 +25,7 @@ package struct ForwardedLines {
     /// Appends `X-Forwarded-For`, `-Proto`, `-Host`, `X-Request-Id` and `traceparent`, each ended by CR LF.
     ///
     /// A value that is empty or holds anything but visible ASCII gives no line.
-    package func append(to head: inout [UInt8]) {
+    func append(to head: inout [UInt8]) {
         let texts = peer.utf8.count + scheme.utf8.count + (authority?.utf8.count ?? 0) + requestID.utf8.count
         head.append(addingCapacity: texts + Self.roomBesideTexts) { lines in
             Self.append("X-Forwarded-For: ", peer, to: &lines)

@@ -1,12 +1,12 @@
 internal import Encoding
-package import HTTPTypes
+internal import HTTPTypes
 
 /// Decides for each field of a client's request whether it may reach the backend: on every route, also in trailers.
 ///
 /// Removed are hop-by-hop fields, everything in the namespace of the gateway's identity headers however it is spelt,
 /// what backends take for path, host, scheme, method, client address or identity (``TrustedHeader``), look-alikes, and
 /// AWS request signing. Everything else passes, also names that merely contain `_`, `.` or another symbol.
-package struct InboundFields: Sendable {
+struct InboundFields: Sendable {
     /// The identity headers' prefix, normalised; never empty.
     private let namespace: String
     private let namespaceFirst: UInt8
@@ -24,7 +24,7 @@ package struct InboundFields: Sendable {
     ///   - alsoSet: names outside the namespace that the gateway sets and a client must not.
     ///   - letThrough: names of ``TrustedHeader``s that pass, in this spelling but in any case. The namespace,
     ///     `alsoSet` and what is the gateway's own stay removed.
-    package init(namespace: String = "X-Auth-", alsoSet: [String] = [], letThrough: [String] = []) {
+    init(namespace: String = "X-Auth-", alsoSet: [String] = [], letThrough: [String] = []) {
         let prefix = HeaderNames.normalised(namespace)
         self.namespace = prefix.isEmpty ? "x-auth-" : prefix
         self.namespaceFirst = self.namespace.utf8.first ?? 0
@@ -60,7 +60,7 @@ package struct InboundFields: Sendable {
 
     /// Whether the field may be forwarded.
     /// - Parameter connectionOptions: what ``connectionOptions(of:)`` gave for the request.
-    package func passes(_ field: HTTPField, connectionOptions: [String]) -> Bool {
+    func passes(_ field: HTTPField, connectionOptions: [String]) -> Bool {
         let name = field.name.canonicalName
         let bytes = name.utf8.span
         if isSetByGateway(bytes) { return false }

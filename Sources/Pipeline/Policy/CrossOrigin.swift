@@ -37,7 +37,7 @@ package struct CrossOrigin: Sendable, Equatable {
     private static let usualMethods: Set<HTTPRequest.Method> = [.get, .head, .post, .put, .patch, .delete]
 
     /// A browser's question before it sends the request itself.
-    package struct Preflight: Sendable, Equatable {
+    struct Preflight: Sendable, Equatable {
         package let origin: String
         package let method: HTTPRequest.Method
         /// In lower case.

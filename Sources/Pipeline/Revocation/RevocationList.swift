@@ -80,10 +80,10 @@ package final class RevocationList: Sendable {
             settled.merge(recent) { _, later in later }
             recent = [:]
             // Some room is made at once, so that it is not for each of them that all are looked at.
-            let held = settled.filter { $0.key.kind == .superseded }.sorted { $0.value.endsAt < $1.value.endsAt }
+            let superseded = settled.filter { $0.key.kind == .superseded }.sorted { $0.value.endsAt < $1.value.endsAt }
             let left = limit - limit / 8
-            for entry in held.prefix(max(0, held.count - left)) { settled[entry.key] = nil }
-            count = min(held.count, left)
+            for entry in superseded.prefix(max(0, superseded.count - left)) { settled[entry.key] = nil }
+            count = min(superseded.count, left)
         }
         Self.settle(&settled, &recent)
         return RevocationList(

@@ -62,11 +62,11 @@ package final class AppleGrantValidation: Sendable {
         }
         do {
             // The answer does not apply to sessions that begin while Apple is asked.
-            let held = try await sessions.records.sessions(of: record.userID).filter { $0.endedAt == nil }
+            let open = try await sessions.records.sessions(of: record.userID).filter { $0.endedAt == nil }
             if try await isGood(token, record) {
                 await grants.reseal(token, record)
             } else {
-                try await endConsent(record, held)
+                try await endConsent(record, open)
             }
         } catch {
             grants.logger.error("sessions without consent go on until tomorrow", metadata: ["error": "\(error)"])
@@ -89,12 +89,12 @@ package final class AppleGrantValidation: Sendable {
 
     /// First the sessions: while the token is there, it is asked again. Where a sign-in has brought another token
     /// meanwhile, that is a consent of its own, by which everything goes on.
-    private func endConsent(_ record: AppleTokenRecord, _ held: [UserSessionRecord]) async throws {
-        let kept = try await grants.records.appleTokens(of: record.userID)
-        guard kept.contains(where: { $0.clientID == record.clientID && $0.token == record.token }) else { return }
-        try await sessions.end(held, requestID: Self.requestID)
+    private func endConsent(_ record: AppleTokenRecord, _ open: [UserSessionRecord]) async throws {
+        let stored = try await grants.records.appleTokens(of: record.userID)
+        guard stored.contains(where: { $0.clientID == record.clientID && $0.token == record.token }) else { return }
+        try await sessions.end(open, requestID: Self.requestID)
         grants.logger.info(
-            "a user has taken back the consent to Sign in with Apple", metadata: ["sessions": "\(held.count)"])
+            "a user has taken back the consent to Sign in with Apple", metadata: ["sessions": "\(open.count)"])
         try await grants.records.remove(record)
     }
 }

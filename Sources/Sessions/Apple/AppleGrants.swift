@@ -71,9 +71,9 @@ package struct AppleGrants: Sendable {
             return AppleTokenRecord(
                 userID: userID, clientID: clientID,
                 token: try SealedAppleToken.seal(refreshToken, userID: userID, clientID: clientID, with: sealingKeys),
-                keptAt: time, validatedAt: time)
+                storedAt: time, validatedAt: time)
         } catch {
-            notKept(error, requestID)
+            reportNotStored(error, requestID)
             return nil
         }
     }
@@ -92,7 +92,7 @@ package struct AppleGrants: Sendable {
         do {
             try await records.keep(record)
         } catch {
-            notKept(error, requestID)
+            reportNotStored(error, requestID)
         }
     }
 
@@ -104,13 +104,13 @@ package struct AppleGrants: Sendable {
                 token, userID: record.userID, clientID: record.clientID, with: sealingKeys)
             try await records.replace(record, by: sealed, validatedAt: now())
         } catch {
-            notKept(error)
+            reportNotStored(error)
         }
     }
 
     // MARK: Parts
 
-    private func notKept(_ error: any Error, _ requestID: String? = nil) {
+    private func reportNotStored(_ error: any Error, _ requestID: String? = nil) {
         var metadata: Logger.Metadata = ["error": "\(error)"]
         metadata["request_id"] = requestID.map { "\($0)" }
         logger.error("a refresh token of Apple's could not be kept", metadata: metadata)
@@ -226,10 +226,10 @@ extension AppleGrants: UserCompanion {
         }
     }
 
-    package func held(of user: UserRecord) async throws -> JSONObject {
+    package func export(of user: UserRecord) async throws -> JSONObject {
         let tokens = try await records.appleTokens(of: user.id).map { record in
             JSON.object([
-                "client_id": .string(record.clientID), "kept_at": .string(Timestamp.text(record.keptAt)),
+                "client_id": .string(record.clientID), "kept_at": .string(Timestamp.text(record.storedAt)),
                 "validated_at": .string(Timestamp.text(record.validatedAt)),
             ])
         }

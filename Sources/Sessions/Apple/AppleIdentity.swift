@@ -2,15 +2,15 @@ internal import Accounts
 internal import Encoding
 
 /// Whom Apple says that a user is, as far as it may be believed.
-package struct AppleIdentity: Sendable, Equatable {
+struct AppleIdentity: Sendable, Equatable {
     /// Apple's own guess whether there is a person behind a new account.
-    package enum RealUserStatus: Int64, Sendable {
+    enum RealUserStatus: Int64, Sendable {
         case unsupported = 0
         case unknown = 1
         case likelyReal = 2
 
         /// As the audit log has it.
-        package var name: String {
+        var name: String {
             switch self {
             case .unsupported: "unsupported"
             case .unknown: "unknown"
@@ -20,23 +20,23 @@ package struct AppleIdentity: Sendable, Equatable {
     }
 
     /// With ``subject`` the user's name everywhere: an e-mail address never is.
-    package var issuer: String
+    var issuer: String
     /// The same for all apps of one developer team.
-    package var subject: String
+    var subject: String
     /// The app that the user signed in to: the client id towards Apple.
-    package var audience: String
+    var audience: String
     /// Nil where no app has one.
-    package var role: String?
+    var role: String?
     /// Nil unless Apple has verified it.
-    package var email: String?
+    var email: String?
     /// Whether it is an address of Apple's private relay; nil where Apple does not say.
-    package var isPrivateEmail: Bool?
-    package var realUserStatus: RealUserStatus?
+    var isPrivateEmail: Bool?
+    var realUserStatus: RealUserStatus?
     /// Seconds since 1970.
-    package var expires: Int64
-    package var issuedAt: Int64
+    var expires: Int64
+    var issuedAt: Int64
 
-    package init(
+    init(
         issuer: String, subject: String, audience: String, role: String?, email: String? = nil,
         isPrivateEmail: Bool? = nil, realUserStatus: RealUserStatus? = nil, expires: Int64, issuedAt: Int64
     ) {
@@ -59,7 +59,7 @@ enum AppleEmail {
 
     /// Nil for a claim that is no address, or one that a page could take for markup.
     static func address(_ claim: JSON?) -> String? {
-        guard let text = claim?.stringValue, !text.isEmpty, Grammar.email.fault(of: text, atMost: maximumLength) == nil,
+        guard let text = claim?.stringValue, !text.isEmpty, Grammar.email.error(of: text, atMost: maximumLength) == nil,
             !text.utf8.contains(where: Grammar.isMarkup)
         else { return nil }
         return text

@@ -1,19 +1,19 @@
-package import Cryptography
+internal import Cryptography
 internal import Encoding
-package import Pipeline
+internal import Pipeline
 
 /// The rules for Apple's identity tokens besides those for every token: made for this sign-in, a moment ago, beside
 /// this authorization code. Pure: the token's signature and times have been verified already.
-package struct AppleIdentityRules: Sendable {
+struct AppleIdentityRules: Sendable {
     /// The app's proof that the token was made for this sign-in.
-    package struct Proof: Sendable {
+    struct Proof: Sendable {
         /// The nonce whose SHA-256 the app gave to Apple.
-        package var nonce: Secret
+        var nonce: Secret
         var authorizationCode: Secret?
         /// Whom the app says that the user is, which proves nothing.
-        package var userIdentifier: String?
+        var userIdentifier: String?
 
-        package init(nonce: Secret, authorizationCode: Secret? = nil, userIdentifier: String? = nil) {
+        init(nonce: Secret, authorizationCode: Secret? = nil, userIdentifier: String? = nil) {
             self.nonce = nonce
             self.authorizationCode = authorizationCode
             self.userIdentifier = userIdentifier
@@ -21,13 +21,13 @@ package struct AppleIdentityRules: Sendable {
     }
 
     /// The role of the users of each app, by its bundle or services id; empty: users have none.
-    package var roles: [String: String]
+    var roles: [String: String]
     /// How long after its issue a token may be used, in seconds. Apple's live for a day, which is long for a thief.
-    package var maximumAge: Int64
+    var maximumAge: Int64
     /// How far Apple's clock may be off, in seconds.
-    package var skew: Int64
+    var skew: Int64
 
-    package init(roles: [String: String], maximumAge: Int64 = 600, skew: Int64 = 60) {
+    init(roles: [String: String], maximumAge: Int64 = 600, skew: Int64 = 60) {
         self.roles = roles
         self.maximumAge = maximumAge
         self.skew = skew
@@ -37,7 +37,7 @@ package struct AppleIdentityRules: Sendable {
     ///
     /// - Parameter now: seconds since 1970.
     /// - Throws: a 401 that says nothing of which rule it was.
-    package func identity(
+    func identity(
         of token: VerifiedToken, shownWith proof: Proof, now: Int64
     ) throws(Refusal) -> AppleIdentity {
         do throws(AppleSignInError) {

@@ -1,8 +1,8 @@
 internal import Encoding
 
 /// A notification of Apple's server about a user (Apple, "Processing changes for Sign in with Apple accounts").
-package struct AppleNotification: Sendable, Equatable {
-    package enum Event: Sendable, Equatable {
+struct AppleNotification: Sendable, Equatable {
+    enum Event: Sendable, Equatable {
         /// The user has stopped using Sign in with Apple for these apps.
         case consentRevoked
         /// The Apple account itself is gone.
@@ -15,27 +15,27 @@ package struct AppleNotification: Sendable, Equatable {
     }
 
     /// By which one that comes again is known.
-    package var id: String
-    package var event: Event
-    package var subject: String
+    var id: String
+    var event: Event
+    var subject: String
     /// The address that the event is about.
-    package var email: String?
-    package var isPrivateEmail: Bool?
+    var email: String?
+    var isPrivateEmail: Bool?
     /// When it happened and until when it may come again, in seconds since 1970.
     var occurredAt: Int64
-    package var endsAt: Int64
+    var endsAt: Int64
 }
 
 /// The rules for a notification whose signature is Apple's. Pure.
-package struct AppleNotificationRules: Sendable {
-    package var issuer: String
-    package var audiences: Set<String>
-    package var skew: Int64
+struct AppleNotificationRules: Sendable {
+    var issuer: String
+    var audiences: Set<String>
+    var skew: Int64
     /// How long after its issue one is taken, in seconds, since it may be without an end of its own. Its id is kept for
     /// as long.
-    package var maximumAge: Int64
+    var maximumAge: Int64
 
-    package init(issuer: String, audiences: Set<String>, skew: Int64 = 60, maximumAge: Int64 = 86_400) {
+    init(issuer: String, audiences: Set<String>, skew: Int64 = 60, maximumAge: Int64 = 86_400) {
         self.issuer = issuer
         self.audiences = audiences
         self.skew = skew
@@ -46,7 +46,7 @@ package struct AppleNotificationRules: Sendable {
     ///   - payload: what was signed.
     ///   - now: seconds since 1970.
     /// - Throws: the reason code of what is wrong with it.
-    package func notification(in payload: [UInt8], now: Int64) throws(AppleNotificationError) -> AppleNotification {
+    func notification(in payload: [UInt8], now: Int64) throws(AppleNotificationError) -> AppleNotification {
         guard let claims = (try? JSON.parse(payload))?.objectValue else { throw .malformed }
         guard claims["iss"]?.stringValue?.hasSameBytes(as: issuer) == true else { throw .issuer }
         let named = Self.audiences(claims["aud"])
@@ -119,6 +119,6 @@ package struct AppleNotificationRules: Sendable {
 }
 
 /// Why a payload that Apple signed is no notification for this gateway. For the log.
-package enum AppleNotificationError: String, Error, Sendable {
+enum AppleNotificationError: String, Error, Sendable {
     case malformed, issuer, audience, issuedAt, tooOld
 }

@@ -97,7 +97,7 @@ package struct AppleSignIn: Sendable {
     }
 
     /// Does something with the records.
-    func kept<Value>(
+    func withRecords<Value>(
         _ request: AccountRequest, _ work: () async throws -> Value
     ) async throws(Refusal) -> Value {
         try await usingRecords(request.requestID, logger, work)

@@ -12,25 +12,25 @@ final class UnusedGrants: Sendable {
         var endsAt: Int64
     }
 
-    private let held = Locked<[[UInt8]: Grant]>([:])
+    private let grants = Locked<[[UInt8]: Grant]>([:])
 
     /// - Parameters:
     ///   - proof: SHA-256 of the identity token.
     ///   - endsAt: when that counts no more, in seconds since 1970.
     /// - Returns: false where there is no room.
     func keep(_ refreshToken: Secret, for proof: [UInt8], until endsAt: Int64, now: Int64) -> Bool {
-        held.withLock { held in
-            if held.count >= Self.limit { held = held.filter { $0.value.endsAt > now } }
-            guard held.count < Self.limit else { return false }
-            held[proof] = Grant(refreshToken: refreshToken, endsAt: endsAt)
+        grants.withLock { grants in
+            if grants.count >= Self.limit { grants = grants.filter { $0.value.endsAt > now } }
+            guard grants.count < Self.limit else { return false }
+            grants[proof] = Grant(refreshToken: refreshToken, endsAt: endsAt)
             return true
         }
     }
 
     /// Takes out the refresh token kept for a sign-in; nil if there is none.
     func take(for proof: [UInt8], now: Int64) -> Secret? {
-        held.withLock { held in
-            guard !held.isEmpty, let grant = held.removeValue(forKey: proof), grant.endsAt > now else { return nil }
+        grants.withLock { grants in
+            guard !grants.isEmpty, let grant = grants.removeValue(forKey: proof), grant.endsAt > now else { return nil }
             return grant.refreshToken
         }
     }

@@ -28,9 +28,11 @@ struct AppleNotificationEndpoint: AccountEndpoint {
         let apple = endpoints.apple
         let notification = try await apple.notification(in: body.payload, requestID: request.requestID)
         let digest = SHA256.hash(Array("\(apple.issuer.issuer)\0notification\0\(notification.id)".utf8))
-        guard try await !apple.kept(request, { try await apple.spent.isSpent(digest) }) else { return Self.taken }
-        let sessions = try endpoints.kept()
-        let user = try await apple.kept(request) {
+        guard try await !apple.withRecords(request, { try await apple.spent.isSpent(digest) }) else {
+            return Self.taken
+        }
+        let sessions = try endpoints.ownSessions()
+        let user = try await apple.withRecords(request) {
             try await sessions.users.user(issuer: apple.issuer.issuer, subject: notification.subject)
         }
         if let user {
@@ -41,7 +43,7 @@ struct AppleNotificationEndpoint: AccountEndpoint {
             try await follow(notification, user, endpoints, request, &admission.call)
         }
         // Last, so that one whose effect failed is taken when it comes again. To do it twice does nothing more.
-        _ = try await apple.kept(request) {
+        _ = try await apple.withRecords(request) {
             try await apple.spent.spend(digest, until: notification.endsAt, now: apple.now())
         }
         return Self.taken
@@ -108,13 +110,13 @@ extension SessionEndpoints {
     fileprivate func endConsent(
         of user: UserRecord, upTo time: Int64, requestID: String
     ) async throws(Refusal) {
-        let sessions = try kept()
-        let held = try await sessions.kept(requestID) { try await sessions.records.sessions(of: user.id) }
-        let meant = held.filter { $0.endedAt == nil && $0.authTime <= time }
+        let sessions = try ownSessions()
+        let stored = try await sessions.withRecords(requestID) { try await sessions.records.sessions(of: user.id) }
+        let meant = stored.filter { $0.endedAt == nil && $0.authTime <= time }
         try await sessions.end(meant, requestID: requestID)
         guard let grants = apple.grants else { return }
-        try await sessions.kept(requestID) {
-            for token in try await grants.records.appleTokens(of: user.id) where token.keptAt <= time {
+        try await sessions.withRecords(requestID) {
+            for token in try await grants.records.appleTokens(of: user.id) where token.storedAt <= time {
                 try await grants.records.remove(token)
             }
         }
@@ -123,9 +125,9 @@ extension SessionEndpoints {
     /// Deletes a user whom Apple does not know any more. Every token ends first: as long as the user is here, it is
     /// done anew when Apple tells of it again.
     fileprivate func delete(_ userID: String, requestID: String) async throws(Refusal) {
-        let sessions = try kept()
-        let held = try await sessions.kept(requestID) { try await sessions.records.sessions(of: userID) }
-        try await sessions.revokeForever(userID, meaning: held, requestID)
+        let sessions = try ownSessions()
+        let stored = try await sessions.withRecords(requestID) { try await sessions.records.sessions(of: userID) }
+        try await sessions.revokeForever(userID, meaning: stored, requestID)
         try await forget(userID, requestID: requestID)
     }
 
@@ -137,8 +139,8 @@ extension SessionEndpoints {
         let email = VouchedEmail(
             address: address, isVerified: notification.event == .emailEnabled,
             isPrivate: notification.isPrivateEmail ?? user.isPrivateEmail)
-        let sessions = try kept()
-        _ = try await sessions.kept(requestID) {
+        let sessions = try ownSessions()
+        _ = try await sessions.withRecords(requestID) {
             try await sessions.users.setEmail(email, asOf: notification.occurredAt, of: user.id)
         }
     }

@@ -36,7 +36,7 @@ struct AppleSignInEndpoint: AccountEndpoint {
         let apple = endpoints.apple
         let proven = try await apple.prove(body, &admission.call)
         guard apple.settings.mode == .terminate else { return try await apple.forward(proven, request) }
-        return try await apple.signIn(body, proven, endpoints.kept(), request)
+        return try await apple.signIn(body, proven, endpoints.ownSessions(), request)
     }
 
     private static func isLegacy(_ object: JSONObject) -> Bool {
@@ -140,7 +140,7 @@ extension AppleSignIn {
                 requestID: request.requestID)
             return
         }
-        let user = try? await sessions.kept(request.requestID) {
+        let user = try? await sessions.withRecords(request.requestID) {
             try await sessions.users.user(issuer: identity.issuer, subject: identity.subject)
         }
         guard let user = user ?? nil else { return }
@@ -149,7 +149,7 @@ extension AppleSignIn {
 
     /// Apple is not asked about what is shown again.
     private func refuseUsed(_ proof: UserSignIn.Proof, _ request: AccountRequest) async throws(Refusal) {
-        if try await kept(request, { try await spent.isSpent(proof.digest) }) {
+        if try await withRecords(request, { try await spent.isSpent(proof.digest) }) {
             throw AppleSignInError.identityTokenReused.refusal
         }
     }
@@ -158,7 +158,7 @@ extension AppleSignIn {
     /// the request with the verified identity. If the backend does not answer, the user must sign in with a new
     /// identity token.
     func forward(_ proven: Proven, _ request: AccountRequest) async throws(Refusal) -> AccountAnswer {
-        let step = try await kept(request) { try await spent.spend(proven.proof, now: now()) }
+        let step = try await withRecords(request) { try await spent.spend(proven.proof, now: now()) }
         switch step {
         case .spent: break
         case .replayed: throw AppleSignInError.identityTokenReused.refusal

@@ -1,10 +1,10 @@
-package import Accounts
+internal import Accounts
 internal import HTTPTypes
 internal import Pipeline
 internal import Store
 
 extension AccountOperation {
-    package static let sessionDeleteMe = AccountOperation(
+    static let sessionDeleteMe = AccountOperation(
         "session-delete-me", .delete, "me", bearer: .required, budget: .account, effect: .userDeleted,
         metricsName: "delete-me")
 }
@@ -24,14 +24,14 @@ struct SessionDeleteMeEndpoint: AccountEndpoint {
     func perform(
         _ endpoints: SessionEndpoints, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
-        let sessions = try endpoints.kept()
-        let held = try await sessions.kept(request.requestID) {
+        let sessions = try endpoints.ownSessions()
+        let stored = try await sessions.withRecords(request.requestID) {
             try await sessions.records.sessions(of: caller.userID)
         }
         try await endpoints.forget(caller.userID, requestID: request.requestID)
         var answer = AccountAnswer.done(subject: caller.userID)
         answer.lastStep = { () async throws(Refusal) in
-            try await sessions.revokeForever(caller.userID, meaning: held, request.requestID)
+            try await sessions.revokeForever(caller.userID, meaning: stored, request.requestID)
         }
         return answer
     }

@@ -13,7 +13,7 @@ package protocol UserCompanion: Sendable {
     func willDelete(_ user: UserRecord) async throws
 
     /// The data about the user, for `GET me/export`: members to add to the response.
-    func held(of user: UserRecord) async throws -> JSONObject
+    func export(of user: UserRecord) async throws -> JSONObject
 }
 
 /// The endpoints of sign-in with Apple and of the gateway's own sessions.
@@ -66,7 +66,7 @@ package struct SessionEndpoints: Sendable {
     package static let operations = endpoints.map { $0.operation }
 
     /// The sessions. No route leads here where there are none.
-    func kept() throws(Refusal) -> UserSessions {
+    func ownSessions() throws(Refusal) -> UserSessions {
         guard let sessions else { throw .notFound() }
         return sessions
     }
@@ -74,7 +74,7 @@ package struct SessionEndpoints: Sendable {
     /// The session that the pipeline has verified. The route's rules let no other issuer's token come here.
     func verified(_ request: AccountRequest) throws(Refusal) -> VerifiedToken {
         guard let token = request.identity else { throw .tokenMissing() }
-        guard token.issuer.hasSameBytes(as: try kept().issuer.issuer), token.tokenUse == .session else {
+        guard token.issuer.hasSameBytes(as: try ownSessions().issuer.issuer), token.tokenUse == .session else {
             throw .tokenInvalid(reason: .account(.notASession))
         }
         return token
@@ -87,14 +87,14 @@ package struct SessionEndpoints: Sendable {
 
     /// First those hear of it who must, while what they need is still there. A user who is gone already is fine.
     func forget(_ userID: String, requestID: String) async throws(Refusal) {
-        let sessions = try kept()
-        let user = try await sessions.kept(requestID) { try await sessions.users.user(userID) }
+        let sessions = try ownSessions()
+        let user = try await sessions.withRecords(requestID) { try await sessions.users.user(userID) }
         if let user {
             for companion in companions {
-                try await sessions.kept(requestID) { try await companion.willDelete(user) }
+                try await sessions.withRecords(requestID) { try await companion.willDelete(user) }
             }
         }
-        _ = try await sessions.kept(requestID) {
+        _ = try await sessions.withRecords(requestID) {
             try await sessions.users.delete(userID, handingOver: apple.grants?.handOver)
         }
     }

@@ -1,11 +1,11 @@
-package import Accounts
+internal import Accounts
 internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 internal import Store
 
 extension AccountOperation {
-    package static let sessionExport = AccountOperation(
+    static let sessionExport = AccountOperation(
         "session-export", .get, "me/export", bearer: .required, budget: .account, effect: .userExported,
         metricsName: "export")
 }
@@ -23,8 +23,8 @@ struct SessionExportEndpoint: AccountEndpoint {
     func perform(
         _ endpoints: SessionEndpoints, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
-        let sessions = try endpoints.kept()
-        let known = try await sessions.kept(request.requestID) {
+        let sessions = try endpoints.ownSessions()
+        let known = try await sessions.withRecords(request.requestID) {
             (try await sessions.users.user(caller.userID), try await sessions.records.sessions(of: caller.userID))
         }
         guard let user = known.0 else { throw .tokenInvalid(reason: .account(.sessionEnded)) }
@@ -33,8 +33,8 @@ struct SessionExportEndpoint: AccountEndpoint {
             "sessions": .array(known.1.map { .object($0.exported) }),
         ]
         for companion in endpoints.companions {
-            let held = try await sessions.kept(request.requestID) { try await companion.held(of: user) }
-            for (name, value) in held { export[name] = value }
+            let stored = try await sessions.withRecords(request.requestID) { try await companion.export(of: user) }
+            for (name, value) in stored { export[name] = value }
         }
         return AccountAnswer(.ok, export, subject: user.id)
     }

@@ -1,10 +1,10 @@
-package import Accounts
+internal import Accounts
 internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 
 extension AccountOperation {
-    package static let sessionLogout = AccountOperation(
+    static let sessionLogout = AccountOperation(
         "session-logout", .post, "logout", bearer: .judged, budget: .account, effect: .signedOut,
         metricsName: "logout")
 }
@@ -22,7 +22,7 @@ struct SessionLogoutEndpoint: AccountEndpoint {
         var fields = request.body.isEmpty ? RequestFields([:]) : try request.fields()
         isEverywhere = fields.flag("all_devices", default: false)
         try fields.check()
-        caller = try endpoints.kept().judgeLeaving(request.bearer)
+        caller = try endpoints.ownSessions().judgeLeaving(request.bearer)
         call.subject = caller?.userID
         call.session = caller?.session
     }
@@ -32,7 +32,7 @@ struct SessionLogoutEndpoint: AccountEndpoint {
     ) async throws(Refusal) -> AccountAnswer {
         guard let caller else { return .done() }
         do throws(Refusal) {
-            try await end(caller, endpoints.kept(), request.requestID)
+            try await end(caller, endpoints.ownSessions(), request.requestID)
         } catch {
             endpoints.note(error, request, in: &admission.call)
             throw error

@@ -1,11 +1,11 @@
-package import Accounts
+internal import Accounts
 internal import Cryptography
 internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 
 extension AccountOperation {
-    package static let sessionRefresh = AccountOperation(
+    static let sessionRefresh = AccountOperation(
         "session-refresh", .post, "refresh", bearer: .judged, budget: .refresh, effect: .refreshed,
         metricsName: "refresh")
 }
@@ -18,7 +18,7 @@ struct SessionRefreshEndpoint: AccountEndpoint {
 
     init(_ request: AccountRequest, _ endpoints: SessionEndpoints, _ call: inout AccountCall) throws(Refusal) {
         do throws(Refusal) {
-            caller = try endpoints.kept().judge(request.bearer)
+            caller = try endpoints.ownSessions().judge(request.bearer)
         } catch {
             endpoints.note(error, request, in: &call)
             throw error
@@ -31,7 +31,7 @@ struct SessionRefreshEndpoint: AccountEndpoint {
     ) async throws(Refusal) -> AccountAnswer {
         let token: Secret
         do throws(Refusal) {
-            token = try await endpoints.kept().refresh(caller, requestID: request.requestID)
+            token = try await endpoints.ownSessions().refresh(caller, requestID: request.requestID)
         } catch {
             endpoints.note(error, request, in: &admission.call)
             throw error

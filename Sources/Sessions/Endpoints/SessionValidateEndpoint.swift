@@ -4,7 +4,7 @@ internal import HTTPTypes
 package import Pipeline
 
 extension AccountOperation {
-    package static let sessionValidate = AccountOperation(
+    static let sessionValidate = AccountOperation(
         "session-validate", .post, "validate", bearer: .required, budget: .account, metricsName: "me")
 }
 

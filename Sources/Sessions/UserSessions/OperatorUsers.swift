@@ -9,7 +9,7 @@ internal import Store
 /// The users in the state directory, for an operator's commands beside a gateway that runs or does not.
 package enum OperatorUsers {
     /// Puts revocations into the state directory. A running gateway follows within two seconds.
-    private struct KeptRevocations: SessionRevocations {
+    private struct RevocationWriter: SessionRevocations {
         let store: StoredRevocations
         var current: RevocationList { .empty }
 
@@ -35,7 +35,7 @@ package enum OperatorUsers {
             issuer: issuer, settings: session, users: users, records: users,
             keys: SessionKeyService(keys),
             sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory),
-            revocations: KeptRevocations(store: revocations), now: { WallClock.seconds() },
+            revocations: RevocationWriter(store: revocations), now: { WallClock.seconds() },
             random: { SecureRandom.bytes($0) }, logger: logger)
         return UserAdministration(sessions, roles: Set(apple.signIn.roles.values))
     }

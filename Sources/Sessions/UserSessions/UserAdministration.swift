@@ -5,7 +5,7 @@ internal import Store
 /// An operator's view of users, and operations on them.
 package struct UserAdministration: Sendable {
     /// Why something was not done, in words.
-    package struct Fault: Error, CustomStringConvertible, Equatable {
+    package struct Failure: Error, CustomStringConvertible, Equatable {
         package let description: String
         /// Whether there is no such user; else what was asked for cannot be.
         package let isUnknownUser: Bool
@@ -33,17 +33,17 @@ package struct UserAdministration: Sendable {
         try await sessions.users.users(matching: text, after: after, limit: limit).map(\.exported)
     }
 
-    /// - Throws: ``Fault`` where there is no such user.
+    /// - Throws: ``Failure`` where there is no such user.
     package func user(_ id: String) async throws -> JSONObject {
         var object = try await known(id).exported
-        let held = try await sessions.records.sessions(of: id)
-        object["sessions"] = .number(JSONNumber(held.count { isOpen($0) }))
+        let stored = try await sessions.records.sessions(of: id)
+        object["sessions"] = .number(JSONNumber(stored.count { isOpen($0) }))
         return object
     }
 
     /// Those that go on.
     ///
-    /// - Throws: ``Fault`` where there is no such user.
+    /// - Throws: ``Failure`` where there is no such user.
     package func sessions(of id: String) async throws -> [JSONObject] {
         _ = try await known(id)
         return try await openSessions(of: id)
@@ -62,11 +62,11 @@ package struct UserAdministration: Sendable {
     ///
     /// - Parameter role: nil takes it away.
     /// - Returns: how many sessions ended.
-    /// - Throws: ``Fault`` for a role that is not configured, and where there is no such user.
+    /// - Throws: ``Failure`` for a role that is not configured, and where there is no such user.
     package func setRole(_ role: String?, of id: String, requestID: String) async throws -> Int {
         if let role, !role.isOne(of: roles) {
             let known = roles.isEmpty ? "none is configured" : "known: \(roles.sorted().joined(separator: ", "))"
-            throw Fault("there is no role \"\(role)\" (\(known))")
+            throw Failure("there is no role \"\(role)\" (\(known))")
         }
         guard try await sessions.users.setRole(role, of: id) != nil else { throw Self.unknown }
         return try await sessions.endAll(of: id, requestID: requestID)
@@ -75,7 +75,7 @@ package struct UserAdministration: Sendable {
     /// Locks a user out, whose sessions end, or lets them in again.
     ///
     /// - Returns: how many sessions ended.
-    /// - Throws: ``Fault`` where there is no such user.
+    /// - Throws: ``Failure`` where there is no such user.
     package func setDisabled(_ isDisabled: Bool, of id: String, requestID: String) async throws -> Int {
         let time = isDisabled ? sessions.now() : nil
         guard try await sessions.users.setDisabled(at: time, of: id) != nil else { throw Self.unknown }
@@ -83,7 +83,7 @@ package struct UserAdministration: Sendable {
     }
 
     /// - Returns: how many there were.
-    /// - Throws: ``Fault`` where there is no such user.
+    /// - Throws: ``Failure`` where there is no such user.
     package func endSessions(of id: String, requestID: String) async throws -> Int {
         _ = try await known(id)
         return try await sessions.endAll(of: id, requestID: requestID)
@@ -97,8 +97,8 @@ package struct UserAdministration: Sendable {
 
     /// Nil where no session of this id goes on.
     package func user(ofSession id: String) async throws -> String? {
-        guard let held = try await sessions.records.session(id)?.session, isOpen(held) else { return nil }
-        return held.userID
+        guard let stored = try await sessions.records.session(id)?.session, isOpen(stored) else { return nil }
+        return stored.userID
     }
 
     /// Ends one session.
@@ -119,5 +119,5 @@ package struct UserAdministration: Sendable {
         session.endedAt == nil && session.endsAt > sessions.now()
     }
 
-    private static let unknown = Fault("there is no user of this id", isUnknownUser: true)
+    private static let unknown = Failure("there is no user of this id", isUnknownUser: true)
 }

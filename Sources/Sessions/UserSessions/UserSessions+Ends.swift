@@ -6,11 +6,11 @@ internal import Store
 extension UserSessions {
     /// Ends a session. It is revoked first, which outlasts everything: whatever stops what follows, it counts no more.
     func end(_ sessionID: String, requestID: String) async throws(Refusal) {
-        let held = try await kept(requestID) { try await records.session(sessionID) }
-        let known = [held?.session].compactMap { $0 }
+        let stored = try await withRecords(requestID) { try await records.session(sessionID) }
+        let known = [stored?.session].compactMap { $0 }
         try await revoke(
-            try await targets(for: [sessionID], of: held?.user.id, from: known, requestID), meaning: known, requestID)
-        _ = try await kept(requestID) { try await records.end(sessionID, at: now()) }
+            try await targets(for: [sessionID], of: stored?.user.id, from: known, requestID), meaning: known, requestID)
+        _ = try await withRecords(requestID) { try await records.end(sessionID, at: now()) }
     }
 
     /// Ends a session that has just begun and must not count. Nobody has its token, so that the revocation list needs
@@ -18,7 +18,7 @@ extension UserSessions {
     func takeBack(_ begun: BegunSession, requestID: String) async {
         // In a task of its own: the client's hanging up must not leave it undone.
         await Task {
-            _ = try? await kept(requestID) { try await records.end(begun.id, at: now()) }
+            _ = try? await withRecords(requestID) { try await records.end(begun.id, at: now()) }
         }.value
     }
 
@@ -32,17 +32,17 @@ extension UserSessions {
     /// - Parameter also: one that ends whether it is kept here or not.
     /// - Returns: how many there were.
     package func endAll(of userID: String, also: String? = nil, requestID: String) async throws(Refusal) -> Int {
-        let held = try await kept(requestID) { try await records.sessions(of: userID) }
-        let open = held.filter { $0.endedAt == nil }
+        let stored = try await withRecords(requestID) { try await records.sessions(of: userID) }
+        let open = stored.filter { $0.endedAt == nil }
         let known = Set(open.map(\.id) + [also].compactMap { $0 })
         do throws(Refusal) {
             try await revoke(
-                try await targets(for: known.sorted(), of: userID, from: open, requestID), meaning: held, requestID)
+                try await targets(for: known.sorted(), of: userID, from: open, requestID), meaning: stored, requestID)
         } catch {
             try await revokeAll(
-                of: userID, upTo: open.map(\.authTime).max(), meaning: held, otherwise: error, requestID)
+                of: userID, upTo: open.map(\.authTime).max(), meaning: stored, otherwise: error, requestID)
         }
-        let ended = try await kept(requestID) { try await records.endAll(of: userID, at: now()) }
+        let ended = try await withRecords(requestID) { try await records.endAll(of: userID, at: now()) }
         // One may have begun in between.
         try await revoke(
             ended.map(\.id).filter { !known.contains($0) }.map(Revocation.Target.session), meaning: ended, requestID)
@@ -55,43 +55,43 @@ extension UserSessions {
 
     /// The revocations that end these sessions.
     ///
-    /// - Parameter held: what is kept of them.
+    /// - Parameter stored: their records.
     private func targets(
-        for ids: [String], of userID: String?, from held: [UserSessionRecord], _ requestID: String
+        for ids: [String], of userID: String?, from stored: [UserSessionRecord], _ requestID: String
     ) async throws(Refusal) -> [Revocation.Target] {
         let singly = ids.map(Revocation.Target.session)
-        guard let userID, let newest = held.map(\.authTime).max() else { return singly }
-        let hasMany = try await kept(requestID) {
+        guard let userID, let newest = stored.map(\.authTime).max() else { return singly }
+        let hasMany = try await withRecords(requestID) {
             try await records.hasEnded(atLeast: Self.revokedSingly - ids.count + 1, of: userID)
         }
         guard hasMany else { return singly }
-        let others = Set(ids).subtracting(held.map(\.id)).sorted()
+        let others = Set(ids).subtracting(stored.map(\.id)).sorted()
         return [.subject(userID, before: newest)] + others.map(Revocation.Target.session)
     }
 
     /// By one entry, where there was no room for more: it takes along what began before.
     func revokeAll(
-        of userID: String, upTo time: Int64?, meaning held: [UserSessionRecord], otherwise refusal: Refusal,
+        of userID: String, upTo time: Int64?, meaning stored: [UserSessionRecord], otherwise refusal: Refusal,
         _ requestID: String
     ) async throws(Refusal) {
         guard let time else { throw refusal }
-        try await revoke([.subject(userID, before: time)], meaning: held, requestID)
+        try await revoke([.subject(userID, before: time)], meaning: stored, requestID)
     }
 
     /// For ever: who signs in again is another user.
     func revokeForever(
-        _ userID: String, meaning held: [UserSessionRecord], _ requestID: String
+        _ userID: String, meaning stored: [UserSessionRecord], _ requestID: String
     ) async throws(Refusal) {
-        try await revoke([.subject(userID, before: .max)], meaning: held, requestID)
+        try await revoke([.subject(userID, before: .max)], meaning: stored, requestID)
     }
 
     /// Puts sessions on the revocation list for as long as any of their tokens is good for anything: also those that
     /// were made when the settings gave them a longer life.
     func revoke(
-        _ targets: [Revocation.Target], meaning held: [UserSessionRecord], _ requestID: String
+        _ targets: [Revocation.Target], meaning stored: [UserSessionRecord], _ requestID: String
     ) async throws(Refusal) {
         guard !targets.isEmpty else { return }
-        let latest = held.map { max($0.expiresAt, $0.previousExpiresAt) }.max() ?? 0
+        let latest = stored.map { max($0.expiresAt, $0.previousExpiresAt) }.max() ?? 0
         // Until no token of theirs is good for anything.
         let lifetime = settings.lifetime + settings.refreshWithin + issuer.skew + 60
         let endsAt = max(now(), latest - settings.lifetime) + lifetime

@@ -23,7 +23,7 @@ extension UserSessions {
 
     private func exchange(_ caller: SessionCaller, _ requestID: String) async throws(Refusal) -> Secret {
         guard let key = keys.signing else { throw unavailable(.sessionKeysUnavailable, requestID) }
-        let known = try await kept(requestID) { try await records.session(caller.sessionID) }
+        let known = try await withRecords(requestID) { try await records.session(caller.sessionID) }
         // A deleted user has no sessions either.
         guard let (session, user) = known, user.id.hasSameBytes(as: caller.userID) else { throw Self.ended }
         guard user.disabledAt == nil else { throw Refusal(.userDisabled, reason: .account(.userDisabled)) }
@@ -39,7 +39,7 @@ extension UserSessions {
     /// - Returns: false for a session that was ended.
     /// - Throws: 401 for a token whose successor is in use. Its session has ended then.
     func mayRefresh(_ caller: SessionCaller, requestID: String) async throws(Refusal) -> Bool {
-        let known = try await kept(requestID) { try await records.session(caller.sessionID) }
+        let known = try await withRecords(requestID) { try await records.session(caller.sessionID) }
         guard let (session, _) = known else { return caller.expiresAt > now() }
         guard session.endedAt == nil else { return false }
         _ = try await judge(session, caller, requestID)
@@ -115,7 +115,7 @@ extension UserSessions {
         } catch {
             throw unavailable(.sealingFailed, requestID)
         }
-        let step = try await kept(requestID) { [next] in try await records.advance(to: next) }
+        let step = try await withRecords(requestID) { [next] in try await records.advance(to: next) }
         switch step {
         case .taken:
             revocations.supersede(
@@ -160,7 +160,7 @@ extension UserSessions {
             logger.error(
                 "a session's newest token counts until it expires", metadata: ["request_id": "\(requestID)"])
         }
-        _ = try await kept(requestID) { try await records.end(session.id, at: now()) }
+        _ = try await withRecords(requestID) { try await records.end(session.id, at: now()) }
     }
 
     private static var ended: Refusal { .tokenInvalid(.tokenRefresh, reason: .account(.sessionEnded)) }

@@ -109,7 +109,7 @@ extension UserSessions {
             expiresAt: 0, endsAt: 0)
         bringTimes(of: &session)
         guard session.expiresAt > now else { throw .tokenInvalid(reason: .account(.sessionTooOld)) }
-        let step = try await kept(requestID) { [user, session] in
+        let step = try await withRecords(requestID) { [user, session] in
             try await records.signIn(
                 UserSignIn(proof: signIn.proof, user: user, session: session, appleToken: signIn.appleToken))
         }
@@ -148,13 +148,13 @@ extension UserSessions {
     }
 
     /// Does something with the records.
-    func kept<Value>(_ requestID: String, _ work: () async throws -> Value) async throws(Refusal) -> Value {
+    func withRecords<Value>(_ requestID: String, _ work: () async throws -> Value) async throws(Refusal) -> Value {
         try await usingRecords(requestID, logger, work)
     }
 
-    func unavailable(_ fault: AccountError, _ requestID: String) -> Refusal {
+    func unavailable(_ error: AccountError, _ requestID: String) -> Refusal {
         logger.error(
-            "sessions cannot be signed", metadata: ["request_id": "\(requestID)", "reason": "\(fault.rawValue)"])
-        return .retryLater(.serviceUnavailable, after: 5, reason: .account(fault))
+            "sessions cannot be signed", metadata: ["request_id": "\(requestID)", "reason": "\(error.rawValue)"])
+        return .retryLater(.serviceUnavailable, after: 5, reason: .account(error))
     }
 }

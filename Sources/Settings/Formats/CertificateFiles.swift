@@ -9,8 +9,8 @@ extension SettingsNode {
     func readCertificates() -> [UInt8]? {
         guard let bytes = readFile() else { return nil }
         switch PEMFile.certificates(in: bytes) {
-        case nil: fault("a certificate in the file is cut off or malformed")
-        case 0?: fault("the file holds no certificate in PEM")
+        case nil: error("a certificate in the file is cut off or malformed")
+        case 0?: error("the file holds no certificate in PEM")
         default: return bytes
         }
         return nil
@@ -20,7 +20,7 @@ extension SettingsNode {
     func readTrustedCertificates() -> TrustedCertificates? {
         guard let bytes = readCertificates() else { return nil }
         guard let certificates = try? TrustedCertificates(pem: bytes) else {
-            fault("the file's certificates cannot be used")
+            error("the file's certificates cannot be used")
             return nil
         }
         return certificates
@@ -32,8 +32,8 @@ extension SettingsNode {
     func readPrivateKey(of chain: [UInt8]?) -> Secret? {
         guard let key = readFile(isSecret: true).map({ Secret($0) }) else { return nil }
         switch PEMFile.isKey(key, of: chain ?? []) {
-        case nil: fault("the file holds no private key in PEM without a passphrase")
-        case false? where chain != nil: fault("the key is not the certificate's")
+        case nil: error("the file holds no private key in PEM without a passphrase")
+        case false? where chain != nil: error("the key is not the certificate's")
         default: return key
         }
         return nil

@@ -21,9 +21,9 @@ package enum EnvironmentFile {
         var reader = EnvironmentFileReader()
         for character in text.unicodeScalars { reader.read(character) }
         reader.end()
-        guard reader.faults.isEmpty else {
+        guard reader.errors.isEmpty else {
             throw SettingsErrors(
-                faults: reader.faults.map {
+                errors: reader.errors.map {
                     SettingsError(file: file, line: $0.line, column: nil, keyPath: "", message: $0.message)
                 })
         }
@@ -38,7 +38,7 @@ private struct EnvironmentFileReader {
     }
 
     private(set) var variables: [EnvironmentFile.Variable] = []
-    private(set) var faults: [(line: Int, message: String)] = []
+    private(set) var errors: [(line: Int, message: String)] = []
     private var line = 1
     /// Where the name begins.
     private var firstLine = 1
@@ -46,7 +46,7 @@ private struct EnvironmentFileReader {
     private var name = ""
     private var value = ""
     /// Of `value`, how much is there for good: blanks behind it count only when something follows.
-    private var kept = ""
+    private var trimmed = ""
 
     mutating func read(_ character: Unicode.Scalar) {
         defer { if character == "\n" { line += 1 } }
@@ -117,7 +117,7 @@ private struct EnvironmentFileReader {
 
     private mutating func keep(_ character: Unicode.Scalar) {
         value.unicodeScalars.append(character)
-        kept = value
+        trimmed = value
     }
 
     mutating func end() {
@@ -133,18 +133,18 @@ private struct EnvironmentFileReader {
         guard Self.isName(name) else {
             return refuse("what stands before the = is no variable's name, and systemd passes over it")
         }
-        variables.append(.init(name: name, value: kept))
+        variables.append(.init(name: name, value: trimmed))
         begin()
     }
 
     private mutating func refuse(_ message: String) {
-        faults.append((firstLine, message))
+        errors.append((firstLine, message))
         begin()
     }
 
     private mutating func begin() {
         state = .beforeName
-        (name, value, kept) = ("", "", "")
+        (name, value, trimmed) = ("", "", "")
     }
 
     private static func isBlank(_ character: Unicode.Scalar) -> Bool {

@@ -23,7 +23,7 @@ extension AdminSettings {
         let tokenNode = keys.optional("token")
         token = tokenNode?.readSecret()
         if let token, token.expose().count < 16 || !token.expose().allSatisfy({ (0x21...0x7E).contains($0) }) {
-            tokenNode?.fault("must be at least 16 visible ASCII characters")
+            tokenNode?.error("must be at least 16 visible ASCII characters")
         }
         let isPublic = keys.value("allow_public_without_token", .boolean, default: false)
         if !address.isLoopback, tokenNode == nil, !isPublic {

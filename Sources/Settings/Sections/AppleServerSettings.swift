@@ -19,7 +19,7 @@ extension AppleServerSettings {
         let node = keys.required("private_key")
         let privateKey = node?.readSecret()
         if let privateKey, (try? P256SigningKey(pem: privateKey)) == nil {
-            node?.fault("must be a private key of P-256 in PEM, as Apple's .p8 files are")
+            node?.error("must be a private key of P-256 in PEM, as Apple's .p8 files are")
         }
         let insecure = keys.value("allow_insecure_http", .boolean, default: false)
         let given = keys.optional("endpoint")
@@ -28,7 +28,7 @@ extension AppleServerSettings {
             ?? ServiceURL(
                 scheme: .https, host: "appleid.apple.com", port: 443, path: "")
         if endpoint?.isPlain == true, !insecure {
-            given?.fault("Apple is called over https only, unless allow_insecure_http is true")
+            given?.error("Apple is called over https only, unless allow_insecure_http is true")
         }
         let timeout = keys.value("timeout", .duration(.seconds(1) ... .seconds(60)), default: .seconds(5))
         guard let teamID, let keyID, let privateKey, let endpoint else { return nil }

@@ -38,14 +38,14 @@ extension AppleSettings {
         let nonceLife = keys.value(
             "server_nonce_lifetime", .duration(.seconds(30) ... .seconds(3600)), default: .seconds(300))
         signIn.serverNonceLifetime = nonceLife.components.seconds
-        let session = keys.userSession(known, isKept: mode == .terminate)
+        let session = keys.userSession(known, hasSessions: mode == .terminate)
         let server = keys.optional("server")?.section(AppleServerSettings.init(reading:)) ?? nil
         let notifications = keys.value("notifications", .boolean, default: mode == .terminate)
         let crossOrigin = keys.optional("cors")?.section(CrossOrigin.init(reading:)) ?? nil
         if mode == .forward {
             // The side that keeps the users exchanges their codes and hears of them.
-            if server != nil { keys.fault("server", "has no effect with mode: forward") }
-            if notifications { keys.fault("notifications", "has no effect with mode: forward") }
+            if server != nil { keys.error("server", "has no effect with mode: forward") }
+            if notifications { keys.error("notifications", "has no effect with mode: forward") }
         }
         guard let issuer else { return nil }
         self.init(
@@ -59,7 +59,7 @@ extension SettingsMapping {
     fileprivate func apps(_ known: KnownNames, _ name: String?) -> [String]? {
         guard let issuer = name.flatMap(known.issuer(named:)) else { return nil }
         guard case .apple(let audiences) = issuer.rules else {
-            fault("issuer", "must be Apple: issuers.\(issuer.name) has another profile than apple")
+            error("issuer", "must be Apple: issuers.\(issuer.name) has another profile than apple")
             return nil
         }
         return audiences
@@ -71,12 +71,12 @@ extension SettingsMapping {
         var roles: [String: String] = [:]
         for (app, entry) in node.identifiedEntries() {
             if let apps, !apps.contains(app) {
-                entry.fault("\"\(app)\" is none of issuers.\(issuer ?? "").audiences")
+                entry.error("\"\(app)\" is none of issuers.\(issuer ?? "").audiences")
             }
             roles[app] = entry.read(.identifier)
         }
         for app in apps ?? [] where roles[app] == nil && !roles.isEmpty {
-            node.fault("has no role for \(app)")
+            node.error("has no role for \(app)")
         }
         return roles
     }
@@ -84,20 +84,20 @@ extension SettingsMapping {
     fileprivate func forwardedTo(_ known: KnownNames, isNeeded: Bool) -> String? {
         let upstream = value("upstream", .reference(to: "upstream", among: known.upstreams))
         if isNeeded, !has("upstream") {
-            node.fault("needs upstream: where sign-ins go with mode: forward or legacy_user_identifier: forward")
+            node.error("needs upstream: where sign-ins go with mode: forward or legacy_user_identifier: forward")
         }
         if !isNeeded, has("upstream") {
-            fault("upstream", "has no effect without mode: forward or legacy_user_identifier: forward")
+            error("upstream", "has no effect without mode: forward or legacy_user_identifier: forward")
         }
         return isNeeded ? upstream : nil
     }
 
-    fileprivate func userSession(_ known: KnownNames, isKept: Bool) -> UserSessionSettings? {
+    fileprivate func userSession(_ known: KnownNames, hasSessions: Bool) -> UserSessionSettings? {
         guard let node = optional("session") else {
-            if isKept { self.node.fault("needs session, unless mode is forward") }
+            if hasSessions { self.node.error("needs session, unless mode is forward") }
             return nil
         }
-        if !isKept { node.fault("has no effect with mode: forward: the backend keeps sessions") }
+        if !hasSessions { node.error("has no effect with mode: forward: the backend keeps sessions") }
         return node.section { UserSessionSettings(reading: $0, known: known) } ?? nil
     }
 }

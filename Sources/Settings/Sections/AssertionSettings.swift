@@ -39,7 +39,7 @@ extension AssertionSettings {
             node?.refuse("this header has another use; choose another name")
         }
         if identity.claims.contains(where: { IdentityClaim.isSameHeader($0.header, header) }) {
-            (node ?? keys.node).fault("\(header) is the header of a claim as well")
+            (node ?? keys.node).error("\(header) is the header of a claim as well")
         }
         return header
     }
@@ -47,7 +47,7 @@ extension AssertionSettings {
     private static func audiences(_ keys: SettingsMapping, _ upstreams: [String]) -> [String: String] {
         var audiences: [String: String] = [:]
         for (name, entry) in keys.optional("audiences")?.entries() ?? [] {
-            if !upstreams.contains(name) { entry.fault("\"\(name)\" names no upstream") }
+            if !upstreams.contains(name) { entry.error("\"\(name)\" names no upstream") }
             audiences[name] = entry.read(.identifier)
         }
         return audiences

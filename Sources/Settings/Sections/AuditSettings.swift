@@ -43,15 +43,15 @@ extension AuditSettings {
 
 extension AuditWebhookSettings {
     fileprivate init?(reading keys: SettingsMapping) {
-        let url = keys.noticeURL()
+        let url = keys.webhookURL()
         let timeout = keys.value("timeout", .duration(.milliseconds(100) ... .seconds(60)), default: .seconds(5))
         let words = AuditEventKind.allCases.map(\.rawValue)
-        if keys.isEmptyList("events") { keys.fault("events", "must name at least one") }
+        if keys.isEmptyList("events") { keys.error("events", "must name at least one") }
         let events = keys.list("events", .word(among: words), of: "events") ?? words
         let secretNode = keys.optional("secret")
         let secret = secretNode?.readSecret()
         if let secret, secret.expose().contains(where: { $0 < 0x20 || $0 == 0x7F }) {
-            secretNode?.fault("must not hold control characters, such as a second line")
+            secretNode?.error("must not hold control characters, such as a second line")
         }
         guard let url else { return nil }
         self.init(url: url, events: events.compactMap(AuditEventKind.init), secret: secret, timeout: timeout)
@@ -61,11 +61,11 @@ extension AuditWebhookSettings {
 extension SettingsMapping {
     /// Where the gateway posts what has happened: it tells of users, so it goes over https unless the file says
     /// otherwise. To know its path may be all that it takes to post there.
-    func noticeURL() -> ServiceURL? {
+    func webhookURL() -> ServiceURL? {
         let insecure = value("allow_insecure_http", .boolean, default: false)
         guard let node = required("url"), let url = node.read(.url, isSecret: true) else { return nil }
         if url.isPlain, !insecure {
-            node.fault("what is sent tells of users: https only, unless allow_insecure_http is true")
+            node.error("what is sent tells of users: https only, unless allow_insecure_http is true")
         }
         return url
     }

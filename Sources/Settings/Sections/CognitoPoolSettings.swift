@@ -19,7 +19,7 @@ extension IssuerParts {
         let region = keys.value("region", .awsRegion) ?? pool.map { String($0.prefix { $0 != "_" }) }
         let givenIssuer = keys.value("issuer", .issuer)
         if let region, let pool, givenIssuer == nil, !pool.hasPrefix(region + "_") {
-            keys.fault("region", "the pool's id says that it is in another region")
+            keys.error("region", "the pool's id says that it is in another region")
         }
         let clientIDs = clientIDs(of: keys)
         let tokenUses = tokenUses(of: keys)
@@ -36,13 +36,13 @@ extension IssuerParts {
 
     private static func tokenUses(of keys: SettingsMapping) -> [TokenUse] {
         let words = ScalarFormat.word(among: [TokenUse.access, .id].map(\.rawValue))
-        if keys.isEmptyList("token_uses") { keys.fault("token_uses", "must name at least one") }
+        if keys.isEmptyList("token_uses") { keys.error("token_uses", "must name at least one") }
         return keys.list("token_uses", words, of: "token uses")?.compactMap(TokenUse.init) ?? [.access]
     }
 
     private static func clientIDs(of keys: SettingsMapping) -> [String] {
         guard keys.required("client_ids") != nil else { return [] }
-        if keys.isEmptyList("client_ids") { keys.fault("client_ids", "must name at least one app client") }
+        if keys.isEmptyList("client_ids") { keys.error("client_ids", "must name at least one app client") }
         return keys.list("client_ids", .identifier, of: "app client ids") ?? []
     }
 

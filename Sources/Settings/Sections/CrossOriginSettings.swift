@@ -11,11 +11,11 @@ extension CrossOrigin {
         let credentials = keys.value("credentials", .boolean, default: false)
         let maximumAge = keys.value("max_age", .duration(.zero ... .seconds(86_400)), default: .seconds(600))
         guard let origins else { return nil }
-        if keys.isEmptyList("origins") { keys.fault("origins", "must name at least one origin, or be [\"*\"]") }
+        if keys.isEmptyList("origins") { keys.error("origins", "must name at least one origin, or be [\"*\"]") }
         let isOpen = origins.contains("*")
-        if isOpen, origins.count > 1 { keys.fault("origins", "\"*\" stands alone") }
+        if isOpen, origins.count > 1 { keys.error("origins", "\"*\" stands alone") }
         // Fetch standard, 3.2.5: browsers refuse the combination, and it would open the route to every page.
-        if isOpen, credentials { keys.fault("credentials", "can't be true for every origin") }
+        if isOpen, credentials { keys.error("credentials", "can't be true for every origin") }
         self.init(
             origins: isOpen ? .any : .listed(Set(origins)),
             methods: methods.map { Set($0.compactMap(HTTPRequest.Method.init(rawValue:))) }, headers: Set(headers),

@@ -39,7 +39,7 @@ extension DirectCognitoSettings {
     private static func mode(_ node: SettingsNode, _ signIn: SignInSettings) -> DirectCognitoMode {
         guard let mode: DirectCognitoMode = node.read(.oneOf) else { return .block }
         if mode == .translate, !signIn.namesPool {
-            node.fault("translate needs sign_in.cognito: calls are carried out with its client and secret")
+            node.error("translate needs sign_in.cognito: calls are carried out with its client and secret")
         }
         return mode
     }
@@ -52,10 +52,10 @@ extension DirectCognitoSettings {
         let clientIDs =
             keys.list("client_ids", .client(of: mode == .translate ? issuer : nil), of: "app client ids") ?? []
         if mode == .block, !clientIDs.isEmpty {
-            keys.fault("client_ids", "are served by mode: translate only")
+            keys.error("client_ids", "are served by mode: translate only")
         }
         if let own = signIn.cognito?.signIn.clientID, clientIDs.contains(own) {
-            keys.fault("client_ids", "\(own) is sign_in.cognito.client_id, which needs no mention here")
+            keys.error("client_ids", "\(own) is sign_in.cognito.client_id, which needs no mention here")
         }
         return clientIDs
     }

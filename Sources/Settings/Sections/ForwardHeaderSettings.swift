@@ -19,11 +19,11 @@ package struct ForwardHeaderSettings: Sendable {
         guard let place else { return }
         for name in names {
             if identity.covers(name) || identity.sets(name) {
-                context.fault("\(name) is an identity header, which only the gateway sets", at: place)
+                context.error("\(name) is an identity header, which only the gateway sets", at: place)
             } else if TrustedHeader.isGatewaysOwn(name) {
-                context.fault("\(name) is the gateway's own to set or to remove", at: place)
+                context.error("\(name) is the gateway's own to set or to remove", at: place)
             } else if TrustedHeader.named(name) == nil {
-                context.fault("\(name) is not removed anyway: leave it out", at: place)
+                context.error("\(name) is not removed anyway: leave it out", at: place)
             }
         }
     }

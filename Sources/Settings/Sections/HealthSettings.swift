@@ -30,7 +30,7 @@ extension EjectionPolicy {
         slowReturn = TimeAmount(
             keys.value("slow_return", .duration(.zero ... .seconds(3600)), default: .seconds(30)))
         ejectsLastServer = keys.value("only_server", .boolean, default: ejectsLastServer)
-        if longest < first { keys.fault(keys.has("longest") ? "longest" : "first", "longest must not be below first") }
+        if longest < first { keys.error(keys.has("longest") ? "longest" : "first", "longest must not be below first") }
     }
 }
 

@@ -30,14 +30,14 @@ extension IdentitySettings {
         var claims: [IdentityClaim] = []
         for (name, entry) in keys.optional("claims")?.entries() ?? [] {
             if IdentityClaim.isReserved(name, identityNamespace: namespace) {
-                entry.fault("this header has another use; choose another name")
+                entry.error("this header has another use; choose another name")
             }
             if claims.contains(where: { IdentityClaim.isSameHeader($0.header, name) }) {
-                entry.fault("is given more than once, as backends read names")
+                entry.error("is given more than once, as backends read names")
             }
             if let claim = entry.readClaimPath() { claims.append(IdentityClaim(header: name, claim: claim)) }
         }
-        if claims.count > maximumClaims { keys.fault("claims", "must not hold more than \(maximumClaims)") }
+        if claims.count > maximumClaims { keys.error("claims", "must not hold more than \(maximumClaims)") }
         return claims
     }
 

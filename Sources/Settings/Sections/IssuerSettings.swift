@@ -3,7 +3,7 @@ package import Pipeline
 internal import SettingsReader
 
 /// Where an issuer's addresses and claims follow from.
-package enum IssuerProfile: String, Sendable, CaseIterable {
+enum IssuerProfile: String, Sendable, CaseIterable {
     /// An Amazon Cognito user pool.
     case cognito
     /// Sign in with Apple.
@@ -71,7 +71,7 @@ extension IssuerSettings {
             guard let read = node.section({ Self(reading: $0, name: name) }), let issuer = read else { continue }
             // Whoever `iss` names has one set of keys, whatever is wanted of its tokens.
             if let other = issuers.first(where: { $0.issuer == issuer.issuer && $0.keySource != issuer.keySource }) {
-                node.fault("has the same issuer as issuers.\(other.name), but its keys from elsewhere")
+                node.error("has the same issuer as issuers.\(other.name), but its keys from elsewhere")
             }
             issuers.append(issuer)
         }
@@ -136,7 +136,7 @@ struct IssuerParts {
 
     static func audiences(of keys: SettingsMapping, _ kind: String) -> [String] {
         guard keys.required("audiences") != nil else { return [] }
-        if keys.isEmptyList("audiences") { keys.fault("audiences", "must name at least one") }
+        if keys.isEmptyList("audiences") { keys.error("audiences", "must name at least one") }
         return keys.list("audiences", .identifier, of: kind) ?? []
     }
 }

@@ -18,10 +18,10 @@ struct KeySourceReading {
     /// The keys that this gateway signs its own sessions with, or `jwks_url` or `jwks_file` with another one's.
     func ownOrGivenKeys() -> Issuer.KeySource? {
         guard keys.value("own_keys", .boolean, default: false) else {
-            if !isGiven { keys.node.fault("needs own_keys: true, jwks_url or jwks_file") }
+            if !isGiven { keys.node.error("needs own_keys: true, jwks_url or jwks_file") }
             return given([.es256])
         }
-        if isGiven { keys.fault("own_keys", "must not be true beside jwks_url or jwks_file") }
+        if isGiven { keys.error("own_keys", "must not be true beside jwks_url or jwks_file") }
         return .own
     }
 
@@ -31,7 +31,7 @@ struct KeySourceReading {
         let set = given(algorithms)
         let named = ["jwks_url", "jwks_file", "secret"].filter(keys.has) + (discovers ? ["discovery"] : [])
         guard named.count == 1 else {
-            keys.node.fault(
+            keys.node.error(
                 named.isEmpty
                     ? "needs jwks_url, discovery, jwks_file or secret"
                     : "must have only one of \(named.joined(separator: ", "))")
@@ -47,14 +47,14 @@ struct KeySourceReading {
 
     private func given(_ algorithms: [SignatureAlgorithm]) -> Issuer.KeySource? {
         let (url, file) = (keys.optional("jwks_url"), keys.optional("jwks_file"))
-        if url != nil, let file { file.fault("must not be given beside jwks_url") }
+        if url != nil, let file { file.error("must not be given beside jwks_url") }
         if let file { return document(file, algorithms) }
         return url?.read(.url).flatMap { allowed($0, by: "jwks_url") }.map { .url($0.description) }
     }
 
     private func allowed(_ url: ServiceURL, by key: String) -> ServiceURL? {
         guard url.isPlain, !allowsPlainText else { return url }
-        keys.fault(key, "key sets are fetched over https only, unless allow_insecure_http is true")
+        keys.error(key, "key sets are fetched over https only, unless allow_insecure_http is true")
         return nil
     }
 
@@ -76,7 +76,7 @@ struct KeySourceReading {
         do throws(CryptographyError) {
             _ = try VerificationKey.shared(secret, algorithm: algorithm)
         } catch {
-            node.fault("must be at least as long as the digest of \(algorithm.rawValue) (RFC 7518, 3.2)")
+            node.error("must be at least as long as the digest of \(algorithm.rawValue) (RFC 7518, 3.2)")
         }
         return .secret(secret, keyID: keyID)
     }
@@ -86,7 +86,7 @@ extension SettingsMapping {
     /// Algorithms of public keys: a key set that anybody can read holds no secret.
     func algorithms(default standard: [SignatureAlgorithm]) -> [SignatureAlgorithm] {
         let format = ScalarFormat.algorithm { $0.keyType != .secret }
-        if isEmptyList("algorithms") { fault("algorithms", "must name at least one") }
+        if isEmptyList("algorithms") { error("algorithms", "must name at least one") }
         return list("algorithms", format, of: "signature algorithms") ?? standard
     }
 
@@ -95,7 +95,7 @@ extension SettingsMapping {
         let format = ScalarFormat.algorithm { $0.keyType == .secret }
         guard let named = list("algorithms", format, of: "signature algorithms") else { return [.hs256] }
         if named.count > 1 || isEmptyList("algorithms") {
-            fault("algorithms", "must name one, since a secret is for one only")
+            error("algorithms", "must name one, since a secret is for one only")
         }
         return named
     }

@@ -55,7 +55,7 @@ extension ListenSettings {
         guard let node = file.required("listeners"), let elements = node.elements(expected: "listeners") else {
             return []
         }
-        if elements.isEmpty { node.fault("must hold at least one listener") }
+        if elements.isEmpty { node.error("must hold at least one listener") }
         var listeners: [ListenSettings] = []
         for element in elements {
             _ = element.section { keys in
@@ -76,14 +76,14 @@ extension ListenSettings {
 
     private static func serverNames(reading keys: SettingsMapping) -> [String]? {
         if keys.isEmptyList("server_names") {
-            keys.fault("server_names", "must hold at least one name, or be left out")
+            keys.error("server_names", "must hold at least one name, or be left out")
         }
         return keys.list("server_names", .serverName, of: "host names")
     }
 
     private static func proxies(reading keys: SettingsMapping) -> [IPNetwork] {
         guard let node = keys.required("trusted") else { return [] }
-        if keys.isEmptyList("trusted") { node.fault("must hold at least one address or network") }
+        if keys.isEmptyList("trusted") { node.error("must hold at least one address or network") }
         return keys.list("trusted", .network, of: "addresses or networks") ?? []
     }
 }
@@ -121,7 +121,7 @@ extension TLSSettings {
         guard let node = keys.required("certificates"), let elements = node.elements(expected: "certificates") else {
             return nil
         }
-        if elements.isEmpty { node.fault("must hold at least one certificate") }
+        if elements.isEmpty { node.error("must hold at least one certificate") }
         certificates = elements.compactMap { $0.section(TLSCertificateSettings.init(reading:)) ?? nil }
     }
 }

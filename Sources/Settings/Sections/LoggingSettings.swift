@@ -64,7 +64,7 @@ extension AccessSamplingSetting {
     fileprivate init?(reading keys: SettingsMapping, routes: [String]) {
         let route = keys.value("route", .reference(to: "route", among: routes))
         let path = keys.value("path", .pathPrefix)
-        if keys.has("route") == keys.has("path") { keys.node.fault("must have either route or path") }
+        if keys.has("route") == keys.has("path") { keys.node.error("must have either route or path") }
         let every = keys.required("every", .integer(2...1_000_000))
         guard let requests = route.map(Requests.route) ?? path.map(Requests.path), let every else { return nil }
         self.init(requests: requests, every: every)

@@ -18,7 +18,7 @@ extension IssuerParts {
         let words = ScalarFormat.word(among: [TokenUse.access, .id].map(\.rawValue))
         let use = keys.value("token_use", words).flatMap(TokenUse.init) ?? .access
         let types = keys.list("types", .tokenType, of: "values of typ")
-        if keys.isEmptyList("types") { keys.fault("types", "must name at least one") }
+        if keys.isEmptyList("types") { keys.error("types", "must name at least one") }
         let groups = keys.optional("groups_claim")?.readClaimPath()
         return OpenIDRules(
             audiences: Set(audiences(of: keys, "audiences")), tokenUse: use,

@@ -7,9 +7,9 @@ extension Requirements {
         guard let node = keys.optional("require") else { return nil }
         let requirements = node.section(Requirements.init(reading:))
         if access == .public {
-            node.fault("has no effect on a public route")
+            node.error("has no effect on a public route")
         } else if node.isEmptySection {
-            node.fault("must hold at least one requirement")
+            node.error("must hold at least one requirement")
         }
         return requirements
     }
@@ -19,9 +19,9 @@ extension Requirements {
         (allScopes, anyScope) = Self.lists("scopes", .scope, keys)
         (allGroups, anyGroup) = Self.lists("groups", .text, keys)
         claims = keys.optional("claims")?.elements(expected: "claims").map(Self.conditions) ?? []
-        if keys.isEmptyList("claims") { keys.fault("claims", "must name at least one") }
+        if keys.isEmptyList("claims") { keys.error("claims", "must name at least one") }
         emailVerified = keys.value("email_verified", .boolean, default: false)
-        if keys.has("email_verified"), !emailVerified { keys.fault("email_verified", "must be true, or left out") }
+        if keys.has("email_verified"), !emailVerified { keys.error("email_verified", "must be true, or left out") }
         let limit = ScalarFormat<Duration>.duration(.seconds(1) ... .seconds(365 * 86_400))
         maximumAge = keys.value("max_age", limit)?.components.seconds
     }
@@ -31,8 +31,8 @@ extension Requirements {
         _ name: String, _ format: ScalarFormat<String>, _ keys: SettingsMapping
     ) -> (all: [String], any: [String]) {
         let lists = keys.optional(name)?.section { keys in
-            if !keys.has("all"), !keys.has("any") { keys.node.fault("must hold all or any") }
-            for list in ["all", "any"] where keys.isEmptyList(list) { keys.fault(list, "must name at least one") }
+            if !keys.has("all"), !keys.has("any") { keys.node.error("must hold all or any") }
+            for list in ["all", "any"] where keys.isEmptyList(list) { keys.error(list, "must name at least one") }
             return (keys.list("all", format, of: name) ?? [], keys.list("any", format, of: name) ?? [])
         }
         return lists ?? ([], [])
@@ -51,11 +51,11 @@ extension ClaimCondition {
         let values = keys.list("in", .text, of: "values")
         let tests = ["equals", "in", "present"].filter(keys.has)
         guard tests.count == 1 else {
-            keys.node.fault("must hold one of equals, in, present" + (tests.isEmpty ? "" : ", not several"))
+            keys.node.error("must hold one of equals, in, present" + (tests.isEmpty ? "" : ", not several"))
             return nil
         }
-        if keys.isEmptyList("in") { keys.fault("in", "must name at least one") }
-        if present == false { keys.fault("present", "must be true") }
+        if keys.isEmptyList("in") { keys.error("in", "must name at least one") }
+        if present == false { keys.error("present", "must be true") }
         guard let claim else { return nil }
         self.init(claim, present == true ? .present : .oneOf(values ?? value.map { [$0] } ?? []))
     }
@@ -67,7 +67,7 @@ extension SettingsNode {
         if isScalar { return read(.text).map { ClaimPath([$0]) } }
         guard let elements = elements(expected: "names, or one name") else { return nil }
         guard !elements.isEmpty else {
-            fault("must name a claim")
+            error("must name a claim")
             return nil
         }
         return ClaimPath(elements.compactMap { $0.read(.text) })

@@ -39,7 +39,7 @@ extension RouteSettings {
 
     static func all(of file: SettingsMapping, known: KnownNames, identity: IdentitySettings) -> [RouteSettings] {
         guard let node = file.required("routes"), let elements = node.elements(expected: "routes") else { return [] }
-        if elements.isEmpty { node.fault("must hold at least one route") }
+        if elements.isEmpty { node.error("must hold at least one route") }
         var routes: [(route: RouteSettings, node: SettingsNode, isNamed: Bool)] = []
         for element in elements {
             let read = element.section { keys in
@@ -53,19 +53,19 @@ extension RouteSettings {
     private init?(reading keys: SettingsMapping, known: KnownNames, identity: IdentitySettings) {
         let name = keys.value("name", .text)
         if name == Self.nameOfNone {
-            keys.fault("name", "\"none\" is what metrics call requests that no route takes: choose another name")
+            keys.error("name", "\"none\" is what metrics call requests that no route takes: choose another name")
         }
         let path = keys.required("path", .routePath)
         let methods = keys.list("methods", .method, of: "methods")
         if keys.isEmptyList("methods") {
-            keys.fault("methods", "must name at least one method (leave the key out for all)")
+            keys.error("methods", "must name at least one method (leave the key out for all)")
         }
         let access = keys.value("access", .oneOf, default: Access.required)
         let issuers = Self.issuers(of: keys, access: access, known: known)
         let tokenUses = Self.tokenUses(of: keys, access: access, issuers: issuers.compactMap(known.issuer(named:)))
         let requirements = Requirements.of(keys, access: access)
         if path?.contains("{sub}") == true, access != .required {
-            keys.fault("path", "\"{sub}\" is the subject of a token, which access \(access.rawValue) does not ask for")
+            keys.error("path", "\"{sub}\" is the subject of a token, which access \(access.rawValue) does not ask for")
         }
         let upstream = keys.required("upstream", .reference(to: "upstream", among: known.upstreams))
         let forwardToken = keys.value("forward_token", .boolean, default: false)
@@ -73,12 +73,12 @@ extension RouteSettings {
         forwardHeaders.check(identity, keys.node.context)
         let treatment = RouteTreatmentSettings(reading: keys, path: path, identity: identity)
         if let name = forwardHeaders.names.first(where: treatment.requestHeaders.sets) {
-            keys.fault("forward_headers", "\(name) is among request_headers, which take the client's away")
+            keys.error("forward_headers", "\(name) is among request_headers, which take the client's away")
         }
         let crossOrigin = keys.optional("cors")?.section(CrossOrigin.init(reading:)) ?? nil
         let crossing = treatment.responseHeaders.names.first { $0.lowercased().hasPrefix("access-control-") }
         if let crossing, keys.has("cors") {
-            keys.fault("response_headers", "must not name \(crossing): on a route with cors that is the gateway's own")
+            keys.error("response_headers", "must not name \(crossing): on a route with cors that is the gateway's own")
         }
         let webSocket = WebSocketPolicy.of(keys, access: access, methods: methods)
         let tokenSources = TokenSources.of(keys, access: access, hasWebSocket: webSocket != nil)
@@ -94,13 +94,13 @@ extension RouteSettings {
         let reference = ScalarFormat.reference(to: "issuer", among: known.issuers)
         let named = keys.list("issuers", reference, of: "issuers")
         if access == .public {
-            if named != nil { keys.fault("issuers", "has no effect on a public route") }
+            if named != nil { keys.error("issuers", "has no effect on a public route") }
             return []
         }
-        if keys.isEmptyList("issuers") { keys.fault("issuers", "must name at least one issuer") }
+        if keys.isEmptyList("issuers") { keys.error("issuers", "must name at least one issuer") }
         let usual = known.issuers.filter { known.issuer(named: $0)?.mustBeNamed != true }
         if named == nil, usual.isEmpty {
-            keys.node.fault(
+            keys.node.error(
                 known.issuers.isEmpty
                     ? "needs an issuer, since access is \(access.rawValue), but issuers names none"
                     : "must name its issuers: ID tokens give access only where a route says so")
@@ -114,7 +114,7 @@ extension RouteSettings {
     private static func refuseNamesakes(among issuers: [IssuerSettings], _ keys: SettingsMapping) {
         for (index, issuer) in issuers.enumerated() {
             guard let other = issuers[..<index].first(where: { $0.issuer == issuer.issuer }) else { continue }
-            keys.node.fault(
+            keys.node.error(
                 "accepts issuers.\(other.name) and issuers.\(issuer.name), whose issuer is the same: name one")
         }
     }
@@ -124,13 +124,13 @@ extension RouteSettings {
     ) -> [TokenUse] {
         let named = keys.list("token_uses", ScalarFormat<TokenUse>.oneOf, of: "token uses")
         if access == .public {
-            if named != nil { keys.fault("token_uses", "has no effect on a public route") }
+            if named != nil { keys.error("token_uses", "has no effect on a public route") }
             return []
         }
-        if keys.isEmptyList("token_uses") { keys.fault("token_uses", "must name at least one") }
+        if keys.isEmptyList("token_uses") { keys.error("token_uses", "must name at least one") }
         let accepted = TokenUse.allCases.filter { use in issuers.contains { $0.tokenUses.contains(use) } }
         for use in named ?? [] where !issuers.isEmpty && !accepted.contains(use) {
-            keys.fault("token_uses", "none of the route's issuers accepts \"\(use.rawValue)\" tokens")
+            keys.error("token_uses", "none of the route's issuers accepts \"\(use.rawValue)\" tokens")
         }
         return named ?? accepted
     }
@@ -144,12 +144,12 @@ extension RouteSettings {
         for (route, node, isNamed) in routes {
             var route = route
             if let other = result.first(where: { $0.path == route.path && $0.sharesMethod(with: route) }) {
-                node.fault("another route, \"\(other.name)\", has the same path and methods")
+                node.error("another route, \"\(other.name)\", has the same path and methods")
             } else if !isNamed, let methods = route.methods, routes.count(where: { $0.route.path == route.path }) > 1 {
                 route.name = "\(methods.joined(separator: ",")) \(route.path)"
             }
             if isNamed, result.contains(where: { $0.name == route.name }) {
-                node.fault("another route is called \"\(route.name)\"")
+                node.error("another route is called \"\(route.name)\"")
             }
             result.append(route)
         }

@@ -25,7 +25,7 @@ struct RouteTreatmentSettings {
         }
         responseHeaders = HeaderRuleSettings(keys.optional("response_headers"), isReserved: HeaderRules.isReserved)
         if let stripPrefix, let path, path != stripPrefix, !path.hasPrefix(stripPrefix + "/") {
-            keys.fault("strip_prefix", "the route's path does not begin with it")
+            keys.error("strip_prefix", "the route's path does not begin with it")
         }
     }
 
@@ -105,15 +105,15 @@ struct HeaderRuleSettings {
     {
         var fields: [(name: String, value: Secret)] = []
         for (name, entry) in node.entries() {
-            if isReserved(name) { entry.fault(reservedMessage) }
+            if isReserved(name) { entry.error(reservedMessage) }
             if fields.contains(where: { $0.name.lowercased() == name.lowercased() }) {
-                entry.fault("is given more than once")
+                entry.error("is given more than once")
             }
             guard let value = entry.readSecret() else { continue }
             let bytes = value.expose()
             // RFC 9110 §5.5, without the obsolete bytes above ASCII.
             guard bytes.allSatisfy({ (0x20...0x7E).contains($0) }), bytes.first != 0x20, bytes.last != 0x20 else {
-                entry.fault("must hold only visible ASCII characters and inner spaces")
+                entry.error("must hold only visible ASCII characters and inner spaces")
                 continue
             }
             fields.append((name, value))

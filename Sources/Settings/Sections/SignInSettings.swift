@@ -60,13 +60,13 @@ extension SignInSettings {
             guard let pool = element.section({ CognitoSettings(reading: $0, known: known) }) ?? nil else {
                 continue
             }
-            if let fault = Self.clash(of: pool, with: pools) { element.fault(fault) }
+            if let error = Self.clash(of: pool, with: pools) { element.error(error) }
             morePools.append(pool)
         }
         let node = keys.optional("apple")
         apple = node?.section { AppleSettings(reading: $0, known: known) } ?? nil
         if let apple, pools.contains(where: { $0.prefix == apple.prefix }) {
-            node?.fault("has the prefix \(apple.prefix) of a user pool")
+            node?.error("has the prefix \(apple.prefix) of a user pool")
         }
     }
 
@@ -105,7 +105,7 @@ extension CognitoSettings {
         keys.readLifetimes(into: &signIn)
         let binding = ScalarFormat.word(among: ["when_sent", "required"])
         signIn.requiresDevice = keys.value("device_binding", binding, default: "when_sent") == "required"
-        if keys.isEmptyList("login_with") { keys.fault("login_with", "must name at least one") }
+        if keys.isEmptyList("login_with") { keys.error("login_with", "must name at least one") }
         let names = keys.list("login_with", ScalarFormat<AccountNameKind>.oneOf, of: "kinds of names")
         signIn.acceptedNames = Set(names ?? [.email])
         signIn.concealsExistingUsers = keys.value("conceal_existing_users", .boolean, default: false)
@@ -126,7 +126,7 @@ extension SettingsMapping {
     /// The pool in which users sign in; nil where the issuer is none.
     fileprivate func pool(of issuer: IssuerSettings) -> CognitoPoolSettings? {
         guard let pool = issuer.pool else {
-            fault("issuer", "must be a user pool: issuers.\(issuer.name) has another profile than cognito")
+            error("issuer", "must be a user pool: issuers.\(issuer.name) has another profile than cognito")
             return nil
         }
         return pool
@@ -166,7 +166,7 @@ extension SettingsMapping {
             }
         }
         if secret.expose().count > 64 || !secret.expose().allSatisfy(isWord) {
-            node.fault("must be an app client's secret: 1 to 64 letters, digits, \"_\", \"+\" or \"-\" in one line")
+            node.error("must be an app client's secret: 1 to 64 letters, digits, \"_\", \"+\" or \"-\" in one line")
         }
         return secret
     }
@@ -177,24 +177,24 @@ extension SettingsMapping {
         guard let node = optional("endpoint") else { return region.map(CognitoEndpoint.url(region:)) }
         guard let url = node.read(.url) else { return nil }
         if url.isPlain, !insecure {
-            node.fault("passwords are sent over https only, unless allow_insecure_http is true")
+            node.error("passwords are sent over https only, unless allow_insecure_http is true")
         }
         return url
     }
 
     fileprivate func sealingKeys() -> [SealingKeySettings] {
         if isEmptyList("sealing_keys") {
-            fault("sealing_keys", "must hold at least one; without this key the gateway makes its own")
+            error("sealing_keys", "must hold at least one; without this key the gateway makes its own")
         }
         guard let elements = optional("sealing_keys")?.elements(expected: "sealing keys") else { return [] }
         var keys: [SealingKeySettings] = []
         for element in elements {
             guard let secret = element.readSecret() else { continue }
             guard let key = SealingKeySettings(secret) else {
-                element.fault("must be id:key, the key being the base64 of 32 random bytes (openssl rand -base64 32)")
+                element.error("must be id:key, the key being the base64 of 32 random bytes (openssl rand -base64 32)")
                 continue
             }
-            if keys.contains(where: { $0.id == key.id }) { element.fault("another sealing key has this id") }
+            if keys.contains(where: { $0.id == key.id }) { element.error("another sealing key has this id") }
             keys.append(key)
         }
         return keys

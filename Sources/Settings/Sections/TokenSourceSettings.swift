@@ -8,10 +8,10 @@ extension TokenSources {
             cookie: keys.value("token_cookie", .token),
             webSocketProtocol: keys.value("token_websocket_protocol", .token))
         for key in ["token_cookie", "token_websocket_protocol"] where access == .public && keys.has(key) {
-            keys.fault(key, "has no effect on a public route")
+            keys.error(key, "has no effect on a public route")
         }
         if access != .public, !hasWebSocket {
-            keys.fault("token_websocket_protocol", "has no effect without websocket")
+            keys.error("token_websocket_protocol", "has no effect without websocket")
         }
         return sources == TokenSources() ? nil : sources
     }

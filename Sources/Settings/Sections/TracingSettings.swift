@@ -35,7 +35,7 @@ extension TracingSettings {
         let node = keys.required("endpoint")
         let endpoint = node?.read(.url)
         if endpoint?.isPlain == true, !insecure {
-            node?.fault("what is sent tells of requests: https only, unless allow_insecure_http is true")
+            node?.error("what is sent tells of requests: https only, unless allow_insecure_http is true")
         }
         headers = keys.optional("headers").map(Self.headers) ?? []
         sampling = keys.value("sampling", .share, default: 1)
@@ -57,7 +57,7 @@ extension TracingSettings {
         node.entries().compactMap { name, entry in
             guard let value = entry.readSecret() else { return nil }
             guard value.expose().allSatisfy({ (0x20...0x7E).contains($0) }) else {
-                entry.fault("must hold only visible ASCII characters and spaces")
+                entry.error("must hold only visible ASCII characters and spaces")
                 return nil
             }
             return TracingHeaderSetting(name: name, value: value)

@@ -33,7 +33,7 @@ extension ServerEntry {
     /// The upstream's `servers`, or the one that its `url` names.
     static func all(of keys: SettingsMapping) -> [Self] {
         if let list = keys.optional("servers") {
-            if keys.optional("url") != nil { keys.fault("url", "stands beside servers: give one of the two") }
+            if keys.optional("url") != nil { keys.error("url", "stands beside servers: give one of the two") }
             return read(list)
         }
         guard let address = keys.required("url", .serverAddress) else { return [] }
@@ -42,8 +42,8 @@ extension ServerEntry {
 
     private static func read(_ list: SettingsNode) -> [Self] {
         guard let elements = list.elements(expected: "servers") else { return [] }
-        if elements.isEmpty { list.fault("must hold at least one server") }
-        if elements.count > 100 { list.fault("must not hold more than 100 servers") }
+        if elements.isEmpty { list.error("must hold at least one server") }
+        if elements.count > 100 { list.error("must not hold more than 100 servers") }
         var servers: [Self] = []
         for element in elements {
             let read = element.section { keys -> Self? in
@@ -53,7 +53,7 @@ extension ServerEntry {
             }
             guard let server = read.flatMap({ $0 }) else { continue }
             if servers.contains(where: { $0.address == server.address }) {
-                element.fault("another server has the same url")
+                element.error("another server has the same url")
             }
             servers.append(server)
         }
@@ -106,7 +106,7 @@ extension UpstreamTLS {
         pinnedKey = keys.value("pinned_key", .pinnedKey)
         serverName = keys.value("server_name", .hostName)
         if (chain == nil) != (keyNode == nil), keys.has("certificate") != keys.has("key") {
-            keys.node.fault("certificate and key need each other")
+            keys.node.error("certificate and key need each other")
         }
     }
 }

@@ -54,7 +54,7 @@ extension UpstreamSection {
         upstream.healthCheck = keys.optional("health")?.section(HealthCheckSettings.init(reading:)) ?? nil
         let tls = keys.optional("tls")?.section(UpstreamTLS.init(reading:)) ?? nil
         if tls != nil, !servers.contains(where: \.isTLS) {
-            keys.fault("tls", "has no effect: no server's URL is https")
+            keys.error("tls", "has no effect: no server's URL is https")
         }
         upstream.servers = servers.map { UpstreamServer($0, tls) }
     }

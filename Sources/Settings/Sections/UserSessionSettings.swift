@@ -35,7 +35,7 @@ extension SettingsMapping {
         let given = optional("audience")
         guard let issuer = name.flatMap(known.issuer(named:)) else { return nil }
         guard case .gatehouse(let audiences) = issuer.rules, issuer.keySource == .own else {
-            fault("issuer", "must have profile: gatehouse and own_keys: true, which issuers.\(issuer.name) has not")
+            error("issuer", "must have profile: gatehouse and own_keys: true, which issuers.\(issuer.name) has not")
             return nil
         }
         guard let given else { return audiences.first }

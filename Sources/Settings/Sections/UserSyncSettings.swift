@@ -28,18 +28,18 @@ package struct UserSyncSettings: Sendable {
 extension UserSyncSettings {
     /// - Parameter identity: whose assertion keys sign what is sent.
     init?(reading keys: SettingsMapping, identity: IdentitySettings) {
-        let url = keys.noticeURL()
+        let url = keys.webhookURL()
         let words = UserSyncEvent.allCases.map(\.rawValue)
-        if keys.isEmptyList("events") { keys.fault("events", "must name at least one") }
+        if keys.isEmptyList("events") { keys.error("events", "must name at least one") }
         let events = keys.list("events", .word(among: words), of: "events") ?? words
         let mode = keys.value("mode", .oneOf, default: UserSyncMode.background)
         if mode == .required, !events.contains(UserSyncEvent.signedIn.rawValue) {
-            keys.fault("mode", "required is about signed_in, which events leaves out")
+            keys.error("mode", "required is about signed_in, which events leaves out")
         }
         let audience = keys.value("audience", .identifier)
         let timeout = keys.value("timeout", .duration(.milliseconds(100) ... .seconds(60)), default: .seconds(5))
         if identity.assertion == nil {
-            keys.node.fault("needs identity.assertion: what is sent is signed with its keys")
+            keys.node.error("needs identity.assertion: what is sent is signed with its keys")
         }
         guard let url else { return nil }
         self.init(

@@ -16,7 +16,7 @@ extension WebSocketPolicy {
         }
         guard isOn else { return nil }
         if let methods, !methods.contains("GET") {
-            node.fault("a WebSocket is opened with GET, which methods leaves out")
+            node.error("a WebSocket is opened with GET, which methods leaves out")
         }
         return settings
     }
@@ -24,7 +24,7 @@ extension WebSocketPolicy {
     private init(reading keys: SettingsMapping, access: Access) {
         self.init()
         closesOnExpiry = keys.value("close_on_expiry", .boolean, default: closesOnExpiry)
-        if access == .public { keys.fault("close_on_expiry", "has no effect on a public route") }
+        if access == .public { keys.error("close_on_expiry", "has no effect on a public route") }
         idleTimeout = keys.value("idle_timeout", .silence, default: idleTimeout)
     }
 }

@@ -50,7 +50,7 @@ extension GatewaySettings {
         let uses = attributeUses(of: issuer)
         for (name, place) in attributes.given ?? [] {
             guard let use = uses.first(where: { $0.attribute == name }) else { continue }
-            context.fault("\(name) decides about access (\(use.place)): users must not set it themselves", at: place)
+            context.error("\(name) decides about access (\(use.place)): users must not set it themselves", at: place)
         }
         var settled = pool
         settled.attributes = nil

@@ -30,8 +30,8 @@ package enum GatewayStore {
             let store = try Store(path: path, migrations: migrations, keeping: lock)
             try store.followPruningClock(now: now)
             return store
-        } catch let fault as StartupError {
-            throw fault
+        } catch let error as StartupError {
+            throw error
         } catch {
             throw StartupError(description: "\(path): cannot be opened: \(StoreError.words(error))")
         }

@@ -12,8 +12,8 @@ package struct KeyFileError: Error, Equatable, CustomStringConvertible {
     }
 
     /// Several of one place at once.
-    init(all faults: [KeyFileError], _ first: KeyFileError) {
-        description = faults.map(\.description).joined(separator: "; ")
+    init(all errors: [KeyFileError], _ first: KeyFileError) {
+        description = errors.map(\.description).joined(separator: "; ")
         mayPass = first.mayPass
     }
 
@@ -55,7 +55,7 @@ package struct OwnerOnlyFile: Sendable {
         guard status.st_mode & S_IFMT == S_IFREG, status.st_size <= Self.maximumBytes else {
             throw KeyFileError(path, "is not a file of keys")
         }
-        if let fault = StateDirectory.fault(ofFile: path, status.st_mode, isSecret: true) { throw fault }
+        if let error = StateDirectory.error(ofFile: path, status.st_mode, isSecret: true) { throw error }
         return try contents(descriptor, count: Int(status.st_size))
     }
 

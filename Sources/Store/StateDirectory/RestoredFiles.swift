@@ -13,13 +13,13 @@ struct RestoredFiles {
     private struct Change {
         let name: String
         /// Nil: there was none.
-        let kept: String?
+        let replaced: String?
     }
 
     private static let database = GatewayStore.name
     private static let recordName = "\(database).restore-unfinished"
     static let stagedEnd = ".restoring"
-    private static let keptMark = ".replaced-"
+    private static let replacedMark = ".replaced-"
 
     private let directory: String
 
@@ -63,7 +63,8 @@ struct RestoredFiles {
     }
 
     private static func isLeftOver(_ name: String) -> Bool {
-        name.hasPrefix(database + keptMark) || name.hasPrefix(database + stagedEnd) || name.hasPrefix(database + "-wal")
+        name.hasPrefix(database + replacedMark) || name.hasPrefix(database + stagedEnd)
+            || name.hasPrefix(database + "-wal")
     }
 
     // MARK: Replacing
@@ -81,8 +82,8 @@ struct RestoredFiles {
         // own.
         let names = ["\(Self.database)-wal"] + keys + [Self.database]
         let changes = names.map { name in
-            let kept = name == "\(Self.database)-wal" ? "\(Self.database)\(suffix)-wal" : name + suffix
-            return Change(name: name, kept: exists(name) ? kept : nil)
+            let replaced = name == "\(Self.database)-wal" ? "\(Self.database)\(suffix)-wal" : name + suffix
+            return Change(name: name, replaced: exists(name) ? replaced : nil)
         }
         do {
             try write(changes)
@@ -92,7 +93,7 @@ struct RestoredFiles {
             throw error
         }
         do {
-            for change in changes { if let kept = change.kept { try rename(change.name, to: kept) } }
+            for change in changes { if let replaced = change.replaced { try rename(change.name, to: replaced) } }
             try remove("\(Self.database)-shm")
             for name in keys + [Self.database] { try rename(name + Self.stagedEnd, to: name) }
             try StateDirectory(path: directory).sync()
@@ -109,7 +110,7 @@ struct RestoredFiles {
             }
             throw error
         }
-        return changes.compactMap(\.kept).map(path)
+        return changes.compactMap(\.replaced).map(path)
     }
 
     /// Takes back what an interrupted restore has done.
@@ -136,8 +137,8 @@ struct RestoredFiles {
         // Undoing can be interrupted too.
         if !exists(Self.recordName) { try write(changes) }
         for change in changes.reversed() {
-            if let kept = change.kept {
-                if exists(kept) { try rename(kept, to: change.name) }
+            if let replaced = change.replaced {
+                if exists(replaced) { try rename(replaced, to: change.name) }
             } else {
                 try remove(change.name)
             }
@@ -151,10 +152,10 @@ struct RestoredFiles {
     /// For the names of what is replaced; one that is not taken, also by a restore of the same second.
     private func suffix(_ now: Int64) -> String {
         let taken = (try? FileManager.default.contentsOfDirectory(atPath: directory)) ?? []
-        var (name, number) = ("\(Self.keptMark)\(now)", 0)
+        var (name, number) = ("\(Self.replacedMark)\(now)", 0)
         while taken.contains(where: { $0.hasSuffix(name) || $0.hasSuffix(name + "-wal") }) {
             number += 1
-            name = "\(Self.keptMark)\(now)-\(number)"
+            name = "\(Self.replacedMark)\(now)-\(number)"
         }
         return name
     }
@@ -164,7 +165,7 @@ struct RestoredFiles {
     private func write(_ changes: [Change]) throws {
         let object: JSONObject = [
             "changes": .array(
-                changes.map { ["name": .string($0.name), "kept": $0.kept.map(JSON.string) ?? .null] })
+                changes.map { ["name": .string($0.name), "kept": $0.replaced.map(JSON.string) ?? .null] })
         ]
         try OwnerOnlyFile(path: path(Self.recordName)).write(object.encoded() + [0x0A])
     }
@@ -175,8 +176,8 @@ struct RestoredFiles {
         let entries = (try? JSON.parse(bytes))?["changes"]?.arrayValue
         let changes = entries?.compactMap { entry -> Change? in
             guard let name = entry["name"]?.stringValue, !name.utf8.contains(UInt8(ascii: "/")) else { return nil }
-            let kept = entry["kept"]?.stringValue
-            return kept?.utf8.contains(UInt8(ascii: "/")) == true ? nil : Change(name: name, kept: kept)
+            let replaced = entry["kept"]?.stringValue
+            return replaced?.utf8.contains(UInt8(ascii: "/")) == true ? nil : Change(name: name, replaced: replaced)
         }
         guard let changes, changes.count == entries?.count else { throw KeyFileError(file.path, "is damaged") }
         return changes

@@ -6,8 +6,8 @@ package struct StartupError: Error, CustomStringConvertible {
 
     package init(description: String) { self.description = description }
 
-    package init(ofStateDirectory fault: KeyFileError) {
-        description = "state_directory: \(fault)"
-        ofStateDirectory = fault
+    package init(ofStateDirectory error: KeyFileError) {
+        description = "state_directory: \(error)"
+        ofStateDirectory = error
     }
 }

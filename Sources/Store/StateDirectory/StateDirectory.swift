@@ -24,7 +24,7 @@ package struct StateDirectory {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { throw KeyFileError(path, failed: "cannot be read") }
         guard status.st_mode & S_IFMT == S_IFDIR else { throw KeyFileError(path, "cannot be made: it is a file") }
-        if let fault = fault(status) { throw fault }
+        if let error = error(status) { throw error }
     }
 
     /// - Returns: false with `errno` set; what is there already is good.
@@ -61,25 +61,25 @@ package struct StateDirectory {
         }
         // A file in its place is reported where it is opened.
         guard status.st_mode & S_IFMT == S_IFDIR else { return }
-        if let fault = fault(status) { throw fault }
+        if let error = error(status) { throw error }
         let names: [String]
         do {
             names = try FileManager.default.contentsOfDirectory(atPath: path)
         } catch {
             throw KeyFileError(path, "cannot be read: \(error)")
         }
-        let faults = names.filter(Self.isOwn).sorted().compactMap { fault(ofFile: $0, ownerOfDirectory: status.st_uid) }
-        if let first = faults.first { throw KeyFileError(all: faults, first) }
+        let errors = names.filter(Self.isOwn).sorted().compactMap { error(ofFile: $0, ownerOfDirectory: status.st_uid) }
+        if let first = errors.first { throw KeyFileError(all: errors, first) }
     }
 
     /// Why the file of this name is not to be trusted; nil for one that is well, or not there.
-    package func fault(ofFile name: String) -> KeyFileError? {
+    package func error(ofFile name: String) -> KeyFileError? {
         var status = stat()
         guard unsafe stat(path, &status) == 0 else { return nil }
-        return fault(ofFile: name, ownerOfDirectory: status.st_uid)
+        return error(ofFile: name, ownerOfDirectory: status.st_uid)
     }
 
-    private func fault(_ status: stat) -> KeyFileError? {
+    private func error(_ status: stat) -> KeyFileError? {
         let user = geteuid()
         // Files that root makes are handed to the directory's owner, whoever that is.
         guard status.st_uid == user || status.st_uid == 0 || user == 0 else {
@@ -94,18 +94,18 @@ package struct StateDirectory {
         return nil
     }
 
-    private func fault(ofFile name: String, ownerOfDirectory: uid_t) -> KeyFileError? {
+    private func error(ofFile name: String, ownerOfDirectory: uid_t) -> KeyFileError? {
         let file = "\(path)/\(name)"
         var status = stat()
         guard unsafe stat(file, &status) == 0, status.st_mode & S_IFMT == S_IFREG else { return nil }
         guard [geteuid(), 0, ownerOfDirectory].contains(status.st_uid) else {
             return KeyFileError(file, "belongs to user \(status.st_uid), who is not the directory's owner")
         }
-        return Self.fault(ofFile: file, status.st_mode, isSecret: !name.hasPrefix(Self.keySetPrefix))
+        return Self.error(ofFile: file, status.st_mode, isSecret: !name.hasPrefix(Self.keySetPrefix))
     }
 
     /// - Parameter isSecret: whether others may not read it either.
-    static func fault(ofFile path: String, _ mode: mode_t, isSecret: Bool) -> KeyFileError? {
+    static func error(ofFile path: String, _ mode: mode_t, isSecret: Bool) -> KeyFileError? {
         guard mode & (isSecret ? 0o077 : 0o022) != 0 else { return nil }
         let what = isSecret ? "read or change" : "change"
         return KeyFileError(

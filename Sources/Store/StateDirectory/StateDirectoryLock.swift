@@ -22,9 +22,9 @@ final class StateDirectoryLock: Sendable {
         }
         while flock(descriptor, (use == .alone ? LOCK_EX : LOCK_SH) | LOCK_NB) != 0 {
             if errno == EINTR { continue }
-            let isHeld = errno == EWOULDBLOCK
+            let isLocked = errno == EWOULDBLOCK
             Glibc.close(descriptor)
-            throw StartupError(description: "\(stateDirectory): \(Self.fault(isHeld, use))")
+            throw StartupError(description: "\(stateDirectory): \(Self.error(isLocked, use))")
         }
     }
 
@@ -32,8 +32,8 @@ final class StateDirectoryLock: Sendable {
         Glibc.close(descriptor)
     }
 
-    private static func fault(_ isHeld: Bool, _ use: Use) -> String {
-        switch (isHeld, use) {
+    private static func error(_ isLocked: Bool, _ use: Use) -> String {
+        switch (isLocked, use) {
         case (false, _): "cannot be locked"
         case (true, .inUse): "a backup is being restored"
         case (true, .alone): "is in use: stop the gateway first"

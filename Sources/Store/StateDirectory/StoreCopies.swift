@@ -97,10 +97,11 @@ package struct StoreCopies: Sendable {
                 for name in Set(keys.map(\.name)).subtracting(replaced) {
                     try Self.removeIfThere(files.stagingPath(name))
                 }
-                let kept = try files.putInPlace(keys: replaced, now: now ?? WallClock.seconds())
+                let replacedFiles = try files.putInPlace(keys: replaced, now: now ?? WallClock.seconds())
                 let keyText = keys.isEmpty ? "" : " with the keys of \(keys.map(\.name).joined(separator: ", "))"
-                let keptText = kept.isEmpty ? "" : "; what was there: \(kept.joined(separator: ", "))"
-                return "\(path): restored\(keyText)\(keptText)"
+                let replacedText =
+                    replacedFiles.isEmpty ? "" : "; what was there: \(replacedFiles.joined(separator: ", "))"
+                return "\(path): restored\(keyText)\(replacedText)"
             }
         } catch {
             try? files.removeStaged()
@@ -134,7 +135,7 @@ package struct StoreCopies: Sendable {
         try source.copy(to: staged) { nil }
         let report = await (try Store(reading: staged)).report(GatewayStore.migrations)
         if case .newer(let unknown) = report.schema { throw StoreError.newerSchema(unknown) }
-        guard report.faults.isEmpty else { throw StoreError.damaged(report.faults) }
+        guard report.errors.isEmpty else { throw StoreError.damaged(report.errors) }
         for (name, contents) in keys { try OwnerOnlyFile(path: files.stagingPath(name)).write(contents) }
         return keys
     }

@@ -135,7 +135,7 @@ extension StoredUsers: AppleTokenRecords {
                     validated_at = excluded.validated_at
                 """,
             arguments: [
-                record.userID, record.clientID, Data(record.token), record.keptAt, record.validatedAt, record.userID,
+                record.userID, record.clientID, Data(record.token), record.storedAt, record.validatedAt, record.userID,
             ])
     }
 
@@ -155,7 +155,7 @@ extension AppleTokenRecord {
     fileprivate init(_ row: Row) {
         let token: Data = row["token"]
         self.init(
-            userID: row["user_id"], clientID: row["client_id"], token: [UInt8](token), keptAt: row["kept_at"],
+            userID: row["user_id"], clientID: row["client_id"], token: [UInt8](token), storedAt: row["kept_at"],
             validatedAt: row["validated_at"])
     }
 }

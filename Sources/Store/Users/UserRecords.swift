@@ -118,15 +118,15 @@ package struct AppleTokenRecord: Sendable, Equatable {
     /// The app (`client_id`) that it was given to.
     package var clientID: String
     package var token: [UInt8]
-    package var keptAt: Int64
+    package var storedAt: Int64
     /// When Apple last said that it is good.
     package var validatedAt: Int64
 
-    package init(userID: String, clientID: String, token: [UInt8], keptAt: Int64, validatedAt: Int64) {
+    package init(userID: String, clientID: String, token: [UInt8], storedAt: Int64, validatedAt: Int64) {
         self.userID = userID
         self.clientID = clientID
         self.token = token
-        self.keptAt = keptAt
+        self.storedAt = storedAt
         self.validatedAt = validatedAt
     }
 }

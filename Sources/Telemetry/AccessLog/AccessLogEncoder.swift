@@ -6,7 +6,7 @@ internal import Encoding
 /// query's parameters and without their values), `status`, `bytes_sent`, `duration_us`, and where known
 /// `upstream_duration_us`, `server`, `retries` (where there were any), `route`, `subject_hash` (as in the audit log,
 /// see ``UserHashes``), `denial_reason`, `trace_id` and `span_id`.
-package struct AccessLogEncoder: Sendable {
+struct AccessLogEncoder: Sendable {
     private let format: LogFormat
     private let hashes: UserHashes?
     private var clock = TimestampEncoder()
@@ -15,13 +15,13 @@ package struct AccessLogEncoder: Sendable {
     private static let maximumSubjectHashes = 4096
 
     /// - Parameter hashes: nil leaves subjects out.
-    package init(_ hashes: UserHashes?, _ format: LogFormat = .json) {
+    init(_ hashes: UserHashes?, _ format: LogFormat = .json) {
         self.hashes = hashes
         self.format = format
     }
 
     /// Appends the line of `record` to `line`, with the newline that ends it.
-    package mutating func encode(_ record: AccessRecord, into line: inout [UInt8]) {
+    mutating func encode(_ record: AccessRecord, into line: inout [UInt8]) {
         switch format {
         case .json: encodeJSON(record, into: &line)
         case .text: encodeText(record, into: &line)

@@ -17,7 +17,7 @@ package struct ApplicationRecord: Sendable {
 }
 
 /// The gateway's own log, which any thread writes to without waiting.
-package typealias ApplicationLog = QueuedLog<ApplicationEncoder>
+typealias ApplicationLog = QueuedLog<ApplicationEncoder>
 
 extension QueuedLog where Encoder == ApplicationEncoder {
     package convenience init(_ encoder: ApplicationEncoder, capacity: Int = 8192, write: @escaping Write) {

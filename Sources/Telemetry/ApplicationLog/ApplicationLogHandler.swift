@@ -1,30 +1,30 @@
 internal import Glibc
-package import Logging
+internal import Logging
 
 /// Hands what loggers say to an ``ApplicationLog``.
-package struct ApplicationLogHandler: LogHandler {
+struct ApplicationLogHandler: LogHandler {
     private let log: ApplicationLog
     private let level: SharedLogLevel
-    package var metadata: Logger.Metadata = [:]
-    package var metadataProvider: Logger.MetadataProvider?
+    var metadata: Logger.Metadata = [:]
+    var metadataProvider: Logger.MetadataProvider?
 
-    package init(_ log: ApplicationLog, level: SharedLogLevel, provider: Logger.MetadataProvider? = nil) {
+    init(_ log: ApplicationLog, level: SharedLogLevel, provider: Logger.MetadataProvider? = nil) {
         self.log = log
         self.level = level
         metadataProvider = provider
     }
 
-    package var logLevel: Logger.Level {
+    var logLevel: Logger.Level {
         get { level.value }
         set { level.value = newValue }
     }
 
-    package subscript(metadataKey key: String) -> Logger.Metadata.Value? {
+    subscript(metadataKey key: String) -> Logger.Metadata.Value? {
         get { metadata[key] }
         set { metadata[key] = newValue }
     }
 
-    package func log(event: LogEvent) {
+    func log(event: LogEvent) {
         var all = metadata
         if let provided = metadataProvider?.get() { all.merge(provided) { $1 } }
         if let own = event.metadata { all.merge(own) { $1 } }

@@ -1,15 +1,15 @@
-package import Logging
+internal import Logging
 internal import Synchronization
 
 /// The least level that is logged, which can be changed under loggers that are in use.
-package final class SharedLogLevel: Sendable {
+final class SharedLogLevel: Sendable {
     private let level: Atomic<Int>
 
-    package init(_ level: Logger.Level) {
+    init(_ level: Logger.Level) {
         self.level = Atomic(Self.number(level))
     }
 
-    package var value: Logger.Level {
+    var value: Logger.Level {
         get { Logger.Level.allCases[level.load(ordering: .relaxed)] }
         set { level.store(Self.number(newValue), ordering: .relaxed) }
     }

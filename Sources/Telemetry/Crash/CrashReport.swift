@@ -8,7 +8,7 @@ internal import Glibc
 ///
 /// The handler allocates nothing and takes no lock (signal-safety(7)). The signal then has the effect that it had
 /// before, so that the exit status, a core dump and a debugger's view stay as they are.
-package enum CrashReport {
+enum CrashReport {
     private static let signals: [(number: CInt, name: StaticString)] = [
         (SIGILL, "SIGILL"), (SIGTRAP, "SIGTRAP"), (SIGSEGV, "SIGSEGV"), (SIGBUS, "SIGBUS"), (SIGABRT, "SIGABRT"),
         (SIGFPE, "SIGFPE"),
@@ -30,7 +30,7 @@ package enum CrashReport {
     /// Reports crashes from now on. Call it once.
     ///
     /// - Parameter format: that of the gateway's own log.
-    package static func install(_ format: LogFormat) {
+    static func install(_ format: LogFormat) {
         unsafe WorkUnderWay.forEach { _ in }
         let earlier = UnsafeMutablePointer<sigaction>.allocate(capacity: 65)
         unsafe earlier.initialize(repeating: sigaction(), count: 65)

@@ -104,7 +104,7 @@ package final class GatewayLogs: Sendable {
             let isText = format == .text || (format == .auto && output.isTerminal)
             return LogPlace(output: output, format: isText ? .text : .json)
         } catch {
-            throw SettingsErrors(faults: [settings.fault(of: key, "\(error)")])
+            throw SettingsErrors(errors: [settings.error(of: key, "\(error)")])
         }
     }
 }

@@ -1,5 +1,5 @@
 /// Where lines of a log go.
-package enum LogDestination: Hashable, Sendable {
+enum LogDestination: Hashable, Sendable {
     case standardOutput
     case standardError
     /// A file that lines are appended to.

@@ -5,7 +5,7 @@ internal import Locking
 ///
 /// A file that was moved away or deleted is made anew, at ``reopen()`` and at the latest a second after it is written
 /// to again: whoever rotates it need not tell.
-package final class LogOutput: Sendable {
+final class LogOutput: Sendable {
     private struct State {
         var descriptor: CInt
         /// The last write did not end a line.
@@ -19,8 +19,8 @@ package final class LogOutput: Sendable {
     private let mode: mode_t
     private let state: Locked<State>
 
-    package static let standardOutput = LogOutput(stream: STDOUT_FILENO)
-    package static let standardError = LogOutput(stream: STDERR_FILENO)
+    static let standardOutput = LogOutput(stream: STDOUT_FILENO)
+    static let standardError = LogOutput(stream: STDERR_FILENO)
 
     private init(stream: CInt) {
         Self.ignoreSignals
@@ -31,7 +31,7 @@ package final class LogOutput: Sendable {
     /// Opens a file to write behind what it holds.
     ///
     /// - Parameter isPrivate: whether a file that is made may be read by nobody but its owner; else its group may.
-    package init(path: String, isPrivate: Bool = false) throws(LogError) {
+    init(path: String, isPrivate: Bool = false) throws(LogError) {
         Self.ignoreSignals
         self.path = path
         mode = isPrivate ? 0o600 : 0o640
@@ -59,12 +59,12 @@ package final class LogOutput: Sendable {
         return opened
     }
 
-    package var isTerminal: Bool { state.withLock { isatty($0.descriptor) == 1 } }
+    var isTerminal: Bool { state.withLock { isatty($0.descriptor) == 1 } }
 
     /// Writes whole lines, one call after the other: lines of two logs do not mix. It may block.
     ///
     /// - Returns: how many of them were lost, as on a full disk.
-    package func write(_ lines: [UInt8]) -> Int {
+    func write(_ lines: [UInt8]) -> Int {
         state.withLock { state in
             lookAtPath(&state)
             // The part of a line that was written before the disk was full must not become the beginning of this one.
@@ -79,7 +79,7 @@ package final class LogOutput: Sendable {
     }
 
     /// Opens the file anew. Where that fails, the one that is open stays in use.
-    package func reopen() throws(LogError) {
+    func reopen() throws(LogError) {
         guard let path else { return }
         let opened = try Self.open(path, mode)
         state.withLock { state in

@@ -1,17 +1,17 @@
 internal import Locking
 
 /// The outputs in use, one for each destination, so that logs to one file share it.
-package final class LogOutputs: Sendable {
+final class LogOutputs: Sendable {
     private struct Entry { weak var output: LogOutput? }
 
     private let files = Locked<[String: Entry]>([:])
 
-    package init() {}
+    init() {}
 
     /// A file stays open for as long as someone holds its output.
     ///
     /// - Parameter isPrivate: whether a file that is made may be read by nobody but its owner.
-    package func output(for destination: LogDestination, isPrivate: Bool = false) throws(LogError) -> LogOutput {
+    func output(for destination: LogDestination, isPrivate: Bool = false) throws(LogError) -> LogOutput {
         switch destination {
         case .standardOutput: return .standardOutput
         case .standardError: return .standardError
@@ -26,12 +26,12 @@ package final class LogOutputs: Sendable {
     /// Opens every file anew.
     ///
     /// - Returns: what stands against it, for each that is written on as it is.
-    package func reopen() -> [LogError] {
+    func reopen() -> [LogError] {
         let outputs = files.withLock { $0.values.compactMap(\.output) }
-        var faults: [LogError] = []
+        var errors: [LogError] = []
         for output in outputs {
-            do throws(LogError) { try output.reopen() } catch { faults.append(error) }
+            do throws(LogError) { try output.reopen() } catch { errors.append(error) }
         }
-        return faults
+        return errors
     }
 }

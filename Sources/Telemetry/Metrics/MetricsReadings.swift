@@ -45,15 +45,15 @@ package struct MetricsReadings: Sendable {
 
     /// The revocation list.
     package struct Revocations: Sendable {
-        package var held: Int
+        package var entries: Int
         /// How many are held at most.
         package var limit: Int
         package var failures: Int
         /// Sessions with tokens that were replaced.
         package var superseded: Int
 
-        package init(held: Int, limit: Int, failures: Int, superseded: Int = 0) {
-            self.held = held
+        package init(entries: Int, limit: Int, failures: Int, superseded: Int = 0) {
+            self.entries = entries
             self.limit = limit
             self.failures = failures
             self.superseded = superseded

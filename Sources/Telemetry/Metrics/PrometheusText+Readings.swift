@@ -29,7 +29,7 @@ extension PrometheusText {
     }
 
     mutating func write(_ revocations: MetricsReadings.Revocations) {
-        single("gatehouse_revocations", .gauge, "Revocations that are held.", Int64(revocations.held))
+        single("gatehouse_revocations", .gauge, "Revocations that are held.", Int64(revocations.entries))
         single(
             "gatehouse_revocations_limit", .gauge, "Revocations that are held at most.", Int64(revocations.limit))
         single(

@@ -11,7 +11,7 @@ struct AppleBodyTests {
     static let smallest: JSONObject = ["identity_token": "a.b.c", "nonce": "n"]
 
     /// The faults of the smallest body with this field changed; empty for none.
-    static func faults(_ name: String, _ value: JSON?) -> [ExactText: String] {
+    static func errors(_ name: String, _ value: JSON?) -> [ExactText: String] {
         var object = smallest
         object[name] = value
         do throws(Refusal) {
@@ -82,7 +82,7 @@ struct AppleBodyTests {
 
     @Test("What no field may be is refused by its name", arguments: refused)
     func field(_ test: (field: String, value: JSON?)) {
-        #expect(Array(Self.faults(test.field, test.value).keys) == [ExactText(test.field)])
+        #expect(Array(Self.errors(test.field, test.value).keys) == [ExactText(test.field)])
     }
 
     @Test("A notification is one text")

@@ -73,7 +73,7 @@ struct AppleGrantTests {
         }
         try await round()
         let renewed = try #require(try await world.tokens().first)
-        #expect(renewed.token != old.token && renewed.keptAt == old.keptAt)
+        #expect(renewed.token != old.token && renewed.storedAt == old.storedAt)
         let opened = try SealedAppleToken.open(
             renewed.token, userID: user.id, clientID: Apple.app, with: SealingKeyRing(sealing: key))
         #expect(opened.exposeText() == "apple-refresh-token")
@@ -98,7 +98,7 @@ struct AppleGrantTests {
             AppleSignInTests.failure("server_error", status: 503), AppleSignInTests.failure("invalid_client"),
             FetchResponse(status: 200, body: []),
         ])
-    func faults(_ answer: FetchResponse) async throws {
+    func errors(_ answer: FetchResponse) async throws {
         let (world, user, token) = try await Self.world(answer)
         world.fixture.pass(86_401)
         try await Self.round(world)
@@ -168,9 +168,9 @@ struct AppleGrantTests {
         let (world, user, old) = try await Self.world(AppleSignInTests.granted("another"))
         let new = try await Self.round(world, AppleSignInTests.failure("invalid_grant"), code: Apple.code)
         #expect(world.fixture.verify(new) != nil && world.fixture.verify(old) != nil)
-        let kept = try #require(try await world.tokens().first)
+        let withRecords = try #require(try await world.tokens().first)
         let opened = try SealedAppleToken.open(
-            kept.token, userID: user.id, clientID: Apple.app, with: Fixture.ring())
+            withRecords.token, userID: user.id, clientID: Apple.app, with: Fixture.ring())
         #expect(opened.exposeText() == "another")
     }
 
@@ -188,8 +188,8 @@ struct AppleGrantTests {
         let key = try SealingKey(Secret([UInt8](repeating: 9, count: 32)))
         let ring = try SealingKeyRing(sealing: key, opening: [SealingKey(Secret([UInt8](repeating: 7, count: 32)))])
         _ = try await Self.round(world, Self.valid, sealingKeys: ring, code: Apple.code)
-        let kept = try #require(try await world.tokens().first)
-        let opened = try SealedAppleToken.open(kept.token, userID: user.id, clientID: Apple.app, with: ring)
+        let withRecords = try #require(try await world.tokens().first)
+        let opened = try SealedAppleToken.open(withRecords.token, userID: user.id, clientID: Apple.app, with: ring)
         #expect(opened.exposeText() == "another")
     }
 
@@ -202,7 +202,7 @@ struct AppleGrantTests {
             #expect(try await world.signIn(token, code: Apple.code).status == .ok)
         }
 
-        func held(of user: UserRecord) async throws -> JSONObject { [:] }
+        func export(of user: UserRecord) async throws -> JSONObject { [:] }
     }
 
     @Test("A consent that comes while its user is deleted is taken back with the others")

@@ -26,7 +26,7 @@ struct AppleNotificationTests {
         return try rules.notification(in: claims.encoded(), now: Fixture.now)
     }
 
-    static func fault(_ changes: [(String, JSON?)]) -> AppleNotificationError? {
+    static func error(_ changes: [(String, JSON?)]) -> AppleNotificationError? {
         do throws(AppleNotificationError) {
             _ = try read(changes)
             return nil
@@ -59,7 +59,7 @@ struct AppleNotificationTests {
         #expect(try Self.read([("events", event)]).event == test.1)
     }
 
-    static let refused: [(changes: [(String, JSON?)], fault: AppleNotificationError)] = [
+    static let refused: [(changes: [(String, JSON?)], error: AppleNotificationError)] = [
         ([("iss", "https://appleid.apple.com/")], .issuer), ([("iss", nil)], .issuer), ([("iss", 5)], .issuer),
         ([("aud", "com.example.other")], .audience), ([("aud", nil)], .audience), ([("aud", [])], .audience),
         ([("aud", "")], .audience), ([("iat", nil)], .issuedAt), ([("iat", "1780000000")], .issuedAt),
@@ -76,8 +76,8 @@ struct AppleNotificationTests {
     ]
 
     @Test("What is no notification for this gateway is none", arguments: refused)
-    func isRefused(_ test: (changes: [(String, JSON?)], fault: AppleNotificationError)) {
-        #expect(Self.fault(test.changes) == test.fault)
+    func isRefused(_ test: (changes: [(String, JSON?)], error: AppleNotificationError)) {
+        #expect(Self.error(test.changes) == test.error)
     }
 
     @Test("One may have an end of its own, several audiences, and no time of the event")

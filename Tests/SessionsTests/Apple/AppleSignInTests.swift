@@ -89,15 +89,17 @@ struct AppleSignInTests {
         let world = try World(Self.granted())
         let answer = try await world.signIn(Apple.identityToken(), code: Apple.code, ["name": "Ada"])
         #expect(answer.status == .ok && answer.json["user"]?["name"] == "Ada")
-        let (user, kept) = (try #require(try await world.user()), try #require(try await world.tokens().first))
-        #expect(kept.clientID == Apple.app && kept.keptAt == Apple.now && kept.validatedAt == Apple.now)
-        #expect(!String(decoding: kept.token, as: UTF8.self).contains("apple-refresh-token"))
+        let (user, withRecords) = (try #require(try await world.user()), try #require(try await world.tokens().first))
+        #expect(
+            withRecords.clientID == Apple.app && withRecords.storedAt == Apple.now
+                && withRecords.validatedAt == Apple.now)
+        #expect(!String(decoding: withRecords.token, as: UTF8.self).contains("apple-refresh-token"))
         let ring = try Fixture.ring()
-        let opened = try SealedAppleToken.open(kept.token, userID: user.id, clientID: Apple.app, with: ring)
+        let opened = try SealedAppleToken.open(withRecords.token, userID: user.id, clientID: Apple.app, with: ring)
         #expect(opened.exposeText() == "apple-refresh-token")
         for (userID, clientID) in [("other", Apple.app), (user.id, Apple.driverApp)] {
             #expect(throws: InvalidSealedToken.self) {
-                try SealedAppleToken.open(kept.token, userID: userID, clientID: clientID, with: ring)
+                try SealedAppleToken.open(withRecords.token, userID: userID, clientID: clientID, with: ring)
             }
         }
         #expect(!world.fixture.log.lines.contains { $0.contains("apple-refresh-token") || $0.contains(Apple.code) })
@@ -163,9 +165,9 @@ struct AppleSignInTests {
         #expect(try await world.signIn(other, code: Apple.code, at: endpoints).status == .ok)
         #expect(try await world.tokens().isEmpty)
         #expect(try await world.signIn(token, code: Apple.code, at: endpoints).status == .ok)
-        let (user, kept) = (try #require(try await world.user()), try #require(try await world.tokens().first))
+        let (user, withRecords) = (try #require(try await world.user()), try #require(try await world.tokens().first))
         let opened = try SealedAppleToken.open(
-            kept.token, userID: user.id, clientID: Apple.app, with: Fixture.ring())
+            withRecords.token, userID: user.id, clientID: Apple.app, with: Fixture.ring())
         #expect(opened.exposeText() == "first")
         #expect(await world.fetcher.requests.count == 2, "a code is exchanged once")
     }

@@ -13,7 +13,7 @@ struct AppleControl: Sendable {
             case ("POST", "/_local/apple/sign-in"):
                 return .json(.object(try await apple.signIn(LocalApple.SignIn(request.controlBody()))))
             case ("POST", "/_local/apple/events"):
-                return .json(.object(try await apple.tell(LocalApple.Event(request.controlBody()))))
+                return .json(.object(try await apple.notify(LocalApple.Event(request.controlBody()))))
             case ("POST", "/_local/apple/keys/rotate"):
                 try await apple.keys.rotate(keepingOld: request.controlBody()["keep_old"]?.boolValue ?? true)
                 return .json(.object(apple.keys.keySet))

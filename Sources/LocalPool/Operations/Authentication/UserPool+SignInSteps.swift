@@ -48,10 +48,10 @@ extension UserPool {
         adding data: JSONObject = [:], in database: Database, now: Int64
     ) throws -> SignInStep {
         let token = newSessionToken()
-        var kept = attempt.data
-        for (name, value) in data { kept[name] = value }
+        var stored = attempt.data
+        for (name, value) in data { stored[name] = value }
         try ChallengeRecord(
-            id: ChallengeRecord.id(of: token), sub: user.sub, clientID: attempt.clientID, name: name, data: kept,
+            id: ChallengeRecord.id(of: token), sub: user.sub, clientID: attempt.clientID, name: name, data: stored,
             expires: now + configuration.lifetimes.session
         ).insert(in: database)
         var parameters = parameters

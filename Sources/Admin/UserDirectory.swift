@@ -7,7 +7,7 @@ internal import Sessions
 internal import Settings
 
 /// The users and sessions that one reading of the settings gives an operator to look at.
-struct KeptUsers: Sendable {
+struct UserDirectory: Sendable {
     /// A user pool whose sessions are kept here.
     struct Pool: Sendable {
         /// The issuer's name in the settings.

@@ -1,7 +1,7 @@
 package import Logging
 
 /// Says in the log when the gateway is ready for the first time, and once what it waits for where that takes long.
-package struct ReadinessNotice {
+package struct ReadinessLog {
     /// The readiness, and the issuers that have no key set.
     let ask: @Sendable () -> (report: ReadinessReport, issuersWithoutKeys: [String])
     /// Since the start.
@@ -23,19 +23,19 @@ package struct ReadinessNotice {
 
     /// Until it is ready, or the task is cancelled.
     package func run() async {
-        var hasTold = false
+        var hasReported = false
         while !Task.isCancelled {
             let (report, issuers) = ask()
             if report.isReady { return logger.info("ready", metadata: ["milliseconds": "\(milliseconds)"]) }
-            if !hasTold, elapsed() >= Self.patience {
-                hasTold = true
-                tell(report, issuers)
+            if !hasReported, elapsed() >= Self.patience {
+                hasReported = true
+                self.report(report, issuers)
             }
-            do { try await sleep(hasTold ? Self.seldom : Self.often) } catch { return }
+            do { try await sleep(hasReported ? Self.seldom : Self.often) } catch { return }
         }
     }
 
-    private func tell(_ report: ReadinessReport, _ issuers: [String]) {
+    private func report(_ report: ReadinessReport, _ issuers: [String]) {
         let reason = report.text.split(separator: "\n").joined(separator: "; ")
         var metadata: Logger.Metadata = ["milliseconds": "\(milliseconds)", "reason": "\(reason)"]
         if !issuers.isEmpty { metadata["issuers"] = "\(issuers.joined(separator: " "))" }
