@@ -155,7 +155,7 @@ enum TrustedHeaderList {
         (.internalRedirect, "lighttpd, LiteSpeed, Perlbal", "x-lighttpd-* x-litespeed-* x-reproxy-*"),
         (.internalRedirect, "Envoy, Istio", "x-envoy-* x-istio-*"),
         (
-            .internalRedirect, "Next.js (middleware, and with it its checks, is skipped or answered for)",
+            .internalRedirect, "Next.js (middleware, and with it its checks, is skipped, or the response replaced)",
             """
             x-middleware-subrequest* x-middleware-rewrite x-middleware-redirect x-middleware-next x-middleware-skip \
             x-middleware-override-headers x-middleware-request-* x-middleware-set-cookie x-middleware-invoke \

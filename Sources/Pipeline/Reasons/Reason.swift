@@ -2,8 +2,8 @@ package import HTTP1
 
 /// Why a request was refused, or did not reach its end: for logs, metrics and decisions, never for clients.
 ///
-/// The list is closed: the label of the metric `gatehouse_denials_total` and README's tables are made from, or compared
-/// with, ``codes``.
+/// The list is closed: the label of the metric `gatehouse_denials_total`, and `gatehouse reference` with the
+/// documentation that is made of it, have ``codes`` and no other.
 package enum Reason: Hashable, Sendable, CaseIterable {
     case request(RequestFault)
     case http1(HTTP1Fault)
@@ -31,6 +31,30 @@ package enum Reason: Hashable, Sendable, CaseIterable {
         + CognitoErrorKind.allCases.map { .cognito($0) }
         + AppleSignInError.allCases.map { .apple($0) }
         + AppleClientErrorKind.allCases.map { .appleClient($0) }
+
+    /// The step or dependency that a reason is about, as `gatehouse reference` names it.
+    package enum Kind: String, Sendable {
+        case request, http1, path, token, policy, upstream, account, limit, cognito, apple
+        case webSocket = "websocket"
+        case appleClient = "apple-client"
+    }
+
+    package var kind: Kind {
+        switch self {
+        case .request: .request
+        case .http1: .http1
+        case .path: .path
+        case .token: .token
+        case .policy: .policy
+        case .webSocket: .webSocket
+        case .upstream: .upstream
+        case .account: .account
+        case .limit: .limit
+        case .cognito: .cognito
+        case .apple: .apple
+        case .appleClient: .appleClient
+        }
+    }
 
     /// The code in logs and metrics. Reasons of two kinds may share one, such as a disabled user of Cognito's and one
     /// of the gateway's own.

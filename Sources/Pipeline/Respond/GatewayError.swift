@@ -63,7 +63,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
     }
 
     /// The message shown to the client unless a caller gives a better one. Safe to show; says nothing of the cause.
-    var defaultMessage: String {
+    package var defaultMessage: String {
         switch self {
         case .badRequest: "The request is not valid HTTP or JSON."
         case .notAuthorized: "Authentication is required."
@@ -91,7 +91,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
         case .tooManyRequests: "Too many requests. Try again later."
         case .notImplemented: "This is not supported."
         case .upstream: "The service could not be reached."
-        case .upstreamTimeout: "The service did not answer in time."
+        case .upstreamTimeout: "The service did not respond in time."
         case .identityProviderUnavailable: "Sign-in is not available right now. Try again later."
         case .serviceUnavailable: "The service is not available right now. Try again later."
         case .httpVersionNotSupported: "This HTTP version is not supported."

@@ -54,17 +54,3 @@ package struct ProcessReadings: Sendable {
         return entries.map { Int64($0.count) - 1 }
     }
 }
-
-extension PrometheusText {
-    mutating func write(_ process: ProcessReadings) {
-        metric("process_cpu_seconds_total", .counter, "User and system time of the process.")
-        sample("process_cpu_seconds_total", [], Self.seconds(microseconds: process.cpuTime))
-        single("process_resident_memory_bytes", .gauge, "Memory of the process in RAM.", process.residentBytes)
-        single(
-            "process_anonymous_memory_bytes", .gauge, "Memory in RAM that belongs to no file.", process.anonymousBytes)
-        single("process_virtual_memory_bytes", .gauge, "Addresses that the process has mapped.", process.virtualBytes)
-        single("process_open_fds", .gauge, "Descriptors that the process has open.", process.openDescriptors)
-        single("process_max_fds", .gauge, "Descriptors that it may have open.", process.maximumDescriptors)
-        single("process_start_time_seconds", .gauge, "When the process began.", process.startedAt)
-    }
-}

@@ -3,56 +3,62 @@ struct PrometheusText {
     /// The `Content-Type` of a response in this format.
     static let contentType = "text/plain; version=0.0.4; charset=utf-8"
 
-    enum Kind: String {
-        case counter, gauge, histogram
-    }
-
     private(set) var text = ""
 
     /// Begins a metric. Its samples must follow before the next one begins.
-    mutating func metric(_ name: String, _ kind: Kind, _ help: String) {
-        text += "# HELP \(name) \(help)\n# TYPE \(name) \(kind.rawValue)\n"
+    mutating func begin(_ metric: Metric) {
+        text += "# HELP \(metric.name) \(metric.help)\n# TYPE \(metric.name) \(metric.kind.rawValue)\n"
     }
 
-    mutating func sample(_ name: String, _ labels: [(name: String, value: String)] = [], _ value: String) {
-        text += name
-        if !labels.isEmpty {
-            text += "{" + labels.map { "\($0.name)=\"\(Self.escape($0.value))\"" }.joined(separator: ",") + "}"
-        }
-        text += " \(value)\n"
+    /// A sample of the metric that has begun.
+    ///
+    /// - Parameter values: one for each of the metric's labels.
+    mutating func sample(_ metric: Metric, _ values: [String] = [], _ value: String) {
+        assert(values.count == metric.labels.count, "\(metric.name) has other labels")
+        line(metric.name, zip(metric.labels, values).map { ($0, $1) }, value)
     }
 
-    /// One sample for each value of a label, with the last place called `other`.
-    mutating func family(
-        _ name: String, _ help: String, label: String, values: [String], other: String?, _ counts: [Int64]
-    ) {
-        metric(name, .counter, help)
+    /// One sample for each value of the metric's label, with the last place called `other`.
+    mutating func family(_ metric: Metric, _ values: [String], other: String? = nil, _ counts: [Int64]) {
+        begin(metric)
         for (value, count) in zip(values + (other.map { [$0] } ?? []), counts) {
-            sample(name, [(label, value)], String(count))
+            sample(metric, [value], String(count))
         }
     }
 
-    mutating func single(_ name: String, _ kind: Kind, _ help: String, _ value: Int64) {
-        metric(name, kind, help)
-        sample(name, [], String(value))
+    /// A metric without labels.
+    mutating func single(_ metric: Metric, _ value: Int64) { single(metric, String(value)) }
+
+    mutating func single(_ metric: Metric, _ value: String) {
+        begin(metric)
+        sample(metric, [], value)
     }
 
-    /// One label set's samples of a histogram, whose metric has begun.
+    /// One label value's samples of a histogram, which has begun.
     ///
     /// - Parameters:
     ///   - limits: the upper ones, in ascending order.
     ///   - counts: one for each limit and one for what is above the last; not cumulative.
     mutating func histogram(
-        _ name: String, _ label: (name: String, value: String), limits: [String], counts: some Sequence<Int64>,
-        sum: String
+        _ metric: Metric, _ value: String, limits: [String], counts: some Sequence<Int64>, sum: String
     ) {
+        assert(metric.labels.count == 1, "\(metric.name) has other labels")
+        let label = (metric.labels.first ?? "", value)
         var total: Int64 = 0
         for (limit, count) in zip(limits + ["+Inf"], counts) {
             total += count
-            sample("\(name)_bucket", [label, ("le", limit)], String(total))
+            line("\(metric.name)_bucket", [label, ("le", limit)], String(total))
         }
-        sample("\(name)_sum", [label], sum)
-        sample("\(name)_count", [label], String(total))
+        line("\(metric.name)_sum", [label], sum)
+        line("\(metric.name)_count", [label], String(total))
+    }
+
+    private mutating func line(_ name: String, _ labels: [(name: String, value: String)], _ value: String) {
+        text += name
+        if !labels.isEmpty {
+            text += "{" + labels.map { "\($0.name)=\"\(Self.escape($0.value))\"" }.joined(separator: ",") + "}"
+        }
+        text += " \(value)\n"
     }
 
     /// Microseconds as decimal seconds, without the rounding of binary fractions.
