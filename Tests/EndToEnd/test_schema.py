@@ -48,10 +48,10 @@ def test_most_keys_are_described():
     properties = reference.properties(json.loads(SCHEMA.read_text()))
     described = {path: isinstance(each, dict) and each.get("description") or None for path, each in properties.items()}
     assert sum(text is not None for text in described.values()) / len(described) > 0.85
-    assert described["upstreams.*.keep_alive"].startswith("how long an unused connection is kept. ")
-    assert described["limits.http2.resets"].endswith("brought about by it; more end the connection")
+    assert described["upstreams.*.keep_alive"].startswith("How long an unused connection stays open. ")
+    assert described["limits.http2.resets"].endswith("sends or causes. More of them end the connection")
     assert described["sign_in.more_pools[].flow"] == described["sign_in.cognito.flow"] != ""
-    assert described["key_sets"] == "How issuers' key sets are fetched."
+    assert described["key_sets"] == "Fetches of the issuers' key sets."
 
 
 def test_it_is_a_schema():

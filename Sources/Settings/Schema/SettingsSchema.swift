@@ -11,7 +11,9 @@ package enum SettingsSchema {
         var schema: JSONObject = [
             "$schema": "http://json-schema.org/draft-07/schema#",
             "title": "Gatehouse settings",
-            "description": "Every key is explained in Config/gatehouse.yaml; `gatehouse check` says more than this.",
+            "description": """
+                Config/gatehouse.yaml explains every key. `gatehouse check` also checks how keys fit together.
+                """,
         ]
         for (name, value) in object(at: "", recorder.entries) { schema[name] = value }
         schema["definitions"] = [
@@ -38,7 +40,9 @@ package enum SettingsSchema {
         }
         if let names = entry.names { alternatives.append(.object(named(names, at: path, entries))) }
         if entry.isSection { alternatives.append(.object(object(at: path, entries))) }
-        guard let first = alternatives.first else { return true }
+        guard let first = alternatives.first else {
+            return KeyDescriptions.all[path].map { ["description": .string($0)] } ?? true
+        }
         var schema: JSONObject = ["anyOf": .array(alternatives)]
         if alternatives.count == 1, let only = first.objectValue { schema = only }
         if entry.defaults.count == 1, let text = entry.defaults.first ?? nil, let scalar = entry.scalars.first {

@@ -65,7 +65,7 @@ extension SettingsMapping {
         let insecure = value("allow_insecure_http", .boolean, default: false)
         guard let node = required("url"), let url = node.read(.url, isSecret: true) else { return nil }
         if url.isPlain, !insecure {
-            node.error("what is sent tells of users: https only, unless allow_insecure_http is true")
+            node.error("the messages contain data about users: https only, unless allow_insecure_http is true")
         }
         return url
     }

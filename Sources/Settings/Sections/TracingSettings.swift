@@ -35,7 +35,7 @@ extension TracingSettings {
         let node = keys.required("endpoint")
         let endpoint = node?.read(.url)
         if endpoint?.isPlain == true, !insecure {
-            node?.error("what is sent tells of requests: https only, unless allow_insecure_http is true")
+            node?.error("the spans contain data about requests: https only, unless allow_insecure_http is true")
         }
         headers = keys.optional("headers").map(Self.headers) ?? []
         sampling = keys.value("sampling", .share, default: 1)

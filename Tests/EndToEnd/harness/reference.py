@@ -17,6 +17,8 @@ SAME = {
     "sign_in.more_pools[].": "sign_in.cognito.",
     "sign_in.cognito.cors": "routes[].cors",
     "sign_in.apple.cors": "routes[].cors",
+    "routes[].require.groups.all": "routes[].require.scopes.all",
+    **{f"account_limits.{kind}.": "account_limits.sign_in." for kind in ("codes", "messages", "refresh", "account")},
 }
 
 
@@ -49,11 +51,12 @@ def descriptions(schema: dict) -> dict[str, list[str]]:
             # A comment that goes on behind a name that the operator chooses.
             current.append(comment["text"].strip())
             continue
-        current = [comment["text"].strip()] if comment else above if "." not in (path or ".") else []
+        # A top-level key has a comment above it, and may have another one beside it.
+        current = [*(above if "." not in (path or ".") else []), *([comment["text"].strip()] if comment else [])]
         if path and path not in found:
             found[path] = current
         above = []
-    return {path: lines for path, lines in found.items() if lines and not lines[0].startswith(("as above", "as there"))}
+    return {path: lines for path, lines in found.items() if lines and not lines[0].startswith("As above")}
 
 
 def walked(schema: dict, names: list[str]) -> str | None:
