@@ -124,7 +124,7 @@ echo "  the gateway listens on $gateway"
 # call ARGUMENTS…: one request with curl; leaves its status and body in $status and $body.
 call() {
     local answer
-    answer=$(curl --noproxy '*' -s -m 20 -w '\n%{http_code}' "$@") || fail "no answer from the gateway: curl $*"
+    answer=$(curl --noproxy '*' -s -m 20 -w '\n%{http_code}' "$@") || fail "no response from the gateway: curl $*"
     status=${answer##*$'\n'}
     body=${answer%$'\n'*}
 }

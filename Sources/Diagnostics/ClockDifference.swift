@@ -19,7 +19,7 @@ struct ClockDifference: CustomStringConvertible {
     func isWithin(_ seconds: Int64) -> Bool { ahead.map { abs($0) <= seconds } ?? true }
 
     var description: String {
-        guard let ahead else { return "it tells no time" }
+        guard let ahead else { return "it reports no time" }
         return "this machine's clock is \(abs(ahead)) s \(ahead < 0 ? "behind" : "ahead of") its clock"
     }
 

@@ -37,7 +37,7 @@ package struct HealthQuestion: Sendable {
                 let text = String(decoding: response.body, as: UTF8.self)
                 return Answer(isGood: response.status == 200, text: printableLines(text))
             } catch {
-                return Answer(isGood: false, text: "no answer from \(url): \(error)")
+                return Answer(isGood: false, text: "no response from \(url): \(error)")
             }
         }
     }

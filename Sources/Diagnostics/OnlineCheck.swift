@@ -204,10 +204,10 @@ package struct OnlineCheck: Sendable {
         do throws(FetchError) {
             let status = try await fetcher.fetch(request).status
             let isGood = check == nil || HealthCheckSettings.isGood(status: status)
-            return (isGood, "\(server.name) answers \(check.map { "\($0.path) with " } ?? "")\(status)")
+            return (isGood, "\(server.name) responds with \(status)\(check.map { " at \($0.path)" } ?? "")")
         } catch {
-            // Too large an answer is one.
-            if case .responseTooLarge = error { return (true, "\(server.name) answers") }
+            // Too large a response is one.
+            if case .responseTooLarge = error { return (true, "\(server.name) responds") }
             return (false, "\(server.name): \(error)")
         }
     }

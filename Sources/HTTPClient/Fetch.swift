@@ -73,7 +73,7 @@ package enum FetchError: Error, Equatable, Sendable, CustomStringConvertible {
         switch self {
         case .cannotConnect(let text), .failed(let text): text
         case .timedOut: "it took too long"
-        case .responseTooLarge: "the answer is too large"
+        case .responseTooLarge: "the response is too large"
         case .forbiddenScheme: "the URL is not https"
         case .forbiddenAddress: "the host's address is private"
         case .cancelled: "cancelled"

@@ -21,7 +21,7 @@ final class WriteCondition: Sendable {
         state.withLock { state in
             if let error = state.error { return error }
             guard let began = state.trialBegan, now - began > Self.longestTrial else { return nil }
-            return "the disk does not answer"
+            return "the disk does not respond"
         }
     }
 

@@ -26,8 +26,8 @@ final class AwaitedAnswers: Sendable {
     /// How many have answered, and as many names of the others as there is room for.
     var text: String {
         let state = state.withLock { $0 }
-        guard !state.awaited.isEmpty else { return "\(state.asked) of \(state.asked) have answered" }
-        var line = "\(state.asked - state.awaited.count) of \(state.asked) have answered; waiting for "
+        guard !state.awaited.isEmpty else { return "\(state.asked) of \(state.asked) have responded" }
+        var line = "\(state.asked - state.awaited.count) of \(state.asked) have responded; waiting for "
         for (index, subject) in state.awaited.enumerated() {
             let name = (index == 0 ? "" : ", ") + Columns.visible(subject)
             guard line.count + name.count + ", …".count <= Self.columns else {

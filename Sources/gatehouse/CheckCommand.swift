@@ -9,26 +9,30 @@ internal import Settings
 struct CheckCommand: AsyncParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "check",
-        abstract: "Check a configuration and report every fault at once.",
+        abstract: "Check a configuration and report all errors at once.",
         discussion: """
-            Of this machine it looks at what would be as wrong on any other: a state directory that is a file, a log file \
-            that is a directory.
+            The check uses this machine only for errors that every machine would have, such as a state directory \
+            that is a file, or a log file that is a directory.
 
-            Warned of, and no fault, are: a certificate of a listener that has expired or ends within 14 days; a header that \
-            forward_headers lets through, with the servers that believe it; a route around which capitals lead if the \
-            backend ignores case, while the upstream's paths does not say whether it does; an attribute that users cannot set \
-            because access depends on it. A listener that serves requests for any Host, since it has no server_names, is noted.
+            Warnings, which are no errors, are about:
 
-            Run by root it reads the configuration and all files named there as the user to whom state_directory belongs, \
-            as the service will; --environment-file alone as root, as systemd does.
+              certificates  of listeners, expired or expiring within 14 days
+              headers       that forward_headers forwards although servers trust them
+              routes        bypassed by capital letters, if the backend ignores case and paths is not set
+              attributes    that users cannot set, because access depends on them
+              hosts         of any name, because a listener has no server_names
 
-            With --online it also asks, all at once, whether what the configuration points to is there: every issuer's key \
-            set is fetched, and its clock compared with this machine's; each user pool is asked whether it knows the app \
-            client and takes its secret, and with AWS credentials which attributes the client may write; Apple is asked \
-            about the client of each app, and each server of every upstream for the path of \
-            its health check, or else /. No account is touched, nothing is changed anywhere, and no secret told.
+            If root runs it, the command reads the configuration and all files named there as the owner of \
+            state_directory, as the service does. Only --environment-file is read as root, as systemd does.
 
-            Exit status 0: good; 69: something did not answer as it should; 78: faulty.
+            With --online it also makes calls, all at the same time. It fetches every issuer's key set and \
+            compares the issuer's clock. It asks each user pool whether it knows the app client and accepts the \
+            secret, and with AWS credentials which attributes the app client may write. It asks Apple about the \
+            client of each app, and each server of every upstream for the path of its health check, or for /. No \
+            account is touched, nothing is changed, and no secret is printed.
+
+            Exit status 0 means that the configuration is good, 69 that a dependency did not respond as it \
+            should, 78 that the configuration has errors.
 
             Examples:
               gatehouse check --config Config/gatehouse.yaml
@@ -39,7 +43,7 @@ struct CheckCommand: AsyncParsableCommand, ReportingCommand {
 
     @OptionGroup var options: SettingsOptions
 
-    @Flag(help: "Also ask key sets, user pools, Apple and upstreams whether they are there.")
+    @Flag(help: "Also check key sets, user pools, Apple and upstreams by calls to them.")
     var online = false
 
     @OptionGroup var output: OutputOptions

@@ -3,7 +3,7 @@ import Encoding
 
 /// `--json`, of the commands that print results.
 struct OutputOptions: ParsableArguments, ResultOptions {
-    @Flag(help: "Tell the result as JSON.")
+    @Flag(help: "Print the result as JSON.")
     var json = false
 
     /// Prints one of the two.
@@ -19,7 +19,7 @@ struct OutputOptions: ParsableArguments, ResultOptions {
 
 /// `--json`, of the commands that print what is kept: as lines of JSON also for programs that do not ask for it.
 struct ListingOptions: ParsableArguments, ResultOptions {
-    @Flag(help: "Lines of JSON also on a terminal; in a pipe or a file it is always that.")
+    @Flag(help: "Print lines of JSON also on a terminal, as always into a pipe or a file.")
     var json = false
 
     /// Prints a line for each: in columns under a heading where somebody sits at a terminal.

@@ -8,8 +8,8 @@ struct EnvironmentOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            NAME=value lines that are put into the environment first, read as systemd's EnvironmentFile= is; such as \
-            /etc/gatehouse/environment.
+            A file of NAME=value lines that set environment variables first, in the form of systemd's EnvironmentFile=, \
+            such as /etc/gatehouse/environment.
             """, valueName: "file"), completion: .file())
     var environmentFile: String?
 

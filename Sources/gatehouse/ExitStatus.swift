@@ -13,13 +13,19 @@ extension ExitCode {
 
 /// The help text about exit statuses.
 enum ExitStatusHelp {
-    static let text = """
-        Exit status:
-          0   done, or the answer is yes
-          1   the answer is no (token rejected, not ready), or it failed
-          64  the command line is wrong: no such command, option or value
-          69  check --online: something did not answer as it should
-          70  serve, local-pool: it cannot start, such as with an address in use
-          78  the configuration is faulty; every fault is printed
-        """
+    static let meanings: [(status: ExitCode, meaning: String)] = [
+        (.success, "success, or the answer is yes"),
+        (.failure, "the answer is no (token rejected, not ready), or it failed"),
+        (.validationFailure, "wrong command line: no such command, option or value"),
+        (.unavailable, "check --online: a dependency did not respond as it should"),
+        (.cannotRun, "serve, local-pool: cannot start, such as an address in use"),
+        (.invalidConfiguration, "the configuration has errors; all are printed"),
+    ]
+
+    static let text =
+        "Exit status:\n"
+        + meanings.map { status, meaning in
+            let number = String(status.rawValue)
+            return "  \(number)\(String(repeating: " ", count: 4 - number.count))\(meaning)"
+        }.joined(separator: "\n")
 }

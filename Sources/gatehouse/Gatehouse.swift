@@ -19,9 +19,9 @@ struct Gatehouse: AsyncParsableCommand {
             """,
         version: GatehouseVersion.current,
         subcommands: [
-            ServeCommand.self, CheckCommand.self, HealthCommand.self, SchemaCommand.self, TokenCommand.self,
-            JWSCommand.self, KeysCommand.self, RevokeCommand.self, UsersCommand.self, StoreCommand.self,
-            LocalPoolCommand.self,
+            ServeCommand.self, CheckCommand.self, HealthCommand.self, SchemaCommand.self, ReferenceCommand.self,
+            TokenCommand.self, JWSCommand.self, KeysCommand.self, RevokeCommand.self, UsersCommand.self,
+            StoreCommand.self, LocalPoolCommand.self,
         ])
 
     /// Runs the command, and reports a failure in the form of its result. Output that cannot be written is a failure

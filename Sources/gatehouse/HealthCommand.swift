@@ -11,14 +11,15 @@ struct HealthCommand: AsyncParsableCommand, ReportingCommand {
         commandName: "health",
         abstract: "Ask a running gateway whether it is ready.",
         discussion: """
-            Asks /readyz of the admin listener: exit status 0 when the gateway takes traffic, 1 when it does not or does not \
-            answer. With --alive it is what the container's HEALTHCHECK runs, whose image has no curl: one that asked \
-            whether it is ready would have it restarted for a backend that is down.
+            The command calls /readyz of the admin listener. Exit status 0 means that the gateway is ready for \
+            traffic, 1 that it is not or did not respond. With --alive it is the HEALTHCHECK of the container, \
+            whose image has no curl. A check for readiness would restart the container for a backend that is \
+            down.
 
-            Without --address the settings say where it listens: those of --config, else the text in the environment \
-            variable GATEHOUSE_CONFIG_YAML, else /etc/gatehouse/gatehouse.yaml. Nothing but that address is looked at, and \
-            no secret needed. Where there are none, or they cannot be read, it is 127.0.0.1:9901; what is wrong with those \
-            of --config is an error.
+            Without --address the address comes from the configuration: from --config, else from the text in the \
+            environment variable GATEHOUSE_CONFIG_YAML, else from /etc/gatehouse/gatehouse.yaml. Only the \
+            address is read, so that no secret is needed. If there is no configuration, or it cannot be read, \
+            the address is 127.0.0.1:9901. Errors in the file of --config are reported.
 
             Examples:
               gatehouse health
@@ -30,16 +31,16 @@ struct HealthCommand: AsyncParsableCommand, ReportingCommand {
     var address: String?
 
     @Option(
-        help: ArgumentHelp("Take the address from this YAML file; - for standard input.", valueName: "file"),
+        help: ArgumentHelp("Take the address from this YAML file; - is standard input.", valueName: "file"),
         completion: .file(extensions: ["yaml", "yml"]))
     var config: String?
 
     @OptionGroup var environment: EnvironmentOptions
 
-    @Flag(help: "Ask /healthz: whether it runs, also while it takes no traffic.")
+    @Flag(help: "Call /healthz: whether the process runs, ready or not.")
     var alive = false
 
-    @Option(help: ArgumentHelp("The most time for the answer.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Longest time for the response.", valueName: "seconds"))
     var timeout = 3
 
     @OptionGroup var output: OutputOptions

@@ -10,7 +10,7 @@ internal import SettingsReader
 struct JWSCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "jws",
-        abstract: "Verify a signature, whatever it is over.",
+        abstract: "Verify a signature alone, without claims.",
         discussion: "Example: gatehouse jws verify --jwks keys.json < message.jws",
         subcommands: [VerifyJWSCommand.self])
 }
@@ -21,11 +21,12 @@ struct VerifyJWSCommand: AsyncParsableCommand, ReportingCommand {
         commandName: "verify",
         abstract: "Verify a JWS from standard input with the keys of a file.",
         discussion: """
-            Says nothing about issuer, audience or time, nor needs the payload be JSON. Exit status 0: the signature is \
-            right; 1: it is not, and the reason code is printed, or the file cannot be used.
+            Issuer, audience and times are not checked, and the payload need not be JSON. Exit status 0 means \
+            that the signature is right. 1 means that it is not, and the reason code is printed, or that the \
+            file cannot be used.
 
-            The file is a JSON Web Key Set. Secrets in it (kty oct) count as well, and a key without kid is for a JWS \
-            without kid, unless --published takes the file as the gateway takes a key set that anybody can read.
+            The file is a JSON Web Key Set. Secrets in it (kty oct) are used, and a key without kid verifies a \
+            JWS without kid. --published reads the file as the gateway reads a published key set, without both.
 
             Examples:
               gatehouse jws verify --jwks keys.json < message.jws
@@ -37,10 +38,10 @@ struct VerifyJWSCommand: AsyncParsableCommand, ReportingCommand {
 
     @Option(
         name: .customLong("alg"),
-        help: ArgumentHelp("An algorithm that is allowed; again for more. Default: all.", valueName: "name"))
+        help: ArgumentHelp("An allowed algorithm; repeat it for more. Default: all.", valueName: "name"))
     var algorithms: [SignatureAlgorithm] = []
 
-    @Flag(help: "Leave secrets and keys without kid out, as the gateway does.")
+    @Flag(help: "Ignore secrets and keys without kid, as the gateway does.")
     var published = false
 
     @OptionGroup var output: VerdictOptions

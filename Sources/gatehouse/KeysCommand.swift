@@ -7,19 +7,18 @@ internal import Store
 struct KeysCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "keys",
-        abstract: "Make, rotate and list the gateway's own keys.",
+        abstract: "Generate, rotate and list the gateway's own keys.",
         discussion: """
-            They are in state_directory, each purpose in a file of its own that only its owner may read:
+            The keys are in state_directory. Each purpose has a file that only its owner may read:
 
-              assertion  signs what backends are told of a caller (identity.assertion)
+              assertion  signs the assertions for backends (identity.assertion)
               session    signs the gateway's own sessions (sign_in.apple.session)
-              sealing    seals the refresh tokens that clients keep (unless sealing_keys are configured), and what \
-            Sign in with Apple keeps
-              audit      hashes what stands for users in the audit log
-              limits     hashes what limits count by; with another key all counts and locks begin anew at the next start
+              sealing    seals refresh tokens for clients (without sealing_keys), and stored tokens of Apple
+              audit      hashes users in the logs
+              limits     hashes accounts and addresses in limits; a new key resets all counts and locks at the next start
 
-            A signing key is published before it signs (next), signs (current), and stays published after that \
-            (previous). Of sealing keys the current one seals, all of them open.
+            A signing key is first published (next), then signs (current), and then stays published (previous). The \
+            current sealing key seals, and all of them open.
 
             Examples:
               gatehouse keys list --config gatehouse.yaml
@@ -29,7 +28,7 @@ struct KeysCommand: ParsableCommand {
 
     struct Generate: ParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Make the first keys for a purpose; keys that are there stay as they are.",
+            abstract: "Generate the first keys for a purpose. Existing keys do not change.",
             discussion: "Example: gatehouse keys generate --purpose assertion")
 
         @OptionGroup var options: SettingsOptions
@@ -44,10 +43,10 @@ struct KeysCommand: ParsableCommand {
 
     struct Rotate: ParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Let the next key take over.",
+            abstract: "Replace the current key with the next one.",
             discussion: """
-                A running gateway follows at SIGHUP, and where keys sign within a minute. The key before stays known for as \
-                long as anything it signed or sealed is good.
+                A running gateway uses the new key after SIGHUP, and a signing key within a minute. The previous key stays \
+                in use for as long as anything that it signed or sealed is valid.
 
                 Example: gatehouse keys rotate --purpose assertion
                 """)
@@ -55,10 +54,10 @@ struct KeysCommand: ParsableCommand {
         @OptionGroup var options: SettingsOptions
         @OptionGroup var purpose: PurposeOption
 
-        @Flag(name: .customLong("now"), help: "Also when the next key was published less than publish_ahead ago.")
+        @Flag(name: .customLong("now"), help: "Rotate even if the next key was published less than publish_ahead ago.")
         var atOnce = false
 
-        @Flag(help: "Others have the key: it goes at once, with all that it signed or sealed.")
+        @Flag(help: "Remove the key at once; all that it signed or sealed becomes invalid.")
         var compromised = false
 
         @OptionGroup var output: OutputOptions
@@ -72,12 +71,12 @@ struct KeysCommand: ParsableCommand {
 
     struct List: ParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Tell which keys there are: purpose, state, since when, id.",
+            abstract: "List the keys: purpose, state, since when, id.",
             discussion: "Example: gatehouse keys list --config Config/gatehouse.yaml")
 
         @OptionGroup var options: SettingsOptions
 
-        @Option(help: "Only this one: assertion, session, sealing, audit, limits.")
+        @Option(help: "Only this purpose: assertion, session, sealing, audit, limits.")
         var purpose: KeyPurpose?
 
         @OptionGroup var output: OutputOptions
@@ -91,7 +90,7 @@ struct KeysCommand: ParsableCommand {
     }
 
     struct PurposeOption: ParsableArguments {
-        @Option(help: "What the keys are for: assertion, session, sealing, audit, limits.")
+        @Option(help: "The keys' purpose: assertion, session, sealing, audit, limits.")
         var purpose: KeyPurpose
     }
 }

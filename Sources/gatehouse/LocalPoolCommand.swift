@@ -18,8 +18,9 @@ struct LocalPoolCommand: AsyncParsableCommand {
         commandName: "local-pool",
         abstract: "Run a local Amazon Cognito user pool and a local Apple, for development and tests.",
         discussion: """
-            Stops at SIGTERM or SIGINT. Config/local-pool.yaml shows every key of the configuration. With a section \
-            'apple' there is Sign in with Apple too, at the same address. Exit status 78 means that it is faulty.
+            SIGTERM or SIGINT stops the pool. Config/local-pool.yaml shows every key of the configuration. With \
+            the section 'apple', Sign in with Apple is at the same address. Exit status 78 means that the \
+            configuration has errors.
 
             Examples:
               gatehouse local-pool --config Config/local-pool.yaml

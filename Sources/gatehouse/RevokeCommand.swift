@@ -5,14 +5,14 @@ internal import Keys
 struct RevokeCommand: AsyncParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "revoke",
-        abstract: "Let a user's tokens, or one sign-in's, count no more.",
+        abstract: "Revoke a user's tokens, or those of one sign-in.",
         discussion: """
-            One of --subject, --origin-jti, --jti and --sid says which. --subject means everything that the user has \
-            signed in for until now; who signs in again afterwards gets in. A running gateway follows within two \
-            seconds, and it outlasts restarts.
+            Name the tokens by one of --subject, --origin-jti, --jti and --sid. --subject revokes all tokens of \
+            sign-ins until now; a new sign-in works. A running gateway follows within two seconds, and the entry \
+            outlasts restarts.
 
-            Cognito itself goes on refreshing tokens of the sign-in: with --jti a refreshed token is not meant. Disable \
-            or sign out the user there as well.
+            Cognito itself continues to refresh tokens of the sign-in, and --jti does not cover a refreshed \
+            token. Disable the user or sign the user out there as well.
 
             Examples:
               gatehouse revoke --issuer users --subject 8c3b1c52-…
@@ -21,7 +21,7 @@ struct RevokeCommand: AsyncParsableCommand, ReportingCommand {
 
     @OptionGroup var options: SettingsOptions
 
-    @Option(help: "The issuer's name in the configuration; may be left out where there is one only.")
+    @Option(help: "The issuer's name in the configuration. Needed if there are several.")
     var issuer: String?
 
     @Option(help: "The sub claim: all tokens of this user up to now.")
@@ -36,14 +36,14 @@ struct RevokeCommand: AsyncParsableCommand, ReportingCommand {
     @Option(name: .customLong("sid"), help: "The sid claim: all tokens of one session.")
     var session: String?
 
-    @Option(help: "For how many days: as long as a token that is meant can be valid.")
+    @Option(help: "Days for which the entry lasts: at least a token's lifetime.")
     var days = 30
 
     @OptionGroup var output: OutputOptions
 
     func validate() throws {
         guard [subject, originID, tokenID, session].count(where: { $0?.isEmpty == false }) == 1 else {
-            throw ValidationError("Say which tokens, by one of --subject, --origin-jti, --jti and --sid.")
+            throw ValidationError("Name the tokens by one of --subject, --origin-jti, --jti and --sid.")
         }
         guard (1...3650).contains(days) else { throw ValidationError("--days must be 1 to 3650.") }
     }

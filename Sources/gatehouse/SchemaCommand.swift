@@ -6,11 +6,11 @@ import Settings
 struct SchemaCommand: ParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "schema",
-        abstract: "Print the JSON Schema of the settings, for editors.",
+        abstract: "Print the JSON Schema of the configuration, for editors.",
         discussion: """
-            With it an editor completes keys, says what each is for, and marks what is unknown or of the wrong type (draft-07, \
-            made by the same code that reads the settings). `gatehouse check` says more: what must fit together, and what \
-            files hold.
+            With the schema an editor completes keys, describes each key, and marks unknown keys and wrong types. It is \
+            draft-07, made by the same code that reads the configuration. `gatehouse check` also checks how keys fit \
+            together, and what files contain.
 
             For editors with the YAML language server, as the first line of gatehouse.yaml:
               # yaml-language-server: $schema=gatehouse.schema.json

@@ -16,14 +16,16 @@ struct ServeCommand: AsyncParsableCommand {
         commandName: "serve",
         abstract: "Run the gateway.",
         discussion: """
-            Stops at SIGTERM or SIGINT: no new connections, what is in flight finishes within drain_timeout. At SIGHUP it \
-            reads the configuration and all files named there again, and goes on with them as a whole, or with what it has \
-            if any of it is faulty, which the log tells. No connection ends and no request is lost.
+            SIGTERM or SIGINT stops the gateway: it accepts no new connections, and requests in flight finish \
+            within drain_timeout. SIGHUP makes it read the configuration again, with all files named there. The \
+            new configuration takes effect as a whole. If it has an error, the current one stays, and the log \
+            names every error. No connection ends and no request is lost.
 
-            Started by systemd with Type=notify it tells when it is ready, reloads and stops, and why a \
+            Under systemd with Type=notify the gateway reports when it is ready, reloads and stops, and why a \
             reload failed.
 
-            Exit status 78 means that the configuration is faulty; every fault is printed. 70: it cannot start.
+            Exit status 78 means that the configuration has errors; all are printed. 70 means that the gateway \
+            cannot start.
 
             Examples:
               gatehouse serve --config Config/gatehouse.yaml
@@ -70,7 +72,7 @@ struct ServeCommand: AsyncParsableCommand {
                     gracefulShutdownSignals: [.sigterm, .sigint], logger: lifecycle)
             ).run()
         } catch let errors as SettingsErrors {
-            logger.critical("cannot run: the configuration is faulty", metadata: ["error": "\(errors)"])
+            logger.critical("cannot run: the configuration has errors", metadata: ["error": "\(errors)"])
             if !settings.logsToStandardError { Self.report(errors) }
             throw ExitCode.invalidConfiguration
         } catch {

@@ -9,7 +9,7 @@ struct SettingsOptions: ParsableArguments {
     @Option(
         help: ArgumentHelp(
             """
-            The YAML file with the settings; - for standard input. Without it: the text in the environment variable \
+            The YAML file with the configuration; - is standard input. Default: the text in the environment variable \
             GATEHOUSE_CONFIG_YAML, else /etc/gatehouse/gatehouse.yaml.
             """, valueName: "file"), completion: .file(extensions: ["yaml", "yml"]))
     var config: String?

@@ -9,9 +9,9 @@ struct StoreCommand: AsyncParsableCommand {
         commandName: "store",
         abstract: "Back up, restore and check the gateway's database.",
         discussion: """
-            It is gatehouse.sqlite in state_directory: users, sessions, revocations, counts of failed sign-ins, and \
-            messages that wait. The keys are beside it, in files of their own (gatehouse keys): without the sealing \
-            keys nobody can refresh a session that is restored. So back them up too, or put --with-keys.
+            The database is gatehouse.sqlite in state_directory: users, sessions, revocations, counts of failed \
+            sign-ins, and waiting messages. The keys are beside it in their own files (gatehouse keys). Without \
+            the sealing keys nobody can refresh a restored session. So back them up too, or use --with-keys.
 
             Example: gatehouse store backup --with-keys /backups/gatehouse-monday.sqlite
             """,
@@ -22,17 +22,17 @@ struct StoreCommand: AsyncParsableCommand {
             commandName: "backup",
             abstract: "Copy the database to a new file, while the gateway runs.",
             discussion: """
-                The copy is of one moment and one file, that only its owner may read.
+                The copy is a consistent snapshot in one file that only its owner may read.
 
                 Example: gatehouse store backup /backups/gatehouse-monday.sqlite
                 """)
 
         @OptionGroup var options: SettingsOptions
 
-        @Argument(help: "The file to write; it must not be there.", completion: .file())
+        @Argument(help: "The file to write. It must not exist.", completion: .file())
         var file: String
 
-        @Flag(help: "Put the keys of the state directory into the copy too; it is then as secret as they are.")
+        @Flag(help: "Include the keys of the state directory. The copy is then as secret as they are.")
         var withKeys = false
 
         @OptionGroup var output: OutputOptions
@@ -49,13 +49,13 @@ struct StoreCommand: AsyncParsableCommand {
 
     struct Restore: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Put a backup in the database's place; what was there is kept.",
+            abstract: "Replace the database with a backup. The old one is renamed.",
             discussion: """
-                No gateway may run on the state directory. A backup that is damaged, or by a newer version, is refused. \
-                Sessions and revocations are then those of the backup's time: who signed out since may be in again.
+                No gateway may run on the state directory. Backups that are damaged or of a newer version are refused. \
+                Sessions and revocations are those of the backup: a user who signed out since may be signed in again.
 
-                Everything is staged and checked before anything is replaced. A restore that fails changes nothing. After \
-                one that was interrupted, as by a loss of power, no gateway starts until it is repeated or undone.
+                Everything is staged and checked before anything is replaced. A restore that fails changes nothing. If a \
+                restore is interrupted, for example by a power loss, no gateway starts until it is repeated or undone.
 
                 Examples:
                   gatehouse store restore /backups/gatehouse-monday.sqlite
@@ -67,10 +67,10 @@ struct StoreCommand: AsyncParsableCommand {
         @Argument(help: "The backup.", completion: .file())
         var file: String?
 
-        @Flag(help: "Put the backup's keys in the place of those that are there, which are kept.")
+        @Flag(help: "Replace the keys with the backup's. The old ones are renamed.")
         var withKeys = false
 
-        @Flag(help: "Put back what was there before a restore that was interrupted.")
+        @Flag(help: "Undo a restore that was interrupted.")
         var undo = false
 
         @OptionGroup var output: OutputOptions
@@ -94,10 +94,10 @@ struct StoreCommand: AsyncParsableCommand {
 
     struct Check: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Tell whether a database is whole, and what it holds.",
+            abstract: "Check whether a database is intact, and count its rows.",
             discussion: """
-                Exit status 0: whole, and of this version or one before; 1: not, or it cannot be read. A gateway may \
-                run meanwhile.
+                Exit status 0 means that the database is intact and of this or an earlier version, 1 that it is not, or \
+                that it cannot be read. A gateway may run at the same time.
 
                 Examples:
                   gatehouse store check --config Config/gatehouse.yaml
@@ -106,7 +106,7 @@ struct StoreCommand: AsyncParsableCommand {
 
         @OptionGroup var options: SettingsOptions
 
-        @Argument(help: "A backup; without it the state directory's own.", completion: .file())
+        @Argument(help: "A backup. Default: the database in the state directory.", completion: .file())
         var file: String?
 
         @OptionGroup var output: OutputOptions
@@ -132,7 +132,7 @@ extension StoreReport {
 
     fileprivate func text(on terminal: Terminal) -> String {
         var lines = [terminal.styled(isGood ? .good : .bad, isGood ? "good" : "not good")]
-        lines += errors.map { "\(terminal.styled(.bad, "fault")): \($0)" }
+        lines += errors.map { "\(terminal.styled(.bad, "error")): \($0)" }
         let difference = schemaDifference.isEmpty ? "" : " (\(schemaDifference.joined(separator: ", ")))"
         lines.append("schema: \(schemaState)\(difference)")
         lines += rows.map { "\($0.table): \($0.count)" }

@@ -9,9 +9,9 @@ internal import Pipeline
 struct TokenCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "token",
-        abstract: "Verify a token as the gateway would, or look at what it says.",
+        abstract: "Verify a token as the gateway would, or show what it contains.",
         discussion: """
-            Tokens are read from standard input only: other users can see command lines.
+            Tokens are read from standard input only, because other users can see command lines.
 
             Examples:
               gatehouse token verify --config gatehouse.yaml < token.jwt
@@ -26,17 +26,18 @@ struct VerifyTokenCommand: AsyncParsableCommand, ReportingCommand {
         commandName: "verify",
         abstract: "Verify a token from standard input as the gateway would.",
         discussion: """
-            Prints the headers that the backend gets and exits with 0, or the reason code of the rejection with 1. Where \
-            no route has the name, or takes the request, that is 1 too, with no verdict. Exit status 78 means that the \
-            configuration is faulty.
+            For an accepted token the command prints the headers that the backend gets, and exits with 0. For a \
+            rejected token it prints the reason code, and exits with 1. If no route has the name or takes the \
+            request, it exits with 1 without a verdict. Exit status 78 means that the configuration has errors.
 
-            Key sets are the files that the configuration names, those that a gateway keeps in state_directory, or else \
-            fetched. What state_directory says to be revoked is rejected as token-revoked; --ignore-revocations leaves \
-            that out, for who can't read the directory. Nothing is written there.
+            Key sets come from the files that the configuration names, else from those that a gateway stores in \
+            state_directory, else they are fetched. Tokens on the revocation list in state_directory are \
+            rejected with token-revoked. --ignore-revocations leaves the list out, if you cannot read the \
+            directory. The command writes nothing there.
 
-            Without --route and --path any issuer and kind of token is accepted and nothing further required. --route has \
-            the rules of one route hold, but for {sub} in its path; --path those of the route that takes the request, \
-            {sub} included. Both together check as well that the one is the other's.
+            Without --route and --path any issuer and kind of token is accepted, and no requirement is checked. \
+            --route applies the rules of one route, without {sub} in its path. --path applies the rules of the \
+            route that takes the request, with {sub}. With both, the route must be the one that takes the path.
 
             Examples:
               gatehouse token verify --config gatehouse.yaml < token.jwt
@@ -47,26 +48,26 @@ struct VerifyTokenCommand: AsyncParsableCommand, ReportingCommand {
 
     @OptionGroup var options: SettingsOptions
 
-    @Option(help: ArgumentHelp("Judge the token's times as of then: seconds since 1970.", valueName: "seconds"))
+    @Option(help: ArgumentHelp("Verify as of this time, in seconds since 1970.", valueName: "seconds"))
     var now: Int64?
 
-    @Option(help: ArgumentHelp("The name of the route whose rules hold.", valueName: "name"))
+    @Option(help: ArgumentHelp("Apply the rules of the route with this name.", valueName: "name"))
     var route: String?
 
-    @Option(help: ArgumentHelp("The path of a request, whose route's rules hold.", valueName: "path"))
+    @Option(help: ArgumentHelp("Apply the rules of the route that takes this path.", valueName: "path"))
     var path: String?
 
-    @Option(help: ArgumentHelp("The method of that request.", valueName: "name"))
+    @Option(help: ArgumentHelp("The method of the request with that path.", valueName: "name"))
     var method = "GET"
 
-    @Flag(help: "Don't look at what is revoked.")
+    @Flag(help: "Ignore the revocation list.")
     var ignoreRevocations = false
 
     @OptionGroup var output: VerdictOptions
 
     func validate() throws {
         guard options.config != "-" else { throw ValidationError("Standard input is the token's: name a file.") }
-        guard path != nil || method == "GET" else { throw ValidationError("--method is said of a --path.") }
+        guard path != nil || method == "GET" else { throw ValidationError("--method needs --path.") }
     }
 
     func run() async throws {
@@ -99,10 +100,10 @@ struct VerifyTokenCommand: AsyncParsableCommand, ReportingCommand {
 struct InspectTokenCommand: ParsableCommand, ReportingCommand {
     static let configuration = CommandConfiguration(
         commandName: "inspect",
-        abstract: "Show what a token from standard input says, without verifying anything.",
+        abstract: "Show what a token from standard input contains, without verifying it.",
         discussion: """
-            Nothing of it is verified: anyone can write a token that says the same. Exit status 1 means that it is no \
-            token in compact form.
+            Nothing is verified: anyone can write a token with the same contents. Exit status 1 means that the input is \
+            not a token in compact form.
 
             Examples:
               gatehouse token inspect < token.jwt

@@ -7,10 +7,10 @@ internal import Sessions
 struct UsersCommand: AsyncParsableCommand {
     static let configuration = CommandConfiguration(
         commandName: "users",
-        abstract: "Look at the users who sign in with Apple, set roles, end sessions.",
+        abstract: "List users who sign in with Apple, set roles, end sessions.",
         discussion: """
-            The users are in state_directory; a gateway may run beside it and follows within two seconds. No token is \
-            ever shown.
+            The users are in state_directory. A gateway can run at the same time and follows within two seconds. \
+            Tokens are never shown.
 
             Examples:
               gatehouse users list --matching ada@example.com
@@ -22,7 +22,7 @@ struct UsersCommand: AsyncParsableCommand {
 
     struct List: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
-            abstract: "A line for each user, by id.",
+            abstract: "List users by id, one on each line.",
             discussion: """
                 Examples:
                   gatehouse users list --matching ada@example.com
@@ -31,13 +31,13 @@ struct UsersCommand: AsyncParsableCommand {
 
         @OptionGroup var options: SettingsOptions
 
-        @Option(help: "Whose id or Apple's subject it is, or what the e-mail address or name begins with.")
+        @Option(help: "The id, Apple's subject, or the start of the e-mail address or name.")
         var matching: String?
 
-        @Option(help: "Only users behind this id, for further pages.")
+        @Option(help: "Only users after this id, for further pages.")
         var after = ""
 
-        @Option(help: "At most so many.")
+        @Option(help: "Most users to list.")
         var limit = 100
 
         @OptionGroup var output: ListingOptions
@@ -57,7 +57,7 @@ struct UsersCommand: AsyncParsableCommand {
 
     struct Show: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
-            abstract: "What is held about a user, and the number of open sessions.",
+            abstract: "Show the stored data of a user, and the number of open sessions.",
             discussion: "Example: gatehouse users show 5f0c…")
 
         @OptionGroup var user: UserArgument
@@ -71,7 +71,7 @@ struct UsersCommand: AsyncParsableCommand {
     struct SetRole: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             commandName: "set-role",
-            abstract: "Give a user another role. Their sessions end, since tokens say the role.",
+            abstract: "Change a user's role. The sessions end, because tokens contain the role.",
             discussion: "Example: gatehouse users set-role 5f0c… driver")
 
         @OptionGroup var user: UserArgument
@@ -89,7 +89,7 @@ struct UsersCommand: AsyncParsableCommand {
 
     struct Disable: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Lock a user out: all sessions end, and there are no new ones.",
+            abstract: "Disable a user: all sessions end, and no sign-in works.",
             discussion: "Example: gatehouse users disable 5f0c…")
 
         @OptionGroup var user: UserArgument
@@ -106,7 +106,7 @@ struct UsersCommand: AsyncParsableCommand {
 
     struct Enable: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
-            abstract: "Let a user who was locked out sign in again.",
+            abstract: "Enable a disabled user.",
             discussion: "Example: gatehouse users enable 5f0c…")
 
         @OptionGroup var user: UserArgument
@@ -122,7 +122,7 @@ struct UsersCommand: AsyncParsableCommand {
 
     struct Sessions: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
-            abstract: "A line for each open session of a user.",
+            abstract: "List a user's open sessions, one on each line.",
             discussion: "Example: gatehouse users sessions 5f0c…")
 
         @OptionGroup var user: UserArgument
@@ -140,7 +140,7 @@ struct UsersCommand: AsyncParsableCommand {
     struct EndSessions: AsyncParsableCommand, ReportingCommand {
         static let configuration = CommandConfiguration(
             commandName: "end-sessions",
-            abstract: "End all sessions of a user, who may sign in again.",
+            abstract: "End all sessions of a user. The user can sign in again.",
             discussion: "Example: gatehouse users end-sessions 5f0c…")
 
         @OptionGroup var user: UserArgument

@@ -31,10 +31,10 @@ extension TokenVerdict {
 
 /// How verdicts are asked for and told.
 struct VerdictOptions: ParsableArguments, ResultOptions {
-    @Flag(name: .customLong("json"), help: "Tell the verdict as one line of JSON.")
+    @Flag(name: .customLong("json"), help: "Print the verdict as one line of JSON.")
     var isJSON = false
 
-    @Flag(help: "Read one token from each line, and tell each verdict as one line of JSON.")
+    @Flag(help: "Read one token from each line, and print each verdict as one line of JSON.")
     var lines = false
 
     var json: Bool { isJSON || lines }

@@ -46,7 +46,7 @@ def test_all_that_is_there_is_good(asked, own_recorder, pool):
     assert set(found) == {"issuers.own", "issuers.pool", "upstreams.recorder"} | accounts
     assert all(each["good"] for each in found.values())
     assert found["issuers.pool"]["text"] == f"2 keys from {pool.jwks_url}"
-    assert "answers 200" in found["upstreams.recorder"]["text"]
+    assert "responds with 200" in found["upstreams.recorder"]["text"]
 
 
 def test_a_wrong_client_secret_is_told_and_not_shown(asked):
@@ -162,7 +162,7 @@ def test_an_upstream_is_asked_by_its_health_check(asked, own_recorder):
     own_recorder.on("/recorded/health", lambda exchange: exchange.respond(500, b""))
     health = {"upstreams": {"recorder": {"health": {"path": "/recorded/health"}}}}
     status, found = asked(health)
-    assert status == 69 and "answers /recorded/health with 500" in found["upstreams.recorder"]["text"]
+    assert status == 69 and "responds with 500 at /recorded/health" in found["upstreams.recorder"]["text"]
     own_recorder.on("/recorded/health", lambda exchange: exchange.respond(204, b""))
     assert asked(health)[0] == 0
 

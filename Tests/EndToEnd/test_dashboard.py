@@ -120,7 +120,7 @@ def test_a_dead_backend_is_down_and_a_failing_one_named(start_gateway, open_page
         assert raw.exchange(gateway.port, "GET", "/down/x").status == 502
     said = page.problems()
     assert any(re.fullmatch(r"Upstream down: \S+ failed 4 of 4 requests in the last (minute|\d+ s)", line) for line in said)
-    assert any(re.fullmatch(r"\S+ % of requests were answered with 5xx in the last (minute|\d+ s): 4 of \d+", line) for line in said)
+    assert any(re.fullmatch(r"\S+ % of requests got a 5xx response in the last (minute|\d+ s): 4 of \d+", line) for line in said)
     # When none is left the upstream itself is down, and is told first.
     own_recorder.on("/recorded/public/health", lambda exchange: exchange.respond(500))
     wait_until(lambda: page.problems()[0].startswith("Upstream recorder has no server that takes requests"), "the upstream")
@@ -138,7 +138,7 @@ def test_a_refused_configuration_says_why_and_draining_is_told(start_gateway, op
     gateway.write_config({"threads": -1})
     assert raw.exchange(gateway.admin_port, "POST", "/reload", bearer(TOKEN)).status == 422
     said = page.problems()
-    assert said[0].startswith("The last configuration was not taken over") and "threads: must be a whole number" in said[0]
+    assert said[0].startswith("The last configuration was not applied") and "threads: must be a whole number" in said[0]
     assert said[1].startswith("Draining: /readyz says 503") and page.text("#state") == "Draining"
     gateway.write_config({"threads": 2})
     assert raw.exchange(gateway.admin_port, "POST", "/reload", bearer(TOKEN)).status == 200
@@ -263,8 +263,8 @@ def test_without_an_answer_it_says_how_old_the_figures_are(start_gateway, open_p
     wait_until(lambda: page.refresh().row("#routes", "public"), "the requests")
     gateway.stop()
     (said, *_) = page.problems()
-    assert said.startswith("The gateway has not answered this page since") and said.endswith(": it cannot be reached.")
-    assert page.text("#state") == "No answer" and re.fullmatch(r"figures \d+ s old", page.text("#updated"))
+    assert said.startswith("The gateway has not responded to this page since") and said.endswith(": it cannot be reached.")
+    assert page.text("#state") == "No response" and re.fullmatch(r"figures \d+ s old", page.text("#updated"))
     assert page.row("#routes", "public")[-1] == "5"
     # Another process: counts begin anew, and nothing is negative.
     again = Gateway(gateway.config_path.parent, "gateway", gateway.config)

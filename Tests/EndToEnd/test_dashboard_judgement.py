@@ -98,18 +98,18 @@ FAULTS = [
     (
         "status.store = {writable: false, needed: true, error: 'database or disk is full (SQLite 13)'}",
         "bad",
-        "The store cannot be written, no sign-in, refresh or sign-out can be kept: database or disk is full (SQLite 13)",
+        "The store cannot be written, no sign-in, refresh or sign-out can be stored: database or disk is full (SQLite 13)",
     ),
     (
         "status.store = {writable: false, needed: false, error: 'database is locked (SQLite 5)'}",
         "bad",
-        "The store cannot be written, no revocation can be kept: database is locked (SQLite 5)",
+        "The store cannot be written, no revocation can be stored: database is locked (SQLite 5)",
     ),
     (f"certify({10 * DAY})", "warn", "The certificate of a.example on 0.0.0.0:443 expires in 10 d 0 h"),
     (f"certify({2 * DAY})", "bad", "The certificate of a.example on 0.0.0.0:443 expires in 2 d 0 h"),
     ("certify(-120)", "bad", "The certificate of a.example on 0.0.0.0:443 expired 2 min ago"),
     ("status.limits.requests = {limit: 100, in_flight: 80}", "warn", "Requests in flight: 80 of at most 100"),
-    ("status.limits.revocations = {limit: 100, held: 95}", "bad", "Revocations held: 95 of at most 100"),
+    ("status.limits.revocations = {limit: 100, held: 95}", "bad", "Stored revocations: 95 of at most 100"),
     ("status.outbox = {lost: 1, waiting: 0}", "warn", "1 message to backends were given up since the start"),
     (
         "server.drained = true; status.upstreams[0].servers.push({...server, name: 'b', drained: false})",

@@ -73,7 +73,7 @@ FAULTY_SETTINGS = ["", "admin: [", "admin: {address: nowhere}", "admin: {address
 @pytest.mark.parametrize("text", FAULTY_SETTINGS)
 def test_settings_that_say_no_address_are_no_fault(text):
     result = health(text)
-    assert result.returncode == 1 and "no answer from http://127.0.0.1:9901/readyz: " in result.stdout, result
+    assert result.returncode == 1 and "no response from http://127.0.0.1:9901/readyz: " in result.stdout, result
 
 
 @pytest.mark.parametrize("text", ["admin: [", "admin: {address: nowhere}", "- a list", None])

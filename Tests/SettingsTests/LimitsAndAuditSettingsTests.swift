@@ -105,7 +105,7 @@ struct LimitsAndAuditSettingsTests {
             Case("audit: {log: ''}", "audit.log: must not be empty"),
             Case("audit: {webhook: {}}", "audit.webhook.url: is missing"),
             Case(
-                "audit: {webhook: {url: 'http://a.b/c'}}", "audit.webhook.url: what is sent tells of users"),
+                "audit: {webhook: {url: 'http://a.b/c'}}", "audit.webhook.url: the messages contain data about users"),
             Case(
                 "audit: {webhook: {url: 'https://a.b/c', events: [login]}}",
                 "audit.webhook.events[0]: must be one of signed_in, sign_in_failed"),
@@ -120,7 +120,7 @@ struct LimitsAndAuditSettingsTests {
                 "user_sync.mode: required is about signed_in, which events leaves out"),
             Case(
                 "identity: {assertion: {issuer: i}}\nuser_sync: {url: 'http://a.b/c'}",
-                "user_sync.url: what is sent tells of users"),
+                "user_sync.url: the messages contain data about users"),
             Case(
                 "identity: {assertion: {issuer: i}}\nuser_sync: {url: 'https://a.b/c', mode: require}",
                 "user_sync.mode: must be one of background, required"),

@@ -53,7 +53,7 @@ struct WritableStoreTests {
         let began = ContinuousClock.now
         _ = condition.trialBegins(now: began)
         #expect(condition.error(now: began + .seconds(2)) == nil)
-        #expect(condition.error(now: began + .seconds(4)) == "the disk does not answer")
+        #expect(condition.error(now: began + .seconds(4)) == "the disk does not respond")
         condition.trialSucceeded(hasWritten: false)
         #expect(condition.error(now: began + .seconds(4)) == nil)
     }

@@ -64,7 +64,7 @@ extension DirectCognitoCalls {
                 "Cognito could not be used", metadata: ["operation": "\(operation)", "error": "\(unavailable.type)"])
             throw .unavailable(.cognito(unavailable.kind))
         } catch {
-            logger.warning("Cognito's answer is not its own", metadata: ["operation": "\(operation)"])
+            logger.warning("the response is not Cognito's", metadata: ["operation": "\(operation)"])
             throw .unavailable(.cognito(.unavailable))
         }
     }

@@ -47,7 +47,7 @@ package struct UserSync: Sendable {
             try await receiver.send(message, now: WallClock.seconds())
         } catch {
             logger.error(
-                "a sign-in is refused: the backend could not be told",
+                "a sign-in is refused: the backend did not accept its message",
                 metadata: ["request_id": "\(call.requestID)", "error": "\(error)"])
             throw .retryLater(.serviceUnavailable, after: 5, reason: .request(.userSyncFailed))
         }

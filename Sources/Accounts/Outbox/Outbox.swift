@@ -113,7 +113,7 @@ package actor Outbox {
         } catch {
             counted.withLock { $0.lost += 1 }
             logger.error(
-                "a message is lost: it cannot be kept",
+                "a message is lost: it cannot be stored",
                 metadata: [
                     "destination": "\(message.destination)", "kind": "\(message.kind)", "error": "\(error)",
                 ])

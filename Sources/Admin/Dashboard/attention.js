@@ -17,12 +17,12 @@ const OWN_FAULTS = {
   "flow-not-enabled": "The app client does not allow the sign-in flow",
   "pool-misconfigured": "The user pool is not set up for what is asked of it",
   "blocked-by-firewall": "A firewall stands between the gateway and Cognito",
-  "provider-unavailable": "Cognito does not answer",
-  "provider-error": "Cognito answers with errors",
+  "provider-unavailable": "Cognito does not respond",
+  "provider-error": "Cognito returns errors",
   "apple-client-refused": "Apple does not take the gateway's key",
-  "apple-unavailable": "Apple does not answer",
+  "apple-unavailable": "Apple does not respond",
   "keys-unavailable": "Tokens cannot be verified for want of keys",
-  "session-records-unavailable": "The store does not answer",
+  "session-records-unavailable": "The store does not respond",
   "session-keys-unavailable": "There are no keys for sessions",
   "sealing-failed": "Refresh tokens cannot be sealed",
   "assertion-not-signed": "Assertions cannot be signed",
@@ -53,13 +53,13 @@ function* whole(status, readiness) {
 function* settings(status) {
   const faults = status.configuration.faults;
   if (faults.length === 0) return;
-  const more = faults.length > 1 ? ` (and ${plural(faults.length - 1, "more fault")})` : "";
-  yield { level: "bad", text: `The last configuration was not taken over, the one before it is in use: ${faults[0]}${more}` };
+  const more = faults.length > 1 ? ` (and ${plural(faults.length - 1, "more error")})` : "";
+  yield { level: "bad", text: `The last configuration was not applied, the previous one is in use: ${faults[0]}${more}` };
 }
 
 function* store(status) {
   if (!status.store || status.store.writable) return;
-  const lost = status.store.needed ? "no sign-in, refresh or sign-out can be kept" : "no revocation can be kept";
+  const lost = status.store.needed ? "no sign-in, refresh or sign-out can be stored" : "no revocation can be stored";
   yield { level: "bad", text: `The store cannot be written, ${lost}: ${status.store.error}` };
 }
 
@@ -120,7 +120,7 @@ function* answers(readings) {
   const all = readings.increase("gatehouse_requests_total", SHORT);
   const failed = readings.increase("gatehouse_requests_total", SHORT, isRequest("5xx"));
   if (failed < 3 || failed / all < 0.01) return;
-  yield { level: failed / all >= 0.05 ? "bad" : "warn", text: `${percent(failed, all)} of requests were answered with 5xx in the ${lately(readings)}: ${count(failed)} of ${count(all)}` };
+  yield { level: failed / all >= 0.05 ? "bad" : "warn", text: `${percent(failed, all)} of requests got a 5xx response in the ${lately(readings)}: ${count(failed)} of ${count(all)}` };
 }
 
 function* ownFaults(readings) {
@@ -153,7 +153,7 @@ function* room(status) {
   const places = [
     ["Requests in flight", status.limits.requests.in_flight, status.limits.requests.limit],
     ["Open connections", status.limits.connections.open, status.limits.connections.limit],
-    ["Revocations held", status.limits.revocations.held, status.limits.revocations.limit],
+    ["Stored revocations", status.limits.revocations.held, status.limits.revocations.limit],
   ];
   for (const [what, number, limit] of places) {
     if (limit <= 0 || number / limit < 0.8) continue;

@@ -138,8 +138,8 @@ function drawChart(name, course, now) {
   const last = course.points.at(-1);
   const span = `last ${lasting(course.span(now))}`;
   say(figure.lastChild.firstChild, span);
-  const told = chart.lines.map((line) => `${line.label}: ${last?.[line.name] == null ? "none" : chart.says(last[line.name])}`);
-  svg.setAttribute("aria-label", `Over the ${span}. Now ${told.join(", ")}; at most ${chart.says(highest)}.`);
+  const readings = chart.lines.map((line) => `${line.label}: ${last?.[line.name] == null ? "none" : chart.says(last[line.name])}`);
+  svg.setAttribute("aria-label", `Over the ${span}. Now ${readings.join(", ")}; at most ${chart.says(highest)}.`);
 }
 
 /** The frame of a chart, and beneath it what its lines are. */

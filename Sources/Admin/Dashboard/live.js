@@ -31,7 +31,7 @@ async function ask(page) {
   });
   if (response.status === 401) throw new Refused();
   // Not ready is an answer, too.
-  if (!response.ok && page !== "readyz") throw new Error(`it answered with ${response.status}`);
+  if (!response.ok && page !== "readyz") throw new Error(`it responded with ${response.status}`);
   return response.text();
 }
 
@@ -61,7 +61,7 @@ async function askAndShow() {
 }
 
 function reason(error) {
-  if (error.name === "TimeoutError") return `no answer within ${PATIENCE / 1000} seconds`;
+  if (error.name === "TimeoutError") return `no response within ${PATIENCE / 1000} seconds`;
   return error instanceof TypeError ? "it cannot be reached" : error.message;
 }
 
@@ -154,10 +154,10 @@ function showOutage() {
   element("board").hidden = false;
   element("entrance").hidden = true;
   document.body.classList.add("aged");
-  showState("No answer", "bad");
+  showState("No response", "bad");
   document.body.classList.toggle("blank", answeredAt === null);
   say(element("updated"), answeredAt === null ? "no figures yet" : `figures ${lasting(now() - answeredAt)} old`);
-  const text = `The gateway has not answered this page since ${outage.since.toLocaleTimeString()}: ${outage.reason}.`;
+  const text = `The gateway has not responded to this page since ${outage.since.toLocaleTimeString()}: ${outage.reason}.`;
   showProblems([{ level: "bad", text }, ...lastProblems]);
 }
 

@@ -33,7 +33,7 @@ function showSignInFigures(readings) {
   dress(element("sign-in-failures"), "second");
   const refreshed = calls((labels) => labels.operation === "refresh" && labels.result === "success");
   const locked = readings.increase("gatehouse_account_limits_total", LONG);
-  say(element("sign-in-note"), `${minute(refreshed)} refreshes a minute · ${count(locked)} held back by limits`);
+  say(element("sign-in-note"), `${minute(refreshed)} refreshes a minute · ${count(locked)} refused by limits`);
 }
 
 function showUpstreams(status, readings) {
@@ -134,7 +134,7 @@ function showApps(status) {
     { text: count(row.refused), kind: "number" },
   ]), "None since the start.");
   const operations = Object.entries(direct.operations).map(([name, calls]) => `${name} ${count(calls)}`);
-  const others = direct.other_applications > 0 ? [`${count(direct.other_applications)} calls of apps not kept`] : [];
+  const others = direct.other_applications > 0 ? [`${count(direct.other_applications)} calls of other apps`] : [];
   say(element("app-note"), [MODES[direct.mode] ?? direct.mode, ...operations, ...others].join(" · "));
 }
 
@@ -149,7 +149,7 @@ function showCapacity(status, readings) {
   const rows = [
     limited("requests in flight", requests.in_flight, requests.limit),
     limited("connections", connections.open, connections.limit),
-    limited("revocations held", revocations.held, revocations.limit),
+    limited("stored revocations", revocations.held, revocations.limit),
     plain("tokens found verified already", percent(cache("hit"), cache("hit") + cache("miss"))),
     plain("log lines lost", count(lost), lost > 0 ? "bad" : ""),
   ];

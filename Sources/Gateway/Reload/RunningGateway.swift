@@ -182,7 +182,7 @@ actor RunningGateway {
             return .stopping
         } catch {
             let errors = ReloadErrors.lines(of: error)
-            for error in errors { logger.error("configuration fault", metadata: ["fault": "\(error)"]) }
+            for error in errors { logger.error("configuration error", metadata: ["fault": "\(error)"]) }
             logger.error(
                 "configuration not reloaded; the one in use stays", metadata: ["faults": "\(errors.count)"])
             status.reloadFailed(errors, now: WallClock.seconds())
@@ -314,7 +314,7 @@ actor RunningGateway {
             try await LostAnswers.endInGoodOrder(store, now: now)
         } catch {
             // The next start takes it for a kill, which costs nobody anything.
-            logger.warning("the end is not kept", metadata: ["error": "\(error)"])
+            logger.warning("the end is not stored", metadata: ["error": "\(error)"])
         }
     }
 }

@@ -270,7 +270,7 @@ package actor KeySetService {
         do {
             try file?.write(document.document, fetchedAt: document.fetchedAt)
         } catch {
-            logger.warning("key set not kept on disk", metadata: ["issuer": "\(issuer.name)", "error": "\(error)"])
+            logger.warning("key set not stored on disk", metadata: ["issuer": "\(issuer.name)", "error": "\(error)"])
         }
     }
 
@@ -318,7 +318,7 @@ package actor KeySetService {
             let set = try source.keySet(stored.document)
             guard !set.isEmpty else { return }
             logger.debug(
-                "kept key set read",
+                "stored key set read",
                 metadata: [
                     "issuer": "\(issuer.name)", "keys": "\(set.count)", "age_seconds": "\(age)",
                 ])
@@ -329,7 +329,7 @@ package actor KeySetService {
             }
             publish(set)
         } catch {
-            logger.warning("kept key set not read", metadata: ["issuer": "\(issuer.name)", "error": "\(error)"])
+            logger.warning("stored key set not read", metadata: ["issuer": "\(issuer.name)", "error": "\(error)"])
         }
     }
 }

@@ -81,7 +81,7 @@ package struct AppleGrants: Sendable {
     /// Holds what Apple gave for a sign-in that the gateway could not carry out, and that may be tried again.
     func hold(_ refreshToken: Secret, for proof: [UInt8], until endsAt: Int64, requestID: String) {
         guard !unused.keep(refreshToken, for: proof, until: endsAt, now: now()) else { return }
-        logger.error("a refresh token of Apple's could not be kept", metadata: ["request_id": "\(requestID)"])
+        logger.error("a refresh token of Apple's could not be stored", metadata: ["request_id": "\(requestID)"])
     }
 
     /// Keeps a refresh token of Apple's for a user who is known, without a sign-in.
@@ -113,7 +113,7 @@ package struct AppleGrants: Sendable {
     private func reportNotStored(_ error: any Error, _ requestID: String? = nil) {
         var metadata: Logger.Metadata = ["error": "\(error)"]
         metadata["request_id"] = requestID.map { "\($0)" }
-        logger.error("a refresh token of Apple's could not be kept", metadata: metadata)
+        logger.error("a refresh token of Apple's could not be stored", metadata: metadata)
     }
 
     func report(_ error: AppleClientError, _ what: Logger.Message, _ requestID: String? = nil) {

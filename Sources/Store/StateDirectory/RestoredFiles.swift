@@ -58,8 +58,8 @@ struct RestoredFiles {
         guard let left = names.filter(Self.isLeftOver).min() else { return }
         throw KeyFileError(
             path(Self.database),
-            "is missing, but \(left) is there: restore a backup (gatehouse store restore FILE) or rename what is to be "
-                + "used; to begin with an empty database, move all \(Self.database)* files away")
+            "is missing, but \(left) is there: restore a backup (gatehouse store restore FILE) or rename the file to use; "
+                + "to begin with an empty database, move all \(Self.database)* files away")
     }
 
     private static func isLeftOver(_ name: String) -> Bool {

@@ -22,7 +22,7 @@ package struct PlainURL: Sendable, Equatable {
 
     /// The reason why a delivery failed.
     enum DeliveryError: String, Error, CustomStringConvertible {
-        case noAnswer = "no answer"
+        case noAnswer = "no response"
 
         var description: String { rawValue }
     }
