@@ -148,6 +148,7 @@ def result_commands(config_path, tmp_path) -> dict[str, list]:
     """Commands that succeed and tell something, by what they are for."""
     return {
         "schema": ["schema"],
+        "reference": ["reference"],
         "help": ["--help"],
         "version": ["--version"],
         "keys": ["keys", "list", "--config", config_path, "--json"],
@@ -157,7 +158,7 @@ def result_commands(config_path, tmp_path) -> dict[str, list]:
     }
 
 
-@pytest.mark.parametrize("name", ["schema", "help", "version", "keys", "check", "store", "completions"])
+@pytest.mark.parametrize("name", ["schema", "reference", "help", "version", "keys", "check", "store", "completions"])
 def test_a_result_that_cannot_be_written_is_a_failure(name, config_path, tmp_path):
     gatehouse("revoke", "--config", config_path, "--jti", "some-token")
     gatehouse("keys", "generate", "--config", config_path, "--purpose", "audit")
@@ -661,21 +662,18 @@ def test_check_online_tells_people_that_it_waits(tmp_path, issuer, own_recorder)
     path.write_text(json.dumps(config))
     shown = on_a_terminal(["check", "--config", str(path), "--online"], {"NO_COLOR": ""})
     # As many names as there is room for on a line, which is not to be broken.
-    assert "2 of 6 have answered; waiting for upstreams.recorder, …" in shown
+    assert "2 of 6 have responded; waiting for upstreams.recorder, …" in shown
     assert all(len(line) < 80 for line in re.findall(r"\x1b\[K(\d+ of [^\x1b\r]*)", shown))
     # Each finding has a line of its own all the same.
     assert re.search(rf"\x1b\[K{re.escape(GREEN)}ok .*issuers.own", shown) and re.search(rf"{re.escape(RED)}FAIL.*recorder", shown)
     assert gatehouse("check", "--config", path, "--online").stderr == ""
 
 
-def documented_statuses(text: str) -> dict[str, str]:
-    return dict(re.findall(r"(?m)^ *\|? *(0|1|64|69|70|78) *\|? (.*?)(?: \|)?$", text))
-
-
-def test_the_readme_has_the_statuses_of_the_help():
-    section = (REPOSITORY / "README.md").read_text().partition("| status | means |")[2].partition("\n\n")[0]
-    helped = documented_statuses(gatehouse("--help").stdout.partition("Exit status:")[2].partition("USAGE:")[0])
-    assert set(documented_statuses(section)) == set(helped) == {"0", "1", "64", "69", "70", "78"}
+def test_the_help_has_the_statuses_of_the_reference():
+    helped = re.findall(r"(?m)^  (\d+) +(.*)$", gatehouse("--help").stdout.partition("Exit status:")[2].partition("USAGE:")[0])
+    statuses = json.loads(gatehouse("reference").stdout)["exit_statuses"]
+    assert [(str(each["status"]), each["meaning"]) for each in statuses] == helped
+    assert [status for status, _ in helped] == ["0", "1", "64", "69", "70", "78"]
 
 
 def completed(script, *words: str) -> list[str]:
@@ -707,7 +705,7 @@ def test_each_shells_completions_have_every_command(shell):
     for command in COMMANDS:
         for word in command:
             assert word in script, f"{shell}: {' '.join(command)}"
-    assert f"--generate-completion-script {shell}" in (REPOSITORY / "README.md").read_text()
+    assert f"--generate-completion-script {shell}" in (REPOSITORY / "docs/reference/commands.md").read_text()
 
 
 def test_the_shell_scripts_pass_shellcheck():

@@ -1,5 +1,6 @@
-"""The metrics are those that the README lists, with the labels that it says, and count what happens."""
+"""The metrics are those of the reference, with its types and labels, and count what happens."""
 
+import json
 import re
 import time
 from pathlib import Path
@@ -8,15 +9,15 @@ import pytest
 from harness import raw
 from harness.account import Account, bearer
 from harness.certificates import Authority
-from harness.gateway import ADA, REPOSITORY, gatehouse
+from harness.gateway import ADA, gatehouse
 from harness.h2raw import H2Connection, request
 from harness.process import free_port, wait_until
 
 
 def listed() -> dict[str, tuple[str, set[str]]]:
-    """Type and labels of each metric in the README's table."""
-    rows = re.findall(r"^\| `((?:gatehouse|process)_\w+)` \| (\w+) \|([^|]*)\|", (REPOSITORY / "README.md").read_text(), re.MULTILINE)
-    return {name: (kind, set(re.findall(r"`(\w+)`", labels))) for name, kind, labels in rows}
+    """Type and labels of each metric in the program's own list."""
+    metrics = json.loads(gatehouse("reference").stdout)["metrics"]
+    return {metric["name"]: (metric["type"], set(metric["labels"])) for metric in metrics}
 
 
 def served(text: str) -> dict[str, tuple[str, set[str]]]:
@@ -37,7 +38,7 @@ def full(start_gateway, pool, own_recorder, tmp_path):
     return start_gateway(changes, pool=pool)
 
 
-def test_the_readme_lists_what_is_served(full, ledger, issuer):
+def test_the_reference_lists_what_is_served(full, ledger, issuer):
     raw.exchange(full.port, "GET", "/recorded/required/x", bearer(issuer.access()))
     Account(full.port, ledger).login(*ADA)
     raw.exchange(full.port, "POST", "/", {"X-Amz-Target": "AWSCognitoIdentityProviderService.SignUp"}, b"{}")

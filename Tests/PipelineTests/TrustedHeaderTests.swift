@@ -71,7 +71,7 @@ struct TrustedHeaderTests {
         #expect(TrustedHeader.all.count > 200)
     }
 
-    /// README's table, to be replaced by this one after a change.
+    /// The table of docs/identity.md, to be replaced by this one after a change.
     static var table: String {
         TrustedHeader.Meaning.allCases.map { meaning in
             let names = TrustedHeader.all.filter { $0.meaning == meaning }.map(\.pattern)
@@ -79,10 +79,10 @@ struct TrustedHeaderTests {
         }.joined()
     }
 
-    @Test("README lists them all")
-    func readme() throws {
+    @Test("The documentation lists them all")
+    func documented() throws {
         let path = URL(filePath: #filePath).deletingLastPathComponent().deletingLastPathComponent()
-            .deletingLastPathComponent().appending(path: "README.md").path
+            .deletingLastPathComponent().appending(path: "docs/identity.md").path
         let isThere = try String(contentsOfFile: path, encoding: .utf8).contains(Self.table)
         #expect(isThere, "\(Self.table)")
     }

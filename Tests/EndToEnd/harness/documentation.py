@@ -89,3 +89,61 @@ def prose(page: str) -> str:
         end = each.line + each.text.count("\n") + 1
         lines[each.line - 1 : end] = [""] * (end - each.line + 1)
     return "\n".join(lines) + "\n"
+
+
+def sentences(page: str) -> list[tuple[int, str]]:
+    """The sentences of a page with their line numbers: of paragraphs, list items, table cells and headings. Code is "…"."""
+    found: list[tuple[int, str]] = []
+    paragraph: list[str] = []
+    begin = 0
+
+    def end() -> None:
+        for sentence in re.split(r"(?<=[.!?…])(?:[\"')*_]*)\s+(?=[A-Z\"'(*\[…])", " ".join(paragraph)):
+            if sentence.strip():
+                found.append((begin, sentence.strip()))
+        paragraph.clear()
+
+    for number, line in enumerate(re.sub(r"<!--.*?-->", lambda match: "\n" * match[0].count("\n"), prose(page), flags=re.DOTALL).splitlines(), 1):
+        text = re.sub(r"`[^`]*`", "…", line)
+        text = re.sub(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", text)
+        if re.match(r"\s*\|", text):
+            end()
+            cells = [] if re.fullmatch(r"[\s|:-]+", text) else re.split(r"(?<!\\)\|", text)
+            for cell in cells:
+                begin, paragraph[:] = number, [cell.strip()]
+                end()
+            continue
+        if not text.strip() or re.match(r"\s*(?:[-*+>]|\d+\.|#+)\s", text):
+            end()
+        text = re.sub(r"^\s*(?:[-*+>]|\d+\.|#+)\s+", "", text).strip()
+        if text:
+            begin = number if not paragraph else begin
+            paragraph.append(text)
+        if line.startswith("#"):
+            end()
+    end()
+    return found
+
+
+def slug(heading: str) -> str:
+    """A heading's anchor, as GitHub makes it."""
+    text = re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", heading.strip().lower())
+    return re.sub(r"[^\w -]", "", text).replace(" ", "-")
+
+
+def anchors(page: str) -> set[str]:
+    """All anchors of a page: of headings, numbered where several are alike, and of <a id>."""
+    found: set[str] = set()
+    for heading in re.findall(r"(?m)^#{1,6} +(.*?)#* *$", prose(page)):
+        anchor, number = slug(heading), 0
+        while (name := f"{anchor}-{number}" if number else anchor) in found:
+            number += 1
+        found.add(name)
+    return found | set(re.findall(r'<a (?:id|name)="([^"]+)"', prose(page)))
+
+
+def links(page: str) -> list[str]:
+    """The targets of a page's links and images, but for those in code. A link may be broken over two lines."""
+    content = re.sub(r"`[^`\n]*`", "", prose(page))
+    inline = re.findall(r"\]\(\s*<?([^)>\s]+)>?(?:\s+\"[^\"]*\")?\s*\)", content)
+    return inline + re.findall(r"(?m)^\[[^\]]+\]: +(\S+)", content) + re.findall(r'(?:src|href)="([^"]+)"', content)

@@ -1,0 +1,1 @@
+"""Makes the reference pages; see ../generate.py."""
