@@ -593,7 +593,7 @@ def test_no_colours_in_a_pipe_nor_in_json(config_path):
 
 
 # Those that run something for people and not to report.
-SILENT = {("serve",), ("local-pool",), ("schema",)}
+SILENT = {("serve",), ("local-pool",), ("schema",), ("reference",)}
 LEAVES = [each for each in COMMANDS if each and not any(other[:-1] == each for other in COMMANDS)]
 
 

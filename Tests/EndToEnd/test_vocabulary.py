@@ -72,6 +72,11 @@ def test_text_that_people_read_has_the_fields_words(texts):
     assert not found, "\n".join(found)
 
 
+def test_the_manual_has_the_fields_words():
+    text = (REPOSITORY / "deploy" / "release" / "manual.py").read_text()
+    assert not [found for literal in re.findall(r'"([^"\n]* [^"\n]*)"', text) for found in vocabulary.denied(literal)]
+
+
 def test_texts_are_found_where_they_are():
     assert len(list(swift_texts())) > 400 and len(list(dashboard_texts())) > 50 and len(list(helps())) > 20
     assert "a token could not be sealed" in [text for _, text in swift_texts()]

@@ -23,7 +23,7 @@ PAGES = {
 FINDING = """
 ## Find the reason code
 
-Clients get a status, an `error` and a message, and never the reason. Every response has the request's id, in the header
+Clients get a status, an [error](reference/errors.md) and a message, and never the reason. Every response has the request's id, in the header
 `X-Request-Id` and in the JSON of an error as `requestId`. With the id you find the request:
 
 ```sh

@@ -94,34 +94,36 @@ def prose(page: str) -> str:
 def sentences(page: str) -> list[tuple[int, str]]:
     """The sentences of a page with their line numbers: of paragraphs, list items, table cells and headings. Code is "…"."""
     found: list[tuple[int, str]] = []
-    paragraph: list[str] = []
-    begin = 0
-
-    def end() -> None:
-        for sentence in re.split(r"(?<=[.!?…])(?:[\"')*_]*)\s+(?=[A-Z\"'(*\[…])", " ".join(paragraph)):
-            if sentence.strip():
-                found.append((begin, sentence.strip()))
-        paragraph.clear()
-
-    for number, line in enumerate(re.sub(r"<!--.*?-->", lambda match: "\n" * match[0].count("\n"), prose(page), flags=re.DOTALL).splitlines(), 1):
-        text = re.sub(r"`[^`]*`", "…", line)
+    for number, text in _paragraphs(page):
+        text = re.sub(r"`[^`]*`", "…", text)
         text = re.sub(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", text)
-        if re.match(r"\s*\|", text):
-            end()
-            cells = [] if re.fullmatch(r"[\s|:-]+", text) else re.split(r"(?<!\\)\|", text)
-            for cell in cells:
-                begin, paragraph[:] = number, [cell.strip()]
-                end()
-            continue
-        if not text.strip() or re.match(r"\s*(?:[-*+>]|\d+\.|#+)\s", text):
-            end()
-        text = re.sub(r"^\s*(?:[-*+>]|\d+\.|#+)\s+", "", text).strip()
-        if text:
-            begin = number if not paragraph else begin
-            paragraph.append(text)
-        if line.startswith("#"):
-            end()
-    end()
+        for sentence in re.split(r"(?<=[.!?…])(?:[\"')*_]*)\s+(?=[A-Z\"'(*\[…])", text):
+            if sentence.strip():
+                found.append((number, sentence.strip()))
+    return found
+
+
+def _paragraphs(page: str) -> list[tuple[int, str]]:
+    """Paragraphs, list items, table cells and headings, each in one line, with the number of its first line."""
+    found: list[tuple[int, str]] = []
+    is_open = False
+    content = re.sub(r"<!--.*?-->", lambda match: "\n" * match[0].count("\n"), prose(page), flags=re.DOTALL)
+    for number, line in enumerate(content.splitlines(), 1):
+        text = line.strip()
+        if not text or re.match(r"\[[^\]]+\]: ", text):
+            is_open = False
+        elif text.startswith("|"):
+            cells = [] if re.fullmatch(r"[\s|:-]+", text) else re.split(r"(?<!\\)\|", re.sub(r"`[^`]*`", "…", text))
+            found += [(number, cell.strip()) for cell in cells]
+            is_open = False
+        elif match := re.match(r"(?:[-*+>]|\d+\.|#+)\s+(.*)", text):
+            found.append((number, match[1]))
+            is_open = not text.startswith("#")
+        elif is_open:
+            found[-1] = (found[-1][0], f"{found[-1][1]} {text}")
+        else:
+            found.append((number, text))
+            is_open = True
     return found
 
 

@@ -7,8 +7,10 @@ import shlex
 RUNS = {"sudo", "env", "exec", "time", "nohup"}
 
 
-def calls(code: str) -> list[list[str]]:
-    """The words of each simple command that runs gatehouse, from its first argument on."""
+def calls(code: str, root: dict) -> list[list[str]]:
+    """The words of each simple command that runs gatehouse, from its first argument on. `root` is the command of
+    `gatehouse reference`."""
+    names = {each["commandName"] for each in root["subcommands"]}
     found = []
     for line in re.sub(r"\\\n\s*", " ", _without_heredocs(code)).splitlines():
         lexer = shlex.shlex(line, posix=True, punctuation_chars="|&;()<>")
@@ -20,7 +22,7 @@ def calls(code: str) -> list[list[str]]:
             # A quoted text over several lines.
             words = line.split()
         for simple in _simple_commands(words):
-            if (arguments := _arguments(simple)) is not None:
+            if (arguments := _arguments(simple, names)) is not None:
                 found.append(arguments)
     return found
 
@@ -44,19 +46,18 @@ def _simple_commands(words: list[str]) -> list[list[str]]:
     return commands
 
 
-def _arguments(words: list[str]) -> list[str] | None:
-    """Nil where the command does not run gatehouse. In a container, gatehouse stands behind other words."""
-    for index, word in enumerate(words):
-        is_first = all(each in RUNS or each.startswith("-") or "=" in each for each in words[:index])
-        following = words[index + 1] if index + 1 < len(words) else ""
-        if word.rsplit("/", 1)[-1] == "gatehouse" and (is_first or re.fullmatch(r"[a-z][a-z-]+|--?[a-z-]+", following)):
-            runs_program = is_first or words[0] in ("docker", "kubectl", "aws", "podman", "nsenter", "runuser")
-            return words[index + 1 :] if runs_program else None
-    return None
+def _arguments(words: list[str], names: set[str]) -> list[str] | None:
+    """None where the command does not run gatehouse. Other programs run it, as in a container, by a command's name."""
+    places = [index for index, word in enumerate(words) if word.rsplit("/", 1)[-1] == "gatehouse"]
+    for index in places:
+        if all(each in RUNS or each.startswith("-") or "=" in each for each in words[:index]):
+            return words[index + 1 :]
+    by_others = [index for index in places if words[index + 1 : index + 2] and words[index + 1] in names]
+    return words[by_others[-1] + 1 :] if by_others else None
 
 
 def unknown(arguments: list[str], root: dict) -> str | None:
-    """The first word of a call that the program does not know; `root` is the command of `gatehouse reference`."""
+    """The first word of a call that the program does not know; `root` as in :func:`calls`."""
     command, names = root, ["gatehouse"]
     known = {"--help", "-h", "--version", "--generate-completion-script"}
     for word in arguments:

@@ -27,27 +27,27 @@ DENIED = [
     ),
     Denied("generation|generations", "configuration snapshot", ((r"key generation", "the making of a key"),)),
     Denied("conduct", "limits and audit"),
-    Denied("notices", "webhook events"),
-    Denied(
-        "notice",
-        "webhook event",
-        ((r"debug, info, notice|info, notice, warning|`notice`", "a log level"),),
-    ),
+    # The noun; users notice, and a log has a level of that name.
+    Denied("(?:an?|the|each|every|this|that|such|of|by) notices?", "webhook event"),
     Denied("arrival|arrivals", "sign-in"),
     Denied("kept|held", "stored, cached"),
     Denied("surroundings", "dependencies"),
     Denied(
         "answer|answers|answered|answering",
         "response, respond",
-        ((r"the answer is (?:yes|no)", "a question's answer, with the exit status"),),
-        ((r"challenge", "a client answers a challenge"), (r"question", "a question's answer")),
+        (
+            (r"the answer is (?:yes|no)", "a question's answer, with the exit status"),
+            (r"does not start or answer", "the title of a chapter that alerts name"),
+            (r"answers each comment|send the answer", "people answer"),
+        ),
+        ((r"challenge|one more step", "a client answers a challenge"), (r"question", "a question's answer")),
     ),
     Denied("road|roads", "path, flow"),
     Denied(
         "way|ways",
         "path, flow",
         (
-            (r"the same way|in (?:this|that|another|two|any|no other|one) ways?|either way|both ways|only way|under way", "manner, not path"),
+            (r"the same way|in (?:this|that|another|two|any|no other|one) ways?|either way|both ways|(?:only|best|simplest) way|find your way|under way", "manner, not path"),
         ),
     ),
     Denied("is to be|are to be", "must"),

@@ -22,14 +22,22 @@ BASE = {
     "routes": [{"name": "api", "path": "/api/v1/**", "upstream": "api"}],
 }
 REQUIRED = {"listeners", "upstreams", "routes"}
-SECRET = "not-a-real-secret-but-long-enough-for-hmac-sha-512-which-is-64-bytes"
+# As long as HMAC with SHA-512 needs it and an app client's secret can be.
+SECRET = "not-a-real-secret-".ljust(64, "0")
 SEALING_KEY = "k1:" + base64.b64encode(bytes(range(32))).decode()
 
 
 def whole(fragment: dict, directory: Path) -> dict:
-    """A configuration with the fragment in it. What names a file names one in `directory` instead."""
-    config = fragment if REQUIRED <= fragment.keys() else merged(BASE, fragment)
+    """A configuration with the fragment in it. Files that it names are made in `directory`."""
+    config = fragment if REQUIRED <= fragment.keys() else merged(_base(fragment), fragment)
     return {**_with_files(config, directory), "state_directory": str(directory / "state")}
+
+
+def _base(fragment: dict) -> dict:
+    """Without what stands in the fragment in another form: one server, or a pool."""
+    upstreams = {name: each for name, each in BASE["upstreams"].items() if "servers" not in (fragment.get("upstreams") or {}).get(name, {})}
+    issuers = {name: each for name, each in BASE["issuers"].items() if "profile" not in (fragment.get("issuers") or {}).get(name, {})}
+    return {**BASE, "upstreams": upstreams, "issuers": issuers}
 
 
 def environment(config: dict) -> dict[str, str]:
