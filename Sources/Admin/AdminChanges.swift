@@ -79,7 +79,7 @@ package struct AdminChanges: Sendable {
 
     private func drain(_ begins: Bool) -> AdminAnswer {
         status.setAside(begins)
-        logs.logger.notice(begins ? "set aside: not ready" : "no longer set aside")
+        logs.logger.notice(begins ? "drained by an operator: not ready" : "no longer drained by an operator")
         return AdminAnswer(status: .ok, body: ["draining": .bool(begins), "ready": .bool(status.readiness.isReady)])
     }
 

@@ -202,7 +202,7 @@ struct AdminUsers: Sendable {
         case let error as UserAdministration.Failure: return Self.malformed("\(error)")
         default:
             logger.error(
-                "users and sessions cannot be administered",
+                "users and sessions cannot be read or changed",
                 metadata: ["request_id": "\(requestID)", "error": "\(error)"])
             return .retryLater(.serviceUnavailable, after: 5, reason: .account(.sessionRecordsUnavailable))
         }

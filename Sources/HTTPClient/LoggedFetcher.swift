@@ -44,7 +44,7 @@ package struct LoggedFetcher: Fetcher {
         metadata["operation"] = request.cognitoOperation.map { "\($0)" }
         metadata["request_id"] = CalledRequest.current.map { "\($0.id)" }
         outcome(&metadata)
-        logger.debug("call of the gateway's own", metadata: metadata)
+        logger.debug("outgoing call", metadata: metadata)
     }
 }
 

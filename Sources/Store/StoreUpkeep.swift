@@ -37,7 +37,7 @@ package final class StoreUpkeep: Sendable {
                 try await store.keepPruningClock(now: now())
             } catch {
                 guard !Task.isCancelled else { return }
-                logger.error("what has ended cannot be removed", metadata: ["error": "\(error)"])
+                logger.error("expired records cannot be removed", metadata: ["error": "\(error)"])
             }
             rounds += 1
             do {

@@ -72,12 +72,12 @@ def test_debug_switched_on_at_run_time_tells_what_the_gateway_itself_asks(start_
 
     wait_until(lambda: told("server unhealthy"), "the health checks to fail")
     assert told("server unhealthy")[0]["answer"] == "status 500"
-    assert not told("call of the gateway's own") and not [line for line in lines(tmp_path / "own.log") if line["level"] == "debug"]
+    assert not told("outgoing call") and not [line for line in lines(tmp_path / "own.log") if line["level"] == "debug"]
 
     assert admin("/log-level", b'{"level": "debug"}') == 200
     Account(gateway.port, ledger).login(ADA[0], "A-Wrong-Password-For-The-Log")
-    wait_until(lambda: told("call of the gateway's own"), "the call to Cognito")
-    call = told("call of the gateway's own")[-1]
+    wait_until(lambda: told("outgoing call"), "the call to Cognito")
+    call = told("outgoing call")[-1]
     assert call["operation"] == "InitiateAuth" and call["status"] == "400" and int(call["milliseconds"]) >= 0
     assert call["request_id"] and call["provider_request_id"] and call["level"] == "debug"
     wait_until(lambda: told("health check", answer="status 500"), "a failed health check")

@@ -52,7 +52,7 @@ def test_each_export_is_told_at_debug(traced, collector, own_recorder, tmp_path)
         return [line for line in found if line.get("host") == host]
 
     wait_until(told, "the export")
-    assert (told()[0]["message"], told()[0]["status"]) == ("call of the gateway's own", "200")
+    assert (told()[0]["message"], told()[0]["status"]) == ("outgoing call", "200")
 
 
 def test_a_request_is_a_trace_of_the_clients(traced, collector, own_recorder, issuer):
@@ -322,7 +322,7 @@ def test_what_a_collector_does_not_take_is_lost_and_said_once(traced, collector,
     collector.answers = []
     raw.exchange(gateway.port, "GET", "/recorded/public/x", {"traceparent": header})
     collector.trace(trace, 2)
-    wait_until(lambda: "spans are taken again" in gateway.log(), "a line about it")
+    wait_until(lambda: "the collector accepts spans again" in gateway.log(), "a line about it")
     assert gateway.log().count("spans are lost") == 1
 
 

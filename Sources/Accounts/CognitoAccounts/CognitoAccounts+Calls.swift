@@ -33,9 +33,9 @@ extension CognitoAccounts {
         ]
         if isOurs, let setting = error.kind.guiltySetting {
             metadata["setting"] = "\(setting)"
-            logger.error("Cognito refuses the gateway itself; check the setting named", metadata: metadata)
+            logger.error("Cognito refuses the gateway; check the setting", metadata: metadata)
         } else if [.unavailable, .other, .throttled, .deliveryFailed].contains(error.kind) {
-            logger.warning("Cognito could not be used", metadata: metadata)
+            logger.warning("a call to Cognito failed", metadata: metadata)
         }
     }
 

@@ -61,7 +61,7 @@ extension DirectCognitoCalls {
         } catch let error as FetchError {
             let unavailable = CognitoError(noAnswer: error)
             logger.warning(
-                "Cognito could not be used", metadata: ["operation": "\(operation)", "error": "\(unavailable.type)"])
+                "a call to Cognito failed", metadata: ["operation": "\(operation)", "error": "\(unavailable.type)"])
             throw .unavailable(.cognito(unavailable.kind))
         } catch {
             logger.warning("the response is not Cognito's", metadata: ["operation": "\(operation)"])
@@ -77,7 +77,7 @@ extension DirectCognitoCalls {
         // Of a Cognito that cannot be had the log tells already.
         guard let error = (try? await send("RevokeToken", input, to: pool))?.error else { return }
         logger.warning(
-            "a session that was refused goes on at Cognito",
+            "a refused session continues at Cognito",
             metadata: ["pool_id": "\(pool.settings.poolID)", "error": "\(error.type)"])
     }
 
@@ -114,7 +114,7 @@ extension DirectCognitoCalls {
         switch error.kind {
         case .clientSecretRefused, .clientUnknown, .poolMisconfigured, .blockedByFirewall, .unsupportedOperation:
             logger.error(
-                "Cognito refuses the gateway itself; check the setting named",
+                "Cognito refuses the gateway; check the setting",
                 metadata: [
                     "operation": "\(call.operation)", "request_id": "\(request.requestID)", "error": "\(error.type)",
                     "setting": "\(error.kind.guiltySetting ?? "")",

@@ -39,7 +39,7 @@ extension AccountLimits {
         do {
             try await records.removeFailures(of: key)
         } catch {
-            logger.error("failed sign-ins are forgotten in memory only", metadata: ["error": "\(error)"])
+            logger.error("failed sign-ins were reset in memory only", metadata: ["error": "\(error)"])
         }
     }
 
@@ -84,7 +84,7 @@ extension AccountLimits {
                 try await records.remember(device: key, endsAt: now() / 1000 + Self.deviceLifetime)
             }
         } catch {
-            logger.error("a sign-in's device is not remembered", metadata: ["error": "\(error)"])
+            logger.error("a sign-in's device was not stored", metadata: ["error": "\(error)"])
         }
     }
 
@@ -102,7 +102,7 @@ extension AccountLimits {
         do {
             for key in forgetAll(calledBy: typed) { try await records.removeFailures(of: key) }
         } catch {
-            logger.error("failed sign-ins are forgotten in memory only", metadata: ["error": "\(error)"])
+            logger.error("failed sign-ins were reset in memory only", metadata: ["error": "\(error)"])
         }
     }
 

@@ -106,7 +106,7 @@ package actor Outbox {
             guard try await records.add(message, limit: Self.limit) else {
                 counted.withLock { $0.lost += 1 }
                 logger.error(
-                    "a message is lost: too many wait",
+                    "a message is lost: the outbox is full",
                     metadata: ["destination": "\(message.destination)", "kind": "\(message.kind)"])
                 return false
             }
@@ -183,7 +183,7 @@ package actor Outbox {
             counted.withLock { $0.failures += 1 }
             let pause = Self.pause(afterAttempts: message.attempts, random())
             logger.warning(
-                "a message was not received",
+                "a message was not delivered",
                 metadata: [
                     "destination": "\(message.destination)", "kind": "\(message.kind)", "key": "\(message.key)",
                     "attempts": "\(message.attempts)", "error": "\(error)", "next_in_ms": "\(pause)",
@@ -194,7 +194,7 @@ package actor Outbox {
         do {
             try await records.remove(key: message.key)
         } catch {
-            logger.error("a message that was received will be sent again", metadata: ["error": "\(error)"])
+            logger.error("a delivered message will be sent again", metadata: ["error": "\(error)"])
         }
     }
 
@@ -246,7 +246,7 @@ package actor Outbox {
             for message in try await records.removeOlder(than: Self.lifetime, now: now()) {
                 counted.withLock { $0.lost += 1 }
                 logger.error(
-                    "a message is given up",
+                    "a message was given up",
                     metadata: [
                         "destination": "\(message.destination)", "kind": "\(message.kind)",
                         "attempts": "\(message.attempts)",

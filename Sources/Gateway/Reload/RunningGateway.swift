@@ -164,7 +164,7 @@ actor RunningGateway {
     ///
     /// Log files are opened anew whatever comes of it: whoever rotates them has moved them away.
     func reload(_ load: @Sendable () throws -> GatewaySettings) async -> ReloadOutcome {
-        for error in logs.reopen() { logger.error("log file not opened anew", metadata: ["fault": "\(error)"]) }
+        for error in logs.reopen() { logger.error("log file not reopened", metadata: ["fault": "\(error)"]) }
         guard !isDraining else { return .stopping }
         let work = WorkUnderWay.begin("reload")
         defer { WorkUnderWay.end(work) }
@@ -184,7 +184,7 @@ actor RunningGateway {
             let errors = ReloadErrors.lines(of: error)
             for error in errors { logger.error("configuration error", metadata: ["fault": "\(error)"]) }
             logger.error(
-                "configuration not reloaded; the one in use stays", metadata: ["faults": "\(errors.count)"])
+                "configuration not reloaded; the current one stays", metadata: ["faults": "\(errors.count)"])
             status.reloadFailed(errors, now: WallClock.seconds())
             return .refused(errors)
         }
@@ -197,7 +197,7 @@ actor RunningGateway {
     private func takeOver(_ settings: GatewaySettings) async throws -> ReloadSummary {
         let fixed = RestartSettings.changes(from: snapshot.settings, to: settings)
         guard fixed.isEmpty else { throw ReloadErrors(fixed) }
-        logger.debug("reload: making what serves", metadata: ["digest": "\(settings.digest)"])
+        logger.debug("reload: preparing the configuration snapshot", metadata: ["digest": "\(settings.digest)"])
         let next = try await maker.make(settings, after: snapshot)
         let changes = ListenerChanges(
             from: snapshot.settings.listeners.map(\.address), to: settings.listeners.map(\.address))
@@ -218,7 +218,7 @@ actor RunningGateway {
         }
         let summary = ReloadSummary(from: snapshot, to: next)
         for installed in commit(next, changes, bound) { try await installed.get() }
-        logger.debug("reload: every event loop serves by it")
+        logger.debug("reload: every event loop uses it")
         // Only now: until an event loop serves by the new plan, it may still hand its spans to the service before.
         background.end(except: services(of: next))
         return summary
@@ -232,7 +232,7 @@ actor RunningGateway {
         let known = snapshot.plan.keyServices
         let new = next.plan.keyServices.filter { service in !known.contains { $0 === service } }
         logger.debug(
-            "reload: getting key sets", metadata: ["issuers": "\(new.map(\.issuer.name).joined(separator: " "))"])
+            "reload: fetching key sets", metadata: ["issuers": "\(new.map(\.issuer.name).joined(separator: " "))"])
         await withTaskGroup(of: Void.self) { tasks in
             for service in new { tasks.addTask { await service.prepare() } }
         }
@@ -314,7 +314,7 @@ actor RunningGateway {
             try await LostAnswers.endInGoodOrder(store, now: now)
         } catch {
             // The next start takes it for a kill, which costs nobody anything.
-            logger.warning("the end is not stored", metadata: ["error": "\(error)"])
+            logger.warning("the end of the process is not recorded", metadata: ["error": "\(error)"])
         }
     }
 }

@@ -233,7 +233,7 @@ package actor KeySetService {
             return true
         } catch {
             if error.isCancelled {
-                logger.debug("fetch of a key set ended unfinished", metadata: ["issuer": "\(issuer.name)"])
+                logger.debug("fetch of a key set was cancelled", metadata: ["issuer": "\(issuer.name)"])
                 return false
             }
             if !error.dropped.isEmpty { warn(of: error.dropped) }

@@ -98,7 +98,7 @@ package final class AssertionKeyService: Sendable {
                 try follow()
             } catch {
                 logger.error(
-                    "signing keys stay as they are",
+                    "signing keys could not be read; the current ones stay",
                     metadata: ["purpose": "\(file.purpose.rawValue)", "error": "\(error)"])
             }
         }

@@ -158,7 +158,7 @@ package actor RevocationService {
                 try await follow()
                 if rounds % Self.roundsOfKeeping == 0 { try await removeEnded() }
             } catch {
-                logger.error("revocations of others are not followed", metadata: ["error": "\(error)"])
+                logger.error("revocations of other processes cannot be read", metadata: ["error": "\(error)"])
             }
         }
     }

@@ -100,7 +100,7 @@ package final class TraceService: Sendable {
             case .taken(let rejected):
                 tally.exported(batch.spanCount - rejected)
                 tally.lost(rejected)
-                if isFailing.exchange(false, ordering: .relaxed) { logger.notice("spans are taken again") }
+                if isFailing.exchange(false, ordering: .relaxed) { logger.notice("the collector accepts spans again") }
                 return true
             case .refused(let reason):
                 return lost(batch, reason)
@@ -117,7 +117,7 @@ package final class TraceService: Sendable {
         // Once: it is not news each second.
         if !isFailing.exchange(true, ordering: .relaxed) {
             logger.warning(
-                "spans are lost: the collector does not take them",
+                "spans are lost: the collector does not accept them",
                 metadata: ["endpoint": "\(settings.endpoint)", "reason": "\(reason)"])
         }
         return true

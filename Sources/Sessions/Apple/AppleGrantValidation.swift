@@ -58,7 +58,7 @@ package final class AppleGrantValidation: Sendable {
         let opened = try? SealedAppleToken.open(
             record.token, userID: record.userID, clientID: record.clientID, with: grants.sealingKeys)
         guard let token = opened else {
-            return grants.logger.error("a refresh token of Apple's does not open any more and can't be validated")
+            return grants.logger.error("an Apple refresh token cannot be unsealed and is not validated")
         }
         do {
             // The answer does not apply to sessions that begin while Apple is asked.
@@ -69,7 +69,7 @@ package final class AppleGrantValidation: Sendable {
                 try await endConsent(record, open)
             }
         } catch {
-            grants.logger.error("sessions without consent go on until tomorrow", metadata: ["error": "\(error)"])
+            grants.logger.error("sessions without consent continue until the next check", metadata: ["error": "\(error)"])
         }
     }
 
@@ -94,7 +94,7 @@ package final class AppleGrantValidation: Sendable {
         guard stored.contains(where: { $0.clientID == record.clientID && $0.token == record.token }) else { return }
         try await sessions.end(open, requestID: Self.requestID)
         grants.logger.info(
-            "a user has taken back the consent to Sign in with Apple", metadata: ["sessions": "\(open.count)"])
+            "a user withdrew the consent to Sign in with Apple", metadata: ["sessions": "\(open.count)"])
         try await grants.records.remove(record)
     }
 }

@@ -50,7 +50,7 @@ package struct AppleGrants: Sendable {
             let grant = try await client.exchange(code: code, clientID: identity.audience)
             // The code of somebody else's sign-in must not be kept as this user's.
             guard grant.subject?.hasSameBytes(as: identity.subject) == true else {
-                logger.warning("an authorization code was another user's", metadata: ["request_id": "\(requestID)"])
+                logger.warning("an authorization code belongs to another user", metadata: ["request_id": "\(requestID)"])
                 return nil
             }
             return grant.refreshToken
@@ -81,7 +81,7 @@ package struct AppleGrants: Sendable {
     /// Holds what Apple gave for a sign-in that the gateway could not carry out, and that may be tried again.
     func hold(_ refreshToken: Secret, for proof: [UInt8], until endsAt: Int64, requestID: String) {
         guard !unused.keep(refreshToken, for: proof, until: endsAt, now: now()) else { return }
-        logger.error("a refresh token of Apple's could not be stored", metadata: ["request_id": "\(requestID)"])
+        logger.error("an Apple refresh token could not be stored", metadata: ["request_id": "\(requestID)"])
     }
 
     /// Keeps a refresh token of Apple's for a user who is known, without a sign-in.
@@ -113,7 +113,7 @@ package struct AppleGrants: Sendable {
     private func reportNotStored(_ error: any Error, _ requestID: String? = nil) {
         var metadata: Logger.Metadata = ["error": "\(error)"]
         metadata["request_id"] = requestID.map { "\($0)" }
-        logger.error("a refresh token of Apple's could not be stored", metadata: metadata)
+        logger.error("an Apple refresh token could not be stored", metadata: metadata)
     }
 
     func report(_ error: AppleClientError, _ what: Logger.Message, _ requestID: String? = nil) {
@@ -166,7 +166,7 @@ package struct AppleRevoker: Sendable {
         let opened = try? SealedAppleToken.open(
             revocation.sealed, userID: userID, clientID: clientID, with: sealingKeys)
         guard let token = opened else {
-            logger.error("a refresh token of Apple's does not open any more and can't be revoked")
+            logger.error("an Apple refresh token cannot be unsealed and is not revoked")
             return
         }
         do {

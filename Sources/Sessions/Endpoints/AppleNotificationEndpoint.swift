@@ -38,7 +38,7 @@ struct AppleNotificationEndpoint: AccountEndpoint {
         if let user {
             admission.call.subject = user.id
             apple.logger.info(
-                "a notification of Apple's",
+                "notification from Apple",
                 metadata: ["request_id": "\(request.requestID)", "event": "\(notification.event)"])
             try await follow(notification, user, endpoints, request, &admission.call)
         }
@@ -98,7 +98,7 @@ extension AppleSignIn {
             ).notification(in: payload, now: now())
         } catch {
             logger.warning(
-                "a notification of Apple's was not taken",
+                "a notification from Apple was refused",
                 metadata: ["request_id": "\(requestID)", "error": "\(error.rawValue)"])
             throw AppleSignInError.notificationInvalid.refusal
         }

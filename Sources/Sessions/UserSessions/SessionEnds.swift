@@ -117,7 +117,7 @@ package final class SessionEnds: SessionRevocations {
             do {
                 if rounds % Self.roundsOfFollowing == 0 { try await follow() }
             } catch {
-                logger.error("refreshes of other processes are not followed", metadata: ["error": "\(error)"])
+                logger.error("refreshes of other processes cannot be read", metadata: ["error": "\(error)"])
             }
             await endDue()
         }

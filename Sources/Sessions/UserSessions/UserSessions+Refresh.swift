@@ -158,7 +158,7 @@ extension UserSessions {
                 of: session.userID, upTo: session.authTime, meaning: [session], otherwise: refusal, requestID)
         } catch {
             logger.error(
-                "a session's newest token counts until it expires", metadata: ["request_id": "\(requestID)"])
+                "a session's newest token is valid until it expires", metadata: ["request_id": "\(requestID)"])
         }
         _ = try await withRecords(requestID) { try await records.end(session.id, at: now()) }
     }
