@@ -47,7 +47,7 @@ private enum Reference {
     static var errors: [JSON] {
         GatewayError.allCases.map { error in
             [
-                "error": .string(error.rawValue), "status": .number(JSONNumber(error.status.code)),
+                "error": .string(error.rawValue), "status": .number(JSONNumber(error.statusCode)),
                 "message": .string(error.defaultMessage),
             ]
         }

@@ -62,6 +62,9 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
         }
     }
 
+    /// The `statusCode` key of the answer's JSON body.
+    package var statusCode: Int { status.code }
+
     /// The message shown to the client unless a caller gives a better one. Safe to show; says nothing of the cause.
     package var defaultMessage: String {
         switch self {

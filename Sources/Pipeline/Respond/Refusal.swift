@@ -51,7 +51,7 @@ package struct Refusal: Error, Sendable {
         var body: JSONObject = [
             "error": .string(error.rawValue),
             "message": .string(message),
-            "statusCode": .number(JSONNumber(error.status.code)),
+            "statusCode": .number(JSONNumber(error.statusCode)),
             "requestId": .string(requestID),
         ]
         if deniesSuccess { body["success"] = false }
