@@ -124,7 +124,7 @@ def discussion(text: str) -> list[str]:
         elif rows[0] == "Examples:":
             lines += ["```sh", *(row[2:] for row in rows[1:]), "```", ""]
         elif rows[0].startswith("  "):
-            lines += table(["name", "meaning"], [[f"`{row.split()[0]}`", plain(capitalised(row.split(maxsplit=1)[1]))] for row in rows])
+            lines += [f"- `{row.split()[0]}`: {plain(sentence(row.split(maxsplit=1)[1]))}" for row in rows] + [""]
         elif len(rows) > 1 and rows[1].startswith("  "):
             lines += [*wrapped(plain(rows[0])), "```text", *(row[2:] for row in rows[1:]), "```", ""]
         else:
