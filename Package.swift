@@ -262,7 +262,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "AdminTests",
-            dependencies: ["Accounts", "Admin", "Encoding", "Pipeline", "Store", "Telemetry", httpTypes],
+            dependencies: ["Accounts", "Admin", "Pipeline", "Store", "Telemetry", httpTypes],
             swiftSettings: strict),
         .testTarget(
             name: "CognitoTests",

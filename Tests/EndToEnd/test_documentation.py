@@ -279,7 +279,7 @@ def test_figures_of_comparisons_are_the_measured_ones(page):
     assert not tables or "RESULTS.md" in text
 
 
-# MARK: What reads the documents
+# MARK: The readers of documents
 
 PAGE = """# A title: `code` & more
 

@@ -77,7 +77,9 @@ struct SectionFaultTests {
                 "logging: {access_log_sampling: [{path: /health}]}",
                 "logging.access_log_sampling[0].every: is missing"),
             Case("tracing: {sampling: 1}", "tracing.endpoint: is missing"),
-            Case("tracing: {endpoint: 'http://c.test/v1/traces'}", "tracing.endpoint: the spans contain data about requests"),
+            Case(
+                "tracing: {endpoint: 'http://c.test/v1/traces'}",
+                "tracing.endpoint: the spans contain data about requests"),
             Case(
                 "tracing: {endpoint: 'https://c.test/v1/traces', sampling: 1.5}",
                 "tracing.sampling: must be a number from 0 to 1"),

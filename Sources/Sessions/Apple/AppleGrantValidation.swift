@@ -69,7 +69,8 @@ package final class AppleGrantValidation: Sendable {
                 try await endConsent(record, open)
             }
         } catch {
-            grants.logger.error("sessions without consent continue until the next check", metadata: ["error": "\(error)"])
+            grants.logger.error(
+                "sessions without consent continue until the next check", metadata: ["error": "\(error)"])
         }
     }
 

@@ -50,7 +50,8 @@ package struct AppleGrants: Sendable {
             let grant = try await client.exchange(code: code, clientID: identity.audience)
             // The code of somebody else's sign-in must not be kept as this user's.
             guard grant.subject?.hasSameBytes(as: identity.subject) == true else {
-                logger.warning("an authorization code belongs to another user", metadata: ["request_id": "\(requestID)"])
+                logger.warning(
+                    "an authorization code belongs to another user", metadata: ["request_id": "\(requestID)"])
                 return nil
             }
             return grant.refreshToken

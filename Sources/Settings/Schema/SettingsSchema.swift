@@ -12,8 +12,8 @@ package enum SettingsSchema {
             "$schema": "http://json-schema.org/draft-07/schema#",
             "title": "Gatehouse settings",
             "description": """
-                Config/gatehouse.yaml explains every key. `gatehouse check` also checks how keys fit together.
-                """,
+            Config/gatehouse.yaml explains every key. `gatehouse check` also checks how keys fit together.
+            """,
         ]
         for (name, value) in object(at: "", recorder.entries) { schema[name] = value }
         schema["definitions"] = [
