@@ -221,7 +221,7 @@ def test_exit_statuses_are_as_documented(status, arguments):
     "arguments, words",
     [
         (("check", "--json", "--no-such-option"), "Unknown option '--no-such-option'"),
-        (("revoke", "--json"), "Say which tokens"),
+        (("revoke", "--json"), "Name the tokens by"),
         (("keys", "rotate", "--purpose", "none", "--json"), "The value 'none' is invalid"),
     ],
 )
