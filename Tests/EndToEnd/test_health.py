@@ -31,7 +31,7 @@ def test_a_gateway_without_keys_is_alive_and_not_ready(start_gateway, own_record
 def test_no_gateway_is_not_healthy():
     result = gatehouse("health", "--address", f"127.0.0.1:{free_port()}", "--alive")
     assert result.returncode == 1
-    assert "no answer" in result.stdout
+    assert "no response" in result.stdout
 
 
 def test_what_is_no_gateway_cannot_drive_the_terminal(own_recorder):
