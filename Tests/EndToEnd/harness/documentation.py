@@ -97,7 +97,7 @@ def sentences(page: str) -> list[tuple[int, str]]:
     for number, text in _paragraphs(page):
         text = re.sub(r"`[^`]*`", "…", text)
         text = re.sub(r"!?\[([^\]]*)\](?:\([^)]*\)|\[[^\]]*\])", r"\1", text)
-        for sentence in re.split(r"(?<=[.!?…])(?:[\"')*_]*)\s+(?=[A-Z\"'(*\[…])", text):
+        for sentence in re.split(r"(?<=[.!?…])(?:[\"')*_]*)\s+(?=[A-Z0-9\"'(*\[…])", text):
             if sentence.strip():
                 found.append((number, sentence.strip()))
     return found
