@@ -82,7 +82,7 @@ struct SessionRefreshTests {
             #expect(reason == (isFull ? "session-ended" : "token-revoked"))
             for token in [older, second] { #expect((fixture.verify(token) != nil) == isFull) }
             #expect(fixture.verify(later) != nil)
-            let isTold = fixture.log.lines.contains { $0.contains("newest token counts until it expires") }
+            let isTold = fixture.log.lines.contains { $0.contains("newest token is valid until it expires") }
             #expect(isTold == isFull)
         }
     }
