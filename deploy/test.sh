@@ -30,8 +30,8 @@ for argument in "$@"; do
     esac
 done
 
-# Servers of Tests/EndToEnd/test_real_backends.py whose packages have other names in other releases of Debian: what apt does
-# not have is left out, and the tests that want it say so. Express wants a Node.js that is there already.
+# Servers of Tests/EndToEnd/test_real_backends.py, and runtimes of test_examples.py. Other releases of Debian have other
+# packages: what apt does not have is left out, and the tests that want it say so. Express wants a Node.js that is there.
 need_real_servers() {
     (need_unpacked usr/sbin/apache2 apache2-bin libapr1 libaprutil1 libjansson4 liblua5.3-0 libxml2) || true
     (need_unpacked usr/sbin/php-fpm8.2 php8.2-fpm php8.2-common php8.2-opcache libapparmor1 libargon2-1 libsodium23 \
@@ -40,6 +40,7 @@ need_real_servers() {
         (command -v java >/dev/null || need_packages default-jre-headless) || true
         (need_unpacked usr/share/java/tomcat10-catalina.jar libtomcat10-java libeclipse-jdt-core-java) || true
     fi
+    (command -v go >/dev/null || need_packages golang-go) || true
     command -v node >/dev/null || return 0
     (need_unpacked usr/share/nodejs/express node-{accepts,array-flatten,body-parser,bytes,content-disposition,content-type} \
         node-{cookie,cookie-signature,debug,deep-equal,depd,encodeurl,escape-html,etag,express,finalhandler,fresh} \
@@ -47,6 +48,7 @@ need_real_servers() {
         node-{mime-types,ms,negotiator,object-inspect,on-finished,parseurl,path-to-regexp,proxy-addr,qs,range-parser} \
         node-{raw-body,safe-buffer,send,serve-static,setprototypeof,statuses,toidentifier,type-is,unpipe,utils-merge} \
         node-{vary,debbundle-es-to-primitive}) || true
+    (need_unpacked usr/share/nodejs/jose node-jose) || true
 }
 
 # A failed installation is a failure of its own, with the usual last line.
