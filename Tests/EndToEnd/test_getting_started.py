@@ -1,5 +1,4 @@
-"""docs/getting-started.md, step by step: its service, its local pool, its configurations and its commands, on other ports;
-and the parts of docs/limits.md that need certificates."""
+"""docs/getting-started.md, step by step: its service, its local pool, its configurations and its commands, on other ports."""
 
 import json
 import os
@@ -10,7 +9,6 @@ from pathlib import Path
 
 import pytest
 from harness import documentation, raw
-from harness.certificates import Authority
 from harness.gateway import REPOSITORY, binary, check
 from harness.process import Process, accepts_connections, free_port
 
@@ -114,14 +112,3 @@ def test_the_output_shown_is_the_quickstarts():
     for line in filter(None, block.splitlines()):
         words = re.sub(r"^ +(ok  )?|[:] .*| +\S*….*$", "", line) if line.startswith(" ") else line
         assert words in script, words
-
-
-@pytest.mark.parametrize("name", ["tls", "client-certificates"])
-def test_the_configuration_of_tls_is_good(tmp_path, name):
-    authority = Authority(tmp_path, "clients")
-    authority.issue("api.example.com")
-    path = tmp_path / "gatehouse.yaml"
-    rest = "upstreams: {api: {url: 'http://127.0.0.1:8000'}}\nroutes: [{path: /health, access: public, upstream: api}]\n"
-    path.write_text(documentation.block("limits.md", name) + rest)
-    result = check(path)
-    assert result.returncode == 0, result.stdout + result.stderr

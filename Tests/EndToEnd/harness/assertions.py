@@ -1,7 +1,6 @@
 """The documentation's backend that verifies assertions, in a real uvicorn, and assertions forged for it."""
 
 import json
-import re
 import sys
 import time
 from pathlib import Path
@@ -13,15 +12,10 @@ from cryptography.hazmat.primitives.asymmetric import ec
 from . import documentation, raw
 from .process import Process, free_port
 
-README = (Path(__file__).parents[3] / "README.md").read_text()
 ISSUER = "https://api.example.com"
 JWKS_PATH = "/.well-known/gatehouse/jwks.json"
 JWKS_URL = ISSUER + JWKS_PATH
 TYPE = "gatehouse-assertion+jwt"
-
-
-def readme_blocks(language: str) -> list[str]:
-    return re.findall(rf"```{language}\n(.*?)```", README, re.DOTALL)
 
 
 class VerifyingBackend:

@@ -24,7 +24,7 @@ func setting(name, standard string) string {
 	return standard
 }
 
-// whoami tells the caller by the headers, which are good only where nobody reaches this port around the gateway.
+// whoami responds with the caller by the headers, which are good only where nobody reaches this port around the gateway.
 func whoami(response http.ResponseWriter, request *http.Request) {
 	subject, err := url.PathUnescape(request.Header.Get("X-Auth-Subject"))
 	if subject == "" || err != nil {
@@ -40,7 +40,7 @@ func whoami(response http.ResponseWriter, request *http.Request) {
 	respond(response, map[string]any{"subject": subject, "groups": groups})
 }
 
-// orders tells the caller by the assertion alone, which nobody but the gateway can make.
+// orders responds with the caller by the assertion alone, which nobody but the gateway can make.
 func orders(verifier *Verifier) http.HandlerFunc {
 	return func(response http.ResponseWriter, request *http.Request) {
 		caller, err := verifier.Verify(request.Header.Get("X-Auth-Assertion"))
