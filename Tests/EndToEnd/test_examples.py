@@ -1,5 +1,5 @@
-"""The example services of deploy/examples, behind a gateway: they read the identity headers, and believe no assertion but
-the gateway's. The code of docs/identity.md reads the headers in the same way."""
+"""The example services of deploy/examples, behind a gateway: they read the identity headers, and believe no assertion
+but the gateway's. The code of docs/identity.md reads the headers in the same way."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""docs/getting-started.md, step by step: its service, its local pool, its configurations and its commands, on other ports."""
+"""docs/getting-started.md, step by step, on other ports: its service, its local pool, its configurations and commands."""
 
 import json
 import os

@@ -1,4 +1,4 @@
-"""The example services of deploy/examples, each started as its first comment says; node and go where they are installed."""
+"""The example services of deploy/examples, each started as its first comment says, where its runtime is installed."""
 
 import os
 import shutil
@@ -38,7 +38,7 @@ def node_module(name: str) -> Path:
     """Where Debian's package has the module; skips where it is not on this machine."""
     found = next((modules / name for modules in NODE_MODULES if (modules / name).exists()), None)
     if not found:
-        pytest.skip(f"the module {name} is not on this machine: deploy/test.sh gets Debian's node-{name} where there is a node")
+        pytest.skip(f"no module {name} on this machine: deploy/test.sh gets Debian's node-{name} where there is a node")
     return found
 
 

@@ -44,8 +44,8 @@ app.get("/api/v1/orders", async (request, response) => {
     caller = verified.payload;
   } catch (error) {
     // Whatever is wrong with the assertion has a code of its own; the rest is a key set that could not be fetched.
-    const isInvalid = error instanceof errors.JOSEError && !["ERR_JOSE_GENERIC", "ERR_JWKS_TIMEOUT"].includes(error.code);
-    return response.status(isInvalid ? 401 : 503).end();
+    const isUnavailable = ["ERR_JOSE_GENERIC", "ERR_JWKS_TIMEOUT"].includes(error.code);
+    return response.status(error instanceof errors.JOSEError && !isUnavailable ? 401 : 503).end();
   }
   if (!caller.sub || !caller.exp) return response.status(401).end();
   response.json({ orders_of: caller.sub, groups: caller.groups });

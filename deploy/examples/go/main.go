@@ -24,7 +24,8 @@ func setting(name, standard string) string {
 	return standard
 }
 
-// whoami responds with the caller by the headers, which are good only where nobody reaches this port around the gateway.
+// whoami responds with the caller by the headers, which are good only where nobody reaches this port around the
+// gateway.
 func whoami(response http.ResponseWriter, request *http.Request) {
 	subject, err := url.PathUnescape(request.Header.Get("X-Auth-Subject"))
 	if subject == "" || err != nil {
