@@ -16,13 +16,14 @@ from harness import documentation, raw
 from harness.account import Account
 from harness.apple_app import apple_settings, sha256hex
 from harness.deployment import checked
-from harness.gateway import ADA, REPOSITORY, Gateway, LocalPool, Served, check, gateway_config, merged
+from harness.gateway import ADA, REPOSITORY, Gateway, LocalPool, Served, merged
 from harness.local_apple import LocalApple, team_key
 from harness.local_pool_control import advance_clock, one_time_code
 from harness.process import accepts_connections, free_port, wait_until
 from harness.sanitizer import PATIENCE
 
 RENDERER = REPOSITORY / "docs" / "render_openapi.py"
+DESCRIPTIONS = {"client-api": "openapi.yaml", "admin-api": "openapi-admin.yaml"}
 ADMIN_TOKEN = "an-admin-token-of-some-length"
 DEVICE = "0d9d63fa-6f6c-4f0e-9a7c-2b0e7f4f1f54"
 BEN = "ben@example.com"
@@ -59,24 +60,31 @@ def test_a_page_that_is_not_current_is_noticed_and_written_anew(tmp_path):
     assert page.read_text() == text and not stray.exists()
 
 
-def example_blocks(api: str, kind: str) -> dict[str, str]:
-    """The examples of one kind on the pages of a description, by operation."""
-    pages = sorted(Path(f"docs/reference/{api}/{path.name}") for path in (REPOSITORY / "docs/reference" / api).glob("*.md"))
-    found = [block for page in pages for block in documentation.blocks(str(page)) if block.name]
-    return {block.name.partition("-")[2]: block.text for block in found if block.name.startswith(f"{kind}-")}
+def operations(description: str) -> list[dict]:
+    paths = yaml.safe_load((REPOSITORY / "deploy" / description).read_text())["paths"].values()
+    return [each for item in paths for method, each in item.items() if method != "parameters"]
 
 
-def operations(description: str) -> dict[str, dict]:
-    paths = yaml.safe_load((REPOSITORY / "deploy" / description).read_text())["paths"]
-    listed = [each for item in paths.values() for each in item.values() if isinstance(each, dict)]
-    return {each["operationId"]: each for each in listed}
+def example_blocks(api: str, language: str) -> dict[str, str]:
+    """The examples in one language on the pages of a description, by operation: each section has one at most."""
+    names = {each["summary"]: each["operationId"] for each in operations(DESCRIPTIONS[api])}
+    found = {}
+    for path in (REPOSITORY / "docs" / "reference" / api).glob("*.md"):
+        page = str(path.relative_to(REPOSITORY))
+        headings = [(number, line[3:]) for number, line in enumerate(path.read_text().splitlines(), 1) if line.startswith("## ")]
+        for block in documentation.blocks(page):
+            if block.language == language:
+                heading = [title for number, title in headings if number < block.line][-1]
+                assert names[heading] not in found, f"{block}: one more example"
+                found[names[heading]] = block.text
+    return found
 
 
 class Curl:
     """Runs an example as it stands in a shell. Status and body come from `.curlrc`."""
 
     def __init__(self, api: str, directory: Path):
-        self.blocks = example_blocks(api, "curl")
+        self.blocks = example_blocks(api, "sh")
         (directory / ".curlrc").write_text('silent\nshow-error\nnoproxy = "*"\nwrite-out = "\\n%{http_code}"\n')
         self.directory = directory
 
@@ -218,7 +226,7 @@ def test_each_curl_example_of_the_client_api_works(gateway, apple, tmp_path):
     told = apple.event("email-disabled", "ada@icloud.example", send=False)
     reader("appleNotification", 200, PAYLOAD=told["payload"])
     assert reader("assertionKeys", 200)["keys"]
-    assert reader.tried == set(operations("openapi.yaml")) == set(reader.run.blocks)
+    assert reader.tried == {each["operationId"] for each in operations("openapi.yaml")} == set(reader.run.blocks)
 
 
 @SWIFT
@@ -227,9 +235,8 @@ def test_each_swift_example_of_the_client_api_works(gateway, apple, swift_progra
     reader = Reader(swift_program, {"GATEHOUSE": gateway.url})
     try_accounts(reader, apple)
     try_sessions(reader, apple)
-    calls = operations("openapi.yaml")
-    assert reader.tried == {name for name, each in calls.items() if each.get("x-called-by-apps", True)}
-    assert reader.tried == set(swift_program.blocks)
+    calls = {each["operationId"] for each in operations("openapi.yaml") if each.get("x-called-by-apps", True)}
+    assert reader.tried == calls == set(swift_program.blocks)
 
 
 def test_each_curl_example_of_the_admin_api_works(start_gateway, apple, tmp_path, ledger):
@@ -266,7 +273,7 @@ def test_each_curl_example_of_the_admin_api_works(start_gateway, apple, tmp_path
     (session,) = reader("listSessions", 200, SUBJECT=tokens["user"]["id"])["sessions"]
     assert reader("endSession", 200, SESSION=session["id"])["sessions_ended"] == 1
     assert reader("endSessions", 200)["sessions_ended"] == 0
-    assert reader.tried == set(operations("openapi-admin.yaml")) == set(reader.run.blocks)
+    assert reader.tried == {each["operationId"] for each in operations("openapi-admin.yaml")} == set(reader.run.blocks)
 
 
 # ---- The app's side
@@ -442,16 +449,3 @@ def test_a_direct_call_gets_the_response_of_the_page(start_gateway, pool):
     for line in fields:
         name, _, value = line.partition(": ")
         assert answer.header(name) == value, name
-
-
-def test_the_settings_for_apples_server_are_good(tmp_path):
-    (tmp_path / "AuthKey_KEY1234567.p8").write_text(team_key())
-    changes = merged(
-        {name: page_settings("apple.md", name) for name in ("issuers", "sign_in")},
-        yaml.safe_load(documentation.block("apple.md", "apple-server")),
-    )
-    config = gateway_config(tmp_path, "http://127.0.0.1:1", "http://127.0.0.1:1/k", changes=changes)
-    path = tmp_path / "gatehouse.yaml"
-    path.write_text(json.dumps(config))
-    result = check(path)
-    assert result.returncode == 0, result.stdout + result.stderr
