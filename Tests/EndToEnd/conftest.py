@@ -30,12 +30,12 @@ FAULTS = {
 }
 # The rough duration of the longest files in seconds, so that the parts take equally long; the others take five.
 SECONDS = {
-    "test_hostile_answers.py": 90, "test_release.py": 60, "test_unread_responses.py": 74, "test_openapi.py": 65,
+    "test_hostile_answers.py": 90, "test_release.py": 60, "test_unread_responses.py": 74, "test_openapi.py": 105,
     "test_clock.py": 56, "test_fair_shares.py": 55, "test_name_resolution.py": 49, "test_conduct.py": 45,
     "test_tracing.py": 45, "test_challenges.py": 43, "test_deploy_containers.py": 42, "test_cognito_clients.py": 41,
     "test_threats_tokens.py": 40, "test_websocket.py": 37, "test_concealed_users.py": 36, "test_account_names.py": 35,
     "test_unreliable_peers.py": 35, "test_reload.py": 32, "test_apple.py": 31, "test_http2.py": 30,
-    "test_refresh.py": 28, "test_corpus.py": 25, "test_restore.py": 24, "test_translated_steps.py": 24,
+    "test_documentation_client.py": 22, "test_refresh.py": 28, "test_corpus.py": 25, "test_restore.py": 24, "test_translated_steps.py": 24,
     "test_schema.py": 22, "test_hostile.py": 21, "test_command_line.py": 21, "test_backends.py": 21,
     "test_real_backends.py": 60, "test_translate.py": 20, "test_reload_files.py": 19, "test_costly_bodies.py": 18,
     "test_sessions_hostile.py": 18, "test_slow_backends.py": 18, "test_tls.py": 17, "test_corpus_h2.py": 16,
