@@ -100,15 +100,8 @@ install -D -m 644 "$work/completion.bash" "$root/usr/share/bash-completion/compl
 install -D -m 644 "$work/completion.zsh" "$root/usr/share/zsh/vendor-completions/_gatehouse"
 install -D -m 644 "$work/completion.fish" "$root/usr/share/fish/vendor_completions.d/gatehouse.fish"
 documents=$root/usr/share/doc/gatehouse
-install -D -m 644 Config/gatehouse.yaml "$documents/examples/gatehouse.yaml"
-install -D -m 644 Config/local-pool.yaml "$documents/examples/local-pool.yaml"
-# As they are in the repository, so that links and paths among them lead somewhere.
-for file in openapi.yaml runbook.md prometheus/gatehouse.rules.yaml grafana/gatehouse.json; do
-    install -D -m 644 "deploy/$file" "$documents/deploy/$file"
-done
-sed 's,(\.github/SECURITY\.md,(SECURITY.md,' README.md >"$work/README.md"
-sed 's,(\.\./README\.md,(README.md,' .github/SECURITY.md >"$work/SECURITY.md"
-install -m 644 "$work/README.md" "$work/SECURITY.md" "$documents/"
+install -d -m 755 "$documents"
+python3 deploy/release/documents.py "$documents"
 python3 deploy/release/copyright.py --version "$version" --resolved Package.resolved --checkouts .build/checkouts \
     >"$work/copyright"
 install -m 644 "$work/copyright" "$documents/copyright"
