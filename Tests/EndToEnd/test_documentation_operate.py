@@ -87,7 +87,7 @@ def test_every_other_figure_is_in_the_results_or_in_the_test_that_is_named():
     """Figures with a fraction, and memory and times of large bodies."""
     limits = PERFORMANCE.partition("## Limits that tests enforce")[2].partition("\n## ")[0]
     text = documentation.prose("performance.md").replace(limits, "")
-    for figure in re.findall(r"(?<![\w.])\d+(?:[.,]\d+)+|\d+(?= (?:MB|uploads|downloads))", text):
+    for figure in re.findall(r"(?<![\w.])\d+(?:[.,]\d+)+|\d+(?= (?:MB|ms|uploads|downloads))", text):
         assert figure in RESULTS, figure
     # Every limit is a number in its test, as seconds, megabytes, or calls in a second.
     expected = {
