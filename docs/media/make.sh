@@ -1,0 +1,59 @@
+#!/usr/bin/env bash
+# Makes the pictures of README.md from the program itself: quickstart.svg, a recording of deploy/quickstart.sh --once, and
+# dashboard.png, the dashboard of a gateway with some minutes of traffic in headless Chromium.
+#
+#   docs/media/make.sh [quickstart] [dashboard]      default: both
+#
+# Environment: GATEHOUSE_BINARY  use this binary instead of building one
+#              GATEHOUSE_PORT, …  other ports for the quickstart, as deploy/quickstart.sh has them
+set -euo pipefail
+
+# shellcheck source=deploy/requirements.sh
+. "$(dirname "${BASH_SOURCE[0]}")/../../deploy/requirements.sh"
+cd "$repository"
+
+pictures=("$@")
+[ $# -gt 0 ] || pictures=(quickstart dashboard)
+for picture in "${pictures[@]}"; do
+    case $picture in
+    quickstart | dashboard) ;;
+    *) fail "unknown picture: $picture (there are quickstart and dashboard)" ;;
+    esac
+done
+
+need_packages ca-certificates chromium-headless-shell curl openssl python3 python3-venv
+need_python "$repository/deploy/example-backend/requirements.txt"
+need_python "$repository/Tests/EndToEnd/requirements.txt"
+if [ -z "${GATEHOUSE_BINARY:-}" ]; then
+    need_packages libcurl4-openssl-dev libsqlite3-dev libssl-dev pkg-config
+    need_swift
+    echo "building the release binary (the first time takes some minutes)"
+    "${release_build[@]}"
+    GATEHOUSE_BINARY=$release_binary
+fi
+GATEHOUSE_BINARY=$(realpath "$GATEHOUSE_BINARY")
+export GATEHOUSE_BINARY PYTHONDONTWRITEBYTECODE=1
+
+# The quickstart runs in a copy of what it reads, so that it finds a finished build and leaves no traces here.
+make_quickstart() {
+    local copy=$work/gatehouse
+    mkdir -p "$copy/.build/release" "$work/bin"
+    cp -R Config deploy "$copy/"
+    ln -s "$repository/.venv" "$copy/.venv"
+    cp "$GATEHOUSE_BINARY" "$copy/.build/release/gatehouse"
+    # The build is done, and this is all that is asked of the compiler.
+    printf '%s\n' '#!/bin/sh' 'echo "Swift version 6.3 (the binary is built already)"' >"$work/bin/swift"
+    chmod 755 "$work/bin/swift"
+    PATH=$work/bin:$PATH .venv/bin/python docs/media/recording.py "$copy" docs/media/quickstart.svg
+}
+
+make_dashboard() {
+    PYTHONPATH=$repository/Tests/EndToEnd .venv/bin/python docs/media/dashboard.py "$work/dashboard" docs/media/dashboard.png
+}
+
+work=$(mktemp -d)
+trap 'rm -rf "$work"' EXIT
+for picture in "${pictures[@]}"; do
+    "make_$picture"
+    ls -l docs/media/"$picture".*g
+done
