@@ -210,7 +210,8 @@ def test_the_screenshot_is_a_picture():
 def test_the_recording_shows_what_the_quickstart_says():
     root = tree.fromstring((MEDIA / "quickstart.svg").read_bytes())
     shown = "\n".join("".join(element.itertext()) for element in root.iter("{http://www.w3.org/2000/svg}text"))
-    script = text("deploy/quickstart.sh")
+    # With --once it ends where it would go on for readers to try.
+    script = text("deploy/quickstart.sh").partition("\n    exit 0\nfi\n")[0]
     headlines = re.findall(r'^\s*headline "([^"$]+)"$', script, re.MULTILINE)
     steps = re.findall(r'^shows "([^"$]+)"', script, re.MULTILINE)
     assert len(headlines) >= 8 and len(steps) >= 15
@@ -359,9 +360,18 @@ def test_the_change_log_has_its_form():
 
 
 @pytest.mark.parametrize("path", WORKFLOWS, ids=lambda path: path.name)
-def test_workflows_have_their_schema_and_pass_actionlint(path):
+def test_workflows_have_their_schema_and_their_commands_pass_shellcheck(path, tmp_path):
     checked(tool("check-jsonschema"), "--builtin-schema", "vendor.github-workflows", path)
-    checked(tool("actionlint"), "-shellcheck", tool("shellcheck"), path)
+    jobs = yaml.safe_load(path.read_text())["jobs"]
+    for name, job in jobs.items():
+        assert set(job.get("needs", "").split()) <= set(jobs)
+        for number, step in enumerate(job["steps"]):
+            assert ("uses" in step) != ("run" in step), f"{name}: step {number}"
+            # Actions by a version, never by a branch.
+            assert re.fullmatch(r"actions/[\w-]+@v\d+", step.get("uses", "actions/none@v0"))
+            script = tmp_path / f"{name}-{number}.sh"
+            script.write_text(step.get("run", ""))
+            checked(tool("shellcheck"), "--shell", "sh", script)
 
 
 def test_workflows_run_what_is_there_with_few_rights():

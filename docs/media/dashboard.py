@@ -118,14 +118,19 @@ def main() -> None:
     gateway = Gateway(directory, "gateway", configuration(directory, pool, [url for _, url in backends]))
     browser = Browser(directory)
     page = browser.open(Dashboard, f"http://127.0.0.1:{gateway.admin_port}/", WIDTH, HEIGHT)
+    traffic = None
     try:
         page.wait_for_state("Ready")
         traffic = Traffic(gateway)
-        time.sleep(seconds)
+        end = time.monotonic() + seconds
+        while time.monotonic() < end:
+            time.sleep(1)
+            page.run("0")  # takes the browser's events, which would fill its connection
         page.refresh().screenshot(output)
-        traffic.end()
         page.assert_sound(gateway)
     finally:
+        if traffic:
+            traffic.end()
         page.close()
         browser.stop()
         gateway.stop()
