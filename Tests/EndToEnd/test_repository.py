@@ -322,17 +322,6 @@ def test_diagrams_and_prose_name_what_is_in_the_sources():
         assert f"{owner}.{member}" == "Package.swift" or owner in types and member in members, f"{owner}.{member}"
 
 
-def test_the_table_of_contents_has_every_page():
-    linked = set(re.findall(r"\]\(([\w./-]+?)(?:#[\w-]+)?\)", text("docs/README.md")))
-    directory = REPOSITORY / "docs"
-    for page in directory.rglob("*.md"):
-        name = page.relative_to(directory)
-        # A directory's pages are reached by its link, and the parts of a page by the page.
-        reached = {str(name), *(str(parent) for parent in name.parents)}
-        part_of = {f"{page.stem.rsplit('-', count)[0]}.md" for count in range(1, page.stem.count("-") + 1)}
-        assert reached & linked or part_of & linked or name == Path("README.md"), name
-
-
 def test_the_glossary_is_in_order_and_explains_each_term_once():
     entries = re.findall(r"^\| ([\w -]+) \| (.+) \|$", text("docs/glossary.md"), re.MULTILINE)
     terms = [term for term, _ in entries if term not in ("term",)]

@@ -17,7 +17,7 @@ from harness.dashboard import Dashboard
 from harness.gateway import POOL_CLIENT_ID, REPOSITORY, Gateway, LocalPool
 from harness.process import Process, accepts_connections, free_port
 
-WIDTH, HEIGHT = 1280, 1040
+WIDTH, HEIGHT = 1280, 900
 PEOPLE = [(f"{name}@example.com", f"Correct-Horse-{name}-7") for name in ("ada", "grace", "edsger", "barbara", "tony")]
 # Chosen by weight: a path, and whether a token goes with it.
 CALLS = [
@@ -118,6 +118,7 @@ def main() -> None:
     gateway = Gateway(directory, "gateway", configuration(directory, pool, [url for _, url in backends]))
     browser = Browser(directory)
     page = browser.open(Dashboard, f"http://127.0.0.1:{gateway.admin_port}/", WIDTH, HEIGHT)
+    page.send("Emulation.setScrollbarsHidden", hidden=True)
     traffic = None
     try:
         page.wait_for_state("Ready")
