@@ -248,7 +248,8 @@ def test_a_recording_keeps_lines_in_order_and_every_text():
     assert '<&> "é": 1' in "".join(root.itertext())
 
 
-def test_pictures_are_made_by_name_only():
+def test_the_script_for_pictures_passes_shellcheck_and_takes_their_names_only():
+    checked(tool("shellcheck"), "--external-sources", "--source-path", REPOSITORY, MEDIA / "make.sh")
     result = subprocess.run(["bash", MEDIA / "make.sh", "portrait"], capture_output=True, text=True, timeout=60)
     assert result.returncode != 0 and "portrait" in result.stderr
 
@@ -312,6 +313,8 @@ def test_diagrams_and_prose_name_what_is_in_the_sources():
         unknown = {name for name in actors if name not in types | FOREIGN}
         unknown |= {name for name in re.findall(r"\b[A-Z][a-z]+[A-Z]\w*\b|\bHTTP\w+\b", diagram) if name not in types | FOREIGN}
         assert unknown == set()
+        # Mermaid takes them for its own words, in any case of letters.
+        assert not {name.lower() for name in actors | set(aliases)} & {"loop", "alt", "opt", "par", "end", "note", "box", "break"}
         sent = set(re.findall(r"^ +(\w+)--?>>(?:\w+)", diagram, re.MULTILINE)) | set(re.findall(r"--?>>(\w+):", diagram))
         assert sent <= actors | set(aliases)
         called = re.findall(r"\b([a-z]\w*)\(", diagram) + re.findall(r"\b[A-Z]\w+\.([a-z]\w*)", diagram)
@@ -372,7 +375,7 @@ def test_workflows_run_what_is_there_with_few_rights():
         assert re.findall(r"swift:[\w.-]+", path.read_text()) == [image]
         assert all("timeout-minutes" in job for job in workflow["jobs"].values())
         commands = "\n".join(step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"])
-        # What an event says is never put into a command.
+        # No command contains what an event says.
         assert "${{" not in commands
         scripts = re.findall(r"\b(deploy/\w+\.sh)((?: --\w+)*)", commands)
         assert scripts
