@@ -99,7 +99,7 @@ class Curl:
 
 
 class SwiftProgram:
-    """All Swift examples in one program that runs the one it is asked for. What they name are variables of the
+    """All Swift examples in one program that runs the one it is asked for. The names in them are variables of the
     environment, and they are called from the main actor, as an app does."""
 
     def __init__(self, directory: Path):

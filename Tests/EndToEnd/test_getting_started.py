@@ -43,7 +43,7 @@ class Trial:
         process.wait_ready(lambda: accepts_connections(int(self.ports[number])), command[1])
 
     def shell(self, *names: str) -> str:
-        """What the page's commands print."""
+        """The output of the page's commands."""
         path = f"{self.directory / 'bin'}{os.pathsep}{os.environ['PATH']}"
         script = "set -e\n" + "\n".join(map(self.block, names))
         result = subprocess.run(

@@ -74,7 +74,7 @@ def test_every_call_has_words_and_examples_that_fit(description):
             assert response["description"], call
             bodies += response.get("content", {}).values()
         for body in bodies:
-            # What is no JSON may be too long, or the like of nothing else.
+            # A body that is no JSON may have no example.
             if body["schema"] != {"type": "string"}:
                 assert examples(body), call
             for example in examples(body):
@@ -189,7 +189,7 @@ def try_to_prove_wrong(description: Path, url: str, directory: Path, options: li
 # ---- A client that a generator makes
 
 
-# What an app's developer writes with the generated client: signs in, reads the profile, refreshes, meets an error.
+# A program of an app's developer on the generated client: signs in, reads the profile, refreshes, meets an error.
 APP = """
 import json, sys
 from gatehouse_client import AuthenticatedClient, Client
