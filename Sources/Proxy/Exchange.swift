@@ -51,7 +51,14 @@ final class Exchange {
     func decide(keysWereLookedUp: Bool = false) {
         if let tracer = service.tracer, log.trace == nil { log.trace = tracer.begin(request.head) }
         let context = context(keysWereLookedUp: keysWereLookedUp)
-        let decision = log.trace?.isSampled == true ? decideTraced(context) : service.decide(request.head, context)
+        let (tokens, began) = (service.tokens, log.trace?.isSampled == true ? NIODeadline.now() : nil)
+        let (hits, misses) = (tokens.hitCount, tokens.missCount)
+        let decision = service.plan.gate.decide(request.head, context, cache: tokens, keySets: service.keySets)
+        if tokens.hitCount != hits { service.metrics.tokenCacheHit() }
+        if tokens.missCount != misses {
+            service.metrics.tokenCacheMiss()
+            if let began { log.trace?.verification = (began, .now()) }
+        }
         switch consume decision {
         case .forward(let permit):
             forward(permit)

@@ -141,14 +141,6 @@ final class LoopService {
 
     // MARK: For exchanges
 
-    func decide(_ head: HTTPRequest, _ context: RequestContext) -> Decision {
-        let (hits, misses) = (tokens.hitCount, tokens.missCount)
-        let decision = plan.gate.decide(head, context, cache: tokens, keySets: keySets)
-        if tokens.hitCount != hits { metrics.tokenCacheHit() }
-        if tokens.missCount != misses { metrics.tokenCacheMiss() }
-        return decision
-    }
-
     /// The client's own id where it is usable, else a new one.
     func requestID(of head: HTTPRequest, at milliseconds: Int64) -> String {
         RequestID.accepted(from: head.headerFields) ?? makeRequestID(at: milliseconds)
