@@ -1,7 +1,11 @@
 internal import Glibc
 internal import NIOCore
 
-/// Stops accepting for a moment when the system has no descriptor or no memory for another connection.
+/// Stops accepting for a moment when the system has no descriptor or no memory for another connection, or when few
+/// descriptors are left.
+///
+/// The last descriptors are for what the connections need, such as one to a backend, and for libdispatch: its monitor of
+/// worker threads opens a file of /proc each second, and ends the process where it cannot.
 ///
 /// SwiftNIO's own handler for this only delays the reads it is asked for. A read whose first accept fails stays pending
 /// there, so that the listening socket is still watched, and tried again without end.
@@ -12,10 +16,22 @@ final class AcceptPauseHandler: ChannelInboundHandler {
 
     private var resumption: Scheduled<Void>?
 
+    func channelRead(context: ChannelHandlerContext, data: NIOAny) {
+        guard DescriptorReserve.isFree else {
+            unwrapInboundIn(data).close(promise: nil)
+            return pause(context)
+        }
+        context.fireChannelRead(data)
+    }
+
     func errorCaught(context: ChannelHandlerContext, error: any Error) {
         guard let error = error as? IOError, [EMFILE, ENFILE, ENOBUFS, ENOMEM].contains(error.errnoCode) else {
             return context.fireErrorCaught(error)
         }
+        pause(context)
+    }
+
+    private func pause(_ context: ChannelHandlerContext) {
         guard resumption == nil else { return }
         setReading(false, context)
         let bound = NIOLoopBound((handler: self, context: context), eventLoop: context.eventLoop)
