@@ -159,7 +159,8 @@ def test_an_override_of_lintian_has_its_reason():
 def test_the_package_has_the_documents(unpacked):
     """Their links are test_release_documents.py's."""
     directory = unpacked / "usr/share/doc/gatehouse"
-    for name in ("deploy/prometheus/gatehouse.rules.yaml", "deploy/grafana/gatehouse.json", "deploy/openapi.yaml"):
+    for name in ("deploy/prometheus/gatehouse.rules.yaml", "deploy/grafana/gatehouse.json", "deploy/openapi.yaml",
+                 "deploy/openapi-admin.yaml"):
         assert (directory / name).read_bytes() == (REPOSITORY / name).read_bytes()
     for name in ("README.md", "SECURITY.md", "examples/gatehouse.yaml", "docs/runbook.md", "docs/running.md"):
         assert (directory / name).is_file(), name

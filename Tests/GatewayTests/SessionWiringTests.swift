@@ -88,6 +88,29 @@ struct SessionWiringTests {
         }
     }
 
+    @Test("A rotated sealing key stays for as long as a device token that it sealed is good")
+    func sealingKeysOfDevices() async throws {
+        try await withDirectory { path in
+            let yaml = """
+                listeners: [{address: '127.0.0.1:8080'}]
+                state_directory: \(path)
+                upstreams: {api: {url: 'http://127.0.0.1:8000'}}
+                issuers: {pool: {profile: cognito, user_pool_id: eu-west-1_AbCdEfGhI, client_ids: [1example23456789]}}
+                sign_in: {cognito: {issuer: pool, client_id: 1example23456789, client_secret: s3cret}}
+                routes: [{path: /a, upstream: api}]
+                """
+            let settings = try GatewaySettings.load(path: "/settings.yaml", environment: [:]) {
+                (_) throws(FileReadFailure) in Array(yaml.utf8)
+            }
+            _ = try OwnKeys(settings, now: 0).generate(.sealing)
+            // Refresh tokens are good for 30 days unless the settings say otherwise, device tokens for 90.
+            for day in [1, 60] as [Int64] { _ = try OwnKeys(settings, now: day * 86_400).rotate(.sealing) }
+            #expect(try OwnKeys(settings).list(.sealing).count == 3)
+            _ = try OwnKeys(settings, now: 92 * 86_400).rotate(.sealing)
+            #expect(try OwnKeys(settings).list(.sealing).count == 3)
+        }
+    }
+
     @Test("Without a gateway a session is verified with the keys in the state directory")
     func offline() async throws {
         try await withDirectory { path in
