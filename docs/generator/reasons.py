@@ -23,8 +23,8 @@ PAGES = {
 FINDING = """
 ## Find the reason code
 
-Clients get a status, an [error](reference/errors.md) and a message, and never the reason. Every response has the request's id, in the header
-`X-Request-Id` and in the JSON of an error as `requestId`. With the id you find the request:
+Clients get a status, an [error](reference/errors.md) and a message, and never the reason. Every response has the
+request's id, in the header `X-Request-Id` and in the JSON of an error as `requestId`. With the id you find the request:
 
 ```sh
 journalctl -u gatehouse -o cat | grep '"request_id":"REQUEST-ID"'

@@ -128,7 +128,9 @@ package struct OwnKeys: Sendable {
             // Kept, so that what was logged can be searched for a user.
             return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: 366 * 86_400)
         case .sealing:
-            var lifetimes = settings.signIn.pools.flatMap { [$0.signIn.refreshLifetime, $0.signIn.deviceTokenLifetime] }
+            var lifetimes = settings.signIn.pools.flatMap {
+                [$0.signIn.refreshLifetime, $0.signIn.deviceTokenLifetime]
+            }
             // Apple's tokens end with their users only.
             if settings.signIn.apple?.server != nil { lifetimes.append(3650 * 86_400) }
             return RotationSchedule(rotateEvery: nil, publishAhead: 0, keepPrevious: lifetimes.max() ?? 30 * 86_400)
