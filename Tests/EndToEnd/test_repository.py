@@ -367,20 +367,30 @@ def test_workflows_have_their_schema_and_their_commands_pass_shellcheck(path, tm
 
 
 def test_workflows_run_what_is_there_with_few_rights():
-    assert [path.name for path in WORKFLOWS] == ["release.yml", "tests.yml"]
+    assert [path.name for path in WORKFLOWS] == ["client.yml", "release.yml", "tests.yml"]
     image = re.search(r"FROM (swift:\S+) AS build", text("deploy/Dockerfile"))[1]
     for path in WORKFLOWS:
         workflow = yaml.safe_load(path.read_text())
         assert workflow["permissions"] == {"contents": "read"}
-        assert re.findall(r"swift:[\w.-]+", path.read_text()) == [image]
+        on_linux = path.name != "client.yml"
+        assert re.findall(r"swift:[\w.-]+", path.read_text()) == ([image] if on_linux else [])
         assert all("timeout-minutes" in job for job in workflow["jobs"].values())
         commands = "\n".join(step.get("run", "") for job in workflow["jobs"].values() for step in job["steps"])
         # No command contains what an event says.
         assert "${{" not in commands
         scripts = re.findall(r"\b(deploy/\w+\.sh)((?: --\w+)*)", commands)
-        assert scripts
+        assert bool(scripts) == on_linux
         for script, options in scripts:
             assert all(f"{option})" in text(script) for option in options.split()), f"{script} {options}"
+
+
+def test_the_clients_workflow_builds_the_documented_code(tmp_path):
+    """As far as that needs no Apple system: test_documentation_client.py compiles and runs the same code."""
+    workflow = yaml.safe_load(text(".github/workflows/client.yml"))
+    extract = next(step["run"] for step in workflow["jobs"]["apple"]["steps"] if step.get("name", "").startswith("Extract"))
+    (tmp_path / "Tests").symlink_to(REPOSITORY / "Tests")
+    subprocess.run(["sh", "-e", "-c", extract], cwd=tmp_path, check=True)
+    assert (tmp_path / "GatehouseClient.swift").read_text().strip() == documentation.block("swift-client.md", "client").strip()
 
 
 def test_a_tag_that_is_not_the_version_releases_nothing(tmp_path):
