@@ -76,21 +76,10 @@ package enum Fixture {
         request(.refresh, ["refresh_token": .string(token.exposeText())])
     }
 
-    package static var sealed: SealedRefreshToken {
-        SealedRefreshToken(
-            clientID: clientID, username: username, subject: username, originID: "origin-1",
-            refreshToken: Secret("provider-refresh-token"), deviceID: "device-1", deviceKey: nil,
-            family: [UInt8](repeating: 9, count: 16), generation: 0, issuedAt: now, expiresAt: now + 1000)
-    }
-
-    package static func sealedText(_ token: SealedRefreshToken = sealed) throws -> Secret {
-        try token.sealed(with: ring(), poolID: poolID)
-    }
-
     /// Whether what is sealed with one ring opens with the other.
     package static func fits(_ sealing: SealingKeyRing, _ opening: SealingKeyRing) throws -> Bool {
-        let text = try sealed.sealed(with: sealing, poolID: poolID)
-        return (try? SealedRefreshToken(opening: text, with: opening, poolID: poolID)) != nil
+        let text = try SealedText.seal([1, 2, 3], as: .nonce, with: sealing, poolID: poolID)
+        return (try? SealedText.open(text, as: .nonce, with: opening, poolID: poolID)) != nil
     }
 
     package static func jwt(_ claims: JSONObject) -> String {

@@ -1,37 +1,37 @@
 internal import Cognito
-package import Cryptography
-package import Sealing
+internal import Cryptography
+internal import Sealing
 
 /// The refresh token that a client holds: the provider's own refresh token, and everything else that a refresh needs.
 ///
 /// The store's records of a family of such tokens only show whether this one is the newest.
-package struct SealedRefreshToken: Sendable {
-    package var clientID: String
+struct SealedRefreshToken: Sendable {
+    var clientID: String
     /// The access token's `username`, which SECRET_HASH needs at refresh: often not what the user typed.
-    package var username: String
+    var username: String
     /// The access token's `sub`.
-    package var subject: String
+    var subject: String
     /// The access tokens' `origin_jti`, the same for all that come from one sign-in; `nil` where the pool gives none.
-    package var originID: String?
+    var originID: String?
     /// The provider's refresh token.
-    package var refreshToken: Secret
+    var refreshToken: Secret
     /// The `device_id` of the sign-in, if it named one.
-    package var deviceID: String?
+    var deviceID: String?
     /// The pool's own key for the device, without which it takes no refresh token of a device that it tracks.
-    package var deviceKey: String?
+    var deviceKey: String?
     /// The same for all tokens that came from one sign-in: 16 random bytes.
-    package var family: [UInt8]
+    var family: [UInt8]
     /// How many tokens of the family came before this one.
-    package var generation: Int64
+    var generation: Int64
     /// When the user signed in, in seconds since 1970.
-    package var issuedAt: Int64
+    var issuedAt: Int64
     /// When refreshing ends, in seconds since 1970. Refreshing does not move it.
-    package var expiresAt: Int64
+    var expiresAt: Int64
 
     /// The text form, sealed with the ring's first key.
     ///
     /// - Throws: ``SealingFailure`` if OpenSSL fails, or if the text would be too long to open again.
-    package func sealed(with keys: SealingKeyRing, poolID: String) throws(SealingFailure) -> Secret {
+    func sealed(with keys: SealingKeyRing, poolID: String) throws(SealingFailure) -> Secret {
         guard let plain = encoded() else { throw SealingFailure() }
         let text = try SealedText.seal(plain, as: .refreshToken, with: keys, poolID: poolID)
         guard text.expose().count <= SealedText.maximumLength else { throw SealingFailure() }
@@ -39,7 +39,7 @@ package struct SealedRefreshToken: Sendable {
     }
 
     /// Opens a text form. Whether it has expired is the caller's to check: see ``hasExpired(at:)``.
-    package init(opening text: Secret, with keys: SealingKeyRing, poolID: String) throws(InvalidSealedToken) {
+    init(opening text: Secret, with keys: SealingKeyRing, poolID: String) throws(InvalidSealedToken) {
         let plain = try SealedText.open(text, as: .refreshToken, with: keys, poolID: poolID)
         guard let token = Self(decoding: plain) else { throw InvalidSealedToken() }
         self = token
@@ -50,11 +50,11 @@ package struct SealedRefreshToken: Sendable {
         ProviderRefreshToken(refreshToken, username: username, deviceKey: deviceKey)
     }
 
-    package func hasExpired(at now: Int64) -> Bool { now >= expiresAt }
+    func hasExpired(at now: Int64) -> Bool { now >= expiresAt }
 }
 
 extension SealedRefreshToken {
-    package init(
+    init(
         clientID: String, username: String, subject: String, originID: String?, refreshToken: Secret,
         deviceID: String?, deviceKey: String?, family: [UInt8], generation: Int64, issuedAt: Int64, expiresAt: Int64
     ) {
