@@ -68,6 +68,7 @@ private enum Reference {
         return [
             "connection_refusals": .array(labels.connectionRefusals.map { .string($0) }),
             "http2_errors": .array(labels.connectionErrors.map { .string($0) }),
+            "sign_in_methods": .array(SignInMethod.allCases.map { .string($0.rawValue) }),
             "session_ends": .array(SessionLengths.End.allCases.map { .string($0.rawValue) }),
         ]
     }

@@ -77,7 +77,8 @@ struct DirectStepTests {
             self.observer = observer
             calls = DirectCognitoCalls(
                 pools: [DirectCognitoTests.pool(fetcher)], flow: AccountFlow(observer),
-                steps: steps ?? SignInSteps { Fixture.now }, revoke: { _ in }, forget: { _, _ in },
+                steps: steps ?? SignInSteps { Fixture.now },
+                sessions: DirectSessions { Fixture.now }, revoke: { _ in }, forget: { _, _ in },
                 isRevoked: { _ in false }, revocationTime: { Fixture.now },
                 logger: CapturedLog().logger)
         }

@@ -47,6 +47,20 @@ def test_the_reference_lists_what_is_served(full, ledger, issuer):
     assert served(full.admin("/metrics")[1]) == listed()
 
 
+def test_sign_ins_are_counted_by_method_and_result(full, ledger):
+    app = Account(full.port, ledger)
+    assert app.login(*ADA).status == 200
+    assert app.login(ADA[0], "Wrong-Horse-1").status == 401
+    assert app.post("login", {"email": 5}).status == 422
+    samples = full.samples()
+    counts = {name: count for name, count in samples.items() if name.startswith("gatehouse_sign_ins_total")}
+    assert len(counts) == 21
+    assert {name: count for name, count in counts.items() if count} == {
+        'gatehouse_sign_ins_total{method="password",result="success"}': 1,
+        'gatehouse_sign_ins_total{method="password",result="refused"}': 2,
+    }
+
+
 def test_every_metric_has_a_help_and_is_there_once(full):
     lines = full.admin("/metrics")[1].splitlines()
     names = [line.split()[2] for line in lines if line.startswith("# TYPE ")]

@@ -130,8 +130,9 @@ struct MetricsTests {
             MetricsReadings(
                 directCalls: applications.calls,
                 accountServices: .init(
-                    refusals: [], calls: calls.snapshot, sessionLengths: calls.sessions.snapshot, outboxWaiting: 0,
-                    outboxDelivered: 0, outboxFailures: 0, outboxLost: 0))
+                    refusals: [], calls: calls.snapshot, signIns: calls.signIns.snapshot,
+                    sessionLengths: calls.sessions.snapshot, outboxWaiting: 0, outboxDelivered: 0, outboxFailures: 0,
+                    outboxLost: 0))
         }
         let loop = registry.makeLoopMetrics()
         func flood(_ numbers: Range<Int>) {
@@ -148,6 +149,7 @@ struct MetricsTests {
                 calls.count(
                     AccountTally.Key(
                         operation: "login", result: "refused", reason: Reason.allCases[number % Reason.allCases.count]))
+                calls.signIns.count(SignInMethod.allCases[number % 7], SignInTally.Result.allCases[number % 3])
                 calls.sessions.ended("session-\(number)", by: .signOut, after: Int64(number))
                 applications.count(
                     "App/\(number)", operation: "Operation\(number)", refused: true, now: Int64(number))

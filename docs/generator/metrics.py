@@ -15,6 +15,15 @@ REFUSED = {
     "proxy-header-malformed": "A trusted proxy's connection did not begin with a valid PROXY header.",
     "proxy-header-timeout": "The PROXY header was not complete within `limits.handshake_timeout`.",
 }
+METHODS = {
+    "password": "A password at `login`, with the challenges that follow.",
+    "passwordless": "A code from a message instead of a password.",
+    "passkey": "A passkey.",
+    "apple": "Sign in with Apple.",
+    "federated": "Another identity provider, or the hosted pages.",
+    "translated": "A direct call of an app to Cognito that the gateway carried out.",
+    "custom": "Challenges of the pool's own triggers.",
+}
 ENDS = {
     "sign-out": "The user signed out.",
     "deletion": "The account was deleted.",
@@ -30,6 +39,7 @@ def metrics_page(reference: dict, words: list[dict]) -> str:
     matched("metrics", list(known), [name for group in words for name in group["metrics"]])
     lists = reference["label_values"]
     matched("refused connections", lists["connection_refusals"], list(REFUSED))
+    matched("sign-in methods", lists["sign_in_methods"], list(METHODS))
     matched("session ends", lists["session_ends"], list(ENDS))
     lines = heading("Metrics", "`gatehouse reference` and docs/metrics.yaml", INTRODUCTION)
     for group in words:
@@ -39,7 +49,10 @@ def metrics_page(reference: dict, words: list[dict]) -> str:
             labels = " ".join(f"`{label}`" for label in metric["labels"])
             rows.append([f"`{name}`", metric["type"], labels, " ".join(filter(None, [plain(sentence(metric["help"])), note]))])
         lines += [f"## {group['title']}", "", *table(["metric", "type", "labels", "meaning"], rows)]
-    for title, column, values in [("Refused connections", "reason", REFUSED), ("Session ends", "end", ENDS)]:
+    closed = [
+        ("Refused connections", "reason", REFUSED), ("Sign-in methods", "method", METHODS), ("Session ends", "end", ENDS),
+    ]
+    for title, column, values in closed:
         lines += [f"## {title}", "", *table([column, "meaning"], [[f"`{name}`", text] for name, text in values.items()])]
     return page(lines)
 

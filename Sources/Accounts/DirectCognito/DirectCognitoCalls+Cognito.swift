@@ -46,7 +46,7 @@ extension DirectCognitoCalls {
         return answer
     }
 
-    private func send(
+    func send(
         _ operation: String, _ input: JSONObject, to pool: DirectCognitoPool
     ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
         let request = FetchRequest(
@@ -84,9 +84,10 @@ extension DirectCognitoCalls {
     /// Cognito ends what it is asked about itself. Access tokens that are shown to the gateway end with it, and of a
     /// user who is gone nothing is kept.
     func endTokens(of call: TranslatedCall, at pool: DirectCognitoPool) async throws(DirectCognitoRefusal) {
-        guard call.operation.isOne(of: ["GlobalSignOut", "DeleteUser"]), let subject = call.claimed.subject else {
-            return
-        }
+        let isOfOneSession = ExactText(call.operation) == "RevokeToken"
+        guard isOfOneSession || call.operation.isOne(of: ["GlobalSignOut", "DeleteUser"]),
+            let subject = call.claimed.subject
+        else { return }
         let now = revocationTime()
         if ExactText(call.operation) == "DeleteUser" {
             do {
@@ -97,8 +98,10 @@ extension DirectCognitoCalls {
         }
         // A new sign-in in this very second is not meant.
         let targets =
-            [Revocation.Target.subject(subject, before: now - 1)]
+            (isOfOneSession ? [] : [Revocation.Target.subject(subject, before: now - 1)])
             + [call.claimed.originID].compactMap { $0 }.map { .originID($0) }
+        // A pool that cannot revoke tokens gives them no `origin_jti`.
+        guard !targets.isEmpty else { return }
         do {
             // A day is the longest that Cognito lets an access token live; a minute more for clocks that differ.
             try await revoke(targets.map { Revocation(issuer: pool.settings.issuer, $0, endsAt: now + 86_400 + 60) })
@@ -112,7 +115,7 @@ extension DirectCognitoCalls {
         _ error: CognitoError, _ call: TranslatedCall, _ request: DirectCognitoRequest
     ) throws(DirectCognitoRefusal) {
         switch error.kind {
-        case .clientSecretRefused, .clientUnknown, .poolMisconfigured, .blockedByFirewall, .unsupportedOperation:
+        case .clientSecretRefused, .clientUnknown, .poolMisconfigured, .blockedByFirewall:
             logger.error(
                 "Cognito refuses the gateway; check the setting",
                 metadata: [
@@ -122,6 +125,14 @@ extension DirectCognitoCalls {
             throw .unavailable(.cognito(error.kind))
         case .unavailable:
             throw .unavailable(.cognito(error.kind))
+        case .unsupportedOperation:
+            // The app hears it as it is: trying again changes nothing, and SDKs do so for a 503.
+            logger.error(
+                "the user pool does not support an operation that an app calls",
+                metadata: [
+                    "operation": "\(call.operation)", "request_id": "\(request.requestID)", "error": "\(error.type)",
+                    "setting": "\(error.kind.guiltySetting ?? "")",
+                ])
         default: break
         }
     }

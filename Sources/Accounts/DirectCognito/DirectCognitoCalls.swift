@@ -12,6 +12,7 @@ package struct DirectCognitoCalls: Sendable {
     private let pools: [DirectCognitoPool]
     private let flow: AccountFlow
     private let steps: SignInSteps
+    let sessions: DirectSessions
     let revoke: CognitoAccounts.TokenRevocation
     let forget: @Sendable (_ subject: String, _ poolID: String) async throws -> Void
     let isRevoked: @Sendable (VerifiedToken) -> Bool
@@ -20,14 +21,14 @@ package struct DirectCognitoCalls: Sendable {
 
     /// - Parameters:
     ///   - pools: at least one; what names none is the first one's.
-    ///   - steps: kept through reloads.
+    ///   - steps: kept through reloads, as `sessions` are.
     ///   - revoke: ends the access tokens of who has signed out everywhere, or is gone.
     ///   - forget: forgets the sessions of a user who is gone.
     ///   - isRevoked: whether a token is on the revocation list.
     ///   - revocationTime: the latest time that is known to have been, in seconds since 1970, so that a clock that is
     ///     behind leaves no token good.
     package init(
-        pools: [DirectCognitoPool], flow: AccountFlow, steps: SignInSteps,
+        pools: [DirectCognitoPool], flow: AccountFlow, steps: SignInSteps, sessions: DirectSessions,
         revoke: @escaping CognitoAccounts.TokenRevocation,
         forget: @escaping @Sendable (_ subject: String, _ poolID: String) async throws -> Void,
         isRevoked: @escaping @Sendable (VerifiedToken) -> Bool, revocationTime: @escaping @Sendable () -> Int64,
@@ -36,6 +37,7 @@ package struct DirectCognitoCalls: Sendable {
         self.pools = pools
         self.flow = flow
         self.steps = steps
+        self.sessions = sessions
         self.revoke = revoke
         self.forget = forget
         self.isRevoked = isRevoked
@@ -99,9 +101,12 @@ package struct DirectCognitoCalls: Sendable {
         let translated = try DirectCognitoTranslation(pool: pool)
             .call(operation, input, clientAddress: request.clientAddress)
         call.operation = ClientOperation.accountOperation(of: translated.operation)
+        call.method = call.operation.budget == .signIn ? .translated : nil
         call.poolID = pool.settings.poolID
         call.account = translated.account
         call.tokenDigest = translated.tokenDigest
+        // Whoever has the refresh token is of its session, whatever Cognito says of it.
+        call.session = translated.refreshDigest.flatMap(sessions.claims).flatMap { CalledSession($0) }
         call.device = translated.deviceKey.map { DeviceInfo(directDevice: $0) }
         var read = ReadCall(call: translated, pool: pool, step: steps.find(translated.shownDigests))
         read.username = identify(&call, read)
@@ -130,7 +135,10 @@ package struct DirectCognitoCalls: Sendable {
         if let seconds = await closedFor(&admission, as: read.username) {
             try DirectCognitoTranslation(pool: read.pool).fail(&call, closedFor: seconds, in: read.signIn)
         }
-        let answer = try await carryOut(call, of: read.pool, request)
+        let answer =
+            ExactText(call.operation) == "RevokeToken"
+            ? try await signOut(&call, of: read.pool, request) : try await carryOut(call, of: read.pool, request)
+        noteSession(answer, to: call)
         let outcome = note(answer, to: call, in: &admission.call)
         await note(answer, to: call, of: read, &admission)
         return DirectAnswer(answer: answer, outcome: outcome, call: call, pool: read.pool, calls: self)
@@ -148,7 +156,10 @@ package struct DirectCognitoCalls: Sendable {
     ) -> AccountOutcome {
         let outcome = answer.outcome
         // A token that Cognito has taken is what it says.
-        if answer.error == nil { call.subject = translated.claimed.subject }
+        if answer.error == nil {
+            call.subject = translated.claimed.subject
+            call.session = call.session ?? translated.claims.flatMap { CalledSession($0) }
+        }
         guard case .signedIn(let user) = outcome else { return outcome }
         call.subject = user.id
         if let device = answer.newDeviceKey { call.device = DeviceInfo(directDevice: device) }

@@ -44,6 +44,7 @@ struct ChallengeEndpoint: AccountEndpoint {
     private let asked: SealedChallenge
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
+        call.method = .password
         var fields = try request.fields()
         challenge = fields.oneOf("challenge", Challenge.self) ?? .totp
         let session = Secret(fields.requiredText("session", atMost: SealedText.maximumLength, .address))

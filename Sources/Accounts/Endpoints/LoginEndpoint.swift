@@ -24,6 +24,7 @@ struct LoginEndpoint: AccountEndpoint {
     private let knownDevice: DeviceCredentials?
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
+        call.method = .password
         var fields = try request.fields()
         email = fields.requiredText("email", atMost: 128, .address)
         password = Secret(fields.requiredText("password", atMost: 256, .password))
@@ -41,7 +42,7 @@ struct LoginEndpoint: AccountEndpoint {
         self.password = password
         rememberMe = true
         knownDevice = nil
-        call.account = email
+        (call.account, call.method) = (email, .password)
     }
 
     func perform(

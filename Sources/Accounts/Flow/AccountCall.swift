@@ -1,5 +1,5 @@
 internal import Encoding
-internal import Pipeline
+package import Pipeline
 
 /// An account call as limits and audit see it: what is known of it before Cognito is asked. It holds no secret.
 package struct AccountCall: Sendable {
@@ -14,6 +14,8 @@ package struct AccountCall: Sendable {
     package let origin: Origin
     /// The operation whose limits and effects it has: the endpoint's, or the one that comes nearest to what it does.
     package var operation: AccountOperation
+    /// How the user proves who they are, at a sign-in; nil for all other calls.
+    package var method: SignInMethod?
     /// The user pool's id; the `iss` of the gateway's sessions.
     package var poolID: String
     /// Whom the client says the account belongs to, as it was typed: an e-mail address, as a rule. Nothing is proven by
@@ -65,6 +67,7 @@ package struct AccountCall: Sendable {
     init(_ request: DirectCognitoRequest, as operation: AccountOperation, poolID: String) {
         self.operation = operation
         origin = .direct(request.call.operation)
+        method = operation.budget == .signIn ? .translated : nil
         self.poolID = poolID
         clientAddress = request.clientAddress
         userAgent = request.userAgent

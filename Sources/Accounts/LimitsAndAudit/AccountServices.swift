@@ -12,6 +12,7 @@ package struct AccountServices: Sendable {
     package let outbox: Outbox
     package let auditLog: AuditLog
     package let steps: SignInSteps
+    package let directSessions: DirectSessions
     package let audit: AuditTrail
     package let accountFlow: AccountFlow
     private let tally: AccountTally
@@ -21,11 +22,12 @@ package struct AccountServices: Sendable {
     private let place: LogPlace
 
     /// - Parameters:
-    ///   - limits: this one, `outbox`, `auditLog` and `steps` outlast reloads. They follow `limitSettings`, `receivers`
+    ///   - limits: this one, `outbox`, `auditLog`, `steps` and `directSessions` outlast reloads. They follow `limitSettings`, `receivers`
     ///     and `place` from ``adopt()`` on.
     ///   - sync: nil where no backend is told.
     package init(
-        limits: AccountLimits, outbox: Outbox, auditLog: AuditLog, steps: SignInSteps, audit: AuditTrail,
+        limits: AccountLimits, outbox: Outbox, auditLog: AuditLog, steps: SignInSteps,
+        directSessions: DirectSessions, audit: AuditTrail,
         sync: UserSync?, tally: AccountTally, limitSettings: AccountLimitSettings, receivers: [any OutboxReceiver],
         hashes: UserHashes, place: LogPlace
     ) {
@@ -33,6 +35,7 @@ package struct AccountServices: Sendable {
         self.outbox = outbox
         self.auditLog = auditLog
         self.steps = steps
+        self.directSessions = directSessions
         self.audit = audit
         self.tally = tally
         self.limitSettings = limitSettings
@@ -52,7 +55,7 @@ package struct AccountServices: Sendable {
     package var readings: MetricsReadings.Accounts {
         let outbox = outbox.status
         return MetricsReadings.Accounts(
-            refusals: limits.refusals, calls: tally.snapshot,
+            refusals: limits.refusals, calls: tally.snapshot, signIns: tally.signIns.snapshot,
             sessionLengths: tally.sessions.snapshot, lockouts: tally.lockouts, outboxWaiting: outbox.waiting,
             outboxDelivered: outbox.delivered, outboxFailures: outbox.failures, outboxLost: outbox.lost)
     }

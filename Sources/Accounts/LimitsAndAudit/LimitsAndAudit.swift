@@ -59,6 +59,7 @@ struct LimitsAndAudit: AccountGuard {
     /// In the metrics.
     private func report(of call: AccountCall, _ outcome: AccountOutcome) {
         tally.count(AccountTally.Key(call.operation, outcome))
+        if let method = call.method, let result = SignInTally.Result(outcome) { tally.signIns.count(method, result) }
         if let session = call.session, let end = SessionLengths.End(call.operation, outcome) {
             tally.sessions.ended(session.id, by: end, after: WallClock.seconds() - session.beganAt)
         }
@@ -105,6 +106,18 @@ extension AccountTally.Key {
         case .succeeded, .signedIn, .forwarded: self.init(operation: name, result: "success")
         case .challenged: self.init(operation: name, result: "challenge")
         case .refused(_, let reason): self.init(operation: name, result: "refused", reason: reason)
+        }
+    }
+}
+
+extension SignInTally.Result {
+    /// Nil for a success that is no sign-in.
+    init?(_ outcome: AccountOutcome) {
+        switch outcome {
+        case .signedIn, .forwarded: self = .success
+        case .challenged: self = .challenge
+        case .refused: self = .refused
+        case .succeeded: return nil
         }
     }
 }

@@ -16,8 +16,13 @@ package struct CalledSession: Sendable, Equatable {
 
     /// Nil for a token that does not tell: not every pool's has `origin_jti`.
     package init?(_ token: VerifiedToken) {
-        guard let id = (token.claims["sid"] ?? token.claims["origin_jti"])?.stringValue,
-            let beganAt = token.claims["auth_time"]?.integerValue
+        self.init(token.claims)
+    }
+
+    /// As ``init(_:)-(VerifiedToken)``, by a token's claims.
+    init?(_ claims: JSONObject) {
+        guard let id = (claims["sid"] ?? claims["origin_jti"])?.stringValue,
+            let beganAt = claims["auth_time"]?.integerValue
         else { return nil }
         self.init(id: id, beganAt: beganAt)
     }

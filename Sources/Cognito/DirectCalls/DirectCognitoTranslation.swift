@@ -18,6 +18,10 @@ package struct TranslatedCall: Sendable {
     }
     /// A digest of the access or refresh token in the call.
     package var tokenDigest: String?
+    /// A digest of the refresh token in the call.
+    package var refreshDigest: String? {
+        (input["RefreshToken"] ?? input["Token"])?.stringValue == nil ? nil : tokenDigest
+    }
     /// The device that the pool tracks.
     package var deviceKey: String?
     /// Digests of the sign-in step that the call continues.
@@ -152,7 +156,7 @@ package struct DirectCognitoTranslation: Sendable {
         try setClient(&call.input)
     }
 
-    private static func digest(_ token: String) -> String { Base64URL.encode(SHA256.hash(Array(token.utf8))) }
+    package static func digest(_ token: String) -> String { Base64URL.encode(SHA256.hash(Array(token.utf8))) }
 
     private func addHash(
         to call: inout TranslatedCall, of username: String, as name: String

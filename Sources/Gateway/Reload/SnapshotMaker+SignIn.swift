@@ -74,6 +74,7 @@ extension SnapshotMaker {
         return DirectCognitoCalls(
             pools: try await Wiring.directPools(settings) { try await tracedFetcher(plain: $0) },
             flow: accountServices.accountFlow, steps: accountServices.steps,
+            sessions: accountServices.directSessions,
             revoke: { try await revocations.revoke($0) },
             forget: { try await sessions.forget(subject: $0, poolID: $1) },
             isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,

@@ -62,8 +62,10 @@ extension AccountServices {
         let sync = Self.userSync(
             settings.userSync, notified, outbox, dependencies.logger, makeKey)
         self.init(
-            limits: limits, outbox: outbox, auditLog: auditLog, steps: steps, audit: audit, sync: sync,
-            tally: dependencies.tally, limitSettings: settings.accountLimits, receivers: receivers, hashes: hashes,
+            limits: limits, outbox: outbox, auditLog: auditLog, steps: steps,
+            directSessions: previous?.directSessions ?? DirectSessions { WallClock.seconds() }, audit: audit,
+            sync: sync, tally: dependencies.tally, limitSettings: settings.accountLimits, receivers: receivers,
+            hashes: hashes,
             place: place)
     }
 

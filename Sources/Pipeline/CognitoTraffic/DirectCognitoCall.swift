@@ -24,29 +24,9 @@ package struct DirectCognitoCall: Sendable, Equatable {
         return knownOperations.contains(name) ? name.text : other
     }
 
-    /// The first product of a `User-Agent` (RFC 9110 §10.1.5), other bytes replaced by `_`.
+    /// The app that a `User-Agent` names, in the form of ``application``.
     package static func application(fromUserAgent value: String?) -> String {
-        guard let value else { return "unknown" }
-        var result: [UInt8] = []
-        for byte in value.utf8 {
-            if byte == UInt8(ascii: " ") || byte == UInt8(ascii: "\t") {
-                if result.isEmpty { continue }
-                break
-            }
-            guard result.count < 64 else { break }
-            result.append(isSafe(byte) ? byte : UInt8(ascii: "_"))
-        }
-        return result.isEmpty ? "unknown" : String(decoding: result, as: UTF8.self)
-    }
-
-    private static func isSafe(_ byte: UInt8) -> Bool {
-        switch byte {
-        case UInt8(ascii: "0")...UInt8(ascii: "9"), UInt8(ascii: "A")...UInt8(ascii: "Z"),
-            UInt8(ascii: "a")...UInt8(ascii: "z"), UInt8(ascii: "."), UInt8(ascii: "_"), UInt8(ascii: "/"),
-            UInt8(ascii: "-"):
-            true
-        default: false
-        }
+        value.flatMap { UserAgentApplication($0).name } ?? "unknown"
     }
 
     /// The operations of the user-pools API that apps, and tools with credentials, are known to call.

@@ -18,6 +18,7 @@ struct AppleSignInEndpoint: AccountEndpoint {
     private let body: AppleSignInBody?
 
     init(_ request: AccountRequest, _ endpoints: SessionEndpoints, _ call: inout AccountCall) throws(Refusal) {
+        call.method = .apple
         let object = try request.jsonObject()
         let settings = endpoints.apple.settings
         guard !(settings.forwardsLegacy && Self.isLegacy(object)) else {

@@ -20,6 +20,8 @@ package final class AccountTally: Sendable {
 
     /// How long the sessions lasted that such calls have ended.
     package let sessions = SessionLengths()
+    /// Those of them that are sign-ins, by method.
+    package let signIns = SignInTally()
     private let counts: Locked<[Key: Int]>
     private let lockoutCount = Atomic(0)
 

@@ -81,6 +81,7 @@ extension Metric {
         case .directCognitoApplications:
             .counter("application", "operation", help: "Calls that apps sent to Cognito itself, by app.")
         case .accountCalls: .counter("operation", "result", "reason", help: "Account calls by operation and result.")
+        case .signIns: .counter("method", "result", help: "Steps of sign-ins by method and result.")
         case .sessionLength: .histogram("end", help: "Session lengths, by what ended the session.")
         case .accountLimits: .counter("cause", help: "Account calls refused by a limit or a lock.")
         case .accountLockouts: .counter(help: "Accounts or known devices locked by failed sign-ins.")

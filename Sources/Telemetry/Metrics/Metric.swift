@@ -49,6 +49,7 @@ package enum Metric: String, CaseIterable, Sendable {
 
     case directCognitoApplications = "gatehouse_direct_cognito_applications_total"
     case accountCalls = "gatehouse_account_calls_total"
+    case signIns = "gatehouse_sign_ins_total"
     case sessionLength = "gatehouse_session_length_seconds"
     case accountLimits = "gatehouse_account_limits_total"
     case accountLockouts = "gatehouse_account_lockouts_total"

@@ -66,6 +66,8 @@ package struct MetricsReadings: Sendable {
         package var refusals: [(cause: String, count: Int)]
         /// Account calls by operation and result.
         package var calls: [(key: AccountTally.Key, count: Int)]
+        /// Steps of sign-ins by method and result.
+        package var signIns: [SignInTally.Reading]
         /// How long sessions lasted.
         package var sessionLengths: [SessionLengths.Reading]
         /// Accounts that failed sign-ins have locked.
@@ -77,11 +79,12 @@ package struct MetricsReadings: Sendable {
 
         package init(
             refusals: [(cause: String, count: Int)], calls: [(key: AccountTally.Key, count: Int)] = [],
-            sessionLengths: [SessionLengths.Reading] = [], lockouts: Int = 0, outboxWaiting: Int,
-            outboxDelivered: Int, outboxFailures: Int, outboxLost: Int
+            signIns: [SignInTally.Reading] = [], sessionLengths: [SessionLengths.Reading] = [], lockouts: Int = 0,
+            outboxWaiting: Int, outboxDelivered: Int, outboxFailures: Int, outboxLost: Int
         ) {
             self.refusals = refusals
             self.calls = calls
+            self.signIns = signIns
             self.sessionLengths = sessionLengths
             self.lockouts = lockouts
             self.outboxWaiting = outboxWaiting

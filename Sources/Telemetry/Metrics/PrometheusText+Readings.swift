@@ -47,6 +47,10 @@ extension PrometheusText {
         for (key, count) in accountServices.calls {
             sample(.accountCalls, [key.operation, key.result, key.reason], String(count))
         }
+        begin(.signIns)
+        for reading in accountServices.signIns {
+            sample(.signIns, [reading.method.rawValue, reading.result.rawValue], String(reading.count))
+        }
         begin(.sessionLength)
         for length in accountServices.sessionLengths {
             histogram(

@@ -1,0 +1,35 @@
+internal import Encoding
+internal import Locking
+
+/// The sessions of translated sign-ins, by digests of their refresh tokens: a refresh token says nothing by itself, and
+/// who signs out by one wants the access tokens to end that came from it.
+///
+/// Held in memory for as long as an access token lives that came with the refresh token. Of others Cognito is asked.
+package final class DirectSessions: Sendable {
+    /// A day is the longest that Cognito lets an access token live; a minute more for clocks that differ.
+    static let lifetime: Int64 = 86_400 + 60
+    private let table: Locked<ExpiringTable<JSONObject>>
+    private let now: @Sendable () -> Int64
+
+    /// - Parameter now: seconds since 1970.
+    package init(capacity: Int = 200_000, now: @escaping @Sendable () -> Int64) {
+        table = Locked(ExpiringTable(capacity: capacity))
+        self.now = now
+    }
+
+    /// - Parameters:
+    ///   - claims: of an access token of the session.
+    ///   - digest: of the refresh token that came with it, or that it was got for.
+    func note(_ claims: JSONObject, by digest: String) {
+        var session: JSONObject = [:]
+        for name in ["sub", "origin_jti", "auth_time"] { session[name] = claims[name] }
+        let now = now()
+        table.withLock { [session] in $0.set(session, of: digest, endsAt: now + Self.lifetime, at: now) }
+    }
+
+    /// The claims `sub`, `origin_jti` and `auth_time` of the session's tokens; nil for one that is not known here.
+    func claims(by digest: String) -> JSONObject? {
+        let now = now()
+        return table.withLock { $0.value(of: digest, at: now) }
+    }
+}
