@@ -18,7 +18,7 @@ extension LocalPoolConfiguration {
 
         static let allFlows: Set<String> = [
             "ALLOW_USER_PASSWORD_AUTH", "ALLOW_USER_SRP_AUTH", "ALLOW_ADMIN_USER_PASSWORD_AUTH",
-            "ALLOW_REFRESH_TOKEN_AUTH",
+            "ALLOW_REFRESH_TOKEN_AUTH", "ALLOW_USER_AUTH", "ALLOW_CUSTOM_AUTH",
         ]
     }
 

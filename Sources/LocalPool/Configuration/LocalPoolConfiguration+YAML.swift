@@ -34,6 +34,7 @@ extension LocalPoolConfiguration {
         rotation = file.section("rotation", Rotation.init(reading:))
         passwords = file.section("password_policy", PasswordRule.init(reading:))
         mfa = file.section("mfa", MFA.init(reading:))
+        passwordless = Passwordless(reading: file)
         devices = file.value("devices", .oneOf, default: devices)
         preventsUserExistenceErrors = file.value("prevent_user_existence_errors", .boolean, default: true)
         hasGetTokensFromRefreshToken = file.value("get_tokens_from_refresh_token", .boolean, default: true)

@@ -20,6 +20,8 @@ package struct LocalPoolConfiguration: Sendable {
     package var rotation = Rotation()
     package var passwords = PasswordRule()
     package var mfa = MFA()
+    /// The ways to sign in with USER_AUTH, and CUSTOM_AUTH's challenges.
+    package var passwordless = Passwordless()
     package var devices = DeviceTracking.off
     /// Cognito's PreventUserExistenceErrors: `ENABLED` when true, `LEGACY` when false.
     var preventsUserExistenceErrors = true

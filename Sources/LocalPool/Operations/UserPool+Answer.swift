@@ -29,6 +29,11 @@ extension UserPool {
         "ConfirmDevice": UserPool.confirmDevice, "ForgetDevice": UserPool.forgetDevice,
         "GetDevice": UserPool.getDevice, "ListDevices": UserPool.listDevices,
         "UpdateDeviceStatus": UserPool.updateDeviceStatus,
+        "StartWebAuthnRegistration": UserPool.startWebAuthnRegistration,
+        "CompleteWebAuthnRegistration": UserPool.completeWebAuthnRegistration,
+        "ListWebAuthnCredentials": UserPool.listWebAuthnCredentials,
+        "DeleteWebAuthnCredential": UserPool.deleteWebAuthnCredential,
+        "GetUserAuthFactors": UserPool.getUserAuthFactors,
     ]
 
     /// Those that an administrator may call, with the pool's id.

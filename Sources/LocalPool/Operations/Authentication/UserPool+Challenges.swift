@@ -5,8 +5,9 @@ internal import Store
 
 extension UserPool {
     private static let challengeNames = [
-        "PASSWORD_VERIFIER", "SMS_MFA", "SOFTWARE_TOKEN_MFA", "EMAIL_OTP", "SELECT_MFA_TYPE", "MFA_SETUP",
-        "NEW_PASSWORD_REQUIRED", "DEVICE_SRP_AUTH", "DEVICE_PASSWORD_VERIFIER", "CUSTOM_CHALLENGE", "ADMIN_NO_SRP_AUTH",
+        "SMS_MFA", "EMAIL_OTP", "SOFTWARE_TOKEN_MFA", "SELECT_MFA_TYPE", "MFA_SETUP", "PASSWORD_VERIFIER",
+        "CUSTOM_CHALLENGE", "SELECT_CHALLENGE", "DEVICE_SRP_AUTH", "DEVICE_PASSWORD_VERIFIER", "ADMIN_NO_SRP_AUTH",
+        "NEW_PASSWORD_REQUIRED", "SMS_OTP", "PASSWORD", "WEB_AUTHN", "PASSWORD_SRP",
     ]
 
     /// RespondToAuthChallenge, and the administrator's.
@@ -24,9 +25,14 @@ extension UserPool {
         }
         let answer = try ChallengeAnswer(name, fields, responses, client)
         switch name {
-        case "SMS_MFA", "EMAIL_OTP", "SOFTWARE_TOKEN_MFA": return try await verifySecondFactor(answer)
+        case "SMS_MFA", "EMAIL_OTP", "SMS_OTP", "SOFTWARE_TOKEN_MFA": return try await verifyCode(answer)
+        case "SELECT_CHALLENGE": return try await selectFactor(answer, client)
+        case "PASSWORD": return try await answerPassword(answer, client)
+        case "PASSWORD_SRP": return try await answerPasswordSRP(answer, client)
+        case "WEB_AUTHN": return try await verifyPasskey(answer)
+        case "CUSTOM_CHALLENGE": return try await answerCustom(answer)
         case "SELECT_MFA_TYPE": return try await selectSecondFactor(answer)
-        case "MFA_SETUP": return try await finishSetup(answer)
+        case "MFA_SETUP": return try await setUpSecondFactor(answer)
         case "NEW_PASSWORD_REQUIRED": return try await setNewPassword(answer)
         case let name where Self.challengeNames.contains(name): throw PoolError.invalidSession
         default:

@@ -30,6 +30,10 @@ extension UserPool {
             return try await signIn(parameters, client)
         case "USER_SRP_AUTH":
             return try await startSRP(parameters, client)
+        case "USER_AUTH":
+            return try await startChoice(parameters, client)
+        case "CUSTOM_AUTH":
+            return try await startCustom(parameters, client)
         default:
             return ["AuthenticationResult": .object(try await refresh(parameters, client)), "ChallengeParameters": [:]]
         }

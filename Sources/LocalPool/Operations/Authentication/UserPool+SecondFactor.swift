@@ -20,21 +20,31 @@ extension UserPool {
         }
         guard configuration.mfa.mode == .required else { return nil }
         return try challenge(
-            "MFA_SETUP", ["MFAS_CAN_SETUP": Self.names([.softwareToken])], of: user, attempt, in: database, now: now)
+            "MFA_SETUP", ["MFAS_CAN_SETUP": Self.names(methodsToSetUp)], of: user, attempt, in: database, now: now)
     }
 
-    /// SMS_MFA, EMAIL_OTP and SOFTWARE_TOKEN_MFA. A wrong code leaves the session good for a few more.
-    func verifySecondFactor(_ answer: ChallengeAnswer) async throws -> JSONObject {
+    /// Those that the pool has.
+    var methodsToSetUp: [SecondFactors.Method] {
+        SecondFactors.Method.allCases.filter { configuration.mfa.methods.contains($0.rawValue) }
+    }
+
+    /// The code of a second factor, or of a first one. A wrong code leaves the session good for a few more.
+    func verifyCode(_ answer: ChallengeAnswer) async throws -> JSONObject {
         let code = try answer.responses.parameter("\(answer.name)_CODE")
         let now = clock()
-        let (step, user) = try await store.write { database -> (SignInStep, UserRecord) in
-            var (challenge, user) = try take(answer, in: database, now: now)
+        let (step, user) = try await store.write { database -> (SignInStep, UserRecord?) in
+            let (challenge, known) = try takeStep(answer, in: database, now: now)
+            guard var user = known else {
+                try challenge.giveBack(in: database)
+                return (.refusal(.codeMismatch), nil)
+            }
             do throws(PoolError) {
                 try check(code, challenge, &user, now: now)
             } catch {
                 try challenge.giveBack(in: database)
                 return (.refusal(error), user)
             }
+            if try finishSetup(challenge, &user) { try user.update(in: database, now: now) }
             try user.secondFactors.update(of: user.sub, in: database)
             var attempt = SignInAttempt(challenge)
             attempt.hasSecondFactor = true
@@ -71,9 +81,12 @@ extension UserPool {
         guard !expected.isEmpty, constantTimeEquals(Array(code.utf8), Array(expected.utf8)) else { throw .codeMismatch }
     }
 
-    private func secondFactorChallenge(
-        _ method: SecondFactors.Method, of user: UserRecord, _ attempt: SignInAttempt, in database: Database,
-        now: Int64
+    /// The challenge of one method.
+    ///
+    /// - Parameter address: for a method that is being set up, the one that the code proves.
+    func secondFactorChallenge(
+        _ method: SecondFactors.Method, of user: UserRecord, settingUp address: String? = nil,
+        _ attempt: SignInAttempt, in database: Database, now: Int64
     ) throws -> SignInStep {
         guard method != .softwareToken else {
             return try challenge(method.rawValue, [:], of: user, attempt, in: database, now: now)
@@ -81,14 +94,17 @@ extension UserPool {
         let code = ConfirmationCode.make(from: random(8))
         let message = Message(
             medium: method == .email ? .email : .sms,
-            address: method == .email ? user.email : user.phoneNumber ?? "", purpose: "sign-in", code: code)
+            address: address ?? (method == .email ? user.email : user.phoneNumber ?? ""), purpose: "sign-in",
+            code: code)
         try deliver(message, in: database, now: now)
+        var data: JSONObject = ["code": .string(code)]
+        data["sets_up"] = address.map(JSON.string)
         return try challenge(
             method.rawValue,
             [
                 "CODE_DELIVERY_DELIVERY_MEDIUM": .string(message.medium.rawValue),
                 "CODE_DELIVERY_DESTINATION": .string(message.maskedAddress),
-            ], of: user, attempt, adding: ["code": .string(code)], in: database, now: now)
+            ], of: user, attempt, adding: data, in: database, now: now)
     }
 
     /// The methods that are switched on, that the pool has, and that there is something to use for.

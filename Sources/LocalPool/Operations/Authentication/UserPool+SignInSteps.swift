@@ -10,13 +10,15 @@ extension UserPool {
         return try answer(step, user)
     }
 
-    func answer(_ step: SignInStep, _ user: UserRecord) throws -> JSONObject {
+    /// - Parameter user: nil for a refusal only.
+    func answer(_ step: SignInStep, _ user: UserRecord?) throws -> JSONObject {
         switch step {
         case .refusal(let error):
             throw error
         case .challenge(let answer):
             return answer
         case .session(let session, let token, let device):
+            guard let user else { throw PoolError.internalError }
             var tokens = try result(for: user, session, refreshToken: token)
             if let device {
                 tokens["NewDeviceMetadata"] = [

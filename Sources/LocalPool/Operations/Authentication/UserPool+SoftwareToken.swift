@@ -56,7 +56,7 @@ extension UserPool {
     }
 
     /// MFA_SETUP, with the session that VerifySoftwareToken gave.
-    func finishSetup(_ answer: ChallengeAnswer) async throws -> JSONObject {
+    func finishTokenSetup(_ answer: ChallengeAnswer) async throws -> JSONObject {
         let now = clock()
         let (step, user) = try await store.write { database -> (SignInStep, UserRecord) in
             var (challenge, user) = try take(answer, in: database, now: now)

@@ -1,0 +1,71 @@
+internal import Cryptography
+internal import Encoding
+internal import GRDB
+internal import Store
+
+// CUSTOM_AUTH. The configuration stands in for the triggers that define, make and verify the challenges.
+extension UserPool {
+    /// The first challenge. A user who isn't there gets it as well where the pool hides its users: the triggers are then
+    /// called with `userNotFound`, and these pretend.
+    func startCustom(_ parameters: RequestFields, _ client: ClientAuthentication) async throws -> JSONObject {
+        let username = try parameters.parameter("USERNAME", maximum: 128)
+        try client.checkSecretHash(try parameters.optional("SECRET_HASH"), username: username)
+        guard !configuration.passwordless.customChallenges.isEmpty else {
+            throw PoolError.invalidParameter("Custom auth lambda trigger is not configured for the user pool.")
+        }
+        let user = try await store.read { try UserRecord.find(username, in: $0) }
+        guard user != nil || configuration.preventsUserExistenceErrors else { throw PoolError.userNotFound }
+        if let user {
+            guard user.isEnabled else { throw PoolError.userDisabled }
+            guard user.isConfirmed else { throw PoolError.userNotConfirmed }
+        }
+        let pretended = Pretence(username: username.lowercased(), key: pretenceKey).sub
+        let attempt = SignInAttempt(clientID: client.clientID, deviceKey: try parameters.optional("DEVICE_KEY"))
+        let now = clock()
+        return try await store.write { database in
+            try customChallenge(0, user?.sub, name: user?.sub ?? pretended, attempt, in: database, now: now)
+        }
+    }
+
+    /// CUSTOM_CHALLENGE: a wrong answer ends the sign-in.
+    func answerCustom(_ answer: ChallengeAnswer) async throws -> JSONObject {
+        let given = try answer.responses.parameter("ANSWER")
+        let now = clock()
+        let challenges = configuration.passwordless.customChallenges
+        let (step, user) = try await store.write { database -> (SignInStep, UserRecord?) in
+            let (challenge, user) = try takeStep(answer, in: database, now: now)
+            let number = Int(challenge.data["number"]?.integerValue ?? 0)
+            guard let user, challenges.indices.contains(number),
+                constantTimeEquals(Array(given.utf8), Array(challenges[number].answer.utf8))
+            else { return (.refusal(.badCredentials), nil) }
+            var attempt = SignInAttempt(challenge)
+            guard number + 1 == challenges.count else {
+                let next = try customChallenge(
+                    number + 1, user.sub, name: user.sub, attempt, in: database, now: now)
+                return (.challenge(next), user)
+            }
+            attempt.hasSecondFactor = true
+            return (try nextStep(user, attempt, in: database, now: now), user)
+        }
+        return try self.answer(step, user)
+    }
+
+    private func customChallenge(
+        _ number: Int, _ sub: String?, name: String, _ attempt: SignInAttempt, in database: Database, now: Int64
+    ) throws -> JSONObject {
+        let token = newSessionToken()
+        var data = attempt.data
+        data["number"] = .number(JSONNumber(Int64(number)))
+        try ChallengeRecord(
+            id: ChallengeRecord.id(of: token), sub: sub, clientID: attempt.clientID, name: "CUSTOM_CHALLENGE",
+            data: data, expires: now + configuration.lifetimes.session
+        ).insert(in: database)
+        let shown = configuration.passwordless.customChallenges[number].parameters.sorted { $0.key < $1.key }
+        var parameters = JSONObject(shown.map { ($0.key, JSON.string($0.value)) })
+        parameters["USERNAME"] = .string(name)
+        return [
+            "ChallengeName": "CUSTOM_CHALLENGE", "ChallengeParameters": .object(parameters),
+            "Session": .string(token),
+        ]
+    }
+}
