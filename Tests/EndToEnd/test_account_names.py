@@ -26,7 +26,7 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": KEY["access_key_id"], "AWS_SECRET_ACCESS_KEY
 @pytest.fixture(scope="module")
 def names_pool(run_directory, ledger):
     ledger.note(KEY["secret_access_key"], WRONG, PASSWORD, POOL_CLIENT_SECRET)
-    pool = LocalPool(run_directory, "names-pool", {"administrator": KEY, "hourly_limits": False})
+    pool = LocalPool(run_directory, "names-pool", {"administrator": KEY, "hourly_limits": False, "username_attributes": ["email", "phone_number"]})
     yield pool
     pool.stop()
 

@@ -25,7 +25,7 @@ LIMITED = "TooManyRequestsException: Too many requests. Try again later."
 @pytest.fixture(scope="module")
 def steps_pool(run_directory, ledger):
     ledger.note(KEY["secret_access_key"], WRONG, PASSWORD, POOL_CLIENT_SECRET)
-    pool = LocalPool(run_directory, "steps-pool", {"administrator": KEY, "hourly_limits": False})
+    pool = LocalPool(run_directory, "steps-pool", {"administrator": KEY, "hourly_limits": False, "username_attributes": ["email", "phone_number"]})
     yield pool
     pool.stop()
 

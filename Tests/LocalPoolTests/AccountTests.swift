@@ -96,7 +96,8 @@ struct AccountTests {
             ["AccessToken": token, "UserAttributes": [["Name": .string(name), "Value": .string(value)]]]
         }
         #expect(
-            try await pool.refusal("UpdateUserAttributes", update("email", "OTHER@example.com")) == .aliasExists)
+            try await pool.refusal("UpdateUserAttributes", update("email", "OTHER@example.com"))
+                == .aliasExists("email"))
         #expect(
             try await pool.refusal("UpdateUserAttributes", update("email_verified", "true")).type
                 == "NotAuthorizedException")

@@ -109,11 +109,37 @@ struct ConfigurationTests {
         #expect(!configuration.hasHourlyLimits)
     }
 
+    @Test("The rule for names and the attribute schema are taken")
+    func namesAndAttributes() throws {
+        let configuration = try Self.parse(
+            Self.minimal + """
+
+                alias_attributes: [email, preferred_username]
+                username_case_sensitive: true
+                allow_admin_create_user_only: true
+                attributes:
+                  - {name: family_name, required: true, minimum: 1, maximum: 30}
+                  - {name: "custom:age", type: Number, mutable: false}
+                users:
+                  - {username: Юлия, password: long-enough, attributes: {family_name: Y}}
+                """)
+        #expect(
+            configuration.naming
+                == .init(aliasAttributes: ["email", "preferred_username"], isCaseSensitive: true))
+        #expect(configuration.onlyAdministratorsCreateUsers)
+        #expect(configuration.schema.isClosed && configuration.schema.required == ["family_name"])
+        let age = try #require(configuration.schema["custom:age"])
+        #expect(age.kind == .number && !age.isMutable)
+        #expect(configuration.schema["custom:plan"] == nil && configuration.schema["nickname"] != nil)
+        #expect(configuration.users[0].username == "Юлия" && configuration.users[0].email.isEmpty)
+    }
+
     /// The keys of the file itself.
     static let known = """
-        (known here: administrator, apple, client, database, devices, endpoint, get_tokens_from_refresh_token, \
-        hourly_limits, lifetimes, listen, lockout, mfa, more_clients, password_policy, pool_id, \
-        prevent_user_existence_errors, region, rotation, users)
+        (known here: administrator, alias_attributes, allow_admin_create_user_only, apple, attributes, client, \
+        database, devices, endpoint, get_tokens_from_refresh_token, hourly_limits, lifetimes, listen, lockout, mfa, \
+        more_clients, password_policy, pool_id, prevent_user_existence_errors, region, rotation, username_attributes, \
+        username_case_sensitive, users)
         """
 
     static let errors: [(String, String)] = [
@@ -134,6 +160,30 @@ struct ConfigurationTests {
         (
             minimal.replacing("SECRET", with: "NOWHERE"),
             "f.yaml:2: client.secret: the environment variable NOWHERE is not set"
+        ),
+        (
+            minimal + "\nusername_attributes: [email]\nalias_attributes: [email]",
+            "f.yaml:5: alias_attributes: a pool has either these or username_attributes"
+        ),
+        (
+            minimal + "\nattributes: [{name: colour}]",
+            "f.yaml:4: attributes[0].name: must be one of Cognito's attributes, or custom: and a name"
+        ),
+        (
+            minimal + "\nattributes: [{name: 'custom:a', required: true}]",
+            "f.yaml:4: attributes[0].required: a custom attribute cannot be required"
+        ),
+        (
+            minimal + "\nattributes: [{name: name, minimum: 2, maximum: 1}]",
+            "f.yaml:4: attributes[0].maximum: is less than minimum"
+        ),
+        (
+            minimal + "\nattributes: []\nusers: [{email: a@b.c, password: long-enough, attributes: {'custom:a': x}}]",
+            "f.yaml:5: users[0].attributes.custom:a: the pool has no such attribute"
+        ),
+        (
+            minimal + "\nusername_attributes: []\nusers: [{email: a@b.c, password: long-enough}]",
+            "f.yaml:5: users[0].username: is missing"
         ),
         (minimal + "\nusers: {}", "f.yaml:4: users: must be a list of users, not a section"),
         (minimal + "\nusers: [{email: a@b.c}]", "f.yaml:4: users[0].password: is missing"),

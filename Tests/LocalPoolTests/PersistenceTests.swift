@@ -26,7 +26,7 @@ struct PersistenceTests {
             #expect(second.pool.keySet == first.pool.keySet)
             _ = try await second.tokens("GetTokensFromRefreshToken", TestPool.getTokens(tokens.text("RefreshToken")))
             _ = try await second.pool.answer("GetUser", ["AccessToken": .string(tokens.text("AccessToken"))])
-            #expect(try await second.refusal("SignUp", TestPool.signUp("new@example.com")) == .usernameExists)
+            #expect(try await second.refusal("SignUp", TestPool.signUp("new@example.com")) == .usernameExists("email"))
         }
     }
 

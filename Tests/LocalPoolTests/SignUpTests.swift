@@ -53,7 +53,8 @@ struct SignUpTests {
                 message: "Password did not conform with policy: Password not long enough")
         ),
         (
-            "a user name that is there, in capitals", { rename(&$0, TestPool.email.uppercased()) }, .usernameExists
+            "a user name that is there, in capitals", { rename(&$0, TestPool.email.uppercased()) },
+            .usernameExists("email")
         ),
         (
             "an attribute only the pool may set",

@@ -38,7 +38,7 @@ struct LocalApple: Sendable {
     private func seed(_ seeded: LocalPoolConfiguration.Apple.Account, in database: Database) throws {
         var account = try AppleAccount.find(seeded.email, in: database) ?? newAccount(seeded.email, sub: seeded.sub)
         if let sub = seeded.sub, account.sub != sub {
-            throw SeedError(email: seeded.email)
+            throw SeedError(name: seeded.email)
         }
         account.email = seeded.email
         account.isEmailVerified = seeded.isEmailVerified

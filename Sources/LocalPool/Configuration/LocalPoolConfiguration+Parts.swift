@@ -10,6 +10,8 @@ extension LocalPoolConfiguration {
         package var flows: Set<String> = Self.allFlows
         /// Cognito's WriteAttributes; nil: the client may write every attribute.
         var writeAttributes: [String]?
+        /// Cognito's ReadAttributes; nil: the client may read every attribute.
+        var readAttributes: [String]?
 
         package init(id: String, secret: Secret?) {
             self.id = id
@@ -84,7 +86,10 @@ extension LocalPoolConfiguration {
 
     /// A user who is there from the first start. The configuration wins over what is stored, at every start.
     package struct SeededUser: Sendable {
+        /// Empty for a user without one, which only pools whose users have other names may have.
         package var email: String
+        /// The user name, in a pool whose users have names of their own.
+        package var username: String?
         package var password: Secret
         /// The user's UUID; random, and kept, when nil.
         package var sub: String?
@@ -94,15 +99,23 @@ extension LocalPoolConfiguration {
         package var isConfirmed: Bool
 
         package init(
-            email: String, password: Secret, sub: String? = nil, groups: [String] = [],
+            email: String, username: String? = nil, password: Secret, sub: String? = nil, groups: [String] = [],
             attributes: [String: String] = [:], isConfirmed: Bool = true
         ) {
             self.email = email
+            self.username = username
             self.password = password
             self.sub = sub
             self.groups = groups
             self.attributes = attributes
             self.isConfirmed = isConfirmed
+        }
+
+        /// The name that the user signs up with, by the pool's rule; nil if the user has none.
+        func name(by rule: NamingRule) -> String? {
+            guard !rule.hasUsernames else { return username }
+            if rule.usernameAttributes.contains("email"), !email.isEmpty { return email }
+            return rule.usernameAttributes.contains("phone_number") ? attributes["phone_number"] : nil
         }
     }
 }

@@ -30,6 +30,9 @@ extension LocalPoolConfiguration {
             (keys.value("host", .text, default: host), keys.value("port", .integer(0...65535), default: port))
         }
         endpoint = file.value("endpoint", .baseURL)
+        naming = NamingRule(reading: file)
+        schema = AttributeSchema(reading: file)
+        onlyAdministratorsCreateUsers = file.value("allow_admin_create_user_only", .boolean, default: false)
         lifetimes = file.section("lifetimes", Lifetimes.init(reading:))
         rotation = file.section("rotation", Rotation.init(reading:))
         passwords = file.section("password_policy", PasswordRule.init(reading:))
@@ -40,7 +43,7 @@ extension LocalPoolConfiguration {
         hasGetTokensFromRefreshToken = file.value("get_tokens_from_refresh_token", .boolean, default: true)
         hasLockout = file.value("lockout", .boolean, default: true)
         hasHourlyLimits = file.value("hourly_limits", .boolean, default: true)
-        users = SeededUser.all(of: file, PasswordPolicy(rule: passwords))
+        users = SeededUser.all(of: file, PasswordPolicy(rule: passwords), naming, schema)
         apple = file.optional("apple")?.section(Apple.init(reading:))
     }
 }
@@ -67,6 +70,7 @@ extension LocalPoolConfiguration.Client {
         }
         flows = keys.list("flows", .word(among: flows.sorted()), of: "flows").map { Set($0) } ?? flows
         writeAttributes = keys.list("write_attributes", .writableAttribute, of: "attributes")
+        readAttributes = keys.list("read_attributes", .readableAttribute, of: "attributes")
     }
 }
 
@@ -117,16 +121,20 @@ extension LocalPoolConfiguration.MFA {
 
 extension LocalPoolConfiguration.SeededUser {
     /// - Parameter policy: which every password must meet.
-    fileprivate static func all(of file: SettingsMapping, _ policy: PasswordPolicy) -> [Self] {
+    fileprivate static func all(
+        of file: SettingsMapping, _ policy: PasswordPolicy, _ rule: LocalPoolConfiguration.NamingRule,
+        _ schema: LocalPoolConfiguration.AttributeSchema
+    ) -> [Self] {
         var users: [Self] = []
         for element in file.optional("users")?.elements(expected: "users") ?? [] {
             let read = element.section { keys -> Self in
-                let user = Self(reading: keys)
+                let user = Self(reading: keys, rule, schema)
                 if !user.password.isEmpty, policy.violation(user.password.exposeText()) != nil {
                     keys.error("password", "breaks the pool's password policy")
                 }
-                if !user.email.isEmpty, users.contains(where: { $0.email.lowercased() == user.email.lowercased() }) {
-                    keys.error("email", "is there twice")
+                let name = user.name(by: rule)?.lowercased()
+                if let name, users.contains(where: { $0.name(by: rule)?.lowercased() == name }) {
+                    keys.error(name == user.email.lowercased() ? "email" : "username", "is there twice")
                 }
                 if let sub = user.sub, users.contains(where: { $0.sub == sub }) { keys.error("sub", "is there twice") }
                 return user
@@ -136,9 +144,14 @@ extension LocalPoolConfiguration.SeededUser {
         return users
     }
 
-    private init(reading keys: SettingsMapping) {
+    private init(
+        reading keys: SettingsMapping, _ rule: LocalPoolConfiguration.NamingRule,
+        _ schema: LocalPoolConfiguration.AttributeSchema
+    ) {
+        let needsEmail = rule.usernameAttributes == ["email"]
         self.init(
-            email: keys.required("email", .emailAddress) ?? "",
+            email: (needsEmail ? keys.required("email", .emailAddress) : keys.value("email", .emailAddress)) ?? "",
+            username: rule.hasUsernames ? keys.required("username", .text) : nil,
             password: keys.required("password")?.readSecret() ?? Secret(""), sub: keys.value("sub", .text),
             groups: keys.list("groups", .text, of: "groups") ?? [],
             isConfirmed: keys.value("confirmed", .boolean, default: true))
@@ -147,6 +160,10 @@ extension LocalPoolConfiguration.SeededUser {
                 node.error("not an attribute that can be given here")
             }
             attributes[name] = node.read(ScalarFormat<String>.anything)
+            if let value = attributes[name], let error = schema.error(name, value) { node.error(error) }
+        }
+        if name(by: rule) == nil, !needsEmail, !rule.hasUsernames {
+            keys.error("email", "there must be this or the attribute phone_number")
         }
     }
 }
@@ -185,6 +202,13 @@ extension ScalarFormat where Value == String {
             guard UserAttribute.isWritable(text) else {
                 throw ScalarRefusal("not an attribute that a client can write")
             }
+            return text
+        }
+    }
+
+    fileprivate static var readableAttribute: Self {
+        Self { (text) throws(ScalarRefusal) in
+            guard UserAttribute.isKnown(text) else { throw ScalarRefusal("not an attribute") }
             return text
         }
     }

@@ -16,6 +16,11 @@ package struct LocalPoolConfiguration: Sendable {
     var administrator: SignatureVersion4.Credentials?
     /// A path, or `:memory:`.
     var databasePath: String
+    /// The names that users have.
+    package var naming = NamingRule()
+    package var schema = AttributeSchema()
+    /// AllowAdminCreateUserOnly: whether SignUp is refused.
+    package var onlyAdministratorsCreateUsers = false
     package var lifetimes = Lifetimes()
     package var rotation = Rotation()
     package var passwords = PasswordRule()

@@ -1,8 +1,21 @@
-/// A configured user, or Apple Account, whom the database knows by another `sub`.
+/// The database holds something that the configuration does not allow.
 package struct SeedError: Error, CustomStringConvertible {
-    let email: String
+    enum Problem {
+        /// A configured user, or Apple Account, whom the database knows by another `sub`.
+        case otherSub
+        /// Two users would have this name.
+        case sharesName
+    }
+
+    let name: String
+    var problem = Problem.otherSub
 
     package var description: String {
-        "the database has \(email) with another sub; remove the database or the key"
+        switch problem {
+        case .otherSub: "the database has \(name) with another sub; remove the database or the key"
+        case .sharesName:
+            "the database has several users with the name \(name), which username_attributes, alias_attributes or "
+                + "username_case_sensitive now make unique; remove the database or set them back"
+        }
     }
 }

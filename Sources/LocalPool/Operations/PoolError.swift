@@ -15,13 +15,27 @@ package struct PoolError: Error, Equatable, Sendable {
         PoolError(type: "InvalidParameterException", message: message)
     }
 
+    /// - Parameter attribute: whose value is the name; nil for a user name of the user's own.
+    static func usernameExists(_ attribute: String?) -> PoolError {
+        let message = attribute.map { "An account with the given \($0) already exists." } ?? "User already exists"
+        return PoolError(type: "UsernameExistsException", message: message)
+    }
+
+    static func aliasExists(_ attribute: String?) -> PoolError {
+        PoolError(
+            type: "AliasExistsException",
+            message: "An account with the given \(attribute ?? "username") already exists.")
+    }
+
     static let badCredentials = notAuthorized("Incorrect username or password.")
     static let unauthorizedAttribute = notAuthorized("A client attempted to write unauthorized attribute")
     static let userNotFound = PoolError(type: "UserNotFoundException", message: "User does not exist.")
     static let userNotConfirmed = PoolError(type: "UserNotConfirmedException", message: "User is not confirmed.")
     static let attemptsExceeded = notAuthorized("Password attempts exceeded")
-    static let usernameExists = PoolError(
-        type: "UsernameExistsException", message: "An account with the given email already exists.")
+    static let signUpNotPermitted = notAuthorized("SignUp is not permitted for this user pool")
+    static let preferredUsernameTooEarly = invalidParameter(
+        "Preferred username cannot be provided for unconfirmed account, since user pool is configured for preferred "
+            + "username alias.")
     static let codeMismatch = PoolError(
         type: "CodeMismatchException", message: "Invalid verification code provided, please try again.")
     static let expiredCode = PoolError(
@@ -44,8 +58,6 @@ package struct PoolError: Error, Equatable, Sendable {
         "Temporary password has expired and must be reset by an administrator.")
     static let passwordResetRequired = PoolError(
         type: "PasswordResetRequiredException", message: "Password reset required for the user")
-    static let aliasExists = PoolError(
-        type: "AliasExistsException", message: "An account with the given email already exists.")
     static let softwareTokenNotFound = PoolError(
         type: "SoftwareTokenMFANotFoundException", message: "Software Token MFA has not been set up for the user.")
     static let softwareTokenReused = PoolError(

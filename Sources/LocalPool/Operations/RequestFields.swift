@@ -65,15 +65,24 @@ struct RequestFields {
         return result
     }
 
-    /// The user name, which holds no white space.
+    /// The user name: letters, marks, symbols, numbers and punctuation of any script.
     func username() throws(PoolError) -> String {
         let username = try required("Username", maximum: 128)
-        guard !username.unicodeScalars.contains(where: \.properties.isWhitespace) else {
+        guard username.unicodeScalars.allSatisfy(Self.isOfUsernames) else {
             throw Self.violation(
                 "Value at 'username'",
                 "Member must satisfy regular expression pattern: [\\p{L}\\p{M}\\p{S}\\p{N}\\p{P}]+")
         }
         return username
+    }
+
+    private static func isOfUsernames(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .surrogate, .privateUse, .unassigned, .spaceSeparator, .lineSeparator,
+            .paragraphSeparator:
+            false
+        default: true
+        }
     }
 
     /// An authentication parameter, whose absence has a message of its own.

@@ -7,7 +7,8 @@ internal import Store
 
 /// A Cognito user pool with its app clients: requests in, answers out, state in a ``Store``.
 ///
-/// Users sign in with their e-mail address; their real user name is their `sub`. Each operation is one function from
+/// Users sign in with their e-mail address, and their real user name is their `sub`, unless the naming rule says
+/// otherwise. Each operation is one function from
 /// the request's JSON to the response's, in a file with its family. Clock and randomness are parameters.
 package struct UserPool: Sendable {
     let configuration: LocalPoolConfiguration
@@ -62,6 +63,7 @@ package struct UserPool: Sendable {
         policy = PasswordPolicy(rule: configuration.passwords)
         decoyHash = try passwords.make(Secret(random(16)))
         pretenceKey = try PoolValue.pretenceKey(store: store, random: random)
+        try store.writeBlocking { try UserNames.settle(configuration.naming, in: $0) }
         try seed(configuration.users)
         let now = self.clock()
         try store.writeBlocking { database in
@@ -118,9 +120,11 @@ package struct UserPool: Sendable {
 
     /// The credentials to store for a new password. Computes for tens of milliseconds, on threads that no other task
     /// waits for.
-    func credentials(_ password: String, of sub: String) async throws -> UserRecord.Credentials {
+    ///
+    /// - Parameter username: the user's real one, which SRP's verifier is made of.
+    func credentials(_ password: String, of username: String) async throws -> UserRecord.Credentials {
         let salt = random(16)
-        let identity = SRPIdentity(poolID: configuration.poolID, userID: sub)
+        let identity = SRPIdentity(poolID: configuration.poolID, userID: username)
         return try await NIOThreadPool.singleton.runIfActive {
             try passwords.credentials(Secret(password), identity: identity, salt: salt)
         }

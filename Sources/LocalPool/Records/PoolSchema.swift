@@ -51,5 +51,6 @@ enum PoolSchema {
         Store.Migration(name: "2 the whole account life", sql: accountLife),
         Store.Migration(name: "3 sign in with Apple", sql: apple),
         Store.Migration(name: "4 passkeys", sql: passkeys),
+        Store.Migration(name: "5 names of users", sql: names),
     ]
 }

@@ -26,8 +26,9 @@ struct UserRecord: Sendable {
         var verifier: SRPNumber
     }
 
-    /// The user's UUID, which is also the real user name.
+    /// The user's UUID.
     var sub: String
+    /// Empty for a user without one, which only pools with other names have.
     var email: String
     var credentials: Credentials
     var status: Status
@@ -45,58 +46,79 @@ struct UserRecord: Sendable {
     var failedAttempts: Int64 = 0
     /// No sign-in before this second.
     var lockedUntil: Int64 = 0
+    /// The user name that was chosen; nil where it is the `sub`, as in pools whose users sign in with an address.
+    var chosenName: String?
+
+    /// The real user name, which tokens and challenges hold.
+    var username: String { chosenName ?? sub }
 
     var isConfirmed: Bool { status != .unconfirmed }
 
     var phoneNumber: String? { attributes["phone_number"]?.stringValue }
 
-    /// The user of this name, which is an e-mail address in any case, a `sub` or a telephone number that is proven.
+    /// How a code for a new password reaches the user; nil without a verified address.
+    var resetMedium: Message.Medium? {
+        if isEmailVerified, !email.isEmpty { return .email }
+        return isPhoneVerified && phoneNumber != nil ? .sms : nil
+    }
+
+    /// The value of an attribute; nil if the user has none.
+    func value(of attribute: String) -> String? {
+        attribute == "email" ? email.isEmpty ? nil : email : attributes[attribute]?.stringValue
+    }
+
+    /// The user of this name, which is a `sub` or one that the pool's rule gives the user.
     static func find(_ username: String, in database: Database) throws -> UserRecord? {
-        let condition =
-            username.utf8.first == UInt8(ascii: "+")
-            ? "is_phone_verified AND json_extract(attributes, '$.phone_number') = ?1" : "sub = ?1 OR email = ?1"
-        let statement = try database.cachedStatement(sql: "SELECT * FROM users WHERE \(condition)")
-        return try Row.fetchOne(statement, arguments: [username]).map(UserRecord.init)
+        let sub = try UserNames.owner(of: username, in: database) ?? username
+        let statement = try database.cachedStatement(sql: "SELECT * FROM users WHERE sub = ?")
+        return try Row.fetchOne(statement, arguments: [sub]).map(UserRecord.init)
     }
 
     /// Adds the user.
     ///
-    /// - Throws: UsernameExistsException if the e-mail address is taken.
+    /// - Throws: UsernameExistsException if the user name is taken, AliasExistsException if another of the user's names
+    ///   is.
     func insert(in database: Database, now: Int64) throws {
+        try database.execute(
+            sql: """
+                INSERT INTO users (sub, username, password_hash, attributes, groups, created_at)
+                VALUES (?, ?, '', '{}', '[]', ?)
+                """,
+            arguments: [sub, chosenName ?? "", now])
         do {
-            try database.execute(
-                sql: """
-                    INSERT INTO users (sub, email, password_hash, attributes, groups, created_at)
-                    VALUES (?, ?, '', '{}', '[]', ?)
-                    """,
-                arguments: [sub, email, now])
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-            throw PoolError.usernameExists
+            try save(in: database, now: now)
+        } catch let taken as UserNames.Taken {
+            let isUsername = try taken.attribute == nil || UserNames.rule(in: database)?.hasUsernames == false
+            throw isUsername ? PoolError.usernameExists(taken.attribute) : .aliasExists(taken.attribute)
         }
-        try update(in: database, now: now)
     }
 
     /// Stores everything but the count of wrong passwords.
     ///
-    /// - Throws: AliasExistsException if the e-mail address is taken.
+    /// - Throws: AliasExistsException if one of the user's names is taken.
     func update(in database: Database, now: Int64) throws {
+        do {
+            try save(in: database, now: now)
+        } catch let taken as UserNames.Taken {
+            throw PoolError.aliasExists(taken.attribute)
+        }
+    }
+
+    private func save(in database: Database, now: Int64) throws {
         let values: StatementArguments = [
             email, credentials.passwordHash, credentials.srp?.salt.hex, credentials.srp?.verifier.hex, status.rawValue,
             isEnabled, isEmailVerified, isPhoneVerified, JSON.object(attributes).text,
             JSON.array(groups.map(JSON.string)).text, passwordExpires, now,
         ]
-        do {
-            try database.execute(
-                sql: """
-                    UPDATE users SET email = ?, password_hash = ?, srp_salt = ?, srp_verifier = ?, status = ?,
-                        is_enabled = ?, is_email_verified = ?, is_phone_verified = ?, attributes = ?, groups = ?,
-                        password_expires_at = ?, changed_at = ?
-                    WHERE sub = ?
-                    """,
-                arguments: values + [sub])
-        } catch let error as DatabaseError where error.resultCode == .SQLITE_CONSTRAINT {
-            throw PoolError.aliasExists
-        }
+        try database.execute(
+            sql: """
+                UPDATE users SET email = ?, password_hash = ?, srp_salt = ?, srp_verifier = ?, status = ?,
+                    is_enabled = ?, is_email_verified = ?, is_phone_verified = ?, attributes = ?, groups = ?,
+                    password_expires_at = ?, changed_at = ?
+                WHERE sub = ?
+                """,
+            arguments: values + [sub])
+        try UserNames.store(of: self, in: database)
         try secondFactors.update(of: sub, in: database)
     }
 
@@ -108,6 +130,7 @@ struct UserRecord: Sendable {
 
 extension UserRecord {
     init(_ row: Row) throws {
+        let username: String = row["username"]
         self.init(
             sub: row["sub"], email: row["email"],
             credentials: Credentials(passwordHash: row["password_hash"], srp: SRPCredentials(row)),
@@ -116,7 +139,8 @@ extension UserRecord {
             attributes: try JSON.parse(text: row["attributes"]).objectValue ?? [:],
             groups: try JSON.parse(text: row["groups"]).strings, secondFactors: try SecondFactors(row),
             passwordExpires: row["password_expires_at"], createdAt: row["created_at"], changedAt: row["changed_at"],
-            failedAttempts: row["failed_attempts"], lockedUntil: row["locked_until"])
+            failedAttempts: row["failed_attempts"], lockedUntil: row["locked_until"],
+            chosenName: username.isEmpty ? nil : username)
     }
 }
 

@@ -13,10 +13,12 @@ struct TokenClaims {
     /// When the user signed in; refreshing doesn't change it.
     let authTime: Int64
     let now: Int64
+    /// Whether the client may read an attribute.
+    var isReadable: @Sendable (String) -> Bool = { _ in true }
 
     static let scope = "aws.cognito.signin.user.admin"
 
-    /// Claims of an access token: no `aud`, no e-mail address, `username` is the `sub`.
+    /// Claims of an access token: no `aud`, no e-mail address, `username` is the real user name.
     func access(jti: String, lifetime: Int64) -> JSONObject {
         var claims = common(.access)
         if let deviceKey { claims["device_key"] = .string(deviceKey) }
@@ -24,7 +26,7 @@ struct TokenClaims {
         claims["scope"] = .string(Self.scope)
         addTimes(to: &claims, lifetime: lifetime)
         claims["jti"] = .string(jti)
-        claims["username"] = .string(user.sub)
+        claims["username"] = .string(user.username)
         return claims
     }
 
@@ -32,14 +34,16 @@ struct TokenClaims {
     func id(jti: String, lifetime: Int64) -> JSONObject {
         var claims = common(.id)
         claims["aud"] = .string(clientID)
-        claims["cognito:username"] = .string(user.sub)
-        claims["email"] = .string(user.email)
-        claims["email_verified"] = .bool(user.isEmailVerified)
+        claims["cognito:username"] = .string(user.username)
+        if !user.email.isEmpty, isReadable("email") { claims["email"] = .string(user.email) }
+        if !user.email.isEmpty, isReadable("email_verified") { claims["email_verified"] = .bool(user.isEmailVerified) }
         addTimes(to: &claims, lifetime: lifetime)
         claims["jti"] = .string(jti)
-        if user.phoneNumber != nil { claims["phone_number_verified"] = .bool(user.isPhoneVerified) }
+        if user.phoneNumber != nil, isReadable("phone_number_verified") {
+            claims["phone_number_verified"] = .bool(user.isPhoneVerified)
+        }
         // No attribute can replace a claim.
-        for (name, value) in user.attributes where claims[name] == nil { claims[name] = value }
+        for (name, value) in user.attributes where claims[name] == nil && isReadable(name) { claims[name] = value }
         return claims
     }
 

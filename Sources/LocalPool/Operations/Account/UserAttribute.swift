@@ -10,8 +10,8 @@ enum UserAttribute {
         "sub", "email_verified", "phone_number_verified", "identities", "cognito:user_status",
     ]
 
-    /// Whether the pool's schema has this attribute; here every custom attribute is taken as defined.
-    private static func isKnown(_ name: String) -> Bool {
+    /// Whether a schema can have an attribute of this name.
+    static func isKnown(_ name: String) -> Bool {
         standard.contains(name) || isManaged(name) || (name.hasPrefix("custom:") && name.count > "custom:".count)
     }
 
@@ -30,11 +30,13 @@ enum UserAttribute {
             throw RequestFields.violation(
                 "Value at 'userAttributes'", "Member must have length less than or equal to 2048")
         }
-        if name == "phone_number", !isPhoneNumber(value) { throw .invalidParameter("Invalid phone number format.") }
+        if name == "phone_number", !value.isEmpty, !isPhoneNumber(value) {
+            throw .invalidParameter("Invalid phone number format.")
+        }
     }
 
     /// E.164: a plus sign and digits.
-    private static func isPhoneNumber(_ text: String) -> Bool {
+    static func isPhoneNumber(_ text: String) -> Bool {
         let digits = text.utf8.dropFirst()
         return text.utf8.first == UInt8(ascii: "+") && (2...15).contains(digits.count)
             && digits.allSatisfy { (0x30...0x39).contains($0) }

@@ -10,7 +10,7 @@ extension UserPool {
         let (user, claims) = try await signedIn(fields)
         guard !attributes.isEmpty else { throw PoolError.invalidParameter("No attributes were given.") }
         for (name, value) in attributes {
-            try UserAttribute.check(name, value)
+            try configuration.schema.check(name, value, isNew: false)
             try checkWriting(name, by: claims.clientID)
         }
         let messages = try await write(attributes, of: user.sub, sendingCodes: true)
@@ -23,13 +23,12 @@ extension UserPool {
         let names = try fields.strings("UserAttributeNames")
         let (user, claims) = try await signedIn(fields)
         for name in names {
-            try UserAttribute.check(name, name == "phone_number" ? "+100" : "")
+            try configuration.schema.check(name, "", isNew: false)
             try checkWriting(name, by: claims.clientID)
-            guard name != "email" else { throw PoolError.invalidParameter("Cannot delete the email attribute.") }
         }
+        let (naming, schema) = (configuration.naming, configuration.schema)
         try await change(user.sub) { user in
-            for name in names { user.attributes[name] = nil }
-            if user.phoneNumber == nil { user.isPhoneVerified = false }
+            for name in names { try user.remove(name, naming, schema) }
         }
         return [:]
     }
@@ -39,7 +38,7 @@ extension UserPool {
         let fields = RequestFields(object: request)
         let purpose = try Self.verifiable(fields)
         let (user, _) = try await signedIn(fields)
-        guard purpose == .email || user.phoneNumber != nil else {
+        guard user.value(of: purpose.rawValue) != nil else {
             throw PoolError.invalidParameter("User has no \(purpose.rawValue).")
         }
         let now = clock()
@@ -83,11 +82,16 @@ extension UserPool {
     ) async throws -> [Message] {
         let now = clock()
         let values = attributes.map { ($0.name, $0.value) }
+        let (naming, schema) = (configuration.naming, configuration.schema)
         return try await store.write { database in
             guard var user = try UserRecord.find(sub, in: database) else { throw PoolError.userNotFound }
             var changed: [ConfirmationCode.Purpose] = []
             for (name, value) in values {
-                if let purpose = try Self.set(name, to: value, of: &user) { changed.append(purpose) }
+                if value.isEmpty {
+                    try user.remove(name, naming, schema)
+                } else if let purpose = try Self.set(name, to: value, of: &user) {
+                    changed.append(purpose)
+                }
             }
             try user.update(in: database, now: now)
             guard sendingCodes else { return [] }
@@ -125,5 +129,21 @@ extension UserPool {
         case "phone_number": return .phoneNumber
         default: throw .invalidParameter("\(name) is not an attribute that can be verified.")
         }
+    }
+}
+
+extension UserRecord {
+    /// Removes an attribute, which a blank value does too.
+    ///
+    /// - Throws: InvalidParameterException for one that the user must have.
+    fileprivate mutating func remove(
+        _ name: String, _ naming: LocalPoolConfiguration.NamingRule, _ schema: LocalPoolConfiguration.AttributeSchema
+    ) throws(PoolError) {
+        guard naming.usernameAttributes != [name] else {
+            throw .invalidParameter("Cannot delete the \(name) attribute.")
+        }
+        try schema.checkComplete(attributeNames.filter { $0 != name })
+        if name == "email" { (email, isEmailVerified) = ("", false) } else { attributes[name] = nil }
+        if phoneNumber == nil { isPhoneVerified = false }
     }
 }

@@ -21,12 +21,30 @@ extension UserPool {
         let lifetimes = configuration.lifetimes
         let lifetime = purpose == .passwordReset ? lifetimes.passwordResetCode : lifetimes.confirmationCode
         try ConfirmationCode.store(code, purpose, of: user.sub, in: database, expires: now + lifetime)
+        let medium = medium(of: purpose, user)
         let message = Message(
-            medium: purpose == .phoneNumber ? .sms : .email,
-            address: purpose == .phoneNumber ? user.phoneNumber ?? "" : user.email, purpose: purpose.rawValue,
+            medium: medium, address: medium == .sms ? user.phoneNumber ?? "" : user.email, purpose: purpose.rawValue,
             code: code)
         try deliver(message, in: database, now: now)
         return message
+    }
+
+    private func medium(of purpose: ConfirmationCode.Purpose, _ user: UserRecord) -> Message.Medium {
+        switch purpose {
+        case .phoneNumber: .sms
+        case .email: .email
+        case .signUp: signUpMedium(of: user) ?? .email
+        case .passwordReset: user.resetMedium ?? .email
+        }
+    }
+
+    /// How the code of a sign-up is sent; nil for a user without an address. A telephone number comes first where it is
+    /// a name of the pool's users, as at Cognito where both addresses are verified.
+    func signUpMedium(of user: UserRecord) -> Message.Medium? {
+        let naming = configuration.naming
+        let names = naming.usernameAttributes + naming.aliasAttributes
+        if user.phoneNumber != nil, names.contains("phone_number") || user.email.isEmpty { return .sms }
+        return user.email.isEmpty ? nil : .email
     }
 
     /// The part of a response that describes a sent code.
@@ -38,8 +56,10 @@ extension UserPool {
     /// always the same.
     func pretendedDelivery(to username: String) -> JSONObject {
         let sub = Pretence(username: username.lowercased(), key: pretenceKey).sub
-        let address = EmailAddress.isPlausible(username) ? username : "\(sub.prefix(1))@\(sub.suffix(1)).invalid"
-        return Self.delivery(Message(medium: .email, address: address, purpose: "", code: ""))
+        let isPhone = UserAttribute.isPhoneNumber(username)
+        let isAddress = isPhone || EmailAddress.isPlausible(username)
+        let address = isAddress ? username : "\(sub.prefix(1))@\(sub.suffix(1)).invalid"
+        return Self.delivery(Message(medium: isPhone ? .sms : .email, address: address, purpose: "", code: ""))
     }
 
     /// Counts one more request of `who`; the refusal if there were too many.

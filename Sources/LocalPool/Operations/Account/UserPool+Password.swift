@@ -3,7 +3,7 @@ internal import GRDB
 internal import Store
 
 extension UserPool {
-    /// ForgotPassword: a code to the user's e-mail address, if that is verified.
+    /// ForgotPassword: a code to the user's e-mail address, or else the telephone number, if that is verified.
     package func forgotPassword(_ request: JSONObject) async throws -> JSONObject {
         let username = try provedUsername(RequestFields(object: request))
         let (now, hidesUsers) = (clock(), configuration.preventsUserExistenceErrors)
@@ -16,7 +16,7 @@ extension UserPool {
             guard user.status != .mustChangePassword else {
                 return (nil, .notAuthorized("User password cannot be reset in the current state."))
             }
-            guard user.isEmailVerified else {
+            guard user.resetMedium != nil else {
                 return (
                     nil,
                     .invalidParameter(
@@ -38,7 +38,7 @@ extension UserPool {
         try policy.check(password)
         let known = try await store.read { try UserRecord.find(username, in: $0) }
         // As long for a user who isn't there.
-        let credentials = try await credentials(password, of: known?.sub ?? uuid())
+        let credentials = try await credentials(password, of: known?.username ?? uuid())
         let (now, hidesUsers) = (clock(), configuration.preventsUserExistenceErrors)
         let refusal = try await store.write { database -> PoolError? in
             let who = known?.sub ?? username.lowercased()
@@ -75,7 +75,7 @@ extension UserPool {
             throw PoolError.badCredentials
         }
         try policy.check(proposed)
-        let credentials = try await credentials(proposed, of: user.sub)
+        let credentials = try await credentials(proposed, of: user.username)
         try await change(user.sub) { $0.credentials = credentials }
         return [:]
     }

@@ -3,34 +3,37 @@ internal import GRDB
 internal import Store
 
 extension UserPool {
-    /// SignUp: a new, unconfirmed user, and a code to the user's e-mail address.
+    /// SignUp: a new, unconfirmed user, and a code to the user's address.
     package func signUp(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let password = try fields.required("Password", maximum: 256)
-        let email = try provedUsername(fields)
-        guard EmailAddress.isPlausible(email) else { throw PoolError.invalidParameter("Username should be an email.") }
-        let attributes = try attributes(fields, email: email)
+        let username = try provedUsername(fields)
+        guard !configuration.onlyAdministratorsCreateUsers else { throw PoolError.signUpNotPermitted }
+        let client = try client(fields)
+        let attributes = try fields.attributes("UserAttributes")
+        for (name, _) in attributes { try client.checkWriting(name) }
+        var user = try newUser(named: username, attributes)
+        try configuration.schema.checkComplete(user.attributeNames)
         try policy.check(password)
-        let sub = uuid()
-        let user = UserRecord(
-            sub: sub, email: email, credentials: try await credentials(password, of: sub), status: .unconfirmed,
-            isEmailVerified: false, attributes: attributes, groups: [])
-        let now = clock()
-        let message = try await store.write { database in
-            try user.insert(in: database, now: now)
-            return try sendCode(.signUp, to: user, in: database, now: now)
+        user.credentials = try await credentials(password, of: user.username)
+        let (new, now) = (user, clock())
+        let message = try await store.write { database -> Message? in
+            try new.insert(in: database, now: now)
+            guard signUpMedium(of: new) != nil else { return nil }
+            return try sendCode(.signUp, to: new, in: database, now: now)
         }
-        var answer = Self.delivery(message)
+        var answer = message.map(Self.delivery) ?? [:]
         answer["UserConfirmed"] = false
         answer["UserSub"] = .string(user.sub)
         return answer
     }
 
-    /// ConfirmSignUp: the code proves the e-mail address.
+    /// ConfirmSignUp: the code proves the address that it was sent to.
     package func confirmSignUp(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let code = try fields.required("ConfirmationCode", maximum: 2048)
         let username = try provedUsername(fields)
+        let takesAlias = try fields.flag("ForceAliasCreation")
         let (now, hidesUsers) = (clock(), configuration.preventsUserExistenceErrors)
         let refusal = try await store.write { database -> PoolError? in
             let user = try UserRecord.find(username, in: database)
@@ -44,7 +47,8 @@ extension UserPool {
                 return refusal
             }
             user.status = .confirmed
-            user.isEmailVerified = true
+            if signUpMedium(of: user) == .sms { user.isPhoneVerified = true } else { user.isEmailVerified = true }
+            if takesAlias { try UserNames.take(for: user, in: database, now: now) }
             try user.update(in: database, now: now)
             return nil
         }
@@ -62,6 +66,9 @@ extension UserPool {
             if let refusal = try exceeded(.sendCode, who, in: database, now: now) { return (nil, refusal) }
             guard let user else { return (nil, hidesUsers ? nil : .userNotFound) }
             guard !user.isConfirmed else { return (nil, .invalidParameter("User is already confirmed.")) }
+            guard signUpMedium(of: user) != nil else {
+                return (nil, .invalidParameter("User has no email or phone_number to send a code to."))
+            }
             return (try sendCode(.signUp, to: user, in: database, now: now), nil)
         }
         if let refusal { throw refusal }
@@ -73,21 +80,5 @@ extension UserPool {
         let username = try fields.username()
         try client(fields).checkSecretHash(try fields.optional("SecretHash"), username: username)
         return username
-    }
-
-    /// The attributes to keep; the e-mail address is kept apart from them.
-    func attributes(_ fields: RequestFields, email: String) throws(PoolError) -> JSONObject {
-        var result = JSONObject()
-        let client = try client(fields)
-        for (name, value) in try fields.attributes("UserAttributes") {
-            try UserAttribute.check(name, value)
-            try client.checkWriting(name)
-            if name != "email" {
-                result[name] = .string(value)
-            } else if value.lowercased() != email.lowercased() {
-                throw .invalidParameter("Username and the email attribute must be the same.")
-            }
-        }
-        return result
     }
 }

@@ -45,7 +45,7 @@ extension UserPool {
         let isPermanent = try fields.flag("Permanent")
         let user = try await named(fields)
         try policy.check(password)
-        let credentials = try await credentials(password, of: user.sub)
+        let credentials = try await credentials(password, of: user.username)
         let expires = clock() + configuration.lifetimes.temporaryPassword
         try await change(user.sub) { user in
             user.credentials = credentials
@@ -66,7 +66,7 @@ extension UserPool {
             guard user.status == .confirmed || user.status == .mustResetPassword else {
                 throw PoolError.notAuthorized("User password cannot be reset in the current state.")
             }
-            guard user.isEmailVerified else {
+            guard user.resetMedium != nil else {
                 throw PoolError.invalidParameter(
                     "Cannot reset password for the user as there is no registered/verified email or phone_number")
             }

@@ -5,28 +5,29 @@ extension UserPool {
     /// AdminCreateUser: a user with a temporary password, which is sent unless it is suppressed.
     func adminCreateUser(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
-        let email = try fields.username()
-        guard EmailAddress.isPlausible(email) else { throw PoolError.invalidParameter("Username should be an email.") }
+        let username = try fields.username()
         let action = try fields.optional("MessageAction")
-        guard action != "RESEND" else { return try await resendInvitation(email) }
-        let attributes = try administratorsAttributes(fields)
+        guard action != "RESEND" else { return try await resendInvitation(username) }
+        let attributes = try administratorsAttributes(fields, isNew: true)
         let password = try fields.optional("TemporaryPassword") ?? temporaryPassword()
+        var user = try newUser(
+            named: username,
+            attributes.filter { !UserAttribute.isManaged($0.key) }.map { (name: $0.key, value: $0.value) })
         try policy.check(password)
-        let (sub, now) = (uuid(), clock())
-        var user = UserRecord(
-            sub: sub, email: email, credentials: try await credentials(password, of: sub), status: .mustChangePassword,
-            isEmailVerified: attributes["email_verified"] == "true",
-            isPhoneVerified: attributes["phone_number_verified"] == "true", attributes: [:], groups: [],
-            passwordExpires: now + configuration.lifetimes.temporaryPassword, createdAt: now, changedAt: now)
-        for (name, value) in attributes where !UserAttribute.isManaged(name) && name != "email" {
-            user.attributes[name] = .string(value)
-        }
+        let takesAlias = try fields.flag("ForceAliasCreation")
+        let now = clock()
+        user.credentials = try await credentials(password, of: user.username)
+        user.status = .mustChangePassword
+        user.isEmailVerified = attributes["email_verified"] == "true"
+        user.isPhoneVerified = attributes["phone_number_verified"] == "true"
+        user.passwordExpires = now + configuration.lifetimes.temporaryPassword
+        (user.createdAt, user.changedAt) = (now, now)
         let created = user
         try await store.write { database in
+            if takesAlias { try UserNames.take(for: created, in: database, now: now) }
             try created.insert(in: database, now: now)
-            guard action != "SUPPRESS" else { return }
-            try deliver(
-                Message(medium: .email, address: email, purpose: "invitation", code: password), in: database, now: now)
+            guard action != "SUPPRESS", let message = invitation(of: created, password) else { return }
+            try deliver(message, in: database, now: now)
         }
         return ["User": .object(Self.description(of: created, attributes: "Attributes"))]
     }
@@ -43,7 +44,7 @@ extension UserPool {
     func adminUpdateUserAttributes(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let user = try await named(fields)
-        let attributes = try administratorsAttributes(fields)
+        let attributes = try administratorsAttributes(fields, isNew: false)
         let plain = attributes.filter { !UserAttribute.isManaged($0.key) }.map { (name: $0.key, value: $0.value) }
         _ = try await write(plain, of: user.sub, sendingCodes: false)
         try await change(user.sub) { user in
@@ -89,8 +90,8 @@ extension UserPool {
         return user
     }
 
-    private func resendInvitation(_ email: String) async throws -> JSONObject {
-        guard let user = try await store.read({ try UserRecord.find(email, in: $0) }) else {
+    private func resendInvitation(_ username: String) async throws -> JSONObject {
+        guard let user = try await store.read({ try UserRecord.find(username, in: $0) }) else {
             throw PoolError.userNotFound
         }
         guard user.status == .mustChangePassword else {
@@ -99,20 +100,32 @@ extension UserPool {
                 message: "Resend not possible. User is not in FORCE_CHANGE_PASSWORD state.")
         }
         let password = temporaryPassword()
-        let credentials = try await credentials(password, of: user.sub)
+        let credentials = try await credentials(password, of: user.username)
         let now = clock()
         let expires = now + configuration.lifetimes.temporaryPassword
         try await change(user.sub) { user in
             user.credentials = credentials
             user.passwordExpires = expires
         }
-        let message = Message(medium: .email, address: email, purpose: "invitation", code: password)
-        try await store.write { try deliver(message, in: $0, now: now) }
+        if let message = invitation(of: user, password) {
+            try await store.write { try deliver(message, in: $0, now: now) }
+        }
         return ["User": .object(Self.description(of: user, attributes: "Attributes"))]
     }
 
+    /// The message with the password that an administrator gives; nil for a user without an address.
+    private func invitation(of user: UserRecord, _ password: String) -> Message? {
+        signUpMedium(of: user).map { medium in
+            Message(
+                medium: medium, address: medium == .sms ? user.phoneNumber ?? "" : user.email, purpose: "invitation",
+                code: password)
+        }
+    }
+
     /// An administrator may also set what says that an address is verified.
-    private func administratorsAttributes(_ fields: RequestFields) throws(PoolError) -> [String: String] {
+    private func administratorsAttributes(
+        _ fields: RequestFields, isNew: Bool
+    ) throws(PoolError) -> [String: String] {
         var result: [String: String] = [:]
         for (name, value) in try fields.attributes("UserAttributes") {
             if name == "email_verified" || name == "phone_number_verified" {
@@ -121,7 +134,7 @@ extension UserPool {
                 }
                 result[name] = value.lowercased()
             } else {
-                try UserAttribute.check(name, value)
+                try configuration.schema.check(name, value, isNew: isNew)
                 result[name] = value
             }
         }
@@ -133,7 +146,7 @@ extension UserPool {
 
     private static func description(of user: UserRecord, attributes name: String) -> JSONObject {
         [
-            "Username": .string(user.sub), name: attributes(of: user), "Enabled": .bool(user.isEnabled),
+            "Username": .string(user.username), name: attributes(of: user), "Enabled": .bool(user.isEnabled),
             "UserStatus": .string(user.status.rawValue), "UserCreateDate": .number(JSONNumber(user.createdAt)),
             "UserLastModifiedDate": .number(JSONNumber(user.changedAt)),
         ]

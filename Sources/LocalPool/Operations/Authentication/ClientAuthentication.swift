@@ -10,6 +10,8 @@ struct ClientAuthentication: Sendable {
     var flows: Set<String> = LocalPoolConfiguration.Client.allFlows
     /// Cognito's WriteAttributes; nil for every attribute.
     var writeAttributes: [String]?
+    /// Cognito's ReadAttributes; nil for every attribute.
+    var readAttributes: [String]?
 
     init(clientID: String, secret: Secret?) {
         self.clientID = clientID
@@ -20,7 +22,11 @@ struct ClientAuthentication: Sendable {
         self.init(clientID: client.id, secret: client.secret)
         flows = client.flows
         writeAttributes = client.writeAttributes
+        readAttributes = client.readAttributes
     }
+
+    /// Whether the client may read the attribute; the `sub` is in every token.
+    func reads(_ name: String) -> Bool { name == "sub" || readAttributes?.contains(name) != false }
 
     /// Whether the client may write the attribute; the e-mail address is the pool's user name, which each may.
     func checkWriting(_ name: String) throws(PoolError) {

@@ -43,7 +43,7 @@ extension UserPool {
         var parameters = try await srpChallenge(
             "DEVICE_PASSWORD_VERIFIER", credentials, publicValue, sub: user.sub, SignInAttempt(challenge))
         parameters["DEVICE_KEY"] = .string(key)
-        parameters["USERNAME"] = .string(user.sub)
+        parameters["USERNAME"] = .string(user.username)
         return ["ChallengeName": "DEVICE_PASSWORD_VERIFIER", "ChallengeParameters": .object(parameters)]
     }
 

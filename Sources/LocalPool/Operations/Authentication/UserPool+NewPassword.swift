@@ -8,11 +8,15 @@ extension UserPool {
     ) throws -> SignInStep {
         var attributes = user.attributes
         attributes["email_verified"] = user.isEmailVerified ? "true" : "false"
-        attributes["email"] = .string(user.email)
+        if !user.email.isEmpty { attributes["email"] = .string(user.email) }
+        let missing = configuration.schema.required.filter { user.value(of: $0) == nil }
         return try challenge(
             "NEW_PASSWORD_REQUIRED",
-            ["requiredAttributes": "[]", "userAttributes": .string(JSON.object(attributes).text)], of: user, attempt,
-            in: database, now: now)
+            [
+                "requiredAttributes": .string(
+                    JSON.array(missing.map { .string(Self.attributePrefix + $0) }).text),
+                "userAttributes": .string(JSON.object(attributes).text),
+            ], of: user, attempt, in: database, now: now)
     }
 
     /// NEW_PASSWORD_REQUIRED: the user's own password in place of the administrator's.
@@ -20,10 +24,11 @@ extension UserPool {
         let password = try answer.responses.parameter("NEW_PASSWORD", maximum: 256)
         let attributes = try newAttributes(answer.responses)
         try policy.check(password)
-        guard let sub = try await store.read({ try UserRecord.find(answer.username, in: $0)?.sub }) else {
+        guard let named = try await store.read({ try UserRecord.find(answer.username, in: $0) }) else {
             throw PoolError.invalidSession
         }
-        let credentials = try await credentials(password, of: sub)
+        try check(attributes, of: named)
+        let credentials = try await credentials(password, of: named.username)
         let now = clock()
         let (step, user) = try await store.write { database -> (SignInStep, UserRecord) in
             var (challenge, user) = try take(answer, in: database, now: now)
@@ -37,12 +42,26 @@ extension UserPool {
         return try self.answer(step, user)
     }
 
+    private static let attributePrefix = "userAttributes."
+
+    /// - Throws: InvalidParameterException that names required attributes which the user then still lacks.
+    private func check(_ attributes: JSONObject, of user: UserRecord) throws(PoolError) {
+        let missing = configuration.schema.required.filter { name in
+            attributes[name]?.stringValue?.isEmpty != false && user.value(of: name) == nil
+        }
+        guard missing.isEmpty else {
+            throw .invalidParameter(
+                "Invalid attributes given, \(missing.joined(separator: ", ")) \(missing.count > 1 ? "are" : "is") missing"
+            )
+        }
+    }
+
     /// The attributes among the responses: `userAttributes.<name>`.
     private func newAttributes(_ responses: RequestFields) throws(PoolError) -> JSONObject {
         var result = JSONObject()
-        for (key, value) in responses.object where key.hasPrefix("userAttributes.") {
-            let name = String(key.dropFirst("userAttributes.".count))
-            try UserAttribute.check(name, value.stringValue ?? "")
+        for (key, value) in responses.object where key.hasPrefix(Self.attributePrefix) {
+            let name = String(key.dropFirst(Self.attributePrefix.count))
+            try configuration.schema.check(name, value.stringValue ?? "", isNew: true)
             guard name != "email" else { throw .invalidParameter("Cannot modify an already provided email") }
             result[name] = value
         }

@@ -51,7 +51,7 @@ extension UserPool {
 
     /// For users from before the pool had SRP.
     private func addVerifier(to user: UserRecord, _ password: String) async throws {
-        let identity = SRPIdentity(poolID: configuration.poolID, userID: user.sub)
+        let identity = SRPIdentity(poolID: configuration.poolID, userID: user.username)
         let srp = try PasswordHashing.srp(Secret(password), identity: identity, salt: random(16))
         try await change(user.sub) { stored in
             if stored.credentials.passwordHash == user.credentials.passwordHash { stored.credentials.srp = srp }

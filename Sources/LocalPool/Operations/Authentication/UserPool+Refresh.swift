@@ -13,7 +13,7 @@ extension UserPool {
         let deviceKey = try parameters.optional("DEVICE_KEY")
         let (session, user) = try await store.read { database in
             let (session, user) = try Self.session(of: token, client, in: database)
-            try client.checkRefreshSecretHash(hash, realUsername: user.sub)
+            try client.checkRefreshSecretHash(hash, realUsername: user.username)
             try check(session, user, deviceKey: deviceKey, in: database)
             return (session, user)
         }

@@ -12,7 +12,7 @@ extension UserPool {
         let user = try await store.read { try UserRecord.find(username, in: $0) }
         guard user != nil || configuration.preventsUserExistenceErrors else { throw PoolError.userNotFound }
         let pretence = Pretence(username: user?.sub ?? username.lowercased(), key: pretenceKey)
-        let name = user?.sub ?? pretence.sub
+        let name = user?.username ?? pretendedName(username, pretence)
         let attempt = SignInAttempt(
             clientID: client.clientID, deviceKey: try parameters.optional("DEVICE_KEY"))
         var answer = try await srpChallenge(
@@ -20,6 +20,18 @@ extension UserPool {
         answer["USER_ID_FOR_SRP"] = .string(name)
         answer["USERNAME"] = .string(name)
         return ["ChallengeName": "PASSWORD_VERIFIER", "ChallengeParameters": .object(answer)]
+    }
+
+    /// The real name that a user who isn't there would have: what was typed is one in a pool of such names, unless it
+    /// is an alias.
+    private func pretendedName(_ typed: String, _ pretence: Pretence) -> String {
+        guard configuration.naming.hasUsernames else { return pretence.sub }
+        do throws(PoolError) {
+            _ = try configuration.naming.attribute(named: typed)
+            return typed
+        } catch {
+            return pretence.sub
+        }
     }
 
     /// PASSWORD_VERIFIER: the proof. It carries no session; the secret block says which exchange it belongs to.
@@ -30,7 +42,7 @@ extension UserPool {
         let challenge = try await take(proof, "PASSWORD_VERIFIER", client)
         guard let user = try await user(of: challenge, named: username) else { throw PoolError.badCredentials }
         try checkBeforeProof(user)
-        let identity = SRPIdentity(poolID: configuration.poolID, userID: user.sub)
+        let identity = SRPIdentity(poolID: configuration.poolID, userID: user.username)
         guard proof.isRight(for: challenge, identity) else { throw try await failure(of: user) }
         var attempt = SignInAttempt(challenge)
         attempt.deviceKey = try responses.optional("DEVICE_KEY") ?? attempt.deviceKey

@@ -116,7 +116,7 @@ extension UserPool {
             return switch method {
             case .sms: user.phoneNumber != nil
             case .softwareToken: user.secondFactors.softwareTokenKey != nil
-            case .email: true
+            case .email: !user.email.isEmpty
             }
         }
     }

@@ -57,7 +57,7 @@ extension UserPool {
             expires: now + configuration.lifetimes.session
         ).insert(in: database)
         var parameters = parameters
-        parameters["USER_ID_FOR_SRP"] = .string(user.sub)
+        parameters["USER_ID_FOR_SRP"] = .string(user.username)
         return .challenge([
             "ChallengeName": .string(name), "ChallengeParameters": .object(parameters), "Session": .string(token),
         ])
@@ -92,9 +92,11 @@ extension UserPool {
     func result(for user: UserRecord, _ session: RefreshTokenRecord, refreshToken: String?) throws -> JSONObject {
         let lifetimes = configuration.lifetimes
         let clientID = session.clientID.isEmpty ? configuration.clients[0].id : session.clientID
+        let client = clients.first { $0.clientID == clientID }
         let claims = TokenClaims(
             issuer: issuer, clientID: clientID, user: user, originJTI: session.originJTI,
-            deviceKey: session.deviceKey, eventID: uuid(), authTime: session.authTime, now: clock())
+            deviceKey: session.deviceKey, eventID: uuid(), authTime: session.authTime, now: clock(),
+            isReadable: { client?.reads($0) ?? true })
         var result: JSONObject = [
             "AccessToken": .string(
                 try keys.access.sign(claims.access(jti: uuid(), lifetime: lifetimes.accessToken))),

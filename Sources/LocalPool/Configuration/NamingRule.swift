@@ -1,0 +1,87 @@
+internal import Encoding
+
+extension LocalPoolConfiguration {
+    /// The names that users have: Cognito's UsernameAttributes, AliasAttributes and UsernameConfiguration.
+    package struct NamingRule: Sendable, Equatable {
+        /// UsernameAttributes: users sign up with one of these, and their real user name is their `sub`. Empty in a
+        /// pool whose users have user names of their own.
+        package var usernameAttributes = ["email"]
+        /// AliasAttributes: users with names of their own may sign in with these too, with an address once it is
+        /// verified.
+        package var aliasAttributes: [String] = []
+        /// Whether `Ada` and `ada` are two names.
+        package var isCaseSensitive = false
+
+        package init() {}
+
+        package init(usernameAttributes: [String] = [], aliasAttributes: [String] = [], isCaseSensitive: Bool = false) {
+            self.usernameAttributes = usernameAttributes
+            self.aliasAttributes = aliasAttributes
+            self.isCaseSensitive = isCaseSensitive
+        }
+
+        /// Whether users have names of their own.
+        var hasUsernames: Bool { usernameAttributes.isEmpty }
+
+        /// As stored with the names that follow from it.
+        var json: JSON {
+            [
+                "username_attributes": .array(usernameAttributes.map(JSON.string)),
+                "alias_attributes": .array(aliasAttributes.map(JSON.string)), "case_sensitive": .bool(isCaseSensitive),
+            ]
+        }
+
+        init(_ json: JSON) {
+            usernameAttributes = json["username_attributes"]?.strings ?? []
+            aliasAttributes = json["alias_attributes"]?.strings ?? []
+            isCaseSensitive = json["case_sensitive"]?.boolValue ?? false
+        }
+    }
+}
+
+extension LocalPoolConfiguration.NamingRule {
+    /// A name that a user can be called by.
+    struct Name: Sendable {
+        /// The attribute whose value it is; nil for the real user name.
+        var attribute: String?
+        var text: String
+    }
+
+    /// The names of a user, other than the `sub`.
+    func names(of user: UserRecord) -> [Name] {
+        var names: [Name] = []
+        if hasUsernames { names.append(Name(attribute: nil, text: user.username)) }
+        for attribute in usernameAttributes + aliasAttributes {
+            let isUsable =
+                switch attribute {
+                case "email": !hasUsernames || user.isEmailVerified
+                case "phone_number": !hasUsernames || user.isPhoneVerified
+                default: true
+                }
+            let value = attribute == "email" ? user.email : user.attributes[attribute]?.stringValue ?? ""
+            if isUsable, !value.isEmpty { names.append(Name(attribute: attribute, text: value)) }
+        }
+        return names
+    }
+
+    /// The attribute that a user name given at sign-up is the value of; nil for a name of the user's own.
+    ///
+    /// - Throws: InvalidParameterException for a name that this pool does not take.
+    func attribute(named username: String) throws(PoolError) -> String? {
+        let isEmail = EmailAddress.isPlausible(username)
+        let isPhone = UserAttribute.isPhoneNumber(username)
+        guard hasUsernames else {
+            if usernameAttributes.contains("email"), isEmail { return "email" }
+            if usernameAttributes.contains("phone_number"), isPhone { return "phone_number" }
+            let forms = usernameAttributes.map { $0 == "email" ? "an email" : "a phone number" }
+            throw .invalidParameter(
+                "Username should be \(forms.count > 1 ? "either " : "")\(forms.joined(separator: " or ")).")
+        }
+        for (attribute, form, isOfForm) in [("email", "email", isEmail), ("phone_number", "phone number", isPhone)]
+        where isOfForm && aliasAttributes.contains(attribute) {
+            throw .invalidParameter(
+                "Username cannot be of \(form) format, since user pool is configured for \(form) alias.")
+        }
+        return nil
+    }
+}
