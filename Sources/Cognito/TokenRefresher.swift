@@ -36,6 +36,13 @@ package final class TokenRefresher: Sendable {
         return try await initiateAuth(token)
     }
 
+    /// Exchanges a token whose user is not known, and for which there is therefore no other operation.
+    package func tokens(
+        forShown token: Secret, deviceKey: String?
+    ) async throws(CognitoError) -> AuthenticationResult {
+        try await getTokens(ProviderRefreshToken(token, username: "", deviceKey: deviceKey))
+    }
+
     private func getTokens(_ token: ProviderRefreshToken) async throws(CognitoError) -> AuthenticationResult {
         var input: JSONObject = [
             "ClientId": .string(app.clientID),

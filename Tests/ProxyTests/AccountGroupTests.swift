@@ -24,7 +24,8 @@ struct AccountGroupTests {
             sealingKeys: SealingKeyRing(sealing: key),
             fetcher: NoFetcher(),
             records: try StoredSessions(Store(path: ":memory:", migrations: StoredSessions.migrations)),
-            flow: AccountFlow(RecordedCalls()), revoke: { _ in }, revocationTime: { 0 }, now: { 0 },
+            flow: AccountFlow(RecordedCalls()), revoke: { _ in }, isRevoked: { _ in false }, revocationTime: { 0 },
+            now: { 0 },
             random: { [UInt8](repeating: 0, count: $0) }, logger: Logger(label: "test"))
     }
 

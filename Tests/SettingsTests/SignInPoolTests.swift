@@ -5,13 +5,13 @@ import Testing
 
 @Suite("Settings of sign-in and its pools")
 struct SignInPoolTests {
-    private static func yaml(_ first: String = "", more: [String] = []) -> String {
+    private static func yaml(_ first: String = "", more: [String] = [], clients: String = "client1") -> String {
         let pools = more.map { "    - {issuer: drivers, client_id: client2, client_secret: s2, \($0)}\n" }.joined()
         return """
             listeners: [{address: '127.0.0.1:8080'}]
             upstreams: {api: {url: 'http://127.0.0.1:8000'}}
             issuers:
-              users: {user_pool_id: us-east-1_Pool1, client_ids: [client1]}
+              users: {user_pool_id: us-east-1_Pool1, client_ids: [\(clients)]}
               drivers: {user_pool_id: eu-west-1_Pool2, client_ids: [client2]}
             sign_in:
               cognito: {issuer: users, client_id: client1, client_secret: s1\(first)}
@@ -72,5 +72,27 @@ struct SignInPoolTests {
         ])
     func wrongValues(_ value: String) {
         #expect(errors(Self.yaml(", \(value)")).count == 1)
+    }
+
+    @Test("Sessions are taken over of the listed clients, in their order")
+    func takeover() throws {
+        #expect(try load(Self.yaml()).signIn.cognito?.signIn.sessionTakeover == nil)
+        let settings = try load(
+            Self.yaml(", take_over_sessions: {client_ids: [client9, client1]}", clients: "client1, client9"))
+        #expect(settings.signIn.cognito?.signIn.sessionTakeover?.clientIDs == ["client9", "client1"])
+    }
+
+    @Test(
+        "Clients that nothing can be taken over of are faults",
+        arguments: [
+            ("{}", "take_over_sessions.client_ids"), ("{client_ids: []}", "must name at least one app client"),
+            ("{client_ids: [client1, client1]}", "take_over_sessions.client_ids"),
+            ("{client_ids: [other]}", "must be one of issuers.users.client_ids"),
+            ("{client_ids: [c1, c2, c3, c4, c5, c6, c7, c8, c9]}", "must name at most 8"),
+        ])
+    func wrongTakeovers(_ value: String, _ error: String) {
+        let clients = "client1, c1, c2, c3, c4, c5, c6, c7, c8, c9"
+        let found = errors(Self.yaml(", take_over_sessions: \(value)", clients: clients))
+        #expect(found.count == 1 && found[0].contains(error), "\(found)")
     }
 }

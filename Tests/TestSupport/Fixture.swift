@@ -37,13 +37,14 @@ package enum Fixture {
         _ fetcher: any Fetcher, settings: CognitoSignInSettings? = nil, log: CapturedLog = CapturedLog(),
         now: Int64 = now, records: (any SessionRecords)? = nil, accountGuard: any AccountGuard = RecordedCalls(),
         revocations: RecordedRevocations = RecordedRevocations(), revocationTime: Int64? = nil,
-        signer: RequestSigner? = nil, after previous: CognitoAccounts? = nil
+        isRevoked: @escaping @Sendable (VerifiedToken) -> Bool = { _ in false }, signer: RequestSigner? = nil,
+        after previous: CognitoAccounts? = nil
     ) throws -> CognitoAccounts {
         CognitoAccounts(
             settings: settings ?? Self.settings(), sealingKeys: try ring(), fetcher: fetcher, signer: signer,
             records: try records ?? self.records(), flow: AccountFlow(accountGuard),
             revoke: { try revocations.add($0) },
-            revocationTime: { revocationTime ?? now }, after: previous, now: { now },
+            isRevoked: isRevoked, revocationTime: { revocationTime ?? now }, after: previous, now: { now },
             random: { [UInt8](repeating: 9, count: $0) },
             logger: log.logger)
     }

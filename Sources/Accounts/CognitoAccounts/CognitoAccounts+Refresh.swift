@@ -15,8 +15,9 @@ extension CognitoAccounts {
         {
             return session
         }
+        let refresher = try refresher(for: sealed)
         let result: AuthenticationResult
-        do {
+        do throws(CognitoError) {
             result = try await refresher.tokens(for: sealed.provided)
         } catch {
             return try await otherwise(error, sealed, request)
@@ -40,7 +41,7 @@ extension CognitoAccounts {
 
     /// Cognito refuses the token. With rotation that is also what it says to a token that was exchanged elsewhere in
     /// the meantime, whose answer is then known.
-    private func otherwise(
+    func otherwise(
         _ error: CognitoError, _ sealed: SealedRefreshToken, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
         let refusal = refusal(of: error, at: .refresh, request)
@@ -54,8 +55,11 @@ extension CognitoAccounts {
 
     /// A rotated token takes the old one's place and its end: Cognito too lets it live only for the rest of the
     /// original's life. It is kept before it is given.
+    ///
+    /// - Parameter platform: of the device, for a session that begins with it.
     func keep(
-        _ result: AuthenticationResult, _ sealed: SealedRefreshToken, _ request: AccountRequest
+        _ result: AuthenticationResult, _ sealed: SealedRefreshToken, _ request: AccountRequest,
+        platform: String? = nil
     ) async throws(Refusal) -> RefreshedSession {
         guard let access = result.accessClaims else { throw unusable("UnreadableTokens", request) }
         var next = sealed
@@ -69,7 +73,7 @@ extension CognitoAccounts {
             scope: access["scope"]?.stringValue, subject: sealed.subject, accessExpiresAt: now() + result.expiresIn)
         let standing: RefreshStanding
         do {
-            standing = try await sessions.advance(to: next, session)
+            standing = try await sessions.advance(to: next, session, platform: platform)
         } catch {
             // Cognito may have taken the old token back already: the client gets the new one, whose number is enough
             // for the records to catch up later.
@@ -86,7 +90,9 @@ extension CognitoAccounts {
     private func lost(
         _ standing: RefreshStanding, _ next: SealedRefreshToken, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
-        if case .ended = standing { try await revokeAtCognito(next.refreshToken, request) }
+        if case .ended = standing {
+            try await revokeAtCognito(next.refreshToken, of: next.clientID, request)
+        }
         guard let session = try await judge(standing, next, request) else {
             throw .tokenInvalid(.tokenRefresh, reason: .account(.sessionEnded))
         }
@@ -103,7 +109,9 @@ extension CognitoAccounts {
         try await both { () async throws(Refusal) in
             try await revoke(origins.sorted().map(Revocation.Target.originID), request)
         } then: { () async throws(Refusal) in
-            for session in ended { try await revokeAtCognito(session.refreshToken, request) }
+            for session in ended {
+                try await revokeAtCognito(session.refreshToken, of: session.clientID, request)
+            }
         }
     }
 }

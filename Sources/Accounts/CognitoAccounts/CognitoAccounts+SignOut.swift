@@ -18,11 +18,11 @@ extension CognitoAccounts {
         // this one's to end there, and nobody unseals it any more.
         let shown = [sealed].compactMap { $0 }.map { ($0.clientID, $0.refreshToken) }
         let tokens = (ended.isEmpty ? shown : ended.map { ($0.clientID, $0.refreshToken) })
-            .filter { $0.0.hasSameBytes(as: app.clientID) }.map(\.1)
+            .filter { tokenClient($0.0) != nil }
         try await both { () async throws(Refusal) in
             try await revoke(origins.sorted().map(Revocation.Target.originID), request)
         } then: { () async throws(Refusal) in
-            for token in tokens { try await revokeAtCognito(token, request) }
+            for (clientID, token) in tokens { try await revokeAtCognito(token, of: clientID, request) }
         }
     }
 
@@ -50,7 +50,7 @@ extension CognitoAccounts {
     func signOutEverywhere(
         with sealed: SealedRefreshToken?, _ request: AccountRequest
     ) async throws(Refusal) -> String {
-        guard let sealed, sealed.clientID.hasSameBytes(as: settings.clientID) else {
+        guard let sealed, tokenClient(sealed.clientID) != nil else {
             throw .tokenInvalid(.tokenRefresh, reason: .account(.invalidRefreshToken))
         }
         guard !sealed.hasExpired(at: now()) else {
@@ -104,8 +104,9 @@ extension CognitoAccounts {
     private func accessToken(
         for sealed: SealedRefreshToken, _ request: AccountRequest
     ) async throws(Refusal) -> Secret? {
+        let refresher = try refresher(for: sealed)
         let result: AuthenticationResult
-        do {
+        do throws(CognitoError) {
             result = try await refresher.tokens(for: sealed.provided)
         } catch {
             try signedOutAlready(error, request)
@@ -130,7 +131,13 @@ extension CognitoAccounts {
     }
 
     /// RevokeToken: it ends the refresh token, and the access tokens that came from it.
-    func revokeAtCognito(_ token: Secret, _ request: AccountRequest) async throws(Refusal) {
+    ///
+    /// - Parameter clientID: of the app client that the token is of; nil: the gateway's own. One that is configured no
+    ///   more cannot be asked for, and nobody unseals its token any more.
+    func revokeAtCognito(
+        _ token: Secret, of clientID: String? = nil, _ request: AccountRequest
+    ) async throws(Refusal) {
+        guard let app = clientID == nil ? app : clientID.flatMap(tokenClient)?.app else { return }
         var input: JSONObject = ["ClientId": .string(app.clientID), "Token": .string(token.exposeText())]
         input["ClientSecret"] = app.rawSecret
         do {

@@ -18,12 +18,14 @@ package struct CognitoAccounts: Sendable {
     let app: AppClient
     let client: CognitoClient
     let authenticator: Authenticator
-    let refresher: TokenRefresher
+    /// The gateway's own client first.
+    let tokenClients: [TokenClient]
     let sessions: RefreshSessions
     let flights: RefreshFlights<Result<RefreshedSession, Refusal>>
     let unansweredChanges: UnansweredChanges
     let flow: AccountFlow
     let revoke: TokenRevocation
+    let isRevoked: @Sendable (VerifiedToken) -> Bool
     let revocationTime: @Sendable () -> Int64
     let now: @Sendable () -> Int64
     let random: @Sendable (Int) -> [UInt8]
@@ -38,6 +40,7 @@ package struct CognitoAccounts: Sendable {
     ///   - signer: signs those that an AWS account makes; `nil` where the flow needs none.
     ///   - records: what outlasts the process of each sign-in.
     ///   - flow: the way of each call.
+    ///   - isRevoked: whether a token is on the revocation list.
     ///   - revocationTime: the latest time that is known to have been, in seconds since 1970, so that a clock that is
     ///     behind leaves no token good.
     ///   - previous: what answered until now. A refresh that is under way there is joined: with rotation a second call
@@ -47,7 +50,8 @@ package struct CognitoAccounts: Sendable {
     package init(
         settings: CognitoSignInSettings, sealingKeys: SealingKeyRing, fetcher: any Fetcher,
         signer: RequestSigner? = nil, records: any SessionRecords, flow: AccountFlow, revoke: @escaping TokenRevocation,
-        revocationTime: @escaping @Sendable () -> Int64, after previous: CognitoAccounts? = nil,
+        isRevoked: @escaping @Sendable (VerifiedToken) -> Bool, revocationTime: @escaping @Sendable () -> Int64,
+        after previous: CognitoAccounts? = nil,
         now: @escaping @Sendable () -> Int64, random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
     ) {
         self.settings = settings
@@ -61,6 +65,7 @@ package struct CognitoAccounts: Sendable {
         }
         self.flow = flow
         self.revoke = revoke
+        self.isRevoked = isRevoked
         self.revocationTime = revocationTime
         self.now = now
         self.random = random
@@ -69,7 +74,8 @@ package struct CognitoAccounts: Sendable {
         client = CognitoClient(
             endpoint: settings.endpoint, fetcher: fetcher, deadline: settings.deadline, signer: signer)
         authenticator = Authenticator(client: client, app: app, flow: settings.flow, now: now, random: random)
-        refresher = TokenRefresher(client: client, app: app)
+        tokenClients = Self.tokenClients(
+            settings, TokenClient(app: app, refresher: TokenRefresher(client: client, app: app)), client)
         sessions = RefreshSessions(records: records, poolID: settings.poolID, keys: sealingKeys, now: now)
     }
 

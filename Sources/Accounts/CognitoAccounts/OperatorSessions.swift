@@ -90,11 +90,11 @@ package struct OperatorSessions: Sendable {
         var failures = 0
         for record in ended {
             do {
-                guard let (client, token) = owner(of: record) else {
+                guard let (client, sealed) = owner(of: record) else {
                     failures += 1
                     continue
                 }
-                try await client.revokeAtCognito(token, request)
+                try await client.revokeAtCognito(sealed.refreshToken, of: sealed.clientID, request)
             } catch {
                 failures += 1
             }
@@ -102,14 +102,12 @@ package struct OperatorSessions: Sendable {
         return failures
     }
 
-    /// The client whose session it is, and its refresh token; nil where none of those that are configured has it.
-    private func owner(of record: SessionRecord) -> (CognitoAccounts, Secret)? {
+    /// The client whose session it is, and its token; nil where none of those that are configured has it.
+    private func owner(of record: SessionRecord) -> (CognitoAccounts, SealedRefreshToken)? {
         for client in clients {
             let opened = try? SealedRefreshToken(
                 opening: Secret(record.token), with: client.sealingKeys, poolID: record.poolID)
-            if let opened, opened.clientID.hasSameBytes(as: client.settings.clientID) {
-                return (client, opened.refreshToken)
-            }
+            if let opened, client.tokenClient(opened.clientID) != nil { return (client, opened) }
         }
         return nil
     }

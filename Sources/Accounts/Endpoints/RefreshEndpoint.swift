@@ -3,6 +3,7 @@ internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 internal import Sealing
+internal import Store
 
 extension AccountOperation {
     package static let refresh = AccountOperation(
@@ -14,19 +15,34 @@ extension AccountOperation {
 struct RefreshEndpoint: AccountEndpoint {
     static let operation = AccountOperation.refresh
 
+    private enum Shown: Sendable {
+        case sealed(SealedRefreshToken)
+        /// One of Cognito's own, which is to become a sealed one.
+        case foreign(ShownRefreshToken)
+    }
+
     private let refreshToken: Secret
-    private let sealed: SealedRefreshToken
+    private let shown: Shown
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         var fields = try request.fields()
         refreshToken = Secret(fields.requiredText("refresh_token", atMost: SealedText.maximumLength))
         let device = fields.device()
+        let clientID = fields.optionalText("client_id", atMost: 128, .address)
+        let deviceKey = fields.optionalText("device_key", atMost: 55, .address)
         try fields.check()
         call.device = device
-        guard let sealed = accounts.sealedToken(in: refreshToken),
-            sealed.clientID.hasSameBytes(as: accounts.settings.clientID)
-        else { throw .tokenInvalid(.tokenRefresh, reason: .account(.invalidRefreshToken)) }
-        self.sealed = sealed
+        guard let sealed = accounts.sealedToken(in: refreshToken) else {
+            var foreign = try accounts.foreignToken(in: refreshToken, of: clientID)
+            (foreign.deviceKey, foreign.device) = (deviceKey, device)
+            call.tokenDigest = foreign.digest
+            shown = .foreign(foreign)
+            return
+        }
+        guard accounts.tokenClient(sealed.clientID) != nil else {
+            throw .tokenInvalid(.tokenRefresh, reason: .account(.invalidRefreshToken))
+        }
+        shown = .sealed(sealed)
         call.subject = sealed.subject
         call.session = CalledSession(sealed)
         guard !sealed.hasExpired(at: accounts.now()) else {
@@ -41,9 +57,13 @@ struct RefreshEndpoint: AccountEndpoint {
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
+        if case .foreign(let foreign) = shown { try await check(foreign, accounts, request, &admission.call) }
         let outcome = await accounts.flights.outcome(for: SHA256.hash(refreshToken.expose())) {
             do throws(Refusal) {
-                return .success(try await accounts.exchange(sealed, request))
+                return switch shown {
+                case .sealed(let sealed): .success(try await accounts.exchange(sealed, request))
+                case .foreign(let foreign): .success(try await accounts.takeOver(foreign, request))
+                }
             } catch {
                 return .failure(error)
             }
@@ -59,12 +79,36 @@ struct RefreshEndpoint: AccountEndpoint {
         answer["scope"] = session.scope.map(JSON.string)
         return AccountAnswer(.ok, answer, subject: session.subject)
     }
+
+    /// A token that was shown before is of a session by now, which may be bound to a device.
+    private func check(
+        _ foreign: ShownRefreshToken, _ accounts: CognitoAccounts, _ request: AccountRequest, _ call: inout AccountCall
+    ) async throws(Refusal) {
+        guard let record = try await accounts.record(of: foreign, request) else { return }
+        call.subject = record.subject
+        call.session = CalledSession(
+            id: record.originID ?? Hexadecimal.encode(record.family), beganAt: record.signedInAt)
+        let standIn = foreign.standIn(poolID: accounts.settings.poolID, deviceID: record.deviceID)
+        guard accounts.isDevice(foreign.device?.deviceID, of: standIn) else {
+            throw .tokenInvalid(.tokenRefresh, reason: .account(.otherDevice))
+        }
+    }
 }
 
 extension CognitoAccounts {
     /// Nil for a text that does not open.
     func sealedToken(in text: Secret) -> SealedRefreshToken? {
         try? SealedRefreshToken(opening: text, with: sealingKeys, poolID: settings.poolID)
+    }
+
+    /// - Parameter clientID: as the app names it; nil: it names none.
+    /// - Throws: 401 where no such tokens are taken over.
+    fileprivate func foreignToken(in text: Secret, of clientID: String?) throws(Refusal) -> ShownRefreshToken {
+        guard let takeover = settings.sessionTakeover, var foreign = ShownRefreshToken(text),
+            clientID?.isOne(of: takeover.clientIDs) != false
+        else { throw .tokenInvalid(.tokenRefresh, reason: .account(.invalidRefreshToken)) }
+        foreign.clientID = clientID
+        return foreign
     }
 
     fileprivate func isDevice(_ deviceID: String?, of sealed: SealedRefreshToken) -> Bool {

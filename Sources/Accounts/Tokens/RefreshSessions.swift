@@ -70,11 +70,14 @@ struct RefreshSessions: Sendable {
     ///
     /// - Parameters:
     ///   - sealed: the new refresh token, and its text in `session`.
+    ///   - platform: of the device, for a session without a record.
     /// - Returns: how the token before stands now: ``RefreshStanding/current`` if this answer is the one to give.
-    func advance(to sealed: SealedRefreshToken, _ session: RefreshedSession) async throws -> RefreshStanding {
+    func advance(
+        to sealed: SealedRefreshToken, _ session: RefreshedSession, platform: String? = nil
+    ) async throws -> RefreshStanding {
         let record = SessionRecord(
             family: sealed.family, poolID: poolID, subject: sealed.subject, originID: sealed.originID,
-            deviceID: sealed.deviceID, platform: nil, generation: sealed.generation,
+            deviceID: sealed.deviceID, platform: platform, generation: sealed.generation,
             token: session.refreshToken.expose(), answer: try seal(session).expose(), signedInAt: sealed.issuedAt,
             refreshedAt: now(), endsAt: sealed.expiresAt)
         switch try await records.advance(to: record) {

@@ -58,7 +58,8 @@ extension SnapshotMaker {
             Wiring.AccountDependencies(
                 fetcher: { try await tracedFetcher(plain: $0) }, sessions: sessions,
                 flow: accountServices.accountFlow,
-                revoke: { try await revocations.revoke($0) }, revocationTime: revocations.revocationTime,
+                revoke: { try await revocations.revoke($0) },
+                isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
                 logger: logger),
             after: previous?.plan.accounts ?? [])
     }

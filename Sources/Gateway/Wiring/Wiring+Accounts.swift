@@ -40,6 +40,7 @@ extension Wiring {
         var sessions: any SessionRecords
         var flow: AccountFlow
         var revoke: CognitoAccounts.TokenRevocation
+        var isRevoked: @Sendable (VerifiedToken) -> Bool
         var revocationTime: @Sendable () -> Int64
         var logger: Logger
     }
@@ -78,7 +79,7 @@ extension Wiring {
             sealingKeys: try SealingKeys.ring(pool.sealingKeys, stateDirectory: stateDirectory),
             fetcher: try await dependencies.fetcher(pool.endpoint.isPlain), signer: signer,
             records: dependencies.sessions, flow: dependencies.flow, revoke: dependencies.revoke,
-            revocationTime: dependencies.revocationTime,
+            isRevoked: dependencies.isRevoked, revocationTime: dependencies.revocationTime,
             after: known.first {
                 $0.settings.poolID == pool.signIn.poolID && $0.settings.clientID == pool.signIn.clientID
             }, now: now, random: { SecureRandom.bytes($0) }, logger: dependencies.logger)

@@ -34,6 +34,8 @@ package struct CognitoSignInSettings: Sendable {
     package var acceptedNames: Set<AccountNameKind>
     /// The attributes that users may set.
     package var writableAttributes: WritableAttributes
+    /// Nil: apps' own refresh tokens of Cognito's are refused.
+    package var sessionTakeover: SessionTakeover?
     /// The most time one call to Cognito may take.
     package var deadline: Duration
 

@@ -65,7 +65,7 @@ extension ScalarFormat where Value == String {
     /// An app client's id.
     ///
     /// - Parameter issuer: must name it; nil: it can be any.
-    fileprivate static func client(of issuer: IssuerSettings?) -> Self {
+    static func client(of issuer: IssuerSettings?) -> Self {
         Self { (text) throws(ScalarRefusal) in
             let clientID = try identifier.read(text)
             if let issuer, let named = issuer.pool?.clientIDs, !named.contains(clientID) {

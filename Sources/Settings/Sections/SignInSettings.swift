@@ -111,6 +111,7 @@ extension CognitoSettings {
         signIn.concealsExistingUsers = keys.value("conceal_existing_users", .boolean, default: false)
         signIn.totpIssuer = keys.value("totp_issuer", .text, default: "Gatehouse")
         signIn.propagateClientAddress = keys.value("send_client_address", .boolean, default: false)
+        signIn.sessionTakeover = keys.sessionTakeover(of: issuer)
         let attributes = WritableAttributeSettings(of: keys)
         signIn.writableAttributes = WritableAttributes(attributes.names)
         let sealingKeys = keys.sealingKeys()

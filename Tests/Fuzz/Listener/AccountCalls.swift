@@ -24,7 +24,7 @@ final class AccountCalls: Sendable {
         accounts = CognitoAccounts(
             settings: settings, sealingKeys: keys, fetcher: NoFetcher(), records: NoRecords(),
             flow: AccountFlow(NoGuard()),
-            revoke: { _ in }, revocationTime: { 1_780_000_000 },
+            revoke: { _ in }, isRevoked: { _ in false }, revocationTime: { 1_780_000_000 },
             now: { 1_780_000_000 },
             random: { [UInt8](repeating: 9, count: $0) },
             logger: Logger(label: "fuzz") { _ in SwiftLogNoOpLogHandler() })

@@ -1,0 +1,94 @@
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+internal import Logging
+internal import Pipeline
+internal import Store
+
+/// Refresh tokens of Cognito's own, which released apps hold, become sealed ones.
+extension CognitoAccounts {
+    /// The record of the session that a shown token has become; nil for one that is shown for the first time.
+    func record(of shown: ShownRefreshToken, _ request: AccountRequest) async throws(Refusal) -> SessionRecord? {
+        try await withRecords(request) {
+            try await sessions.records.session(shown.family(poolID: settings.poolID))
+        }
+    }
+
+    /// Exchanges the token, and begins a session with what it gave. A token that was shown before is judged as a
+    /// sealed one is that was used: the same response for 60 seconds, and the session's end after that.
+    func takeOver(
+        _ shown: ShownRefreshToken, _ request: AccountRequest
+    ) async throws(Refusal) -> RefreshedSession {
+        let standIn = shown.standIn(poolID: settings.poolID, deviceID: shown.device?.deviceID)
+        if let session = try await judge(
+            withRecords(request) { try await sessions.standing(of: standIn) }, standIn, request)
+        {
+            return session
+        }
+        let exchanged: (result: AuthenticationResult, client: TokenClient)
+        do throws(CognitoError) {
+            exchanged = try await exchange(shown)
+        } catch {
+            return try await otherwise(error, standIn, request)
+        }
+        let sealed = try await begin(standIn, exchanged.result, of: exchanged.client, request)
+        let session = try await keep(exchanged.result, sealed, request, platform: shown.device?.platform)
+        logger.info(
+            "a session was taken over",
+            metadata: [
+                "request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)",
+                "client_id": "\(exchanged.client.app.clientID)",
+            ])
+        return session
+    }
+
+    /// Asks for one client after the other, since the token does not say whose it is.
+    private func exchange(
+        _ shown: ShownRefreshToken
+    ) async throws(CognitoError) -> (result: AuthenticationResult, client: TokenClient) {
+        let listed = settings.sessionTakeover?.clientIDs ?? []
+        let candidates = shown.clientID.map { [$0] } ?? listed
+        for client in candidates.compactMap(tokenClient) {
+            do throws(CognitoError) {
+                return (try await client.refresher.tokens(forShown: shown.token, deviceKey: shown.deviceKey), client)
+            } catch {
+                guard error.isOfOtherClient else { throw error }
+            }
+        }
+        throw CognitoError(type: "NotAuthorizedException", message: "Invalid Refresh Token")
+    }
+
+    /// The session lasts no longer than one that began here when the user signed in. One that is over, or was ended,
+    /// does not go on at Cognito either.
+    private func begin(
+        _ standIn: SealedRefreshToken, _ result: AuthenticationResult, of client: TokenClient,
+        _ request: AccountRequest
+    ) async throws(Refusal) -> SealedRefreshToken {
+        guard let access = result.accessClaims, let subject = access["sub"]?.stringValue,
+            let username = access["username"]?.stringValue
+        else { throw unusable("UnreadableTokens", request) }
+        let signedInAt = min(access["auth_time"]?.integerValue ?? now(), now())
+        var sealed = standIn
+        sealed.clientID = client.app.clientID
+        (sealed.username, sealed.subject) = (username, subject)
+        sealed.originID = access["origin_jti"]?.stringValue
+        sealed.deviceKey = access["device_key"]?.stringValue ?? standIn.deviceKey
+        (sealed.issuedAt, sealed.expiresAt) = (signedInAt, signedInAt + settings.refreshLifetime)
+        let token = VerifiedToken(
+            issuer: settings.issuer, issuerName: "", subject: subject, tokenUse: .access,
+            clientID: sealed.clientID, expires: 0, issuedAt: signedInAt, claims: access, keyID: "")
+        let isRevoked = isRevoked(token)
+        guard isRevoked || sealed.hasExpired(at: now()) else { return sealed }
+        try await revokeAtCognito(result.refreshToken ?? standIn.refreshToken, of: sealed.clientID, request)
+        throw .tokenInvalid(
+            .tokenRefresh, reason: .account(isRevoked ? .sessionEnded : .expiredRefreshToken))
+    }
+}
+
+extension CognitoError {
+    /// Whether a refresh token may be another client's.
+    fileprivate var isOfOtherClient: Bool {
+        ExactText(type) == "UnauthorizedException"
+            || [.badCredentials, .tokenRevoked, .invalidParameter].contains(kind)
+    }
+}

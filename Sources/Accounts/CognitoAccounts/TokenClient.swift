@@ -1,0 +1,37 @@
+internal import Cognito
+internal import Encoding
+internal import Pipeline
+
+/// An app client whose refresh tokens the gateway holds.
+struct TokenClient: Sendable {
+    let app: AppClient
+    let refresher: TokenRefresher
+}
+
+extension CognitoAccounts {
+    /// The gateway's own client, and those whose sessions it takes over, which have no secret.
+    static func tokenClients(
+        _ settings: CognitoSignInSettings, _ own: TokenClient, _ client: CognitoClient
+    ) -> [TokenClient] {
+        let listed = settings.sessionTakeover?.clientIDs ?? []
+        let others = listed.filter { !$0.hasSameBytes(as: settings.clientID) }
+        return [own]
+            + others.map { clientID in
+                let app = AppClient(poolID: settings.poolID, clientID: clientID)
+                return TokenClient(app: app, refresher: TokenRefresher(client: client, app: app))
+            }
+    }
+
+    /// The client that a sealed token's inner token is of; nil for one that is configured no more.
+    func tokenClient(_ clientID: String) -> TokenClient? {
+        tokenClients.first { $0.app.clientID.hasSameBytes(as: clientID) }
+    }
+
+    /// - Throws: 401 for a token of a client that is configured no more.
+    func refresher(for sealed: SealedRefreshToken) throws(Refusal) -> TokenRefresher {
+        guard let client = tokenClient(sealed.clientID) else {
+            throw .tokenInvalid(.tokenRefresh, reason: .account(.invalidRefreshToken))
+        }
+        return client.refresher
+    }
+}

@@ -1,0 +1,23 @@
+internal import Pipeline
+internal import SettingsReader
+
+extension SettingsMapping {
+    /// Each client may cost a call to Cognito for a token that is none.
+    private static var mostClients: Int { 8 }
+
+    /// Reads `take_over_sessions`; nil where it is not given.
+    ///
+    /// - Parameter issuer: must name each client, or the gateway would refuse the tokens that it gives.
+    func sessionTakeover(of issuer: IssuerSettings?) -> SessionTakeover? {
+        guard let node = optional("take_over_sessions"), !node.isNull else { return nil }
+        return node.section { keys -> SessionTakeover? in
+            guard keys.required("client_ids") != nil else { return nil }
+            if keys.isEmptyList("client_ids") { keys.error("client_ids", "must name at least one app client") }
+            let clientIDs = keys.list("client_ids", .client(of: issuer), of: "app client ids") ?? []
+            if clientIDs.count > Self.mostClients {
+                keys.error("client_ids", "must name at most \(Self.mostClients) app clients")
+            }
+            return SessionTakeover(clientIDs: clientIDs)
+        } ?? nil
+    }
+}
