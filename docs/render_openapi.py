@@ -20,7 +20,7 @@ REFERENCE = Path("docs/reference")
 METHODS = ("get", "put", "post", "patch", "delete")
 # Fields and parameters that stand for values of earlier responses; the reader's shell has them under these names.
 KNOWN = ("refresh_token", "session", "code", "identity_token", "nonce", "authorization_code", "payload", "subject")
-VARIABLES = {name: name.upper() for name in KNOWN} | {"user": "USER_ID"}
+VARIABLES = {name: name.upper() for name in KNOWN} | {"user": "USER_ID", "id": "SESSION_ID"}
 
 CLIENT_EXAMPLES = """
 In the examples, `$GATEHOUSE` is the gateway's URL, such as `http://127.0.0.1:8080`. Other variables, such as
@@ -281,7 +281,7 @@ def main(arguments: list[str]) -> int:
     if arguments not in ([], ["--check"]):
         print(__doc__, file=sys.stderr)
         return 2
-    tokens = {"sessions": "SESSION_TOKEN", None: "ACCESS_TOKEN"}
+    tokens = {"sessions": "SESSION_TOKEN", "session devices": "SESSION_TOKEN", None: "ACCESS_TOKEN"}
     apis = [
         Api("deploy/openapi.yaml", "client-api", "GATEHOUSE", tokens, CLIENT_EXAMPLES),
         Api("deploy/openapi-admin.yaml", "admin-api", "ADMIN", {None: "ADMIN_TOKEN"}, ADMIN_EXAMPLES),

@@ -12,6 +12,7 @@ package enum CognitoOperation: String, Sendable {
     case forgotPassword = "ForgotPassword"
     case getTokensFromRefreshToken = "GetTokensFromRefreshToken"
     case getUser = "GetUser"
+    case getUserAttributeVerificationCode = "GetUserAttributeVerificationCode"
     case globalSignOut = "GlobalSignOut"
     case initiateAuth = "InitiateAuth"
     case listDevices = "ListDevices"
@@ -23,6 +24,7 @@ package enum CognitoOperation: String, Sendable {
     case updateDeviceStatus = "UpdateDeviceStatus"
     case updateUserAttributes = "UpdateUserAttributes"
     case verifySoftwareToken = "VerifySoftwareToken"
+    case verifyUserAttribute = "VerifyUserAttribute"
 
     /// Whether it wants the signature of an AWS account.
     var isSigned: Bool {

@@ -1,5 +1,6 @@
 internal import Accounts
 internal import Cryptography
+internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 internal import Sessions
@@ -36,8 +37,8 @@ final class EndpointCall {
 
     /// The answer, where what has been verified is all that it takes.
     var immediateAnswer: AccountAnswer? {
-        guard case .session(let operation, _) = target, let token else { return nil }
-        return SessionEndpoints.immediateAnswer(to: operation, by: token)
+        guard case .session(let operation, let sessions) = target, let token else { return nil }
+        return sessions.immediateAnswer(to: operation, by: token)
     }
 
     /// The closure that asks for the answer. It can be called anywhere.
@@ -59,9 +60,18 @@ final class EndpointCall {
     ///   - isEnded: whether the gate has let a token pass for none.
     private func request(_ operation: AccountOperation, bearer: Secret?, isEnded: Bool = false) -> AccountRequest {
         AccountRequest(
-            operation: operation, body: body, contentType: head.headerFields[.contentType], bearer: bearer,
+            operation: operation, segment: segment(of: operation), body: body,
+            contentType: head.headerFields[.contentType], bearer: bearer,
             identity: token, bearerHasEnded: isEnded, requestID: requestID, clientAddress: peer,
             userAgent: head.headerFields[.userAgent])
+    }
+
+    /// From the path as the route was matched with.
+    private func segment(of operation: AccountOperation) -> String? {
+        guard operation.path.ends(with: "/*"), let path = try? RequestPath.parse(head.path ?? "").path,
+            let last = path.utf8.lastIndex(of: UInt8(ascii: "/"))
+        else { return nil }
+        return String(Substring(path.utf8[last...].dropFirst()))
     }
 
     private var sentBearer: Secret? {

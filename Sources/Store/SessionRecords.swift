@@ -10,6 +10,7 @@ package struct SessionRecord: Sendable, Equatable {
     package var originID: String?
     package var deviceID: String?
     package var platform: String?
+    package var device: SessionDevice
     /// The number of the newest refresh token; the first one's is 0.
     package var generation: Int64
     /// The newest refresh token, sealed.
@@ -30,7 +31,8 @@ package struct SessionRecord: Sendable, Equatable {
 
     package init(
         family: [UInt8], poolID: String, subject: String, originID: String?, deviceID: String?, platform: String?,
-        generation: Int64, token: [UInt8], answer: [UInt8]? = nil, retryUntil: Int64 = 0, signedInAt: Int64,
+        device: SessionDevice = SessionDevice(), generation: Int64, token: [UInt8], answer: [UInt8]? = nil,
+        retryUntil: Int64 = 0, signedInAt: Int64,
         refreshedAt: Int64, endsAt: Int64, endedAt: Int64? = nil
     ) {
         self.family = family
@@ -39,6 +41,7 @@ package struct SessionRecord: Sendable, Equatable {
         self.originID = originID
         self.deviceID = deviceID
         self.platform = platform
+        self.device = device
         self.generation = generation
         self.token = token
         self.answer = answer

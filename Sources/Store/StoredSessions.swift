@@ -31,6 +31,7 @@ package struct StoredSessions: SessionRecords {
         // An earlier flag of 1 becomes a time that is long past.
         Store.Migration(
             name: "sessions-2", sql: "ALTER TABLE sessions RENAME COLUMN answer_may_be_lost TO retry_until"),
+        Store.Migration(name: "sessions-3", sql: SessionDevice.migration("sessions")),
     ]
 
     /// For how many seconds after a refresh the same one may be asked for once more.
@@ -130,17 +131,19 @@ package struct StoredSessions: SessionRecords {
             sql: """
                 INSERT INTO sessions (
                     family, pool_id, subject, origin_id, device_id, platform, generation, token, answer,
-                    retry_until, signed_in_at, refreshed_at, ends_at, ended_at)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                    retry_until, signed_in_at, refreshed_at, ends_at, ended_at, device_name, device_model, os_version,
+                    app_version)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
                 ON CONFLICT DO UPDATE SET
                     generation = excluded.generation, token = excluded.token, answer = excluded.answer,
                     retry_until = excluded.retry_until, refreshed_at = excluded.refreshed_at
                 """)
-        try statement.execute(arguments: [
+        let values: StatementArguments = [
             Data(record.family), record.poolID, record.subject, record.originID, record.deviceID, record.platform,
             record.generation, Data(record.token), record.answer.map { Data($0) }, record.retryUntil,
             record.signedInAt, record.refreshedAt, record.endsAt, record.endedAt,
-        ])
+        ]
+        try statement.execute(arguments: values + record.device.values)
     }
 
     /// The tokens go with the sessions: what is left says when there was one.
@@ -180,7 +183,8 @@ extension SessionRecord {
         let answer: Data? = row["answer"]
         self.init(
             family: [UInt8](family), poolID: row["pool_id"], subject: row["subject"], originID: row["origin_id"],
-            deviceID: row["device_id"], platform: row["platform"], generation: row["generation"],
+            deviceID: row["device_id"], platform: row["platform"], device: SessionDevice(row),
+            generation: row["generation"],
             token: [UInt8](token), answer: answer.map { [UInt8]($0) }, retryUntil: row["retry_until"],
             signedInAt: row["signed_in_at"], refreshedAt: row["refreshed_at"], endsAt: row["ends_at"],
             endedAt: row["ended_at"])

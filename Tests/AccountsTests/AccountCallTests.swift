@@ -87,7 +87,7 @@ struct AccountCallTests {
         (other.family, other.originID) = ([UInt8](repeating: 3, count: 16), "origin-3")
         let sessions = RefreshSessions(
             records: records, poolID: Fixture.poolID, keys: try Fixture.ring(), now: { Fixture.now })
-        try await sessions.begin(other, Fixture.sealedText(other), platform: nil)
+        try await sessions.begin(other, Fixture.sealedText(other), on: nil)
         let revocations = RecordedRevocations()
         let accounts = try Fixture.accounts(
             RecordedFetcher(Fixture.failure("InternalErrorException"), Fixture.output([:])), records: records,
@@ -139,7 +139,7 @@ struct AccountCallTests {
         let records = try Fixture.records()
         let sessions = RefreshSessions(
             records: records, poolID: Fixture.poolID, keys: try Fixture.ring(), now: { Fixture.now })
-        try await sessions.begin(Fixture.sealed, Fixture.sealedText(), platform: nil)
+        try await sessions.begin(Fixture.sealed, Fixture.sealedText(), on: nil)
         let (revocations, observer) = (RecordedRevocations(), RecordedCalls())
         func delete(_ failure: FetchResponse) async throws -> AccountAnswer {
             try await Fixture.accounts(
@@ -208,7 +208,7 @@ struct AccountCallTests {
         var other = Fixture.sealed
         (other.family, other.originID) = ([UInt8](repeating: 3, count: 16), "origin-3")
         for sealed in [Fixture.sealed, other] {
-            try await sessions.begin(sealed, Fixture.sealedText(sealed), platform: nil)
+            try await sessions.begin(sealed, Fixture.sealedText(sealed), on: nil)
         }
         let revocations = RecordedRevocations()
         func signOut(_ sealed: SealedRefreshToken, _ fetcher: RecordedFetcher, at time: Int64) async throws
@@ -242,7 +242,7 @@ struct AccountCallTests {
         let (records, revocations) = (try Fixture.records(), RecordedRevocations())
         let sessions = RefreshSessions(
             records: records, poolID: Fixture.poolID, keys: try Fixture.ring(), now: { Fixture.now })
-        try await sessions.begin(Fixture.sealed, Fixture.sealedText(), platform: nil)
+        try await sessions.begin(Fixture.sealed, Fixture.sealedText(), on: nil)
         let text = try Fixture.sealedText().exposeText()
         let request = Fixture.request(.logout, ["refresh_token": .string(text), "all_devices": true])
         let fetcher = RecordedFetcher(

@@ -77,7 +77,13 @@ struct AuditEventTests {
             Case(.deleteMe, .succeeded, "user_deleted"),
             Case(.export, .succeeded, "user_exported"),
             Case(.me, .succeeded),
-            Case(.updateMe, .succeeded),
+            Case(.updateMe, .shown(user), "user_changed"),
+            Case(.me, .shown(user)),
+            Case(EmailAttribute.verify, .shown(user), "email_changed"),
+            Case(PhoneAttribute.verify, .shown(user), "phone_number_changed"),
+            Case(.setSecondFactors, .succeeded, "second_factors_changed"),
+            Case(.endSession, .succeeded, "sessions_ended"),
+            Case(.endOtherSessions, .succeeded, "sessions_ended"),
             Case(.forgotPassword, .succeeded),
         ])
     func kinds(example: Case) {

@@ -167,7 +167,7 @@ struct RotationTests {
         let text = try Fixture.sealedText()
         let sessions = RefreshSessions(
             records: scene.records, poolID: Fixture.poolID, keys: try Fixture.ring(), now: { Fixture.now })
-        try await sessions.begin(sealed, text, platform: nil)
+        try await sessions.begin(sealed, text, on: nil)
         async let late = slow.answer(Fixture.refresh(text))
         while await gated.calls < 1 { await Task.yield() }
         _ = try await sessions.end(family: sealed.family, originIDs: [])

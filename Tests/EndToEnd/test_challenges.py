@@ -155,8 +155,8 @@ def test_a_code_by_message(account_of, make_pool, challenge):
     client = cognito_client(pool.url)
     settings = {"EMAIL_OTP": "EmailMfaSettings", "SMS_MFA": "SMSMfaSettings"}[challenge]
     if challenge == "SMS_MFA":
-        change = {"attributes": {"phone_number": "+15551234567"}}
-        assert account.send("PATCH", "me", change, tokens["access_token"]).status == 200
+        change = {"phone_number": "+15551234567", "current_password": PASSWORD}
+        assert account.post("me/phone", change, tokens["access_token"]).status == 202
     client.set_user_mfa_preference(
         AccessToken=tokens["access_token"], **{settings: {"Enabled": True, "PreferredMfa": True}}
     )

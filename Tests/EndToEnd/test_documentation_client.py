@@ -18,7 +18,7 @@ from harness.apple_app import apple_settings, sha256hex
 from harness.deployment import checked
 from harness.gateway import ADA, REPOSITORY, Gateway, LocalPool, Served, merged
 from harness.local_apple import LocalApple, team_key
-from harness.local_pool_control import advance_clock, one_time_code
+from harness.local_pool_control import advance_clock, control, one_time_code
 from harness.process import accepts_connections, free_port, wait_until
 from harness.sanitizer import PATIENCE
 
@@ -191,6 +191,7 @@ def try_accounts(reader: Reader, pool: LocalPool) -> None:
     asked = reader("login", 202)
     reader.signed_in(reader("answerChallenge", 200, SESSION=asked["session"], CODE=one_time_code(pool, key)))
     reader("removeTotp", 204)
+    try_profile(reader, pool)
     reader("changePassword", 204)
     reader("logout", 204)
     assert reader("register", 201)["confirmed"] is False
@@ -200,6 +201,22 @@ def try_accounts(reader: Reader, pool: LocalPool) -> None:
     reader("resetPassword", 204, CODE=pool.confirmation_code(BEN))
     reader.signed_in(ben)
     reader("deleteMe", 204)
+
+
+def try_profile(reader: Reader, pool: LocalPool) -> None:
+    other = next(each for each in reader("listSessions", 200)["sessions"] if not each["current"])
+    reader("endOneSession", 204, SESSION_ID=other["id"])
+    reader("endOtherSessions", 204)
+    assert reader("changeEmail", 202)["delivery"]["medium"] == "EMAIL"
+    reader("resendEmailCode", 202)
+    code = control(pool, "GET", "inbox?email=ada.king@example.com")[-1]["code"]
+    assert reader("verifyEmail", 200, CODE=code)["email"] == "ada.king@example.com"
+    assert reader("changePhone", 202)["delivery"]["medium"] == "SMS"
+    reader("resendPhoneCode", 202)
+    code = control(pool, "GET", "inbox?phone=%2B4915112345678")[-1]["code"]
+    assert reader("verifyPhone", 200, CODE=code)["attributes"]["phone_number_verified"] is True
+    assert reader("secondFactors", 200)["enabled"] == []
+    assert reader("setSecondFactors", 200)["preferred"] == "SOFTWARE_TOKEN_MFA"
 
 
 def try_sessions(reader: Reader, apple: LocalApple) -> None:
@@ -214,8 +231,14 @@ def try_sessions(reader: Reader, apple: LocalApple) -> None:
     assert reader("validateSession", 200)["user"]["role"] == "customer"
     assert reader("exportSessionUser", 200)["sessions"]
     reader.variables["SESSION_TOKEN"] = reader("refreshSession", 200)["token"]
+    assert reader("sessionUser", 200)["user"]["name"] == "Ada Lovelace"
+    assert reader("updateSessionUser", 200)["user"]["phoneNumber"] == "+4915112345678"
     reader("endSession", 204)
     sign_in("a-nonce-of-the-app")
+    first = reader("listUserSessions", 200)["sessions"][0]["id"]
+    sign_in("another-nonce-of-the-app")
+    reader("endOneUserSession", 204, SESSION_ID=first)
+    reader("endOtherUserSessions", 204)
     reader("deleteSessionUser", 204)
 
 

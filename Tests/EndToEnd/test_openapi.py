@@ -111,7 +111,7 @@ def test_every_declared_call_is_there_and_each_path_has_no_other(start_gateway, 
     for path, methods in declared().items():
         if path.startswith("/.well-known"):
             continue
-        refusal = raw.exchange(gateway.port, "PUT", path)
+        refusal = raw.exchange(gateway.port, "PUT", path.replace("{", "").replace("}", ""))
         assert refusal.status == 405, path
         assert set(refusal.header("allow").split(", ")) - {"HEAD"} == methods, path
 

@@ -21,7 +21,8 @@ struct OpenAPITests {
             switch line.prefix(while: { $0 == " " }).count {
             case 2: path = String(name)
             case 4 where path.hasPrefix("/") && ["get", "post", "patch", "put", "delete"].contains(name):
-                calls.insert("\(name.uppercased()) \(path)")
+                // A parameter of the description is any one segment of the route.
+                calls.insert("\(name.uppercased()) \(path)".replacing("{id}", with: "*"))
             default: break
             }
         }

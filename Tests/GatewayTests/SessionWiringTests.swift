@@ -41,8 +41,8 @@ struct SessionWiringTests {
     @Test("Endpoints and routes go together, and what the settings leave out has no path")
     func routes() throws {
         for (apple, count) in [
-            ("session: {issuer: sessions}", 8), ("session: {issuer: sessions}, server_nonce: off", 7),
-            ("session: {issuer: sessions}, notifications: false", 7), ("mode: forward, upstream: api", 2),
+            ("session: {issuer: sessions}", 13), ("session: {issuer: sessions}, server_nonce: off", 12),
+            ("session: {issuer: sessions}, notifications: false", 12), ("mode: forward, upstream: api", 2),
         ] {
             let settings = try Self.settings(apple)
             let gate = try Wiring.gate(settings, issuers: settings.trustedIssuers)

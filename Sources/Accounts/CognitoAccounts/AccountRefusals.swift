@@ -16,6 +16,8 @@ enum CallStage: Sendable {
     /// As `bearer`, with the current password to prove.
     case passwordChange
     case registration
+    /// As `bearer`, with the code of a message to a new address.
+    case contactCode
     /// With a code that came by message, or should have.
     case code
     /// Asks for such a code.
@@ -43,6 +45,7 @@ enum AccountRefusals {
             case .refresh: refresh(error)
             case .bearer: bearer(error)
             case .passwordChange: passwordChange(error)
+            case .contactCode: contactCode(error)
             case .registration: registration(error)
             case .code: code(error)
             case .delivery: delivery(error)
@@ -119,6 +122,12 @@ enum AccountRefusals {
         guard error.kind == .badCredentials else { return bearer(error) }
         return .tokenInvalid(
             .notAuthorized, message: "The current password is not right.", reason: .cognito(error.kind))
+    }
+
+    /// Somebody else's address never got a code, and that must look like a wrong one. Only its reader hears whose it is.
+    private static func contactCode(_ error: CognitoError) -> Refusal? {
+        guard error.kind == .codeExpired else { return bearer(error) }
+        return Refusal(.codeMismatch, reason: .cognito(error.kind))
     }
 
     private static func registration(_ error: CognitoError) -> Refusal? {

@@ -10,6 +10,8 @@ package struct AccountUser: Sendable {
     package var groups: [String]
     /// Further attributes under Cognito's names, such as `phone_number` or `custom:plan`.
     package var attributes: JSONObject
+    /// Of the access token. They are not shown by themselves.
+    var claims: JSONObject = [:]
 
     package init(
         id: String, username: String, email: String? = nil, emailVerified: Bool, name: String? = nil, groups: [String],
@@ -22,6 +24,19 @@ package struct AccountUser: Sendable {
         self.name = name
         self.groups = groups
         self.attributes = attributes
+    }
+
+    /// An attribute or claim of the user's own, for ``UserFields``; nil without one.
+    package func value(_ name: String) -> JSON? {
+        switch ExactText(name) {
+        case "sub", "id": .string(id)
+        case "username", "cognito:username": .string(username)
+        case "email": email.map(JSON.string)
+        case "email_verified": .bool(emailVerified)
+        case "name": self.name.map(JSON.string)
+        case "groups", "cognito:groups": .array(groups.map(JSON.string))
+        default: attributes[name] ?? claims[name]
+        }
     }
 
     package var object: JSONObject {
@@ -46,6 +61,7 @@ extension AccountUser {
             return nil
         }
         let claims = idClaims ?? [:]
+        self.claims = accessClaims
         self.id = id
         self.username = username
         email = claims["email"]?.stringValue

@@ -27,10 +27,21 @@ extension CognitoAccounts {
 
     func user(_ caller: Caller, _ request: AccountRequest) async throws(Refusal) -> AccountUser {
         let output = try await call(.getUser, caller.input, for: request, at: .bearer)
-        guard let user = AccountUser(output: output, groups: caller.identity.groups) else {
+        guard var user = AccountUser(output: output, groups: caller.identity.groups) else {
             throw unusable("UnreadableUser", request)
         }
+        user.claims = caller.identity.claims
         return user
+    }
+
+    /// The user as responses show them.
+    func shown(_ user: AccountUser) -> JSONObject {
+        settings.userFields.added(to: user.object, user.value)
+    }
+
+    /// 200: the user is the whole body.
+    func answer(showing user: AccountUser) -> AccountAnswer {
+        .showing(shown(user), subject: user.id, outcome: .shown(user))
     }
 
     /// Whether the user's authenticator app is asked for at sign-in.

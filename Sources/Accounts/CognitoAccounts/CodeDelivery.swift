@@ -38,6 +38,11 @@ struct CodeDelivery: Sendable {
     /// `EMAIL` or `SMS`.
     var medium: String
 
+    init(destination: String, medium: String) {
+        self.destination = destination
+        self.medium = medium
+    }
+
     /// - Parameters:
     ///   - output: with Cognito's `CodeDeliveryDetails`; without them it is as for a code that was sent by e-mail.
     ///   - account: the address that was typed.

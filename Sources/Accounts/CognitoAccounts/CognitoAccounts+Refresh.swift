@@ -56,10 +56,10 @@ extension CognitoAccounts {
     /// A rotated token takes the old one's place and its end: Cognito too lets it live only for the rest of the
     /// original's life. It is kept before it is given.
     ///
-    /// - Parameter platform: of the device, for a session that begins with it.
+    /// - Parameter device: for a session that begins with it.
     func keep(
         _ result: AuthenticationResult, _ sealed: SealedRefreshToken, _ request: AccountRequest,
-        platform: String? = nil
+        on device: DeviceInfo? = nil
     ) async throws(Refusal) -> RefreshedSession {
         guard let access = result.accessClaims else { throw unusable("UnreadableTokens", request) }
         var next = sealed
@@ -73,7 +73,7 @@ extension CognitoAccounts {
             scope: access["scope"]?.stringValue, subject: sealed.subject, accessExpiresAt: now() + result.expiresIn)
         let standing: RefreshStanding
         do {
-            standing = try await sessions.advance(to: next, session, platform: platform)
+            standing = try await sessions.advance(to: next, session, on: device)
         } catch {
             // Cognito may have taken the old token back already: the client gets the new one, whose number is enough
             // for the records to catch up later.

@@ -32,7 +32,7 @@ extension CognitoAccounts {
             return try await otherwise(error, standIn, request)
         }
         let sealed = try await begin(standIn, exchanged.result, of: exchanged.client, request)
-        let session = try await keep(exchanged.result, sealed, request, platform: shown.device?.platform)
+        let session = try await keep(exchanged.result, sealed, request, on: shown.device)
         logger.info(
             "a session was taken over",
             metadata: [

@@ -96,7 +96,12 @@ extension CognitoAccounts {
         LoginEndpoint.self, ChallengeEndpoint.self, RefreshEndpoint.self, LogoutEndpoint.self, RegisterEndpoint.self,
         ConfirmEndpoint.self, ResendCodeEndpoint.self, ForgotPasswordEndpoint.self, ResetPasswordEndpoint.self,
         ChangePasswordEndpoint.self, MeEndpoint.self, UpdateMeEndpoint.self, DeleteMeEndpoint.self,
-        ExportEndpoint.self, SetUpTOTPEndpoint.self, VerifyTOTPEndpoint.self, RemoveTOTPEndpoint.self,
+        ExportEndpoint.self, SessionListEndpoint.self, EndSessionEndpoint.self, EndOtherSessionsEndpoint.self,
+        ChangeContactEndpoint<EmailAttribute>.self, ResendContactCodeEndpoint<EmailAttribute>.self,
+        VerifyContactEndpoint<EmailAttribute>.self, ChangeContactEndpoint<PhoneAttribute>.self,
+        ResendContactCodeEndpoint<PhoneAttribute>.self, VerifyContactEndpoint<PhoneAttribute>.self,
+        SecondFactorsEndpoint.self, SetSecondFactorsEndpoint.self, SetUpTOTPEndpoint.self, VerifyTOTPEndpoint.self,
+        RemoveTOTPEndpoint.self,
     ]
 
     package static let operations = endpoints.map { $0.operation }

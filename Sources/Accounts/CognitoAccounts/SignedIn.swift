@@ -25,8 +25,12 @@ extension CognitoAccounts {
             expiresAt: issuedAt + (context.rememberMe ? settings.refreshLifetime : brief))
         let takeBack: @Sendable () async -> Void = { await self.takeBack(sealed, request) }
         do {
-            let body = try await begin(sealed, result, user, device, context, request)
-            var answer = AccountAnswer(.ok, body, subject: user.id, outcome: .signedIn(user))
+            let tokens = try await begin(sealed, result, user, device, context, request)
+            var answer = AccountAnswer.showing(shown(user), subject: user.id, outcome: .signedIn(user)) { user in
+                var body: JSONObject = ["user": .object(user)]
+                for (name, value) in tokens { body[name] = value }
+                return body
+            }
             answer.sessionEnd = takeBack
             return answer
         } catch {
@@ -37,7 +41,7 @@ extension CognitoAccounts {
 
     /// Begins the session.
     ///
-    /// - Returns: the body of the answer.
+    /// - Returns: the body of the answer but the user.
     private func begin(
         _ sealed: SealedRefreshToken, _ result: AuthenticationResult, _ user: AccountUser,
         _ device: DeviceCredentials?, _ context: SignInContext, _ request: AccountRequest
@@ -45,7 +49,7 @@ extension CognitoAccounts {
         let text = try sealing(request) { () throws(SealingFailure) in
             try sealed.sealed(with: sealingKeys, poolID: settings.poolID)
         }
-        var body: JSONObject = ["user": .object(user.object)]
+        var body: JSONObject = [:]
         body.addTokens(
             result, refreshToken: text, scope: result.accessClaims?["scope"], withIDToken: settings.returnIDToken)
         if let device {
@@ -58,7 +62,7 @@ extension CognitoAccounts {
             body["device_token"] = .string(token.exposeText())
         }
         try await withRecords(request) {
-            try await sessions.begin(sealed, text, platform: context.device?.platform)
+            try await sessions.begin(sealed, text, on: context.device)
         }
         return body
     }

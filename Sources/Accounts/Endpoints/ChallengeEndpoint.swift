@@ -66,11 +66,11 @@ struct ChallengeEndpoint: AccountEndpoint {
         }
         (call.account, call.provenDevice) = (asked.account, asked.device?.key)
         // The device of the sign-in that this goes on with counts, where the step does not name it again.
-        if call.device == nil { call.device = asked.deviceID.map { DeviceInfo(deviceID: $0) } }
+        call.device = device.bound(to: asked.deviceID)
         guard asked.expiresAt > accounts.now() else {
             throw AccountRefusals.endedSession(reason: .account(.expiredChallengeSession))
         }
-        if let device, let deviceID = asked.deviceID, !device.deviceID.hasSameBytes(as: deviceID) {
+        if let named = device?.deviceID, let deviceID = asked.deviceID, !named.hasSameBytes(as: deviceID) {
             throw AccountRefusals.endedSession(reason: .account(.otherDevice))
         }
         guard asked.name.hasSameBytes(as: challenge.rawValue) else {

@@ -19,6 +19,6 @@ struct MeEndpoint: AccountEndpoint {
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
         let user = try await accounts.user(caller, request)
-        return AccountAnswer(.ok, user.object, subject: user.id)
+        return accounts.answer(showing: user)
     }
 }

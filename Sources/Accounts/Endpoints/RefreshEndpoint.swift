@@ -51,7 +51,7 @@ struct RefreshEndpoint: AccountEndpoint {
         guard accounts.isDevice(device?.deviceID, of: sealed) else {
             throw .tokenInvalid(.tokenRefresh, reason: .account(.otherDevice))
         }
-        call.device = device ?? sealed.deviceID.map { DeviceInfo(deviceID: $0) }
+        call.device = device.bound(to: sealed.deviceID)
     }
 
     func perform(

@@ -3,7 +3,7 @@ internal import Pipeline
 
 extension AccountOperation {
     static let removeTOTP = AccountOperation(
-        "remove-totp", .delete, "mfa/totp", bearer: .required, budget: .account)
+        "remove-totp", .delete, "mfa/totp", bearer: .required, budget: .account, effect: .secondFactorsChanged)
 }
 
 /// `DELETE mfa/totp`: no code of an authenticator app is asked for any more.

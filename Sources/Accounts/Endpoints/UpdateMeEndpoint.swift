@@ -4,7 +4,9 @@ internal import HTTPTypes
 internal import Pipeline
 
 extension AccountOperation {
-    static let updateMe = AccountOperation("update-me", .patch, "me", bearer: .required, budget: .account)
+    static let updateMe = AccountOperation(
+        "update-me", .patch, "me", bearer: .required, budget: .account,
+        effect: .userChanged)
 }
 
 /// `PATCH me`: UpdateUserAttributes, then the user as it is now.
@@ -17,9 +19,14 @@ struct UpdateMeEndpoint: AccountEndpoint {
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         var fields = try request.fields()
         attributes = fields.attributes(accounts.settings.writableAttributes)
-        // An address counts once it is proven, for which there is no call: better refused than half done.
-        fields.refuse("email", "can not be changed here")
+        // An address counts once it is proven, and whoever changes one proves to be the user first.
+        fields.refuse("email", "is changed by POST me/email")
         try fields.check()
+        if attributes.contains(where: { $0.name.hasSameBytes(as: "phone_number") && !$0.value.isEmpty }) {
+            throw Refusal(
+                .invalidParameter, fields: ["attributes.phone_number": "is changed by POST me/phone"],
+                reason: .account(.invalidFields))
+        }
         caller = try accounts.caller(request)
     }
 
@@ -32,6 +39,6 @@ struct UpdateMeEndpoint: AccountEndpoint {
             _ = try await accounts.call(.updateUserAttributes, input, for: request, at: .bearer)
         }
         let user = try await accounts.user(caller, request)
-        return AccountAnswer(.ok, user.object, subject: user.id)
+        return accounts.answer(showing: user)
     }
 }

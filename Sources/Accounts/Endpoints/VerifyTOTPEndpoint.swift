@@ -6,7 +6,8 @@ internal import Pipeline
 
 extension AccountOperation {
     static let verifyTOTP = AccountOperation(
-        "verify-totp", .post, "mfa/totp/verify", bearer: .required, budget: .account)
+        "verify-totp", .post, "mfa/totp/verify", bearer: .required, budget: .account,
+        effect: .secondFactorsChanged)
 }
 
 /// `POST mfa/totp/verify`: the authenticator app's first code; from now on one is asked for at sign-in.

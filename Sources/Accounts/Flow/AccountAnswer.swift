@@ -15,6 +15,8 @@ package struct AccountAnswer: Sendable {
     package var outcome: AccountOutcome
     /// Set where this is no answer, and the request goes on to a backend.
     package var forwarding: SignInForwarding?
+    /// Makes the body of an answer that shows a user; nil for all others.
+    var bodyShowing: (@Sendable (_ user: JSONObject) -> JSONObject)?
     /// As ``AccountReply/finish()``; nil where there is nothing left to do.
     package var lastStep: (@Sendable () async throws(Refusal) -> Void)?
     /// As ``AccountReply/takeBack()``; nil where no session has begun.
@@ -24,6 +26,10 @@ package struct AccountAnswer: Sendable {
 }
 
 extension AccountAnswer: AccountReply {
+    package mutating func show(_ user: JSONObject) {
+        if let bodyShowing { body = bodyShowing(user).encoded() }
+    }
+
     package func takeBack() async { await sessionEnd?() }
     package func finish() async throws(Refusal) { try await lastStep?() }
 }
@@ -52,6 +58,18 @@ extension AccountAnswer {
         self.init(
             status: status, headers: [.contentType: "application/json", .cacheControl: "no-store"],
             body: body.encoded(), reason: nil, subject: subject, outcome: outcome)
+    }
+
+    /// A success whose body shows a user.
+    ///
+    /// - Parameter body: the whole body with a user.
+    package static func showing(
+        _ user: JSONObject, subject: String, outcome: AccountOutcome,
+        in body: @escaping @Sendable (_ user: JSONObject) -> JSONObject = { $0 }
+    ) -> AccountAnswer {
+        var answer = AccountAnswer(.ok, body(user), subject: subject, outcome: outcome)
+        answer.bodyShowing = body
+        return answer
     }
 
     /// 204: done, and nothing to say.

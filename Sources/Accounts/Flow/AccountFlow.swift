@@ -1,3 +1,4 @@
+package import Encoding
 package import Pipeline
 
 /// The one way of every account call, be it a call of an endpoint here or of Cognito's that is carried out for an app:
@@ -29,7 +30,7 @@ package struct AccountFlow: Sendable {
         // A call that cannot be read counts as well: it costs about as much, and who shows a token that is none may be
         // trying some out.
         var admission = try await admit(call, Reply.Failure.self)
-        let reply: Reply
+        var reply: Reply
         do throws(Reply.Failure) {
             reply = try await perform(prepared.get(), &admission)
         } catch {
@@ -39,7 +40,8 @@ package struct AccountFlow: Sendable {
         }
         admission.call.subject = reply.subject ?? admission.call.subject
         do throws(Refusal) {
-            try await accountGuard.end(admission, reply.outcome)
+            let user = try await accountGuard.endShowingUser(admission, reply.outcome)
+            if let user { reply.show(user) }
         } catch {
             await reply.takeBack()
             throw Reply.Failure(error)
@@ -68,10 +70,16 @@ package protocol AccountReply: Sendable {
     var outcome: AccountOutcome { get }
     /// The user's `sub`, where the call has shown it.
     var subject: String? { get }
+    /// Puts this user in place of the one in the reply, if there is one.
+    mutating func show(_ user: JSONObject)
     /// Ends the session that a sign-in has begun: the guard lets it not count, and nobody is to have a token of it.
     func takeBack() async
     /// The last step, once the guard has let it count: ends the token by which the call can be repeated until then.
     func finish() async throws(Failure)
+}
+
+extension AccountReply {
+    package mutating func show(_ user: JSONObject) {}
 }
 
 /// A refusal in the form of the API that was called.

@@ -1,3 +1,4 @@
+package import Encoding
 package import Pipeline
 
 /// Watches over account calls: limits before them, reports of them after.
@@ -23,8 +24,24 @@ package protocol AccountGuard: Sendable {
     ///   Ignored for a call that was refused.
     func end(_ admission: consuming Admission, _ outcome: AccountOutcome) async throws(Refusal)
 
+    /// As ``end(_:_:)``.
+    ///
+    /// - Returns: the user as the answer is to show them; nil where it stays as it is.
+    func endShowingUser(
+        _ admission: consuming Admission, _ outcome: AccountOutcome
+    ) async throws(Refusal) -> JSONObject?
+
     /// Called for a call that was not admitted.
     func refused(_ call: AccountCall, _ outcome: AccountOutcome) async
+}
+
+extension AccountGuard {
+    package func endShowingUser(
+        _ admission: consuming Admission, _ outcome: AccountOutcome
+    ) async throws(Refusal) -> JSONObject? {
+        try await end(admission, outcome)
+        return nil
+    }
 }
 
 /// An account call that was let through. It ends once, with its outcome; dropped, it ends without one.

@@ -7,11 +7,14 @@ package struct AccountOperation: Sendable {
     /// In logs.
     package let name: String
     package let method: HTTPRequest.Method
-    /// Behind the prefix, without a slash at the beginning.
+    /// Behind the prefix, without a slash at the beginning. A last segment `*` stands for any one, which the request has
+    /// as ``AccountRequest/segment``.
     package let path: String
     package let bearer: Bearer
     let budget: AccountBudget
     let effect: Effect
+    /// Whether a wrong password or second factor in it counts towards the account's lock.
+    private(set) var countsGuesses: Bool
     /// Cognito's errors that tell of nothing but what users do; metrics have them from the start.
     let usualErrors: [CognitoErrorKind]
     /// The operation that metrics count it as.
@@ -37,8 +40,16 @@ package struct AccountOperation: Sendable {
         self.bearer = bearer
         self.budget = budget
         self.effect = effect
+        countsGuesses = budget == .signIn
         self.usualErrors = usualErrors
         self.metricsName = metricsName ?? name
+    }
+
+    /// The same, for a call that asks a signed-in user for the password.
+    var askingPassword: AccountOperation {
+        var operation = self
+        operation.countsGuesses = true
+        return operation
     }
 
     /// The pipeline's treatment of a token before an operation.
@@ -56,7 +67,7 @@ package struct AccountOperation: Sendable {
     /// The change that a success makes, other than a sign-in.
     package enum Effect: Sendable {
         case none, registered, confirmed, passwordReset, passwordChanged, refreshed, signedOut, userDeleted,
-            userExported
+            userExported, sessionsEnded, userChanged, emailChanged, phoneNumberChanged, secondFactorsChanged
     }
 }
 

@@ -4,6 +4,8 @@ package import Pipeline
 package enum AccountOutcome: Sendable {
     /// Done, without a sign-in.
     case succeeded
+    /// Done, without a sign-in. The response shows the user, maybe after a change.
+    case shown(AccountUser)
     /// The user has new tokens: by `login`, or by `challenge`.
     case signedIn(AccountUser)
     /// The user has proven who they are, and the sign-in is on its way to the backend that keeps the users.

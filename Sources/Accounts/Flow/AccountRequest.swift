@@ -4,6 +4,8 @@ package import Pipeline
 /// A request to an account endpoint, its body read in full.
 package struct AccountRequest: Sendable {
     package var operation: AccountOperation
+    /// The path segment that the `*` of the operation's path stands for, decoded; nil for a path without one.
+    package var segment: String?
     package var body: [UInt8]
     package var contentType: String?
     /// The access token that the pipeline has verified; what it says is in `identity`.
@@ -17,11 +19,13 @@ package struct AccountRequest: Sendable {
     package var userAgent: String?
 
     package init(
-        operation: AccountOperation, body: [UInt8] = [], contentType: String? = nil, bearer: Secret? = nil,
+        operation: AccountOperation, segment: String? = nil, body: [UInt8] = [], contentType: String? = nil,
+        bearer: Secret? = nil,
         identity: VerifiedToken? = nil, bearerHasEnded: Bool = false, requestID: String, clientAddress: String,
         userAgent: String? = nil
     ) {
         self.operation = operation
+        self.segment = segment
         self.body = body
         self.contentType = contentType
         self.bearer = bearer

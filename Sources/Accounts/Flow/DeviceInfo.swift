@@ -1,33 +1,36 @@
 package import Encoding
 internal import Pipeline
 
-/// The app's description of the device that it runs on.
+/// The app's description of the device that it runs on. Nothing of it is proven.
 package struct DeviceInfo: Sendable, Equatable {
-    @Exact package var deviceID: String
+    /// Binds the session; nil for a description that does not tell one device from another.
+    @Exact package var deviceID: String?
     @Exact package var platform: String?
-    @Exact var osVersion: String?
+    @Exact package var osVersion: String?
     @Exact package var appVersion: String?
-    @Exact var model: String?
+    @Exact package var model: String?
     @Exact package var name: String?
     @Exact package var locale: String?
-    @Exact var timezone: String?
+    @Exact package var timezone: String?
 
-    package init(deviceID: String, platform: String? = nil) {
+    package init(deviceID: String?, platform: String? = nil) {
         self.deviceID = deviceID
         self.platform = platform
     }
 
     init(_ fields: inout RequestFields) {
-        deviceID = fields.requiredText("device_id", atMost: 256)
-        platform = fields.optionalText("platform", atMost: 256)
-        if platform?.utf8.isEmpty == true { fields.refuse("platform", "must not be empty") }
-        osVersion = fields.optionalText("os_version", atMost: 256)
-        appVersion = fields.optionalText("app_version", atMost: 256)
-        model = fields.optionalText("model", atMost: 256)
-        name = fields.optionalText("name", atMost: 256)
-        locale = fields.optionalText("locale", atMost: 256)
-        timezone = fields.optionalText("timezone", atMost: 256)
+        deviceID = fields.description(DeviceInfoNames.deviceID)
+        platform = fields.description(DeviceInfoNames.platform)
+        osVersion = fields.description(DeviceInfoNames.osVersion)
+        appVersion = fields.description(DeviceInfoNames.appVersion)
+        model = fields.description(DeviceInfoNames.model)
+        name = fields.description(DeviceInfoNames.name)
+        locale = fields.description(DeviceInfoNames.locale)
+        timezone = fields.description(DeviceInfoNames.timezone)
     }
+
+    /// Whether nothing of it is known.
+    var isEmpty: Bool { self == DeviceInfo(deviceID: nil) }
 }
 
 extension DeviceInfo {
@@ -35,4 +38,38 @@ extension DeviceInfo {
     init(directDevice key: String) {
         self.init(deviceID: key.cut(toBytes: 256), platform: "cognito")
     }
+}
+
+extension DeviceInfo? {
+    /// The description with the id of the device that the sign-in or session is of, where it names none itself.
+    func bound(to deviceID: String?) -> DeviceInfo? {
+        guard let deviceID else { return self }
+        var device = self ?? DeviceInfo(deviceID: deviceID)
+        device.deviceID = device.deviceID ?? deviceID
+        return device
+    }
+}
+
+/// The members of a `device_info` as released apps write them, each list with the API's own name first. The first one
+/// that says something counts.
+enum DeviceInfoNames {
+    /// In React Native's device-info `deviceId` is the model, and `uniqueId` beside it the device. The `id` of Flutter's
+    /// device_info_plus is Android's build, the same for many devices: it is not among these.
+    static let deviceID = [
+        "device_id", "unique_id", "uniqueId", "installation_id", "installationId", "identifier_for_vendor",
+        "identifierForVendor", "android_id", "androidId", "deviceId", "deviceID",
+    ]
+    static let platform = [
+        "platform", "os", "os_name", "osName", "system_name", "systemName", "device_platform", "devicePlatform",
+        "device_os", "deviceOs", "deviceOS",
+    ]
+    static let osVersion = [
+        "os_version", "osVersion", "system_version", "systemVersion", "device_os_version", "deviceOsVersion",
+        "android_version", "androidVersion",
+    ]
+    static let appVersion = ["app_version", "appVersion", "version_name", "versionName", "build_number", "buildNumber"]
+    static let model = ["model", "device_model", "deviceModel", "model_name", "modelName"]
+    static let name = ["name", "device_name", "deviceName"]
+    static let locale = ["locale", "device_locale", "deviceLocale", "language"]
+    static let timezone = ["timezone", "time_zone", "timeZone"]
 }

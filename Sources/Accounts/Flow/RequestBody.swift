@@ -32,7 +32,7 @@ extension AccountRequest {
     }
 
     /// A missing content type is taken for JSON: many small clients send none.
-    private static func isJSON(_ contentType: String?) -> Bool {
+    static func isJSON(_ contentType: String?) -> Bool {
         guard let contentType else { return true }
         let type = contentType.utf8.prefix { $0 != UInt8(ascii: ";") }
         let bare = type.filter { $0 != UInt8(ascii: " ") && $0 != UInt8(ascii: "\t") }

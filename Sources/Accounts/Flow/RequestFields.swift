@@ -42,6 +42,21 @@ package struct RequestFields {
         return value
     }
 
+    /// Whether the field is there, be it null.
+    func has(_ name: String) -> Bool { object[name] != nil }
+
+    /// A list of texts that may be missing. Nil for a faulty one as well.
+    mutating func list(_ name: String) -> [String]? {
+        guard let value = present(name) else { return nil }
+        let elements = value.arrayValue
+        let texts = elements?.compactMap(\.stringValue) ?? []
+        guard let elements, elements.count <= 64, texts.count == elements.count else {
+            errors[path(of: name)] = "must be a list of strings"
+            return nil
+        }
+        return texts
+    }
+
     package mutating func flag(_ name: String, default preset: Bool) -> Bool {
         guard let value = present(name) else { return preset }
         guard let flag = value.boolValue else {
@@ -51,12 +66,26 @@ package struct RequestFields {
         return flag
     }
 
-    /// `device_info`, where it is given.
+    /// `device_info`, where it is given and says something.
     package mutating func device() -> DeviceInfo? {
         guard var inner = optionalObject("device_info") else { return nil }
         let device = DeviceInfo(&inner)
         take(inner)
-        return device
+        return device.isEmpty ? nil : device
+    }
+
+    /// The first of these fields that says something, of at most 256 characters. Apps write versions as numbers, and
+    /// what they do not know as null, as an empty text or as an empty object (a promise nobody waited for).
+    mutating func description(_ names: [String]) -> String? {
+        for (number, name) in names.enumerated() {
+            guard let value = present(name) else { continue }
+            if let number = value.numberValue { return checkedText(.string(number.text), name, atMost: 256, .line) }
+            if value.stringValue?.isEmpty == true || value.objectValue?.isEmpty == true { continue }
+            // Only of the API's own name is it known what it should be.
+            guard value.stringValue != nil || number == 0 else { continue }
+            return checkedText(value, name, atMost: 256, .line)
+        }
+        return nil
     }
 
     /// The fields of an object that may be missing. Hand them back to ``take(_:)`` once they are read.
@@ -81,7 +110,7 @@ package struct RequestFields {
     var names: [String] { object.map(\.name) }
 
     /// Notes a fault of a field, if it is there.
-    mutating func refuse(_ name: String, _ message: String) {
+    package mutating func refuse(_ name: String, _ message: String) {
         if object[name] != nil { errors[path(of: name)] = message }
     }
 

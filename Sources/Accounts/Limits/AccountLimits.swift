@@ -19,12 +19,14 @@ package struct LimitedCall: Sendable {
     var unknownStep: [String]?
     /// An IPv4 or IPv6 literal.
     package var clientAddress: String
+    /// Whether it may end as a wrong guess, which counts towards the account's lock.
+    var countsGuesses: Bool
 
     var isUnknownStep: Bool { if case .some = unknownStep { true } else { false } }
 
     package init(
         budget: AccountBudget, account: String?, device: String? = nil, provenDevice: String? = nil,
-        unknownStep: [String]? = nil, clientAddress: String
+        unknownStep: [String]? = nil, clientAddress: String, countsGuesses: Bool? = nil
     ) {
         self.budget = budget
         self.unknownStep = unknownStep
@@ -32,6 +34,7 @@ package struct LimitedCall: Sendable {
         self.device = device
         self.provenDevice = provenDevice
         self.clientAddress = clientAddress
+        self.countsGuesses = countsGuesses ?? (budget == .signIn)
     }
 }
 
@@ -108,7 +111,7 @@ package final class AccountLimits: Sendable {
         let knownDevice = await knownDevice(of: call)
         let now = now()
         var admitted = AdmittedCall()
-        if call.budget == .signIn, let account = call.account {
+        if call.countsGuesses, let account = call.account {
             admitted.failureKeys = [
                 knownDevice.map { keys.failures(of: account, on: $0) } ?? keys.failures(of: account)
             ]

@@ -20,7 +20,7 @@ extension AuditEvent {
         switch outcome {
         case .signedIn, .forwarded: return [event(.signedIn)]
         case .challenged: return []
-        case .succeeded: return kind(of: call.operation.effect).map { [event($0)] } ?? []
+        case .succeeded, .shown: return kind(of: call.operation.effect).map { [event($0)] } ?? []
         case .refused(_, let reason):
             guard let kind = kind(ofRefused: call.operation, reason) else { return [] }
             return [event(kind, reason: reason.code)] + (locks ? [event(.lockedOut, reason: tooManyFailures)] : [])
@@ -41,6 +41,11 @@ extension AuditEvent {
         case .signedOut: .signedOut
         case .userDeleted: .userDeleted
         case .userExported: .userExported
+        case .sessionsEnded: .sessionsEnded
+        case .userChanged: .userChanged
+        case .emailChanged: .emailChanged
+        case .phoneNumberChanged: .phoneNumberChanged
+        case .secondFactorsChanged: .secondFactorsChanged
         }
     }
 
@@ -50,7 +55,9 @@ extension AuditEvent {
         if operation.budget == .signIn { return reason.isLock ? .lockedOut : .signInFailed }
         switch operation.effect {
         case .refreshed, .signedOut: break
-        case .none, .registered, .confirmed, .passwordReset, .passwordChanged, .userDeleted, .userExported: return nil
+        case .none, .registered, .confirmed, .passwordReset, .passwordChanged, .userDeleted, .userExported,
+            .sessionsEnded, .userChanged, .emailChanged, .phoneNumberChanged, .secondFactorsChanged:
+            return nil
         }
         switch reason.ofSession {
         case .reused, .usedByOtherDevice: return .refreshReused

@@ -1,5 +1,6 @@
 internal import Clocks
 internal import Cognito
+internal import Encoding
 internal import Locking
 internal import Pipeline
 package import Telemetry
@@ -40,11 +41,18 @@ struct LimitsAndAudit: AccountGuard {
     }
 
     func end(_ admission: consuming Admission, _ outcome: AccountOutcome) async throws(Refusal) {
+        _ = try await endShowingUser(admission, outcome)
+    }
+
+    func endShowingUser(
+        _ admission: consuming Admission, _ outcome: AccountOutcome
+    ) async throws(Refusal) -> JSONObject? {
         let call = admission.call
         var reported = outcome
         var refusal: Refusal?
+        var user: JSONObject?
         do {
-            try await sync?.report(call, outcome)
+            user = try await sync?.report(call, outcome)
         } catch {
             refusal = error
             reported = error.outcome
@@ -54,6 +62,7 @@ struct LimitsAndAudit: AccountGuard {
         if locks { tally.countLockout() }
         await record(call, reported, locks: locks)
         if let refusal { throw refusal }
+        return user
     }
 
     /// In the metrics.
@@ -85,7 +94,7 @@ struct LimitsAndAudit: AccountGuard {
             _ = consume admission
             // The code was sent to the user, so its holder is the user.
             if let account = LimitedCall.account(of: call) { await limits.unlock(account: account) }
-        case .succeeded, .forwarded, .challenged, .refused: break
+        case .succeeded, .shown, .forwarded, .challenged, .refused: break
         }
         return false
     }
@@ -103,7 +112,7 @@ extension AccountTally.Key {
     init(_ operation: AccountOperation, _ outcome: AccountOutcome) {
         let name = operation.metricsName
         switch outcome {
-        case .succeeded, .signedIn, .forwarded: self.init(operation: name, result: "success")
+        case .succeeded, .shown, .signedIn, .forwarded: self.init(operation: name, result: "success")
         case .challenged: self.init(operation: name, result: "challenge")
         case .refused(_, let reason): self.init(operation: name, result: "refused", reason: reason)
         }
@@ -117,7 +126,7 @@ extension SignInTally.Result {
         case .signedIn, .forwarded: self = .success
         case .challenged: self = .challenge
         case .refused: self = .refused
-        case .succeeded: return nil
+        case .succeeded, .shown: return nil
         }
     }
 }
@@ -130,7 +139,7 @@ extension SessionLengths.End {
         case .refused(_, let reason):
             guard operation.effect == .refreshed else { return nil }
             self.init(reason: reason)
-        case .signedIn, .forwarded, .challenged: return nil
+        case .shown, .signedIn, .forwarded, .challenged: return nil
         }
     }
 
@@ -138,7 +147,9 @@ extension SessionLengths.End {
         switch effect {
         case .signedOut: self = .signOut
         case .userDeleted: self = .deletion
-        case .none, .registered, .confirmed, .passwordReset, .passwordChanged, .refreshed, .userExported: return nil
+        case .none, .registered, .confirmed, .passwordReset, .passwordChanged, .refreshed, .userExported,
+            .sessionsEnded, .userChanged, .emailChanged, .phoneNumberChanged, .secondFactorsChanged:
+            return nil
         }
     }
 
@@ -159,7 +170,8 @@ extension LimitedCall {
             budget: call.operation.budget, account: Self.account(of: call),
             // A device is proven by a sign-in from it, and counts at a sign-in: other calls may name any.
             device: call.operation.budget == .signIn ? call.device?.deviceID : nil,
-            provenDevice: call.provenDevice, unknownStep: call.unknownStep, clientAddress: call.clientAddress)
+            provenDevice: call.provenDevice, unknownStep: call.unknownStep, clientAddress: call.clientAddress,
+            countsGuesses: call.operation.countsGuesses)
     }
 
     /// The account itself. A name that is typed never is it: else one who types a `sub` would learn of the user's lock.

@@ -96,7 +96,8 @@ extension AccountError {
         case .invalidFields, .malformedJSON, .contentType, .notAnAccessToken, .invalidRefreshToken,
             .expiredRefreshToken, .refreshTokenReused, .sessionEnded, .otherDevice, .invalidChallengeSession,
             .expiredChallengeSession, .sessionRecordsUnavailable, .sealingFailed, .notRevoked, .attributeNotWritable,
-            .notASession, .sessionTooOld, .sessionIdle, .sessionKeysUnavailable, .sessionNotSigned, .roleConflict:
+            .notASession, .sessionTooOld, .sessionIdle, .sessionKeysUnavailable, .sessionNotSigned, .unknownSession,
+            .roleConflict:
             false
         }
     }
@@ -107,7 +108,7 @@ extension AccountError {
         case .notAnAccessToken, .invalidRefreshToken, .expiredRefreshToken, .refreshTokenReused, .sessionEnded,
             .otherDevice, .invalidChallengeSession, .expiredChallengeSession, .sessionRecordsUnavailable,
             .sealingFailed, .notRevoked, .attributeNotWritable, .notASession, .sessionTooOld, .sessionIdle,
-            .sessionKeysUnavailable, .sessionNotSigned, .roleConflict, .userDisabled:
+            .sessionKeysUnavailable, .sessionNotSigned, .unknownSession, .roleConflict, .userDisabled:
             false
         }
     }
@@ -122,7 +123,7 @@ extension AccountError {
         case .malformedJSON, .contentType, .invalidFields, .notAnAccessToken, .invalidRefreshToken,
             .invalidChallengeSession, .expiredChallengeSession, .sessionRecordsUnavailable, .sealingFailed,
             .notRevoked, .attributeNotWritable, .notASession, .sessionKeysUnavailable, .sessionNotSigned,
-            .roleConflict, .userDisabled:
+            .unknownSession, .roleConflict, .userDisabled:
             nil
         }
     }

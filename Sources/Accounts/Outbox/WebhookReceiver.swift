@@ -40,6 +40,11 @@ package struct WebhookReceiver: OutboxReceiver {
     ///
     /// - Parameter now: seconds since 1970.
     package func send(_ message: OutboxMessage, now: Int64) async throws(DeliveryFailure) {
+        _ = try await ask(message, now: now)
+    }
+
+    /// As ``send(_:now:)``, for a message whose response says something: at most 64 KiB.
+    package func ask(_ message: OutboxMessage, now: Int64) async throws(DeliveryFailure) -> FetchResponse {
         let body = Array(message.body.utf8)
         var headers = [
             (name: "Content-Type", value: "application/json"), (name: "Idempotency-Key", value: message.key),
@@ -66,6 +71,7 @@ package struct WebhookReceiver: OutboxReceiver {
             throw .noAnswer(error)
         }
         guard (200..<300).contains(response.status) else { throw .status(response.status) }
+        return response
     }
 }
 
@@ -74,6 +80,8 @@ package enum DeliveryFailure: Error, Equatable, CustomStringConvertible {
     case status(Int)
     case noAnswer(FetchError)
     case notSigned
+    /// Received, and the response does not say what it was asked for.
+    case unusable(String)
     /// By the receiver's own name for it.
     case refused(String)
 
@@ -82,6 +90,7 @@ package enum DeliveryFailure: Error, Equatable, CustomStringConvertible {
         case .status(let status): "status \(status)"
         case .noAnswer(let error): "\(error)"
         case .notSigned: "cannot be signed"
+        case .unusable(let what): "unusable response: \(what)"
         case .refused(let name): name
         }
     }

@@ -31,11 +31,12 @@ struct RefreshSessions: Sendable {
         var refreshToken: Secret
     }
 
-    func begin(_ sealed: SealedRefreshToken, _ text: Secret, platform: String?) async throws {
+    func begin(_ sealed: SealedRefreshToken, _ text: Secret, on device: DeviceInfo?) async throws {
         try await records.begin(
             SessionRecord(
                 family: sealed.family, poolID: poolID, subject: sealed.subject, originID: sealed.originID,
-                deviceID: sealed.deviceID, platform: platform, generation: sealed.generation, token: text.expose(),
+                deviceID: sealed.deviceID, platform: device?.platform, device: SessionDevice(device),
+                generation: sealed.generation, token: text.expose(),
                 signedInAt: sealed.issuedAt, refreshedAt: sealed.issuedAt, endsAt: sealed.expiresAt))
     }
 
@@ -70,14 +71,15 @@ struct RefreshSessions: Sendable {
     ///
     /// - Parameters:
     ///   - sealed: the new refresh token, and its text in `session`.
-    ///   - platform: of the device, for a session without a record.
+    ///   - device: for a session without a record.
     /// - Returns: how the token before stands now: ``RefreshStanding/current`` if this answer is the one to give.
     func advance(
-        to sealed: SealedRefreshToken, _ session: RefreshedSession, platform: String? = nil
+        to sealed: SealedRefreshToken, _ session: RefreshedSession, on device: DeviceInfo? = nil
     ) async throws -> RefreshStanding {
         let record = SessionRecord(
             family: sealed.family, poolID: poolID, subject: sealed.subject, originID: sealed.originID,
-            deviceID: sealed.deviceID, platform: platform, generation: sealed.generation,
+            deviceID: sealed.deviceID, platform: device?.platform, device: SessionDevice(device),
+            generation: sealed.generation,
             token: session.refreshToken.expose(), answer: try seal(session).expose(), signedInAt: sealed.issuedAt,
             refreshedAt: now(), endsAt: sealed.expiresAt)
         switch try await records.advance(to: record) {
@@ -106,7 +108,7 @@ struct RefreshSessions: Sendable {
     }
 
     /// Nil for a record whose key is gone, and with it every use of its token.
-    private func ended(_ record: SessionRecord) -> Ended? {
+    func ended(_ record: SessionRecord) -> Ended? {
         guard let sealed = try? SealedRefreshToken(opening: Secret(record.token), with: keys, poolID: poolID) else {
             return nil
         }
@@ -156,13 +158,14 @@ struct RefreshedSession: Sendable {
 extension SessionRecord {
     /// As `GET me/export` shows it.
     var exported: JSONObject {
-        [
+        var exported: JSONObject = [
             "signed_in_at": .string(Timestamp.text(signedInAt)),
             "refreshed_at": .string(Timestamp.text(refreshedAt)),
             "ends_at": .string(Timestamp.text(endsAt)),
             "ended_at": endedAt.map { .string(Timestamp.text($0)) } ?? .null,
             "device_id": deviceID.map(JSON.string) ?? .null,
-            "platform": platform.map(JSON.string) ?? .null,
         ]
+        for (name, value) in device.members(platform: platform) { exported[name] = value }
+        return exported
     }
 }

@@ -78,7 +78,7 @@ extension AccountServices {
         }
         return UserSync(
             receiver: receiver, outbox: outbox, events: Set(settings.events), isRequired: settings.mode == .required,
-            logger: logger, makeKey: makeKey)
+            asksForUser: settings.responds, logger: logger, makeKey: makeKey)
     }
 
     private static let webhookName = "audit_webhook"

@@ -39,6 +39,10 @@ extension LocalPoolConfiguration {
         mfa = file.section("mfa", MFA.init(reading:))
         passwordless = Passwordless(reading: file)
         devices = file.value("devices", .oneOf, default: devices)
+        verifiesBeforeUpdate = Set(
+            file.list(
+                "attributes_require_verification_before_update", .word(among: ["email", "phone_number"]),
+                of: "attributes") ?? [])
         preventsUserExistenceErrors = file.value("prevent_user_existence_errors", .boolean, default: true)
         hasGetTokensFromRefreshToken = file.value("get_tokens_from_refresh_token", .boolean, default: true)
         hasLockout = file.value("lockout", .boolean, default: true)

@@ -28,6 +28,8 @@ package struct LocalPoolConfiguration: Sendable {
     /// The ways to sign in with USER_AUTH, and CUSTOM_AUTH's challenges.
     package var passwordless = Passwordless()
     package var devices = DeviceTracking.off
+    /// Cognito's AttributesRequireVerificationBeforeUpdate: `email`, `phone_number` or both.
+    var verifiesBeforeUpdate: Set<String> = []
     /// Cognito's PreventUserExistenceErrors: `ENABLED` when true, `LEGACY` when false.
     var preventsUserExistenceErrors = true
     /// When false GetTokensFromRefreshToken is answered as an operation that does not exist.

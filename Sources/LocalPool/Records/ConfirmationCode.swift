@@ -22,12 +22,21 @@ enum ConfirmationCode {
     }
 
     /// Stores the code in place of an earlier one for this purpose.
+    ///
+    /// - Parameter value: the address that the code proves; nil for the one that the user has.
     static func store(
-        _ code: String, _ purpose: Purpose, of sub: String, in database: Database, expires: Int64
+        _ code: String, _ purpose: Purpose, of sub: String, value: String? = nil, in database: Database,
+        expires: Int64
     ) throws {
         try database.execute(
-            sql: "INSERT OR REPLACE INTO codes (sub, purpose, code, expires_at) VALUES (?, ?, ?, ?)",
-            arguments: [sub, purpose.rawValue, code, expires])
+            sql: "INSERT OR REPLACE INTO codes (sub, purpose, code, expires_at, value) VALUES (?, ?, ?, ?, ?)",
+            arguments: [sub, purpose.rawValue, code, expires, value])
+    }
+
+    /// The address that waits for its code; nil without one.
+    static func pendingValue(_ purpose: Purpose, of sub: String, in database: Database) throws -> String? {
+        try String.fetchOne(
+            database, sql: "SELECT value FROM codes WHERE sub = ? AND purpose = ?", arguments: [sub, purpose.rawValue])
     }
 
     /// Checks and, if it is right, uses up the code. Returns the refusal instead of throwing it, because throwing would

@@ -63,12 +63,7 @@ private struct Challenges: Sendable {
             // RFC 6750 §3: `scope` holds what is needed; no scope has a quote or a backslash in it.
             let challenge = "Bearer error=\"insufficient_scope\", scope=\"\(scope)\""
             return Refusal(.accessDenied, headers: [.wwwAuthenticate: challenge], reason: .policy(denial))
-        case .authenticationTooOld:
-            // RFC 9470 §3.
-            let challenge = "Bearer error=\"insufficient_user_authentication\", max_age=\"\(maximumAge)\""
-            return Refusal(
-                .notAuthorized, message: "A more recent sign-in is required.",
-                headers: [.wwwAuthenticate: challenge], reason: .policy(denial))
+        case .authenticationTooOld: return .authenticationTooOld(maximumAge: maximumAge)
         case .groupMissing, .claimMismatch, .emailNotVerified, .subjectMismatch:
             return Refusal(.accessDenied, reason: .policy(denial))
         }

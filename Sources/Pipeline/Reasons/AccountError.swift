@@ -21,6 +21,7 @@ package enum AccountError: String, Sendable, CaseIterable {
     case sessionIdle = "session-idle"
     case sessionKeysUnavailable = "session-keys-unavailable"
     case sessionNotSigned = "session-not-signed"
+    case unknownSession = "unknown-session"
     case roleConflict = "role-conflict"
     case userDisabled = "user-disabled"
 }

@@ -13,7 +13,11 @@ package enum AuditEventKind: String, Sendable, CaseIterable {
     case lockedOut = "locked_out"
     case userDeleted = "user_deleted"
     case userExported = "user_exported"
-    /// An operator has ended sessions.
+    case userChanged = "user_changed"
+    case emailChanged = "email_changed"
+    case phoneNumberChanged = "phone_number_changed"
+    case secondFactorsChanged = "second_factors_changed"
+    /// An operator has ended sessions, or the user has ended others than the own.
     case sessionsEnded = "sessions_ended"
     /// An operator has given a user another role, which ends their sessions.
     case roleChanged = "role_changed"

@@ -19,6 +19,16 @@ extension Refusal {
             error, message: message, headers: [.wwwAuthenticate: invalidToken], reason: reason)
     }
 
+    /// 401 for a sign-in that was too long ago (RFC 9470 §3).
+    ///
+    /// - Parameter maximumAge: in seconds.
+    package static func authenticationTooOld(maximumAge: Int64) -> Refusal {
+        let challenge = "Bearer error=\"insufficient_user_authentication\", max_age=\"\(maximumAge)\""
+        return Refusal(
+            .notAuthorized, message: "A more recent sign-in is required.", headers: [.wwwAuthenticate: challenge],
+            reason: .policy(.authenticationTooOld))
+    }
+
     /// 405 with the methods the path takes (RFC 9110 §15.5.6).
     package static func methodNotAllowed(_ allow: [HTTPRequest.Method]) -> Refusal {
         Refusal(

@@ -28,6 +28,11 @@ package struct AppleSignInSettings: Sendable {
     package var serverNonce = ServerNonce.optional
     /// In seconds.
     package var serverNonceLifetime: Int64 = 300
+    /// Further members of `user`.
+    package var userFields = UserFields()
+
+    /// All that `userFields` can come from: what a session's token has as well, so that each response shows the same.
+    package static let userFieldSources = ["sub", "name", "email", "email_verified", "phone_number", "role"]
 
     package init(roles: [String: String], roleConflictMessage: String) {
         self.roles = roles

@@ -36,6 +36,10 @@ package struct CognitoSignInSettings: Sendable {
     package var writableAttributes: WritableAttributes
     /// Nil: apps' own refresh tokens of Cognito's are refused.
     package var sessionTakeover: SessionTakeover?
+    /// The proof for a change of e-mail address or phone number.
+    package var contactChange = ContactChangeSettings()
+    /// Further members of `user`.
+    package var userFields = UserFields()
     /// The most time one call to Cognito may take.
     package var deadline: Duration
 

@@ -73,7 +73,7 @@ struct AppleSignInBody: Sendable {
     }
 
     /// The name without outer white space; nil if nothing is left.
-    private static func trimmed(_ name: String?) -> String? {
+    static func trimmed(_ name: String?) -> String? {
         guard let scalars = name?.unicodeScalars else { return nil }
         let front = scalars.drop { $0.properties.isWhitespace }
         let blanks = front.reversed().prefix { $0.properties.isWhitespace }.count
@@ -105,9 +105,11 @@ extension AppleSignIn {
                 }
             }
             let begun = try await sessions.begin(signIn, requestID: request.requestID)
-            var answer = AccountAnswer(
-                .ok, ["success": true, "token": .string(begun.token.exposeText()), "user": .object(begun.user.object)],
-                subject: begun.user.id, outcome: .signedIn(begun.user.account))
+            var answer = AccountAnswer.showing(
+                settings.shown(begun.user), subject: begun.user.id, outcome: .signedIn(begun.user.account)
+            ) { user in
+                ["success": true, "token": .string(begun.token.exposeText()), "user": .object(user)]
+            }
             answer.sessionEnd = { await sessions.takeBack(begun, requestID: request.requestID) }
             return answer
         } catch {

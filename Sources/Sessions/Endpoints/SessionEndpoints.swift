@@ -60,7 +60,9 @@ package struct SessionEndpoints: Sendable {
     private static let endpoints: [any AccountEndpoint<SessionEndpoints>.Type] = [
         AppleNonceEndpoint.self, AppleSignInEndpoint.self, AppleNotificationEndpoint.self,
         SessionValidateEndpoint.self, SessionRefreshEndpoint.self, SessionLogoutEndpoint.self,
-        SessionDeleteMeEndpoint.self, SessionExportEndpoint.self,
+        SessionMeEndpoint.self, SessionUpdateMeEndpoint.self, SessionDeleteMeEndpoint.self, SessionExportEndpoint.self,
+        OwnSessionListEndpoint.self,
+        EndOwnSessionEndpoint.self, EndOtherOwnSessionsEndpoint.self,
     ]
 
     package static let operations = endpoints.map { $0.operation }

@@ -21,18 +21,19 @@ struct SessionValidateEndpoint: AccountEndpoint {
     func perform(
         _ endpoints: SessionEndpoints, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
-        Self.answer(to: token)
+        endpoints.answer(validating: token)
     }
 
-    static func answer(to token: VerifiedToken) -> AccountAnswer {
-        AccountAnswer(
-            .ok, ["success": true, "user": .object(SessionUser.object(of: token))], subject: token.subject)
-    }
 }
 
 extension SessionEndpoints {
     /// The answer that needs nobody else's word; nil for every other operation.
-    package static func immediateAnswer(to operation: AccountOperation, by token: VerifiedToken) -> AccountAnswer? {
-        operation == .sessionValidate ? SessionValidateEndpoint.answer(to: token) : nil
+    package func immediateAnswer(to operation: AccountOperation, by token: VerifiedToken) -> AccountAnswer? {
+        operation == .sessionValidate ? answer(validating: token) : nil
+    }
+
+    fileprivate func answer(validating token: VerifiedToken) -> AccountAnswer {
+        AccountAnswer(
+            .ok, ["success": true, "user": .object(apple.settings.shown(token))], subject: token.subject)
     }
 }

@@ -1,3 +1,4 @@
+internal import Accounts
 package import Encoding
 internal import Pipeline
 package import Store
@@ -20,12 +21,14 @@ extension UserRecord {
 extension UserSessionRecord {
     /// As `GET me/export` shows it.
     package var exported: JSONObject {
-        [
+        var exported: JSONObject = [
             "id": .string(id), "signed_in_at": .string(Timestamp.text(authTime)),
             "created_at": .string(Timestamp.text(createdAt)), "refreshed_at": .string(Timestamp.text(refreshedAt)),
             "expires_at": .string(Timestamp.text(expiresAt)),
             "ended_at": endedAt.map { .string(Timestamp.text($0)) } ?? .null,
-            "device_id": deviceID.map(JSON.string) ?? .null, "platform": platform.map(JSON.string) ?? .null,
+            "device_id": deviceID.map(JSON.string) ?? .null,
         ]
+        for (name, value) in device.members(platform: platform) { exported[name] = value }
+        return exported
     }
 }

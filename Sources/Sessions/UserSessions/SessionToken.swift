@@ -59,6 +59,31 @@ extension UserRecord {
     }
 }
 
+extension AppleSignInSettings {
+    /// The `user` of an answer.
+    func shown(_ user: UserRecord) -> JSONObject {
+        userFields.added(to: user.object) { name in
+            switch ExactText(name) {
+            case "sub": .string(user.id)
+            case "name": user.name.map(JSON.string)
+            case "email": user.email.map(JSON.string)
+            case "email_verified": .bool(user.emailVerified)
+            case "phone_number": user.phoneNumber.map(JSON.string)
+            case "role": user.role.map(JSON.string)
+            default: nil
+            }
+        }
+    }
+
+    /// As a session's token says.
+    func shown(_ token: VerifiedToken) -> JSONObject {
+        userFields.added(to: SessionUser.object(of: token)) { name in
+            ExactText(name) == "email_verified"
+                ? .bool(token.claims["email_verified"]?.boolValue ?? false) : token.claims[name]
+        }
+    }
+}
+
 /// The `user` of an answer, from whatever is known of one.
 enum SessionUser {
     static func object(id: String, name: String?, email: String?, phoneNumber: String?, role: String?) -> JSONObject {

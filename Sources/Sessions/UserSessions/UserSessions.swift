@@ -105,7 +105,8 @@ extension UserSessions {
         (user.id, user.createdAt) = (identifier(), now)
         var session = UserSessionRecord(
             id: identifier(), userID: user.id, authTime: min(signIn.authTime ?? now, now),
-            deviceID: signIn.device?.deviceID, platform: signIn.device?.platform, createdAt: now, refreshedAt: now,
+            deviceID: signIn.device?.deviceID, platform: signIn.device?.platform,
+            device: SessionDevice(signIn.device), createdAt: now, refreshedAt: now,
             expiresAt: 0, endsAt: 0)
         bringTimes(of: &session)
         guard session.expiresAt > now else { throw .tokenInvalid(reason: .account(.sessionTooOld)) }

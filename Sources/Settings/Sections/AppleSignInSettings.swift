@@ -38,6 +38,7 @@ extension AppleSettings {
         let nonceLife = keys.value(
             "server_nonce_lifetime", .duration(.seconds(30) ... .seconds(3600)), default: .seconds(300))
         signIn.serverNonceLifetime = nonceLife.components.seconds
+        signIn.userFields = UserFields(reading: keys, known: AppleSignInSettings.userFieldSources)
         let session = keys.userSession(known, hasSessions: mode == .terminate)
         let server = keys.optional("server")?.section(AppleServerSettings.init(reading:)) ?? nil
         let notifications = keys.value("notifications", .boolean, default: mode == .terminate)

@@ -112,6 +112,8 @@ extension CognitoSettings {
         signIn.totpIssuer = keys.value("totp_issuer", .text, default: "Gatehouse")
         signIn.propagateClientAddress = keys.value("send_client_address", .boolean, default: false)
         signIn.sessionTakeover = keys.sessionTakeover(of: issuer)
+        signIn.userFields = UserFields(reading: keys)
+        signIn.contactChange = keys.section("contact_change", ContactChangeSettings.init(reading:))
         let attributes = WritableAttributeSettings(of: keys)
         signIn.writableAttributes = WritableAttributes(attributes.names)
         let sealingKeys = keys.sealingKeys()

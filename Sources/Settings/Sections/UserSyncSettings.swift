@@ -4,6 +4,7 @@ internal import SettingsReader
 package enum UserSyncEvent: String, Sendable, CaseIterable {
     case signedIn = "signed_in"
     case confirmed
+    case updated
     case deleted
 }
 
@@ -23,6 +24,8 @@ package struct UserSyncSettings: Sendable {
     /// The `aud` of what is sent.
     package var audience: String
     package var timeout: Duration
+    /// Whether the backend's response is the `user` that the app gets.
+    package var responds: Bool
 }
 
 extension UserSyncSettings {
@@ -38,12 +41,14 @@ extension UserSyncSettings {
         }
         let audience = keys.value("audience", .identifier)
         let timeout = keys.value("timeout", .duration(.milliseconds(100) ... .seconds(60)), default: .seconds(5))
+        let responds = keys.value("respond", .boolean, default: false)
+        if responds, mode != .required { keys.error("respond", "needs mode: required") }
         if identity.assertion == nil {
             keys.node.error("needs identity.assertion: what is sent is signed with its keys")
         }
         guard let url else { return nil }
         self.init(
             url: url, events: events.compactMap(UserSyncEvent.init), mode: mode,
-            audience: audience ?? url.description, timeout: timeout)
+            audience: audience ?? url.description, timeout: timeout, responds: responds)
     }
 }

@@ -159,17 +159,19 @@ extension StoredUsers: UserSessionRecords {
     }
 
     private static func insert(_ record: UserSessionRecord, in database: Database) throws {
-        try database.cachedStatement(
+        let statement = try database.cachedStatement(
             sql: """
                 INSERT INTO user_sessions (id, user_id, rotation, successor, retry_until, auth_time, device_id,
-                    platform, created_at, refreshed_at, expires_at, previous_expires_at, ends_at, ended_at)
-                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                """
-        ).execute(arguments: [
+                    platform, created_at, refreshed_at, expires_at, previous_expires_at, ends_at, ended_at, device_name,
+                    device_model, os_version, app_version)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
+                """)
+        let values: StatementArguments = [
             record.id, record.userID, record.rotation, record.successor.map { Data($0) }, record.retryUntil,
             record.authTime, record.deviceID, record.platform, record.createdAt, record.refreshedAt,
             record.expiresAt, record.previousExpiresAt, record.endsAt, record.endedAt,
-        ])
+        ]
+        try statement.execute(arguments: values + record.device.values)
     }
 
     /// The token goes with the session: what is left says when there was one.
@@ -215,7 +217,8 @@ extension UserSessionRecord {
         self.init(
             id: row["id"], userID: row["user_id"], rotation: row["rotation"], successor: successor.map { [UInt8]($0) },
             retryUntil: row["retry_until"], authTime: row["auth_time"], deviceID: row["device_id"],
-            platform: row["platform"], createdAt: row["created_at"], refreshedAt: row["refreshed_at"],
+            platform: row["platform"], device: SessionDevice(row), createdAt: row["created_at"],
+            refreshedAt: row["refreshed_at"],
             expiresAt: row["expires_at"], previousExpiresAt: row["previous_expires_at"], endsAt: row["ends_at"],
             endedAt: row["ended_at"])
     }

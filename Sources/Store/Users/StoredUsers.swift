@@ -62,6 +62,7 @@ package struct StoredUsers: Sendable {
             name: "users-2", sql: "ALTER TABLE user_sessions RENAME COLUMN answer_may_be_lost TO retry_until"),
         Store.Migration(
             name: "users-3", sql: "ALTER TABLE users ADD COLUMN email_as_of INTEGER NOT NULL DEFAULT 0"),
+        Store.Migration(name: "users-4", sql: SessionDevice.migration("user_sessions")),
     ]
 
     let store: Store
@@ -102,6 +103,18 @@ extension StoredUsers: UserRecords {
     package func setRole(_ role: String?, of id: String) async throws -> UserRecord? {
         try await store.write { database in
             try database.execute(sql: "UPDATE users SET role = ? WHERE id = ?", arguments: [role, id])
+            return try Self.user(id, in: database)
+        }
+    }
+
+    package func change(_ change: UserChange, of id: String) async throws -> UserRecord? {
+        try await store.write { database in
+            if case .set(let name) = change.name {
+                try database.execute(sql: "UPDATE users SET name = ? WHERE id = ?", arguments: [name, id])
+            }
+            if case .set(let number) = change.phoneNumber {
+                try database.execute(sql: "UPDATE users SET phone_number = ? WHERE id = ?", arguments: [number, id])
+            }
             return try Self.user(id, in: database)
         }
     }

@@ -54,6 +54,23 @@ package struct VouchedEmail: Sendable, Equatable {
     }
 }
 
+/// A change that a user makes of the own data.
+package struct UserChange: Sendable, Equatable {
+    package enum Value: Sendable, Equatable {
+        case unchanged
+        /// Nil removes it.
+        case set(String?)
+    }
+
+    package var name: Value
+    package var phoneNumber: Value
+
+    package init(name: Value = .unchanged, phoneNumber: Value = .unchanged) {
+        self.name = name
+        self.phoneNumber = phoneNumber
+    }
+}
+
 /// Where users outlast the process. Each operation is one atomic step.
 package protocol UserRecords: Sendable {
     func user(_ id: String) async throws -> UserRecord?
@@ -73,6 +90,11 @@ package protocol UserRecords: Sendable {
     ///
     /// - Returns: the user as they are now; nil where there is none.
     func setRole(_ role: String?, of id: String) async throws -> UserRecord?
+
+    /// Another name or phone number.
+    ///
+    /// - Returns: the user as they are now; nil where there is none.
+    func change(_ change: UserChange, of id: String) async throws -> UserRecord?
 
     /// Locks a user out from `time` on; nil lets them in again. It ends no session by itself.
     ///

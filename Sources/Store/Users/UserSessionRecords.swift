@@ -14,6 +14,7 @@ package struct UserSessionRecord: Sendable, Equatable {
     package var authTime: Int64
     package var deviceID: String?
     package var platform: String?
+    package var device: SessionDevice
     package var createdAt: Int64
     /// When the newest token was made.
     package var refreshedAt: Int64
@@ -27,7 +28,8 @@ package struct UserSessionRecord: Sendable, Equatable {
 
     package init(
         id: String, userID: String, rotation: Int64 = 0, successor: [UInt8]? = nil, retryUntil: Int64 = 0,
-        authTime: Int64, deviceID: String? = nil, platform: String? = nil, createdAt: Int64, refreshedAt: Int64,
+        authTime: Int64, deviceID: String? = nil, platform: String? = nil,
+        device: SessionDevice = SessionDevice(), createdAt: Int64, refreshedAt: Int64,
         expiresAt: Int64, previousExpiresAt: Int64 = 0, endsAt: Int64, endedAt: Int64? = nil
     ) {
         self.id = id
@@ -38,6 +40,7 @@ package struct UserSessionRecord: Sendable, Equatable {
         self.authTime = authTime
         self.deviceID = deviceID
         self.platform = platform
+        self.device = device
         self.createdAt = createdAt
         self.refreshedAt = refreshedAt
         self.expiresAt = expiresAt

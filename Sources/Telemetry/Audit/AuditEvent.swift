@@ -4,11 +4,11 @@ package import Pipeline
 package struct AuditEvent: Sendable, Equatable {
     /// A client's device, by its own word.
     package struct Device: Sendable, Equatable {
-        package var id: String
+        package var id: String?
         package var platform: String?
         package var appVersion: String?
 
-        package init(id: String, platform: String?, appVersion: String? = nil) {
+        package init(id: String?, platform: String?, appVersion: String? = nil) {
             self.id = id
             self.platform = platform
             self.appVersion = appVersion

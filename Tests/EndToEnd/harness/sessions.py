@@ -89,7 +89,9 @@ class State:
         user, session, now = self.user(subject, role), secrets.token_hex(16), int(time.time()) - age
         with self.database() as database:
             database.execute(
-                "INSERT INTO user_sessions VALUES (?, ?, 0, NULL, 0, ?, 'phone-7', 'ios', ?, ?, ?, 0, ?, NULL)",
+                "INSERT INTO user_sessions (id, user_id, rotation, retry_until, auth_time, device_id, platform, created_at,"
+                " refreshed_at, expires_at, previous_expires_at, ends_at)"
+                " VALUES (?, ?, 0, 0, ?, 'phone-7', 'ios', ?, ?, ?, 0, ?)",
                 [session, user, now, now, now, now + lifetime, now + lifetime + 7 * DAY],
             )
         claims = {

@@ -3,7 +3,8 @@ internal import GRDB
 internal import Store
 
 extension UserPool {
-    /// UpdateUserAttributes. A new address is unverified at once, and a code is sent to it.
+    /// UpdateUserAttributes. A code is sent to a new address, which is the user's at once and unverified, or once the
+    /// code has come back: see `attributes_require_verification_before_update`.
     package func updateUserAttributes(_ request: JSONObject) async throws -> JSONObject {
         let fields = RequestFields(object: request)
         let attributes = try fields.attributes("UserAttributes")
@@ -38,13 +39,14 @@ extension UserPool {
         let fields = RequestFields(object: request)
         let purpose = try Self.verifiable(fields)
         let (user, _) = try await signedIn(fields)
-        guard user.value(of: purpose.rawValue) != nil else {
-            throw PoolError.invalidParameter("User has no \(purpose.rawValue).")
-        }
         let now = clock()
         let (message, refusal) = try await store.write { database -> (Message?, PoolError?) in
             if let refusal = try exceeded(.sendCode, user.sub, in: database, now: now) { return (nil, refusal) }
-            return (try sendCode(purpose, to: user, in: database, now: now), nil)
+            let pending = try ConfirmationCode.pendingValue(purpose, of: user.sub, in: database)
+            guard user.value(of: purpose.rawValue) != nil || pending != nil else {
+                return (nil, .invalidParameter("User has no \(purpose.rawValue)."))
+            }
+            return (try sendCode(purpose, to: user, at: pending, in: database, now: now), nil)
         }
         if let refusal { throw refusal }
         return message.map(Self.delivery) ?? [:]
@@ -60,9 +62,11 @@ extension UserPool {
         let refusal = try await store.write { database -> PoolError? in
             if let refusal = try exceeded(.verifyAttribute, user.sub, in: database, now: now) { return refusal }
             guard var user = try UserRecord.find(user.sub, in: database) else { return .userNotFound }
+            let pending = try ConfirmationCode.pendingValue(purpose, of: user.sub, in: database)
             if let refusal = try ConfirmationCode.redeem(code, purpose, of: user.sub, in: database, now: now) {
                 return refusal
             }
+            if let pending { _ = try Self.set(purpose.rawValue, to: pending, of: &user) }
             if purpose == .email { user.isEmailVerified = true } else { user.isPhoneVerified = true }
             try user.update(in: database, now: now)
             return nil
@@ -85,18 +89,22 @@ extension UserPool {
         let (naming, schema) = (configuration.naming, configuration.schema)
         return try await store.write { database in
             guard var user = try UserRecord.find(sub, in: database) else { throw PoolError.userNotFound }
-            var changed: [ConfirmationCode.Purpose] = []
+            var changed: [(purpose: ConfirmationCode.Purpose, pending: String?)] = []
             for (name, value) in values {
-                if value.isEmpty {
+                guard !value.isEmpty else {
                     try user.remove(name, naming, schema)
-                } else if let purpose = try Self.set(name, to: value, of: &user) {
-                    changed.append(purpose)
+                    continue
                 }
+                let old = user
+                guard let purpose = try Self.set(name, to: value, of: &user) else { continue }
+                let waits = sendingCodes && configuration.verifiesBeforeUpdate.contains(name)
+                if waits { user = old }
+                changed.append((purpose, waits ? value : nil))
             }
             try user.update(in: database, now: now)
             guard sendingCodes else { return [] }
             let updated = user
-            return try changed.map { try sendCode($0, to: updated, in: database, now: now) }
+            return try changed.map { try sendCode($0.purpose, to: updated, at: $0.pending, in: database, now: now) }
         }
     }
 

@@ -14,17 +14,21 @@ extension UserPool {
     }
 
     /// A new code for `purpose`, in place of an earlier one.
+    ///
+    /// - Parameter pending: the address that the code proves, where it is not the user's yet.
     func sendCode(
-        _ purpose: ConfirmationCode.Purpose, to user: UserRecord, in database: Database, now: Int64
+        _ purpose: ConfirmationCode.Purpose, to user: UserRecord, at pending: String? = nil, in database: Database,
+        now: Int64
     ) throws -> Message {
         let code = ConfirmationCode.make(from: random(8))
         let lifetimes = configuration.lifetimes
         let lifetime = purpose == .passwordReset ? lifetimes.passwordResetCode : lifetimes.confirmationCode
-        try ConfirmationCode.store(code, purpose, of: user.sub, in: database, expires: now + lifetime)
+        try ConfirmationCode.store(
+            code, purpose, of: user.sub, value: pending, in: database, expires: now + lifetime)
         let medium = medium(of: purpose, user)
         let message = Message(
-            medium: medium, address: medium == .sms ? user.phoneNumber ?? "" : user.email, purpose: purpose.rawValue,
-            code: code)
+            medium: medium, address: pending ?? (medium == .sms ? user.phoneNumber ?? "" : user.email),
+            purpose: purpose.rawValue, code: code)
         try deliver(message, in: database, now: now)
         return message
     }

@@ -1,0 +1,80 @@
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+package import Pipeline
+internal import Store
+
+/// The sessions of a user, as the user sees and ends them.
+extension CognitoAccounts {
+    /// Those that go on.
+    func openSessions(of caller: Caller, _ request: AccountRequest) async throws(Refusal) -> [SessionRecord] {
+        let stored = try await withRecords(request) { try await sessions.openSessions(of: caller.subject) }
+        return stored.filter { $0.isOpen(at: now()) }
+    }
+
+    /// Nil for a session that is not the caller's.
+    func session(
+        _ family: [UInt8], of caller: Caller, _ request: AccountRequest
+    ) async throws(Refusal) -> SessionRecord? {
+        let record = try await withRecords(request) { try await sessions.records.session(family) }
+        guard let record, record.poolID.hasSameBytes(as: settings.poolID),
+            record.subject.hasSameBytes(as: caller.subject)
+        else { return nil }
+        return record
+    }
+
+    /// Ends sessions: the access tokens first, so that they count no more whatever follows. A session's record goes
+    /// last, because it has what a repeated call needs. The caller's own access token goes last of all for the same
+    /// reason.
+    func end(
+        _ records: [SessionRecord], askedBy caller: Caller, _ request: AccountRequest
+    ) async throws(Refusal) {
+        let origins = Set(records.compactMap(\.originID))
+        let own = origins.intersection([caller.originID].compactMap { $0 })
+        try await revoke(origins.subtracting(own).sorted().map(Revocation.Target.originID), request)
+        var failure: Refusal?
+        for record in records {
+            do throws(Refusal) {
+                try await end(record, request)
+            } catch {
+                failure = failure ?? error
+            }
+        }
+        if let failure { throw failure }
+        try await revoke(own.sorted().map(Revocation.Target.originID), request)
+    }
+
+    private func end(_ record: SessionRecord, _ request: AccountRequest) async throws(Refusal) {
+        let known = sessions.ended(record)
+        if let known { try await revokeAtCognito(known, request) }
+        let ended = try await withRecords(request) { try await sessions.end(family: record.family, originIDs: []) }
+        // A refresh in between has got another refresh token.
+        for newer in ended where known?.isSame(as: newer) != true { try await revokeAtCognito(newer, request) }
+    }
+
+    /// A token of an app client that is not configured any more ends here alone: nobody unseals it.
+    private func revokeAtCognito(
+        _ session: RefreshSessions.Ended, _ request: AccountRequest
+    ) async throws(Refusal) {
+        try await revokeAtCognito(session.refreshToken, of: session.clientID, request)
+    }
+}
+
+extension RefreshSessions.Ended {
+    fileprivate func isSame(as other: Self) -> Bool {
+        constantTimeEquals(refreshToken.expose(), other.refreshToken.expose())
+    }
+}
+
+extension Caller {
+    /// Whether the caller's access token is of that session. Without `origin_jti` nobody can tell.
+    func isOf(_ session: SessionRecord) -> Bool {
+        guard let originID, let other = session.originID else { return false }
+        return originID.hasSameBytes(as: other)
+    }
+}
+
+extension Refusal {
+    /// A session that is not there, or somebody else's: the same for both.
+    package static func unknownSession() -> Refusal { Refusal(.notFound, reason: .account(.unknownSession)) }
+}

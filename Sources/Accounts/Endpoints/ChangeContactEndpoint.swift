@@ -1,0 +1,115 @@
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+internal import HTTPTypes
+internal import Pipeline
+
+/// `POST me/email` and `POST me/phone`: a code to the new address. Somebody else's address gets the same response and
+/// no code, so that only who reads its messages learns whose it is.
+struct ChangeContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
+    static var operation: AccountOperation { Attribute.change }
+
+    private let address: String
+    private let password: Secret?
+    private let caller: Caller
+
+    init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
+        var fields = try request.fields()
+        address = Attribute.read(&fields)
+        password = fields.proof(accounts.settings.contactChange)
+        try fields.check()
+        caller = try accounts.caller(request)
+    }
+
+    func perform(
+        _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        try await accounts.prove(caller, with: password, request, &admission)
+        let user = try await accounts.user(caller, request)
+        guard !Attribute.isProven(address, of: user) else {
+            throw Refusal(
+                .invalidParameter, fields: [ExactText(Attribute.attribute): "is verified already"],
+                reason: .account(.invalidFields))
+        }
+        var answer = AccountAnswer(
+            .accepted, ["delivery": Attribute.delivery(to: address).json], subject: caller.subject)
+        do {
+            try await begin(accounts)
+        } catch {
+            guard error.kind == .usernameExists else { throw accounts.refusal(of: error, at: .bearer, request) }
+            answer.outcome = .refused(.usernameExists, reason: .cognito(error.kind))
+        }
+        return answer
+    }
+
+    /// A pool that sends no code by itself for a change, or not for an address that it has already, is asked for one.
+    private func begin(_ accounts: CognitoAccounts) async throws(CognitoError) {
+        var input = caller.input
+        input["UserAttributes"] = [UserAttribute(name: Attribute.attribute, value: address).json]
+        let output = try await accounts.client.call(.updateUserAttributes, input)
+        let sent = output["CodeDeliveryDetailsList"]?.arrayValue ?? []
+        guard !sent.contains(where: { $0["AttributeName"] == .string(Attribute.attribute) }) else { return }
+        _ = try await accounts.sendCode(for: Attribute.self, caller)
+    }
+}
+
+/// `POST me/email/resend` and `POST me/phone/resend`: GetUserAttributeVerificationCode, which is another code for a
+/// change that has begun, or for an address that is not proven.
+struct ResendContactCodeEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
+    static var operation: AccountOperation { Attribute.resend }
+
+    private let caller: Caller
+
+    init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
+        caller = try accounts.caller(request)
+    }
+
+    func perform(
+        _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        let output: JSONObject
+        do {
+            output = try await accounts.sendCode(for: Attribute.self, caller)
+        } catch {
+            throw accounts.refusal(of: error, at: .bearer, request)
+        }
+        return AccountAnswer(
+            .accepted, ["delivery": CodeDelivery(output, account: "").json], subject: caller.subject)
+    }
+}
+
+/// `POST me/email/verify` and `POST me/phone/verify`: VerifyUserAttribute, then the user as it is now.
+struct VerifyContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
+    static var operation: AccountOperation { Attribute.verify }
+
+    private let code: Secret
+    private let caller: Caller
+
+    init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
+        var fields = try request.fields()
+        code = Secret(fields.requiredText("code", atMost: 128, .code))
+        try fields.check()
+        caller = try accounts.caller(request)
+    }
+
+    func perform(
+        _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        var input = caller.input
+        input["AttributeName"] = .string(Attribute.attribute)
+        input["Code"] = .string(code.exposeText())
+        _ = try await accounts.call(.verifyUserAttribute, input, for: request, at: .contactCode)
+        let user = try await accounts.user(caller, request)
+        return accounts.answer(showing: user)
+    }
+}
+
+extension CognitoAccounts {
+    fileprivate func sendCode<Attribute: ContactAttribute>(
+        for attribute: Attribute.Type, _ caller: Caller
+    ) async throws(CognitoError) -> JSONObject {
+        var input = caller.input
+        input["AttributeName"] = .string(attribute.attribute)
+        return try await client.call(.getUserAttributeVerificationCode, input)
+    }
+}

@@ -1,0 +1,111 @@
+import Encoding
+import HTTPClient
+import HTTPTypes
+import Pipeline
+import TestSupport
+import Testing
+
+@testable import Accounts
+
+@Suite("Changes of e-mail address and phone number")
+struct ContactChangeTests {
+    private static let user: FetchResponse = FetchResponse(
+        status: 200,
+        body: ([
+            "Username": .string(Fixture.username),
+            "UserAttributes": [
+                ["Name": "sub", "Value": .string(Fixture.username)], ["Name": "email", "Value": "old@example.com"],
+                ["Name": "email_verified", "Value": "true"],
+            ],
+        ] as JSON).encoded())
+
+    private static func request(signedIn age: Int64?, _ password: String? = nil) -> AccountRequest {
+        var body: JSONObject = ["email": "new@example.com"]
+        body["current_password"] = password.map(JSON.string)
+        var request = Fixture.bearer(EmailAttribute.change, .object(body))
+        request.identity?.claims["auth_time"] = age.map { .number(JSONNumber(Fixture.now - $0)) }
+        return request
+    }
+
+    private static func settings(_ proof: ContactChangeSettings.Proof) -> CognitoSignInSettings {
+        var settings = Fixture.settings()
+        settings.contactChange.proof = proof
+        settings.contactChange.recentSignIn = 60
+        return settings
+    }
+
+    @Test(
+        "A sign-in counts as recent up to its age, and only where the token says when it was",
+        arguments: [(0, true), (60, true), (61, false), (-10, false), (nil, false)] as [(Int64?, Bool)])
+    func recent(age: Int64?, isEnough: Bool) async throws {
+        let fetcher = RecordedFetcher(
+            Self.user, FetchResponse(status: 200, body: []), FetchResponse(status: 200, body: []))
+        let accounts = try Fixture.accounts(fetcher, settings: Self.settings(.recentSignIn))
+        let answer = await accounts.answer(Self.request(signedIn: age))
+        #expect(answer.status == (isEnough ? .accepted : .unauthorized))
+        guard !isEnough else {
+            let asked = ["GetUser", "UpdateUserAttributes", "GetUserAttributeVerificationCode"]
+            #expect(await fetcher.operations == asked)
+            return
+        }
+        #expect(answer.headers[.wwwAuthenticate] == #"Bearer error="insufficient_user_authentication", max_age="60""#)
+        #expect(answer.reason?.code == "authentication-too-old")
+        #expect(await fetcher.requests.isEmpty, "nobody is asked")
+    }
+
+    @Test("Without any proof in the settings the token is enough")
+    func unproven() async throws {
+        let fetcher = RecordedFetcher(
+            Self.user, FetchResponse(status: 200, body: []), FetchResponse(status: 200, body: []))
+        let accounts = try Fixture.accounts(fetcher, settings: Self.settings(.none))
+        #expect(await accounts.answer(Self.request(signedIn: nil)).status == .accepted)
+    }
+
+    @Test("A challenge after the password proves it; the user is not asked any further")
+    func challenged() async throws {
+        let challenge: JSON = ["ChallengeName": "SMS_MFA", "Session": "s", "ChallengeParameters": [:]]
+        let fetcher = RecordedFetcher(
+            FetchResponse(status: 200, body: challenge.encoded()), Self.user, FetchResponse(status: 200, body: []),
+            FetchResponse(status: 200, body: []))
+        let accounts = try Fixture.accounts(fetcher, settings: Self.settings(.password))
+        let answer = await accounts.answer(Self.request(signedIn: nil, Fixture.password))
+        #expect(answer.status == .accepted)
+        #expect(await fetcher.operations.first == "InitiateAuth")
+    }
+
+    @Test("A question that comes before the password proves nothing", arguments: ["CUSTOM_CHALLENGE", "PASSWORD"])
+    func unknownChallenge(name: String) async throws {
+        let challenge: JSON = ["ChallengeName": .string(name), "Session": "s", "ChallengeParameters": [:]]
+        let fetcher = RecordedFetcher(FetchResponse(status: 200, body: challenge.encoded()))
+        let accounts = try Fixture.accounts(fetcher, settings: Self.settings(.password))
+        let answer = await accounts.answer(Self.request(signedIn: nil, Fixture.password))
+        #expect(answer.status == .serviceUnavailable)
+        #expect(await fetcher.operations == ["InitiateAuth"])
+    }
+
+    @Test(
+        "International numbers",
+        arguments: [
+            ("+4915112345678", true), ("+15551234567", true), ("+123456789012345", true), ("+1234567", true),
+            ("+123456", false), ("+1234567890123456", false), ("+0151234567", false), ("4915112345678", false),
+            ("+49 151 1234", false), ("+49151١٢٣٤٥٦", false), ("+", false), ("", false),
+        ])
+    func numbers(text: String, isWellFormed: Bool) {
+        #expect(PhoneNumber.isWellFormed(text) == isWellFormed)
+    }
+
+    @Test("Only what changes is told to Cognito")
+    func changes() {
+        let known = SecondFactors(enabled: [.sms, .email], preferred: .sms)
+        #expect(known.changes(to: known) == [:])
+        #expect(
+            known.changes(to: SecondFactors(enabled: [.sms, .email], preferred: .email)) == [
+                "SMSMfaSettings": ["Enabled": true, "PreferredMfa": false],
+                "EmailMfaSettings": ["Enabled": true, "PreferredMfa": true],
+            ])
+        #expect(
+            known.changes(to: SecondFactors(enabled: [.email], preferred: nil)) == [
+                "SMSMfaSettings": ["Enabled": false, "PreferredMfa": false]
+            ])
+    }
+}
