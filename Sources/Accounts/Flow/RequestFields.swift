@@ -79,11 +79,14 @@ package struct RequestFields {
     mutating func description(_ names: [String]) -> String? {
         for (number, name) in names.enumerated() {
             guard let value = present(name) else { continue }
-            if let number = value.numberValue { return checkedText(.string(number.text), name, atMost: 256, .line) }
-            if value.stringValue?.isEmpty == true || value.objectValue?.isEmpty == true { continue }
+            switch value {
+            case .string(let text) where text.isEmpty: continue
+            case .object(let object) where object.isEmpty: continue
+            case .number(let written): return checkedText(.string(written.text), name, atMost: 256, .line)
+            case .string: return checkedText(value, name, atMost: 256, .line)
             // Only of the API's own name is it known what it should be.
-            guard value.stringValue != nil || number == 0 else { continue }
-            return checkedText(value, name, atMost: 256, .line)
+            default: if number == 0 { return checkedText(value, name, atMost: 256, .line) }
+            }
         }
         return nil
     }

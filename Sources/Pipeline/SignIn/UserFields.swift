@@ -50,20 +50,28 @@ package struct UserFields: Sendable, Equatable {
 extension UserFields.Form {
     /// The value in this form; null for one that has none.
     package func value(of value: JSON) -> JSON {
-        if case .null = value { return .null }
         switch self {
-        case .text: return value.stringValue == nil ? Self.text(of: value).map(JSON.string) ?? .null : value
-        case .number: return value.numberValue == nil ? parsed(value) { $0.numberValue != nil } : value
-        case .boolean: return value.boolValue == nil ? parsed(value) { $0.boolValue != nil } : value
-        case .json: return value.stringValue == nil ? value : parsed(value) { _ in true }
+        case .text:
+            if case .string = value { return value }
+            return Self.text(of: value).map(JSON.string) ?? .null
+        case .number:
+            if case .number = value { return value }
+            guard case .number(let number)? = Self.parsed(value) else { return .null }
+            return .number(number)
+        case .boolean:
+            if case .bool = value { return value }
+            guard case .bool(let flag)? = Self.parsed(value) else { return .null }
+            return .bool(flag)
+        case .json:
+            guard case .string = value else { return value }
+            return Self.parsed(value) ?? .null
         }
     }
 
-    private func parsed(_ value: JSON, _ fits: (JSON) -> Bool) -> JSON {
-        guard let text = value.stringValue, let parsed = try? JSON.parse(Array(text.utf8)), fits(parsed) else {
-            return .null
-        }
-        return parsed
+    /// The JSON in a text; nil for what is no text, or no JSON.
+    private static func parsed(_ value: JSON) -> JSON? {
+        guard let text = value.stringValue else { return nil }
+        return try? JSON.parse(Array(text.utf8))
     }
 
     private static func text(of value: JSON) -> String? {
