@@ -1,3 +1,4 @@
+internal import Accounts
 internal import Clocks
 internal import HTTP1
 internal import HTTPTypes
@@ -48,9 +49,10 @@ final class Exchange {
 
     // MARK: Deciding
 
-    func decide(keysWereLookedUp: Bool = false) {
+    /// - Parameter attributes: of the token's user; nil where nobody has asked for them.
+    func decide(keysWereLookedUp: Bool = false, attributes: UserAttributeAnswer? = nil) {
         if let tracer = service.tracer, log.trace == nil { log.trace = tracer.begin(request.head) }
-        let context = context(keysWereLookedUp: keysWereLookedUp)
+        let context = context(keysWereLookedUp: keysWereLookedUp, attributes: attributes)
         let (tokens, began) = (service.tokens, log.trace?.isSampled == true ? NIODeadline.now() : nil)
         let (hits, misses) = (tokens.hitCount, tokens.missCount)
         let decision = service.plan.gate.decide(request.head, context, cache: tokens, keySets: service.keySets)
@@ -79,15 +81,17 @@ final class Exchange {
             take(call)
         case .needsKeys(let issuerIndex, let keyID):
             lookUpKeys(issuerIndex, keyID)
+        case .needsAttributes(let question):
+            lookUpAttributes(question)
         }
     }
 
-    func context(keysWereLookedUp: Bool = false) -> RequestContext {
+    func context(keysWereLookedUp: Bool = false, attributes: UserAttributeAnswer? = nil) -> RequestContext {
         let trace = log.trace.map { ($0.context, $0.beginsHere) } ?? service.trace(of: request.head)
         return RequestContext(
             peer: log.clientAddress, scheme: request.head.scheme ?? "http", requestID: log.requestID, trace: trace.0,
             now: log.startedAt / 1000, keysWereLookedUp: keysWereLookedUp, hasBody: request.body != .none,
-            assertionKey: service.assertionKeys?.signing, beginsTrace: trace.1)
+            assertionKey: service.assertionKeys?.signing, beginsTrace: trace.1, userAttributes: attributes)
     }
 
     /// The gateway has as many requests as it takes at once. Whatever is asked for is not looked at.
@@ -109,13 +113,28 @@ final class Exchange {
         Task { [spanContext] in
             // Whatever came of it, the loop has the sets by now, or has none.
             _ = await ServiceContext.withValue(spanContext?.serviceContext) { await keys.lookUp(keyID) }
-            eventLoop.execute { exchange.value.keysWereLookedUp() }
+            eventLoop.execute { exchange.value.lookedUp() }
         }
     }
 
-    private func keysWereLookedUp() {
-        guard case .decide(let endIsBuffered) = state.keysWereLookedUp() else { return }
-        decide(keysWereLookedUp: true)
+    private func lookUpAttributes(_ question: UserAttributeQuestion) {
+        guard let attributes = service.plan.userAttributes else {
+            return decide(keysWereLookedUp: true, attributes: .unavailable)
+        }
+        let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
+        let eventLoop = service.eventLoop
+        Task { [spanContext] in
+            let answer = await ServiceContext.withValue(spanContext?.serviceContext) {
+                await attributes.answer(question)
+            }
+            eventLoop.execute { exchange.value.lookedUp(answer) }
+        }
+    }
+
+    /// Keys were looked for, or the attributes of the token's user.
+    private func lookedUp(_ attributes: UserAttributeAnswer? = nil) {
+        guard case .decide(let endIsBuffered) = state.lookedUp() else { return }
+        decide(keysWereLookedUp: true, attributes: attributes)
         if let buffered = bufferedBody.take(), pass(buffered), !endIsBuffered { demand.resume() }
         if endIsBuffered { receiveEnd() }
     }

@@ -4,7 +4,7 @@
 /// Whatever the order of events, the response begins at most once, and exactly one event ends it. That one is recorded.
 struct ExchangeState {
     private enum Phase {
-        /// Nothing is decided. A key may be looked for, and the body waits.
+        /// Nothing is decided. A key or a user's attributes may be looked for, and the body waits.
         case deciding(endIsBuffered: Bool)
         /// The body of a call is being collected.
         case collecting
@@ -92,8 +92,8 @@ struct ExchangeState {
         }
     }
 
-    /// A key was looked for.
-    mutating func keysWereLookedUp() -> LookUp {
+    /// A key was looked for, or the attributes of a user.
+    mutating func lookedUp() -> LookUp {
         guard case .deciding(let endIsBuffered) = phase else { return .ignore }
         if endIsBuffered {
             phase = .deciding(endIsBuffered: false)

@@ -55,6 +55,17 @@ package final class LoopDirectory: Sendable {
         }
     }
 
+    /// Returns when no loop knows the tokens of a subject any more.
+    package func forgetTokens(of subject: String) async {
+        let loops = gateways.withLock { $0 }.map { gateway in
+            gateway.eventLoop.submit { gateway.value.forgetTokens(of: subject) }
+        }
+        for loop in loops {
+            // Fails only when the loop is gone, and the gateway with it.
+            try? await loop.get()
+        }
+    }
+
     /// Assertions are signed with another key, or another set of keys is published.
     package func refreshAssertionKeys() {
         for gateway in gateways.withLock({ $0 }) {

@@ -58,6 +58,11 @@ package final class LoopGateway: RequestService {
         for each in earlier { each.service?.refreshRevocations() }
     }
 
+    func forgetTokens(of subject: String) {
+        current.forgetTokens(of: subject)
+        for each in earlier { each.service?.forgetTokens(of: subject) }
+    }
+
     func refreshAssertionKeys() {
         current.refreshAssertionKeys()
         for each in earlier { each.service?.refreshAssertionKeys() }

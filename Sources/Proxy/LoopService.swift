@@ -64,6 +64,8 @@ final class LoopService {
         if let list = plan.revocations?.current { tokens.revocations = list }
     }
 
+    func forgetTokens(of subject: String) { tokens.removeAll(of: subject) }
+
     func refreshAssertionKeys() {
         assertionKeys = plan.assertionKeys?.current
         ownKeySet = plan.ownKeySet

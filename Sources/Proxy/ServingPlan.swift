@@ -28,6 +28,8 @@ package struct ServingPlan: Sendable {
     var sessionPrefix: String?
     /// In the verifier's order.
     package var keyServices: [KeySetService]
+    /// Nil where no attributes of users are read.
+    package var userAttributes: UserAttributeService?
     var directCognito: DirectCognitoAnswer
     /// Nil where direct calls are not carried out.
     var directCalls: DirectCognitoCalls?
@@ -63,7 +65,8 @@ package struct ServingPlan: Sendable {
     package init(
         gate: Gate, upstreamOfRoute: [Int?], upstreams: [ServedUpstream], timeoutsOfRoute: [UpstreamTimeouts?],
         endpoints: [GatewayEndpoint], accounts: [AccountGroup], sessions: SessionEndpoints? = nil,
-        sessionPrefix: String? = nil, keyServices: [KeySetService], directCognito: DirectCognitoAnswer,
+        sessionPrefix: String? = nil, keyServices: [KeySetService],
+        userAttributes: UserAttributeService? = nil, directCognito: DirectCognitoAnswer,
         directCalls: DirectCognitoCalls? = nil, directApplications: ApplicationTally, audit: AuditTrail? = nil,
         trustedProxies: TrustedProxies? = nil, assertionKeys: AssertionKeyService? = nil,
         sessionKeys: SessionKeyService? = nil, revocations: RevocationService? = nil, accessLog: AccessLog? = nil,
@@ -80,6 +83,7 @@ package struct ServingPlan: Sendable {
         self.sessions = sessions
         self.sessionPrefix = sessionPrefix
         self.keyServices = keyServices
+        self.userAttributes = userAttributes
         self.directCognito = directCognito
         self.directCalls = directCalls
         self.directApplications = directApplications
@@ -122,10 +126,12 @@ package struct TokenRules: Sendable, Equatable {
     package var requirements: [Requirements]
     package var audiences: [String]
     package var assertion: Assertion?
+    package var userAttributes: UserAttributeRule?
 
     package init(
         issuers: [Issuer], maximumTokenBytes: Int, identityNamespace: String, identityClaims: [IdentityClaim],
-        requirements: [Requirements], audiences: [String], assertion: Assertion?
+        requirements: [Requirements], audiences: [String], assertion: Assertion?,
+        userAttributes: UserAttributeRule? = nil
     ) {
         self.issuers = issuers
         self.maximumTokenBytes = maximumTokenBytes
@@ -134,5 +140,6 @@ package struct TokenRules: Sendable, Equatable {
         self.requirements = requirements
         self.audiences = audiences
         self.assertion = assertion
+        self.userAttributes = userAttributes
     }
 }

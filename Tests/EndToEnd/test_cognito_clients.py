@@ -20,6 +20,7 @@ from harness.gateway import ADA, POOL_CLIENT_ID, POOL_CLIENT_SECRET, POOL_ID, Ga
 from harness.local_pool_control import advance_clock, one_time_code
 from pycognito import Cognito
 from pycognito.aws_srp import AWSSRP, generate_hash_device
+from pycognito.exceptions import TokenVerificationException
 
 PASSWORD = "Brand-New-Horse-9"
 CHANGED = "Changed-Horse-10"
@@ -240,6 +241,29 @@ def test_pycognito_from_sign_up_to_deletion(endpoint, email):
     with pytest.raises(ClientError) as refused:
         _srp(endpoint, email, RESET).authenticate_user()
     assert code_of(refused) == "NotAuthorizedException"
+
+
+def test_tokens_given_under_a_former_client_id_carry_the_configured_one(translating, own_pool, ledger):
+    """A client that compares the audience with the id that it knows finds another one there."""
+    parameters = {"USERNAME": ADA[0], "PASSWORD": ADA[1]}
+    answer = cognito_client(translating.url).initiate_auth(
+        ClientId=PUBLIC_CLIENT_ID, AuthFlow="USER_PASSWORD_AUTH", AuthParameters=parameters
+    )
+    tokens = answer["AuthenticationResult"]
+    ledger.note(ADA[1], tokens["AccessToken"], tokens["IdToken"], tokens["RefreshToken"])
+
+    def verifying(client_id: str) -> Cognito:
+        return Cognito(
+            POOL_ID, client_id, boto3_client_kwargs={"endpoint_url": own_pool.url, "region_name": "eu-central-1"},
+            access_key="unused", secret_key="unused",
+        )  # fmt: skip
+
+    with pytest.raises(TokenVerificationException, match="Audience doesn't match"):
+        verifying(PUBLIC_CLIENT_ID).verify_token(tokens["IdToken"], "id_token", "id")
+    assert verifying(POOL_CLIENT_ID).verify_token(tokens["IdToken"], "id_token", "id")["aud"] == POOL_CLIENT_ID
+    # It does not compare the client of access tokens.
+    access = verifying(PUBLIC_CLIENT_ID).verify_token(tokens["AccessToken"], "access_token", "access")
+    assert access["client_id"] == POOL_CLIENT_ID
 
 
 def test_pycognito_proves_a_remembered_device(endpoint):

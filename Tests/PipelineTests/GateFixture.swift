@@ -1,3 +1,4 @@
+import Cryptography
 import HTTPTypes
 import Pipeline
 import Testing
@@ -87,6 +88,7 @@ enum Outcome: Equatable {
     case refuse(Int, GatewayError, reason: String, route: String?, headers: HTTPFields)
     case directCognito(operation: String?)
     case needsKeys(issuerIndex: Int, keyID: String)
+    case needsAttributes(token: String, issuer: String)
     case preflight(HTTPFields, route: String)
 
     init(_ decision: consuming Decision, _ gate: Gate) {
@@ -107,6 +109,8 @@ enum Outcome: Equatable {
             self = .directCognito(operation: call.operation)
         case .needsKeys(let issuerIndex, let keyID):
             self = .needsKeys(issuerIndex: issuerIndex, keyID: keyID)
+        case .needsAttributes(let question):
+            self = .needsAttributes(token: question.token.exposeText(), issuer: question.issuerName)
         }
     }
 

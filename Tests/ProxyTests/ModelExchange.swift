@@ -96,7 +96,7 @@ struct ModelExchange {
 
     /// Keys were looked up, and with them the request is decided.
     mutating func lookedUp(then decision: Event) {
-        guard case .decide(let endIsBuffered) = state.keysWereLookedUp() else { return }
+        guard case .decide(let endIsBuffered) = state.lookedUp() else { return }
         take(decision)
         if !held.isEmpty {
             let parts = held

@@ -30,6 +30,10 @@ struct ExpiringTable<Value: Sendable>: Sendable {
 
     mutating func remove(_ key: String) { entries[ExactText(key)] = nil }
 
+    mutating func removeAll(where condition: (Value) -> Bool) {
+        entries = entries.filter { !condition($0.value.value) }
+    }
+
     mutating func removeEnded(at now: Int64) {
         entries = entries.filter { $0.value.endsAt > now }
     }

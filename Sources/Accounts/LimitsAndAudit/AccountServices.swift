@@ -25,11 +25,12 @@ package struct AccountServices: Sendable {
     ///   - limits: this one, `outbox`, `auditLog`, `steps` and `directSessions` outlast reloads. They follow `limitSettings`, `receivers`
     ///     and `place` from ``adopt()`` on.
     ///   - sync: nil where no backend is told.
+    ///   - attributesChanged: called for a user whose attributes may have changed; nil where nobody wants to know.
     package init(
         limits: AccountLimits, outbox: Outbox, auditLog: AuditLog, steps: SignInSteps,
         directSessions: DirectSessions, audit: AuditTrail,
         sync: UserSync?, tally: AccountTally, limitSettings: AccountLimitSettings, receivers: [any OutboxReceiver],
-        hashes: UserHashes, place: LogPlace
+        attributesChanged: (@Sendable (_ subject: String) async -> Void)? = nil, hashes: UserHashes, place: LogPlace
     ) {
         self.limits = limits
         self.outbox = outbox
@@ -42,7 +43,9 @@ package struct AccountServices: Sendable {
         self.receivers = receivers
         self.hashes = hashes
         self.place = place
-        accountFlow = AccountFlow(LimitsAndAudit(limits: limits, audit: audit, sync: sync, tally: tally))
+        accountFlow = AccountFlow(
+            LimitsAndAudit(
+                limits: limits, audit: audit, sync: sync, tally: tally, attributesChanged: attributesChanged))
     }
 
     /// The settings take over.

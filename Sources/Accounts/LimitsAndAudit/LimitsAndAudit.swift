@@ -1,6 +1,7 @@
 internal import Clocks
 internal import Cognito
 internal import Encoding
+internal import HTTPTypes
 internal import Locking
 internal import Pipeline
 package import Telemetry
@@ -13,9 +14,18 @@ struct LimitsAndAudit: AccountGuard {
     /// Nil where no backend is told.
     private let sync: UserSync?
     private let tally: AccountTally
+    /// Called for a user whose attributes may have changed; nil where nobody wants to know.
+    private let attributesChanged: AttributesChanged?
 
-    init(limits: AccountLimits, audit: AuditTrail, sync: UserSync?, tally: AccountTally) {
+    /// Returns when everybody goes by the new ones.
+    typealias AttributesChanged = @Sendable (_ subject: String) async -> Void
+
+    init(
+        limits: AccountLimits, audit: AuditTrail, sync: UserSync?, tally: AccountTally,
+        attributesChanged: AttributesChanged? = nil
+    ) {
         self.tally = tally
+        self.attributesChanged = attributesChanged
         self.limits = limits
         self.audit = audit
         self.sync = sync
@@ -61,6 +71,9 @@ struct LimitsAndAudit: AccountGuard {
         let locks = await settle(admission, outcome)
         if locks { tally.countLockout() }
         await record(call, reported, locks: locks)
+        if case .succeeded = outcome, call.operation.mayChangeUser, let subject = call.subject {
+            await attributesChanged?(subject)
+        }
         if let refusal { throw refusal }
         return user
     }
@@ -188,6 +201,9 @@ extension LimitedCall {
 }
 
 extension AccountOperation {
+    /// Whether a success of it can have changed a user's attributes.
+    fileprivate var mayChangeUser: Bool { method != .get && effect != .refreshed }
+
     /// The reasons that it is refused for where nothing is out of order but what the user does, how often, or the way
     /// to Cognito.
     fileprivate var usualRefusals: [Reason] {

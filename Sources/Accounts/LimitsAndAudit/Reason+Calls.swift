@@ -64,7 +64,8 @@ extension RequestFault {
         switch self {
         case .bodyTooLarge: true
         case .tokenMissing, .repeatedAuthorization, .repeatedToken, .crossSiteRequest, .noRoute, .hostNotServed,
-            .methodNotAllowed, .keysUnavailable, .identityTooLarge, .directCognito, .clientDisconnected,
+            .methodNotAllowed, .keysUnavailable, .attributesUnavailable, .identityTooLarge, .directCognito,
+            .clientDisconnected,
             .requestTimeout, .requestTooSlow, .crossOriginNotAllowed, .overloaded, .overloadedAddress,
             .webSocketHandshake, .webSocketVersion, .webSocketNotServed, .assertionNotSigned,
             .endpointWithoutService, .routeWithoutUpstream, .userSyncFailed, .invalidParameter:

@@ -1,6 +1,7 @@
 internal import Accounts
 internal import Admin
 internal import Clocks
+internal import Cognito
 internal import Keys
 internal import Pipeline
 internal import Proxy
@@ -64,6 +65,21 @@ extension SnapshotMaker {
             after: previous?.plan.accounts ?? [])
     }
 
+    /// Reads the attributes of users; nil where none are wanted.
+    func userAttributes(
+        _ settings: GatewaySettings, after previous: ConfigurationSnapshot?
+    ) async throws -> UserAttributeService? {
+        guard let wanted = settings.identity.userAttributes else { return nil }
+        let endpoint = wanted.endpoint(settings.signIn.pools)
+        let values = UserAttributeService.Settings(
+            rule: wanted.rule, endpoint: endpoint.description, timeout: wanted.timeout)
+        if let known = previous?.plan.userAttributes, known.settings == values { return known }
+        let client = CognitoClient(
+            endpoint: values.endpoint, fetcher: try await tracedFetcher(plain: endpoint.isPlain),
+            deadline: values.timeout)
+        return UserAttributeService(values, client: client, now: { WallClock.seconds() }, logger: logger)
+    }
+
     /// The service that carries out direct calls; nil if they are refused.
     func directCalls(
         _ settings: GatewaySettings, _ sessions: StoredSessions?, _ accountServices: AccountServices?,
@@ -85,14 +101,21 @@ extension SnapshotMaker {
     /// The limits and the audit of account calls.
     func accountServices(
         _ settings: GatewaySettings, _ store: Store?, _ assertionKeys: AssertionKeyService?, _ places: LogPlaces,
-        after previous: ConfigurationSnapshot?
+        _ userAttributes: UserAttributeService?, after previous: ConfigurationSnapshot?
     ) async throws -> AccountServices? {
         guard let store else { return nil }
+        let attributesChanged = userAttributes.map { [directory] service in
+            { @Sendable (subject: String) async in
+                await service.forget(subject)
+                await directory.forgetTokens(of: subject)
+            }
+        }
         return try await AccountServices(
             settings,
             AccountServices.Dependencies(
                 assertionKeys: assertionKeys, store: store, auditPlace: places.audit,
-                fetcher: { try await tracedFetcher(plain: $0) }, recent: recent, tally: accountTally, logger: logger),
+                fetcher: { try await tracedFetcher(plain: $0) }, recent: recent, tally: accountTally,
+                attributesChanged: attributesChanged, logger: logger),
             after: previous?.accountServices)
     }
 }

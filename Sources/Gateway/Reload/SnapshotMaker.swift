@@ -60,7 +60,9 @@ struct SnapshotMaker: Sendable {
         let sessions = try sessions(settings, store, after: previous)
         let assertionKeys = try assertionKeys(settings, store, after: previous)
         let sessionKeys = try sessionKeys(settings, store, after: previous)
-        let accountServices = try await accountServices(settings, store, assertionKeys, places, after: previous)
+        let userAttributes = try await userAttributes(settings, after: previous)
+        let accountServices = try await accountServices(
+            settings, store, assertionKeys, places, userAttributes, after: previous)
         let accessLog = Self.accessLog(settings, places, accountServices?.hashes, after: previous)
         let tracing = try await traceService(settings, after: previous)
         let userSessions = try await userSessions(settings, store, revocations, after: previous)
@@ -74,6 +76,7 @@ struct SnapshotMaker: Sendable {
             accounts: try await accounts(settings, sessions, revocations, accountServices, after: previous),
             sessions: endpoints, sessionPrefix: settings.signIn.apple.map { $0.prefix + "/" },
             keyServices: keyServices,
+            userAttributes: userAttributes,
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
             directCalls: try await directCalls(settings, sessions, accountServices, revocations),

@@ -24,6 +24,8 @@ extension AccountServices {
         var recent: RecentEvents
         /// Counts calls through all readings of the settings.
         var tally: AccountTally
+        /// Called for a user whose attributes may have changed; nil where nobody wants to know.
+        var attributesChanged: (@Sendable (_ subject: String) async -> Void)?
         var logger: Logger
     }
 
@@ -65,8 +67,7 @@ extension AccountServices {
             limits: limits, outbox: outbox, auditLog: auditLog, steps: steps,
             directSessions: previous?.directSessions ?? DirectSessions { WallClock.seconds() }, audit: audit,
             sync: sync, tally: dependencies.tally, limitSettings: settings.accountLimits, receivers: receivers,
-            hashes: hashes,
-            place: place)
+            attributesChanged: dependencies.attributesChanged, hashes: hashes, place: place)
     }
 
     private static func userSync(

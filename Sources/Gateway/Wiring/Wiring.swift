@@ -28,7 +28,8 @@ package enum Wiring {
                 hostedDomains: settings.directCognito.hostedDomains,
                 endpoints: settings.signIn.pools.map(\.endpoint.description)),
             identityNamespace: settings.identity.namespace, identityClaims: settings.identity.claims,
-            assertion: settings.identity.assertion?.assertion)
+            assertion: settings.identity.assertion?.assertion,
+            userAttributes: settings.identity.userAttributes?.rule)
     }
 
     /// Finds each route that cannot be, by a table for each of them.
@@ -95,6 +96,7 @@ extension TokenRules {
             issuers: issuers, maximumTokenBytes: settings.limits.tokenBytes,
             identityNamespace: settings.identity.namespace, identityClaims: settings.identity.claims,
             requirements: gate.requirements, audiences: gate.audiences,
-            assertion: settings.identity.assertion?.assertion)
+            assertion: settings.identity.assertion?.assertion,
+            userAttributes: settings.identity.userAttributes?.rule)
     }
 }

@@ -12,6 +12,8 @@ package enum Decision: ~Copyable {
     case directCognito(DirectCognitoCall)
     /// The token names a key that is not there: ask again when it has been looked for.
     case needsKeys(issuerIndex: Int, keyID: String)
+    /// The token is new, and its user's attributes are to be read: ask again with them.
+    case needsAttributes(UserAttributeQuestion)
 }
 
 /// The connection's knowledge about a request besides its head.
@@ -32,11 +34,13 @@ package struct RequestContext {
     package var hasBody: Bool
     /// The key that signs assertions; nil if there are none.
     package var assertionKey: AssertionKey?
+    /// The attributes of the token's user; nil where nobody has asked for them.
+    package var userAttributes: UserAttributeAnswer?
 
     package init(
         peer: String, scheme: String, requestID: String, trace: TraceContext, now: Int64,
         keysWereLookedUp: Bool = false, hasBody: Bool = false, assertionKey: AssertionKey? = nil,
-        beginsTrace: Bool = false
+        beginsTrace: Bool = false, userAttributes: UserAttributeAnswer? = nil
     ) {
         self.peer = peer
         self.scheme = scheme
@@ -47,6 +51,7 @@ package struct RequestContext {
         self.keysWereLookedUp = keysWereLookedUp
         self.hasBody = hasBody
         self.assertionKey = assertionKey
+        self.userAttributes = userAttributes
     }
 }
 
@@ -67,11 +72,15 @@ package struct Gate: Sendable {
     let assertion: Assertion?
     /// Whom assertions are for, by the numbers that cached tokens know them by.
     package let audiences: [String]
+    /// Nil where no attributes of users are read.
+    package let userAttributes: UserAttributeRule?
 
     package init(
         routes: RouteTable, verifier: TokenVerifier, cognito: CognitoGuard = CognitoGuard(),
-        identityNamespace: String = "X-Auth-", identityClaims: [IdentityClaim] = [], assertion: Assertion? = nil
+        identityNamespace: String = "X-Auth-", identityClaims: [IdentityClaim] = [], assertion: Assertion? = nil,
+        userAttributes: UserAttributeRule? = nil
     ) {
+        self.userAttributes = userAttributes
         self.routes = routes
         self.verifier = verifier
         self.cognito = cognito
@@ -142,7 +151,14 @@ package struct Gate: Sendable {
             return pass(request, path, rule, index, context, nil)
         case .value(let value, let prefix, let source):
             switch verify(value, prefix, rule.acceptance, context, cache, keySets) {
-            case .entry(let entry):
+            case .entry(var entry):
+                if entry.lacksAttributes, case .upstream = rule.destination {
+                    switch complete(value, prefix, entry, cache, context) {
+                    case .entry(let completed): entry = completed
+                    case .needed(let question): return .needsAttributes(question)
+                    case .refuse(let refusal): return .refuse(refusal, routeIndex: index)
+                    }
+                }
                 if let refusal = rule.requirement?.refusal(of: entry, path: path, now: context.now) {
                     return .refuse(refusal, routeIndex: index)
                 }
@@ -159,7 +175,7 @@ package struct Gate: Sendable {
 
     // MARK: Verification
 
-    private enum Verification {
+    enum Verification {
         case entry(TokenCache.Entry)
         case refuse(Refusal)
         case needsKeys(issuerIndex: Int, keyID: String)
@@ -189,19 +205,21 @@ package struct Gate: Sendable {
             return .refuse(Self.refusal(.unknownKey))
         case .verified(let verified):
             guard !cache.revocations.revokes(verified) else { return .refuse(Self.refusal(.revoked)) }
-            return remember(value, verified, cache, context)
+            return remember(value, verified, cache, context, lacksAttributes: lacksAttributes(verified))
         }
     }
 
-    private func remember(
-        _ value: String, _ verified: VerifiedToken, _ cache: TokenCache, _ context: RequestContext
+    func remember(
+        _ value: String, _ verified: VerifiedToken, _ cache: TokenCache, _ context: RequestContext,
+        lacksAttributes: Bool
     ) -> Verification {
         do {
             let lines = try identity.lines(for: Identity(verified), payload: verified.claims)
             let assertions = audiences.count * IssuedAssertions.cost(ofLines: lines.count)
             guard
                 let entry = cache.insert(
-                    value, verified, extra: lines, extraBytes: lines.count + assertions, now: context.now)
+                    value, verified, extra: lines, extraBytes: lines.count + assertions,
+                    lacksAttributes: lacksAttributes, now: context.now)
             else { return .refuse(Self.refusal(.badSignature)) }
             return .entry(entry)
         } catch {
@@ -210,7 +228,7 @@ package struct Gate: Sendable {
         }
     }
 
-    private static func refusal(_ reason: RejectReason) -> Refusal {
+    static func refusal(_ reason: RejectReason) -> Refusal {
         .tokenInvalid(reason == .expired ? .tokenExpired : .notAuthorized, reason: .token(reason))
     }
 

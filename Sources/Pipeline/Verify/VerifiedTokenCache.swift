@@ -1,4 +1,5 @@
 internal import Cryptography
+internal import Encoding
 
 /// The tokens verified on one event loop, least recently used first to go.
 ///
@@ -11,6 +12,8 @@ package final class VerifiedTokenCache<Extra> {
     package final class Entry {
         package let token: VerifiedToken
         let extra: Extra
+        /// Whether attributes of the token's user are still to be read.
+        let lacksAttributes: Bool
         /// Which requirements the token has been found to meet.
         var met = MetRequirements()
         /// The assertions signed for backends from this token.
@@ -22,9 +25,12 @@ package final class VerifiedTokenCache<Extra> {
         /// The second at which this ends whatever else happens.
         fileprivate let endsAt: Int64
 
-        fileprivate init(token: VerifiedToken, extra: Extra, proof: TokenProof, endsAt: Int64) {
+        fileprivate init(
+            token: VerifiedToken, extra: Extra, lacksAttributes: Bool, proof: TokenProof, endsAt: Int64
+        ) {
             self.token = token
             self.extra = extra
+            self.lacksAttributes = lacksAttributes
             self.proof = proof
             self.endsAt = endsAt
         }
@@ -120,16 +126,20 @@ package final class VerifiedTokenCache<Extra> {
     /// Keeps a token that ``TokenVerifier`` verified and returns its entry, also when it is too large to keep. The
     /// caller has seen that ``revocations`` does not mean it.
     ///
-    /// - Parameter extraBytes: About how much memory `extra` takes.
+    /// - Parameters:
+    ///   - extraBytes: About how much memory `extra` takes.
+    ///   - lacksAttributes: Whether attributes of the token's user are still to be read.
     /// - Returns: Nil for a token without a proof, which was not verified.
     @discardableResult
     package func insert(
-        _ text: String, _ token: VerifiedToken, extra: Extra, extraBytes: Int, now: Int64
+        _ text: String, _ token: VerifiedToken, extra: Extra, extraBytes: Int, lacksAttributes: Bool = false,
+        now: Int64
     ) -> Entry? {
         guard let proof = token.proof else { return nil }
         if let index = slot(of: text) { remove(index) }
         let endsAt = min(proof.endsAt, now + Self.maximumLife)
-        let entry = Entry(token: token, extra: extra, proof: proof, endsAt: endsAt)
+        let entry = Entry(
+            token: token, extra: extra, lacksAttributes: lacksAttributes, proof: proof, endsAt: endsAt)
         let cost = text.utf8.count * Self.costFactor + extraBytes + Self.fixedCost
         guard maximumEntries > 0, cost <= maximumBytes else { return entry }
         while count >= maximumEntries || byteCount + cost > maximumBytes { remove(oldest) }
@@ -141,6 +151,13 @@ package final class VerifiedTokenCache<Extra> {
         byteCount += cost
         linkAtFront(place)
         return entry
+    }
+
+    /// Forgets the tokens of a subject, so that they are verified anew.
+    package func removeAll(of subject: String) {
+        for place in slots.indices where slots[place].entry?.subject.hasSameBytes(as: subject) == true {
+            remove(place)
+        }
     }
 
     /// Forgets everything, as after a change of the configured issuers, to which the entries' indexes refer.

@@ -9,18 +9,21 @@ package struct IdentitySettings: Sendable {
     package var claims: [IdentityClaim]
     /// Nil: backends get none.
     package var assertion: AssertionSettings?
+    /// Nil: access tokens have the claims that are in them.
+    package var userAttributes: UserAttributeSettings?
 }
 
 extension IdentitySettings {
-    /// - Parameter upstreams: the names of all.
-    init(reading keys: SettingsMapping, upstreams: [String]) {
+    init(reading keys: SettingsMapping, known: KnownNames) {
         namespace = keys.value("namespace", .headerNamespace, default: "X-Auth-")
         claims = Self.claims(keys, namespace: namespace)
         let identity = self
         assertion =
             keys.optional("assertion")?.section {
-                AssertionSettings(reading: $0, identity: identity, upstreams: upstreams)
+                AssertionSettings(reading: $0, identity: identity, upstreams: known.upstreams)
             } ?? nil
+        userAttributes =
+            keys.optional("user_attributes")?.section { UserAttributeSettings(reading: $0, known: known) } ?? nil
     }
 
     /// So many headers a backend can be told claims in.

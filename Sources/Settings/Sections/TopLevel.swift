@@ -24,7 +24,7 @@ extension GatewaySettings {
         directCognito = DirectCognitoSettings(of: file, signIn: signIn, known: known)
         accountLimits = file.section("account_limits", AccountLimitSettings.init(reading:))
         trustedProxies = file.list("trusted_proxies", .network, of: "networks") ?? []
-        let identity = file.section("identity") { IdentitySettings(reading: $0, upstreams: known.upstreams) }
+        let identity = file.section("identity") { IdentitySettings(reading: $0, known: known) }
         self.identity = identity
         for upstream in upstreams { upstream.forwardHeaders.check(identity, file.node.context) }
         audit = file.section("audit", AuditSettings.init(reading:))

@@ -1,0 +1,142 @@
+package import Cognito
+internal import Cryptography
+internal import Encoding
+package import Logging
+package import Pipeline
+
+/// Reads the attributes of access tokens' users at Cognito, once for each token: a verified one that the gateway has
+/// not seen before.
+///
+/// Event loops that see the same token share one call, and its result for as long as the token lasts. Failures are
+/// remembered for seconds, so that a Cognito that cannot be had is not asked for each request.
+package actor UserAttributeService {
+    /// The parts of the configuration that results depend on.
+    package struct Settings: Sendable, Equatable {
+        package var rule: UserAttributeRule
+        /// Cognito's API.
+        package var endpoint: String
+        /// The most time that a request waits.
+        package var timeout: Duration
+
+        package init(rule: UserAttributeRule, endpoint: String, timeout: Duration) {
+            self.rule = rule
+            self.endpoint = endpoint
+            self.timeout = timeout
+        }
+    }
+
+    package nonisolated let settings: Settings
+    private let client: CognitoClient
+    private let maximumFlights: Int
+    private let now: @Sendable () -> Int64
+    private let logger: Logger
+    private var known: ExpiringTable<(answer: UserAttributeAnswer, subject: String)>
+    private var flights: [String: Task<UserAttributeAnswer, Never>] = [:]
+    /// How often a user's attributes have changed: a call that was under way then may have the old ones.
+    private var changes = 0
+    /// Whether the last call has failed.
+    private var hasFailed = false
+
+    private static let refusalLifetime: Int64 = 5
+    private static let failureLifetime: Int64 = 2
+
+    /// - Parameters:
+    ///   - client: with the timeout of the settings.
+    ///   - maximumFlights: how many calls run at once. A token beyond that counts as one that cannot be asked about.
+    ///   - capacity: how many tokens' results are remembered.
+    ///   - now: seconds since 1970.
+    package init(
+        _ settings: Settings, client: CognitoClient, maximumFlights: Int = 64, capacity: Int = 10_000,
+        now: @escaping @Sendable () -> Int64, logger: Logger
+    ) {
+        self.settings = settings
+        self.client = client
+        self.maximumFlights = maximumFlights
+        self.now = now
+        self.logger = logger
+        known = ExpiringTable(capacity: capacity)
+    }
+
+    package func answer(_ question: UserAttributeQuestion) async -> UserAttributeAnswer {
+        let key = Base64URL.encode(SHA256.hash(question.token.expose()))
+        if let known = known.value(of: key, at: now()) { return known.answer }
+        if let flight = flights[key] { return await flight.value }
+        guard flights.count < maximumFlights else { return .unavailable }
+        // Unstructured on purpose: the first request's end must not take the answer from the others.
+        let changes = changes
+        let flight = Task {
+            let answer = await ask(question)
+            flights[key] = nil
+            if changes == self.changes { remember(answer, key, question) }
+            return answer
+        }
+        flights[key] = flight
+        return await flight.value
+    }
+
+    /// Forgets what is known of a user, whose attributes have changed.
+    package func forget(_ subject: String) {
+        changes += 1
+        known.removeAll { $0.subject.hasSameBytes(as: subject) }
+    }
+
+    private func remember(_ answer: UserAttributeAnswer, _ key: String, _ question: UserAttributeQuestion) {
+        let now = now()
+        let end =
+            switch answer {
+            case .found: question.expires
+            case .tokenRefused: now + Self.refusalLifetime
+            case .unavailable: now + Self.failureLifetime
+            }
+        known.set((answer, question.subject), of: key, endsAt: end, at: now)
+    }
+
+    private func ask(_ question: UserAttributeQuestion) async -> UserAttributeAnswer {
+        do throws(CognitoError) {
+            let output = try await client.call(.getUser, ["AccessToken": .string(question.token.exposeText())])
+            reportRecovery()
+            return .found(Self.values(output, of: settings.rule))
+        } catch {
+            guard !error.kind.endsToken else { return .tokenRefused }
+            reportFailure(error)
+            return .unavailable
+        }
+    }
+
+    private static func values(_ output: JSONObject, of rule: UserAttributeRule) -> [String: String] {
+        var values: [String: String] = [:]
+        for entry in output["UserAttributes"]?.arrayValue ?? [] {
+            guard let name = entry["Name"]?.stringValue, let value = entry["Value"]?.stringValue,
+                name.isOne(of: rule.attributes)
+            else { continue }
+            values[name] = value
+        }
+        return values
+    }
+
+    /// One line for each time that it begins to fail.
+    private func reportFailure(_ error: CognitoError) {
+        guard !hasFailed else { return }
+        hasFailed = true
+        logger.warning(
+            "user attributes cannot be read", metadata: ["issuer": "\(settings.rule.issuer)", "error": "\(error.type)"])
+    }
+
+    private func reportRecovery() {
+        guard hasFailed else { return }
+        hasFailed = false
+        logger.notice("user attributes are read again", metadata: ["issuer": "\(settings.rule.issuer)"])
+    }
+}
+
+extension CognitoErrorKind {
+    /// Whether an access token that Cognito refuses so counts no more, or its user must sign in anew.
+    fileprivate var endsToken: Bool {
+        switch self {
+        case .badCredentials, .tokenRevoked, .tokenExpired, .userNotFound, .userDisabled, .passwordResetRequired,
+            .userNotConfirmed:
+            true
+        default: false
+        }
+    }
+}

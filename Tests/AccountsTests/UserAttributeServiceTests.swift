@@ -1,0 +1,138 @@
+import Cognito
+import Cryptography
+import Encoding
+import HTTPClient
+import Pipeline
+import Synchronization
+import TestSupport
+import Testing
+
+@testable import Accounts
+
+@Suite("Reading attributes of users")
+struct UserAttributeServiceTests {
+    static let rule = UserAttributeRule(issuer: "pool", attributes: ["email", "custom:plan"], failsOpen: false)
+    static let user = Fixture.output([
+        "Username": "ada",
+        "UserAttributes": [
+            ["Name": "email", "Value": "ada@example.com"], ["Name": "custom:plan", "Value": "gold"],
+            ["Name": "phone_number", "Value": "+491"], ["Name": "custom:odd"], "x",
+        ],
+    ])
+    static let found = UserAttributeAnswer.found(["email": "ada@example.com", "custom:plan": "gold"])
+
+    /// Seconds since 1970, which tests set.
+    final class Time: Sendable {
+        let seconds = Atomic(Fixture.now)
+        func pass(_ count: Int64) { seconds.add(count, ordering: .relaxed) }
+    }
+
+    static func service(
+        _ fetcher: any Fetcher, _ time: Time = Time(), maximumFlights: Int = 64, log: CapturedLog = CapturedLog()
+    ) -> UserAttributeService {
+        let settings = UserAttributeService.Settings(
+            rule: rule, endpoint: "https://cognito.test/", timeout: .seconds(2))
+        return UserAttributeService(
+            settings, client: CognitoClient(endpoint: settings.endpoint, fetcher: fetcher),
+            maximumFlights: maximumFlights, now: { time.seconds.load(ordering: .relaxed) }, logger: log.logger)
+    }
+
+    static func question(_ token: String = "token-1", subject: String = "ada") -> UserAttributeQuestion {
+        UserAttributeQuestion(
+            token: Secret(token), issuerName: "pool", subject: subject, expires: Fixture.now + 3600)
+    }
+
+    @Test("A token's attributes are read once, and only those that are wanted")
+    func once() async {
+        let (fetcher, time) = (RecordedFetcher(Self.user, Self.user), Time())
+        let service = Self.service(fetcher, time)
+        #expect(await service.answer(Self.question()) == Self.found)
+        time.pass(3599)
+        #expect(await service.answer(Self.question()) == Self.found)
+        #expect(await fetcher.operations == ["GetUser"])
+        #expect(await fetcher.bodies == [["AccessToken": "token-1"]])
+        #expect(await service.answer(Self.question("token-2")) == Self.found)
+        #expect(await fetcher.requests.count == 2)
+    }
+
+    @Test("However many ask for one token at once, one call is made")
+    func singleFlight() async {
+        let fetcher = GatedFetcher(Self.user)
+        let service = Self.service(fetcher)
+        await withTaskGroup(of: UserAttributeAnswer.self) { group in
+            for _ in 0..<50 { group.addTask { await service.answer(Self.question()) } }
+            while await fetcher.calls == 0 { await Task.yield() }
+            await fetcher.open()
+            for await answer in group { #expect(answer == Self.found) }
+        }
+        #expect(await fetcher.calls == 1)
+    }
+
+    @Test("A bounded number of calls runs at once")
+    func bounded() async {
+        let fetcher = GatedFetcher(Self.user)
+        let service = Self.service(fetcher, maximumFlights: 3)
+        await withTaskGroup(of: UserAttributeAnswer.self) { group in
+            for number in 0..<3 { group.addTask { await service.answer(Self.question("token-\(number)")) } }
+            while await fetcher.calls < 3 { await Task.yield() }
+            #expect(await service.answer(Self.question("token-4")) == .unavailable)
+            await fetcher.open()
+            for await answer in group { #expect(answer == Self.found) }
+        }
+        #expect(await service.answer(Self.question("token-4")) == Self.found)
+    }
+
+    @Test(
+        "Failures are forgotten after seconds",
+        arguments: [
+            ("NotAuthorizedException", "Access Token has been revoked", .tokenRefused, 5),
+            ("UserNotFoundException", "", .tokenRefused, 5),
+            ("NotAuthorizedException", "User is disabled.", .tokenRefused, 5),
+            ("PasswordResetRequiredException", "", .tokenRefused, 5), ("TooManyRequestsException", "", .unavailable, 2),
+            ("InternalErrorException", "", .unavailable, 2), ("ResourceNotFoundException", "", .unavailable, 2),
+        ] as [(String, String, UserAttributeAnswer, Int64)])
+    func failures(type: String, message: String, answer: UserAttributeAnswer, lifetime: Int64) async {
+        let (fetcher, time) = (RecordedFetcher(Fixture.failure(type, message), Self.user), Time())
+        let service = Self.service(fetcher, time)
+        #expect(await service.answer(Self.question()) == answer)
+        time.pass(lifetime - 1)
+        #expect(await service.answer(Self.question()) == answer)
+        #expect(await fetcher.requests.count == 1)
+        time.pass(1)
+        #expect(await service.answer(Self.question()) == Self.found)
+    }
+
+    @Test("The log says when they cannot be read and when they can again, and nothing of tokens or users")
+    func log() async {
+        let (fetcher, time, log) = (RecordedFetcher(), Time(), CapturedLog())
+        await fetcher.append([
+            Fixture.failure("InternalErrorException"), Fixture.failure("InternalErrorException"), Self.user,
+        ])
+        let service = Self.service(fetcher, time, log: log)
+        for _ in 0..<3 {
+            _ = await service.answer(Self.question())
+            time.pass(2)
+        }
+        let text = log.lines.joined(separator: "\n")
+        #expect(log.lines.count { $0.contains("user attributes cannot be read") } == 1)
+        #expect(log.lines.count { $0.contains("user attributes are read again") } == 1)
+        #expect(!text.contains("token-1") && !text.contains("ada"))
+    }
+
+    @Test("A user's attributes are read again after a change, also where a call was under way")
+    func changed() async {
+        let fetcher = GatedFetcher(Self.user)
+        let service = Self.service(fetcher)
+        async let first = service.answer(Self.question())
+        async let other = service.answer(Self.question("token-2", subject: "grace"))
+        while await fetcher.calls < 2 { await Task.yield() }
+        await fetcher.open()
+        let answers = await [first, other]
+        #expect(answers == [Self.found, Self.found])
+        await service.forget("ada")
+        _ = await service.answer(Self.question("token-2", subject: "grace"))
+        #expect(await fetcher.calls == 2)
+        _ = await service.answer(Self.question())
+        #expect(await fetcher.calls == 3)
+    }
+}
