@@ -44,6 +44,8 @@ extension CognitoErrorKind {
         if message.holds("not enabled for this client") { return .flowNotEnabled }
         if message.holds("attempts exceeded") { return .lockedOut }
         if message.holds("user is disabled") { return .userDisabled }
+        if message.holds("temporary password has expired") { return .temporaryPasswordExpired }
+        if message.holds("required scopes") { return .scopeMissing }
         if message.holds("invalid session") { return .invalidSession }
         if message.holds("cannot be confirmed") { return .alreadyConfirmed }
         if message.holds("unauthorized attribute") { return .invalidParameter }
@@ -56,7 +58,8 @@ extension CognitoErrorKind {
         if message.holds("not enabled for this client") { return .flowNotEnabled }
         if message.holds("already confirmed") { return .alreadyConfirmed }
         // A user name or password outside the API's grammar can belong to nobody.
-        let namesCredential = message.holds("at 'username'") || message.holds("at 'password'")
+        let credentials = ["at 'username'", "at 'password'", "at 'previouspassword'"]
+        let namesCredential = credentials.contains(where: message.holds)
         return namesCredential ? .badCredentials : .invalidParameter
     }
 

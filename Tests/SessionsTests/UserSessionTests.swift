@@ -108,7 +108,9 @@ struct UserSessionTests {
                     nonce: nonce.map { UserSignIn.Spent(digest: $0, endsAt: fixture.now + 60) })
                 let sessions = try? fixture.sessions()
                 let signIn = UserSessions.SignIn(
-                    proof: proof, user: SessionFixture.user(role: role), roleConflictMessage: "Use the other app.")
+                    proof: proof, user: SessionFixture.user(role: role),
+                    roleConflict: RoleConflictMessages(
+                        "Use another app.", byRole: ["customer": "Use the other app."]))
                 _ = try await sessions?.begin(signIn, requestID: "r")
                 return "begun"
             } catch {

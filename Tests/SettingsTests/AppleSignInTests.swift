@@ -54,7 +54,7 @@ struct AppleSignInTests {
             """)
         let apple = try #require(try load(yaml, files: ["/etc/gatehouse/key.p8": Self.key + "\n"]).signIn.apple)
         #expect(apple.signIn.roles == ["com.example.app": "customer", "com.example.pro": "driver"])
-        #expect(apple.signIn.roleConflictMessage == "Use the other app." && apple.prefix == "/auth")
+        #expect(apple.signIn.roleConflict.message(for: "driver") == "Use the other app." && apple.prefix == "/auth")
         #expect(apple.signIn.forwardsLegacy && apple.upstream == "api")
         #expect(apple.signIn.maximumTokenAge == 300 && apple.signIn.serverNonce == .required && !apple.notifications)
         #expect(apple.session?.audience == "web" && apple.session?.idleLifetime == 20 * 86_400)

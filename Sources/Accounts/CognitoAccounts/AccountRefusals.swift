@@ -32,13 +32,26 @@ enum AccountRefusals {
     /// The one message for everything that is wrong with name or password.
     static let badCredentials = "Incorrect email or password."
 
+    /// The one message for everything that is wrong with a code, or with whom it is said to be of.
+    static let badCode = "The code is not right, or has expired."
+
     /// A wrong password, or what must look like one.
-    static var wrongCredentials: Refusal {
-        .tokenInvalid(.notAuthorized, message: badCredentials, reason: .cognito(.badCredentials))
+    static func wrongCredentials(_ kind: CognitoErrorKind = .badCredentials) -> Refusal {
+        .credentialsRefused(message: badCredentials, reason: .cognito(kind))
     }
 
-    static func refusal(_ error: CognitoError, at stage: CallStage) -> Refusal {
-        let refusal =
+    /// What the settings have to say about refusals.
+    struct Rules: Sendable {
+        /// Nothing may reveal that an address is registered.
+        var conceals = false
+        /// Triggers' own messages are for clients.
+        var showsTriggerMessages = true
+    }
+
+    static func refusal(_ error: CognitoError, at stage: CallStage, _ rules: Rules) -> Refusal {
+        if error.kind == .rejectedByTrigger { return trigger(error, at: stage, rules) }
+        if rules.conceals, let refusal = concealing(error, at: stage) { return refusal }
+        let refusal: Refusal? =
             switch stage {
             case .signIn: signIn(error)
             case .challenge: challenge(error)
@@ -48,31 +61,36 @@ enum AccountRefusals {
             case .contactCode: contactCode(error)
             case .registration: registration(error)
             case .code: code(error)
-            case .delivery: delivery(error)
+            // Not reached for a user who isn't there: see ``CognitoAccounts/sendCode(_:to:_:)``.
+            case .delivery: nil
             }
         return refusal ?? common(error)
     }
 
-    /// The refusal that looks like a wrong password or code, where nothing may reveal that an address is registered;
-    /// nil where the table's refusal stands.
-    static func concealing(_ error: CognitoError, at stage: CallStage) -> Refusal? {
-        let reason = Reason.cognito(error.kind)
-        switch (stage, error.kind) {
+    /// The refusal that looks like a wrong password, where nothing may reveal that an address is registered; nil where
+    /// the table's refusal stands.
+    private static func concealing(_ error: CognitoError, at stage: CallStage) -> Refusal? {
         // The caller who has just registered the address knows its password, or that of a registration that was none.
-        case (.signIn, .userNotConfirmed), (.signIn, .lockedOut):
-            return .tokenInvalid(.notAuthorized, message: badCredentials, reason: reason)
-        case (.code, .codeExpired): return Refusal(.codeMismatch, reason: reason)
-        case (.code, .throttled) where error.isLimitOfUser: return Refusal(.codeMismatch, reason: reason)
-        default: return nil
-        }
+        stage == .signIn && error.kind == .userNotConfirmed ? wrongCredentials(error.kind) : nil
     }
 
+    /// A trigger that runs before anything is proven can tell by its refusal that there is an account.
+    private static func trigger(_ error: CognitoError, at stage: CallStage, _ rules: Rules) -> Refusal {
+        let refused = TriggerRefusal(error)
+        if rules.conceals, !refused.followsProof {
+            if stage == .signIn { return wrongCredentials(error.kind) }
+            if stage == .code { return wrongCode(error.kind) }
+        }
+        let message = rules.showsTriggerMessages ? refused.message : nil
+        return Refusal(.rejectedByTrigger, message: message, reason: .cognito(error.kind))
+    }
+
+    /// Only existing accounts are disabled or locked at Cognito; see also ``CognitoAccounts/signInRefusal(of:_:_:)``.
     private static func signIn(_ error: CognitoError) -> Refusal? {
         switch error.kind {
-        // Cognito says "disabled" also before it looks at the password, so on sign-in nothing is proven by it.
-        case .badCredentials, .userNotFound, .userDisabled, .rejectedByTrigger, .invalidSession, .tokenRevoked,
-            .tokenExpired, .tokenReused, .alreadyConfirmed:
-            .tokenInvalid(.notAuthorized, message: badCredentials, reason: .cognito(error.kind))
+        case .badCredentials, .userNotFound, .userDisabled, .temporaryPasswordExpired, .lockedOut, .invalidSession,
+            .tokenRevoked, .tokenExpired, .tokenReused, .alreadyConfirmed:
+            wrongCredentials(error.kind)
         default: nil
         }
     }
@@ -80,7 +98,7 @@ enum AccountRefusals {
     private static func challenge(_ error: CognitoError) -> Refusal? {
         switch error.kind {
         case .invalidSession, .badCredentials, .userNotFound, .tokenRevoked, .tokenExpired, .tokenReused,
-            .rejectedByTrigger, .deviceUnknown:
+            .deviceUnknown:
             endedSession(reason: .cognito(error.kind))
         case .userDisabled: Refusal(.userDisabled, reason: .cognito(error.kind))
         case .codeMismatch, .codeExpired, .invalidPassword, .secondFactorMissing, .invalidParameter:
@@ -91,15 +109,15 @@ enum AccountRefusals {
 
     /// A challenge that can't be answered any more.
     static func endedSession(reason: Reason) -> Refusal {
-        .tokenInvalid(.notAuthorized, message: "This sign-in has ended. Sign in again.", reason: reason)
+        .credentialsRefused(message: "This sign-in has ended. Sign in again.", reason: reason)
     }
 
     /// Whoever refreshes or asks for their profile holds a token, which is proof enough to hear "disabled".
     private static func refresh(_ error: CognitoError) -> Refusal? {
         switch error.kind {
-        case .badCredentials, .userNotFound, .rejectedByTrigger, .invalidSession, .tokenRevoked, .tokenExpired,
-            .tokenReused, .deviceUnknown:
-            .tokenInvalid(.tokenRefresh, reason: .cognito(error.kind))
+        case .badCredentials, .userNotFound, .invalidSession, .tokenRevoked, .tokenExpired, .tokenReused,
+            .deviceUnknown:
+            .credentialsRefused(.tokenRefresh, reason: .cognito(error.kind))
         case .userDisabled: Refusal(.userDisabled, reason: .cognito(error.kind))
         default: nil
         }
@@ -108,8 +126,9 @@ enum AccountRefusals {
     private static func bearer(_ error: CognitoError) -> Refusal? {
         switch error.kind {
         case .tokenExpired: .tokenInvalid(.tokenExpired, reason: .cognito(error.kind))
-        case .badCredentials, .userNotFound, .rejectedByTrigger, .invalidSession, .tokenRevoked, .tokenReused:
-            .tokenInvalid(.notAuthorized, reason: .cognito(error.kind))
+        case .userNotFound, .tokenRevoked: .tokenInvalid(.notAuthorized, reason: .cognito(error.kind))
+        // A client answers an invalid token by a refresh or a sign-out, which must not be for anything else.
+        case .badCredentials, .invalidSession, .tokenReused: Refusal(.accessDenied, reason: .cognito(error.kind))
         case .userDisabled: Refusal(.userDisabled, reason: .cognito(error.kind))
         case .codeMismatch, .codeExpired, .invalidPassword, .secondFactorMissing, .invalidParameter:
             invalidInput(error)
@@ -120,8 +139,9 @@ enum AccountRefusals {
 
     private static func passwordChange(_ error: CognitoError) -> Refusal? {
         guard error.kind == .badCredentials else { return bearer(error) }
-        return .tokenInvalid(
-            .notAuthorized, message: "The current password is not right.", reason: .cognito(error.kind))
+        return Refusal(
+            .invalidParameter, message: "The current password is not right.",
+            fields: ["current_password": "is not right"], reason: .cognito(error.kind))
     }
 
     /// Somebody else's address never got a code, and that must look like a wrong one. Only its reader hears whose it is.
@@ -133,33 +153,30 @@ enum AccountRefusals {
     private static func registration(_ error: CognitoError) -> Refusal? {
         switch error.kind {
         case .usernameExists: Refusal(.usernameExists, reason: .cognito(error.kind))
-        case .rejectedByTrigger:
-            Refusal(.accessDenied, message: "This account can not be registered.", reason: .cognito(error.kind))
         // The credentials of this error are the ones that the caller chose.
         case .invalidPassword, .invalidParameter, .badCredentials: invalidInput(error)
         default: nil
         }
     }
 
-    /// A user who isn't there has no code that could be right.
+    /// What Cognito says to a code tells whether there is an account, and in which state: by its limits of each user too.
     private static func code(_ error: CognitoError) -> Refusal? {
         switch error.kind {
-        case .codeMismatch, .userNotFound, .badCredentials, .userDisabled, .alreadyConfirmed, .userNotConfirmed,
-            .rejectedByTrigger:
-            Refusal(.codeMismatch, reason: .cognito(error.kind))
-        case .codeExpired, .invalidPassword: invalidInput(error)
+        case .codeMismatch, .codeExpired, .userNotFound, .badCredentials, .userDisabled, .temporaryPasswordExpired,
+            .alreadyConfirmed, .userNotConfirmed, .passwordResetRequired, .lockedOut, .deliveryFailed:
+            wrongCode(error.kind)
+        case .throttled where error.isLimitOfUser: wrongCode(error.kind)
+        case .invalidPassword: invalidInput(error)
         // Only who has the code of an address's message hears that the address is taken.
         case .usernameExists: Refusal(.usernameExists, reason: .cognito(error.kind))
         case .invalidParameter:
-            error.message.asciiLowercased.holds("password")
-                ? invalidInput(error) : Refusal(.codeMismatch, reason: .cognito(error.kind))
+            error.message.asciiLowercased.holds("password") ? invalidInput(error) : wrongCode(error.kind)
         default: nil
         }
     }
 
-    /// Not reached for a user who isn't there: see ``CognitoAccounts/sendCode(_:_:_:)``.
-    private static func delivery(_ error: CognitoError) -> Refusal? {
-        error.kind == .rejectedByTrigger ? Refusal(.accessDenied, reason: .cognito(error.kind)) : nil
+    private static func wrongCode(_ kind: CognitoErrorKind) -> Refusal {
+        Refusal(.codeMismatch, message: badCode, reason: .cognito(kind))
     }
 
     /// Errors that the caller can correct.
@@ -181,43 +198,12 @@ enum AccountRefusals {
         switch error.kind {
         case .userNotConfirmed: return Refusal(.userNotConfirmed, reason: reason)
         case .passwordResetRequired: return Refusal(.passwordResetRequired, reason: reason)
+        case .temporaryPasswordExpired: return Refusal(.temporaryPasswordExpired, reason: reason)
+        case .scopeMissing: return Refusal(.accessDenied, reason: reason)
         // Cognito's lock begins at one second and doubles up to 15 minutes; it does not say where it stands.
         case .lockedOut: return .retryLater(.tooManyRequests, after: 60, reason: reason)
         case .throttled: return .retryLater(.tooManyRequests, after: 5, reason: reason)
         default: return .retryLater(.identityProviderUnavailable, after: 5, reason: reason)
-        }
-    }
-}
-
-extension CognitoError {
-    /// Whether it is a limit that Cognito has for each user.
-    var isLimitOfUser: Bool { ["LimitExceededException", "TooManyFailedAttemptsException"].contains(ExactText(type)) }
-
-    /// The password policy in Cognito's message; nil if the message is not plain text or holds more than the policy.
-    var passwordPolicy: String? {
-        let known = ["Password did not conform with policy: ", "Password does not conform to policy: "]
-        guard let start = known.first(where: { message.begins(with: $0) }) else { return nil }
-        let policy = String(decoding: message.utf8.dropFirst(start.utf8.count), as: UTF8.self)
-        guard (1...200).contains(policy.utf8.count), policy.utf8.allSatisfy({ (0x20...0x7E).contains($0) }) else {
-            return nil
-        }
-        return "The password does not meet the policy: \(policy)\(policy.ends(with: ".") ? "" : ".")"
-    }
-}
-
-extension CognitoErrorKind {
-    /// The setting to correct when Cognito refuses the gateway itself; `nil` for other errors.
-    var guiltySetting: String? {
-        switch self {
-        case .clientSecretRefused: "sign_in.cognito.client_secret"
-        case .clientUnknown: "sign_in.cognito.client_id, or the issuer's region and pool"
-        case .flowNotEnabled: "sign_in.cognito.flow, or the app client's authentication flows in Cognito"
-        case .signatureRefused: "the AWS credentials of the gateway, or what they allow"
-        case .credentialsMissing: "the AWS credentials of the gateway: environment, file, container or instance"
-        case .poolMisconfigured: "the user pool's triggers, roles and message settings in Cognito"
-        case .blockedByFirewall: "the web application firewall before the user pool"
-        case .unsupportedOperation, .invalidParameter: "the user pool's and app client's settings in Cognito"
-        default: nil
         }
     }
 }

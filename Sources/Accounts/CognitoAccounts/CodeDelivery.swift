@@ -16,13 +16,14 @@ extension CognitoAccounts {
         } catch {
             switch error.kind {
             // Cognito's limits are for those who are there.
-            case .throttled where settings.concealsExistingUsers && error.isLimitOfUser: break
-            // So are a message that cannot be sent, and a trigger that refuses one.
-            case .deliveryFailed where settings.concealsExistingUsers: break
+            case .throttled where error.isLimitOfUser: break
+            // So is a message that cannot be sent, which the log tells.
+            case .deliveryFailed: _ = refusal(of: error, at: .delivery, request)
+            // So is a trigger that refuses one.
             case .rejectedByTrigger where settings.concealsExistingUsers: break
             // Nobody to send it to: no such user, no proven address, or one who needs none.
-            case .userNotFound, .badCredentials, .userDisabled, .userNotConfirmed, .alreadyConfirmed, .invalidParameter,
-                .passwordResetRequired:
+            case .userNotFound, .badCredentials, .userDisabled, .temporaryPasswordExpired, .userNotConfirmed,
+                .alreadyConfirmed, .invalidParameter, .passwordResetRequired, .lockedOut:
                 break
             default: throw refusal(of: error, at: .delivery, request)
             }

@@ -19,8 +19,9 @@ extension CognitoAccounts {
 
     /// The refusal for an error of Cognito's. Its meaning for the operator goes into the log.
     func refusal(of error: CognitoError, at stage: CallStage, _ request: AccountRequest) -> Refusal {
-        let concealed = settings.concealsExistingUsers ? AccountRefusals.concealing(error, at: stage) : nil
-        let refusal = concealed ?? AccountRefusals.refusal(error, at: stage)
+        let rules = AccountRefusals.Rules(
+            conceals: settings.concealsExistingUsers, showsTriggerMessages: settings.triggerRefusals.showsMessages)
+        let refusal = AccountRefusals.refusal(error, at: stage, rules)
         report(error, request, isOurs: refusal.error == .identityProviderUnavailable)
         return refusal
     }

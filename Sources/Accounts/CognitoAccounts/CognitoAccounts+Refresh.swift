@@ -32,10 +32,10 @@ extension CognitoAccounts {
         switch standing {
         case .current: return nil
         case .retry(let session): return session
-        case .ended: throw .tokenInvalid(.tokenRefresh, reason: .account(.sessionEnded))
+        case .ended: throw .credentialsRefused(.tokenRefresh, reason: .account(.sessionEnded))
         case .reused:
             try await endReused(sealed, request)
-            throw .tokenInvalid(.tokenRefresh, reason: .account(.refreshTokenReused))
+            throw .credentialsRefused(.tokenRefresh, reason: .account(.refreshTokenReused))
         }
     }
 
@@ -94,7 +94,7 @@ extension CognitoAccounts {
             try await revokeAtCognito(next.refreshToken, of: next.clientID, request)
         }
         guard let session = try await judge(standing, next, request) else {
-            throw .tokenInvalid(.tokenRefresh, reason: .account(.sessionEnded))
+            throw .credentialsRefused(.tokenRefresh, reason: .account(.sessionEnded))
         }
         return session
     }

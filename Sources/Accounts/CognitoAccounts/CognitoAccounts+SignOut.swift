@@ -51,10 +51,10 @@ extension CognitoAccounts {
         with sealed: SealedRefreshToken?, _ request: AccountRequest
     ) async throws(Refusal) -> String {
         guard let sealed, tokenClient(sealed.clientID) != nil else {
-            throw .tokenInvalid(.tokenRefresh, reason: .account(.invalidRefreshToken))
+            throw .credentialsRefused(.tokenRefresh, reason: .account(.invalidRefreshToken))
         }
         guard !sealed.hasExpired(at: now()) else {
-            throw .tokenInvalid(.tokenRefresh, reason: .account(.expiredRefreshToken))
+            throw .credentialsRefused(.tokenRefresh, reason: .account(.expiredRefreshToken))
         }
         let known: RefreshedSession?
         do {

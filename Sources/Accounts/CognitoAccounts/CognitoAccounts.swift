@@ -23,6 +23,7 @@ package struct CognitoAccounts: Sendable {
     let sessions: RefreshSessions
     let flights: RefreshFlights<Result<RefreshedSession, Refusal>>
     let unansweredChanges: UnansweredChanges
+    let provenErrors: ProvenErrors
     let flow: AccountFlow
     let revoke: TokenRevocation
     let isRevoked: @Sendable (VerifiedToken) -> Bool
@@ -60,8 +61,10 @@ package struct CognitoAccounts: Sendable {
             previous.settings.clientID == settings.clientID
         {
             (flights, unansweredChanges) = (previous.flights, previous.unansweredChanges)
+            provenErrors = previous.settings.flow == settings.flow ? previous.provenErrors : ProvenErrors()
         } else {
             (flights, unansweredChanges) = (RefreshFlights(), UnansweredChanges(now: now, random: random))
+            provenErrors = ProvenErrors()
         }
         self.flow = flow
         self.revoke = revoke

@@ -30,7 +30,7 @@ extension CognitoAccounts {
     /// - Throws: 401 for a token of a client that is configured no more.
     func refresher(for sealed: SealedRefreshToken) throws(Refusal) -> TokenRefresher {
         guard let client = tokenClient(sealed.clientID) else {
-            throw .tokenInvalid(.tokenRefresh, reason: .account(.invalidRefreshToken))
+            throw .credentialsRefused(.tokenRefresh, reason: .account(.invalidRefreshToken))
         }
         return client.refresher
     }

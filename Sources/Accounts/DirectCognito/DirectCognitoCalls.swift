@@ -107,6 +107,7 @@ package struct DirectCognitoCalls: Sendable {
         call.tokenDigest = translated.tokenDigest
         // Whoever has the refresh token is of its session, whatever Cognito says of it.
         call.session = translated.refreshDigest.flatMap(sessions.claims).flatMap { CalledSession($0) }
+        if call.operation == .changePassword { call.guessedUsername = translated.claims?["username"]?.stringValue }
         call.device = translated.deviceKey.map { DeviceInfo(directDevice: $0) }
         var read = ReadCall(call: translated, pool: pool, step: steps.find(translated.shownDigests))
         read.username = identify(&call, read)

@@ -24,6 +24,7 @@ struct ChangePasswordEndpoint: AccountEndpoint {
             new: Secret(fields.requiredText("new_password", atMost: 256, .password)))
         try fields.check()
         caller = try accounts.caller(request)
+        call.guessedUsername = caller.identity.claims["username"]?.stringValue
     }
 
     func perform(

@@ -67,10 +67,10 @@ struct LoginEndpoint: AccountEndpoint {
                 if isClosed { false } else { await accountGuard.identify(&admission, as: username) != nil }
             }
         } catch {
-            throw accounts.refusal(of: error, at: .signIn, request)
+            throw await accounts.signInRefusal(of: error, isClosed ? nil : attempt, request)
         }
         // A trigger of the pool's may let anybody in.
-        guard accounts.accepts(email), !isClosed else { throw AccountRefusals.wrongCredentials }
+        guard accounts.accepts(email), !isClosed else { throw AccountRefusals.wrongCredentials() }
         return try await accounts.finish(answer, context, request)
     }
 }

@@ -40,16 +40,16 @@ struct RefreshEndpoint: AccountEndpoint {
             return
         }
         guard accounts.tokenClient(sealed.clientID) != nil else {
-            throw .tokenInvalid(.tokenRefresh, reason: .account(.invalidRefreshToken))
+            throw .credentialsRefused(.tokenRefresh, reason: .account(.invalidRefreshToken))
         }
         shown = .sealed(sealed)
         call.subject = sealed.subject
         call.session = CalledSession(sealed)
         guard !sealed.hasExpired(at: accounts.now()) else {
-            throw .tokenInvalid(.tokenRefresh, reason: .account(.expiredRefreshToken))
+            throw .credentialsRefused(.tokenRefresh, reason: .account(.expiredRefreshToken))
         }
         guard accounts.isDevice(device?.deviceID, of: sealed) else {
-            throw .tokenInvalid(.tokenRefresh, reason: .account(.otherDevice))
+            throw .credentialsRefused(.tokenRefresh, reason: .account(.otherDevice))
         }
         call.device = device.bound(to: sealed.deviceID)
     }
@@ -90,7 +90,7 @@ struct RefreshEndpoint: AccountEndpoint {
             id: record.originID ?? Hexadecimal.encode(record.family), beganAt: record.signedInAt)
         let standIn = foreign.standIn(poolID: accounts.settings.poolID, deviceID: record.deviceID)
         guard accounts.isDevice(foreign.device?.deviceID, of: standIn) else {
-            throw .tokenInvalid(.tokenRefresh, reason: .account(.otherDevice))
+            throw .credentialsRefused(.tokenRefresh, reason: .account(.otherDevice))
         }
     }
 }
@@ -106,7 +106,7 @@ extension CognitoAccounts {
     fileprivate func foreignToken(in text: Secret, of clientID: String?) throws(Refusal) -> ShownRefreshToken {
         guard let takeover = settings.sessionTakeover, var foreign = ShownRefreshToken(text),
             clientID?.isOne(of: takeover.clientIDs) != false
-        else { throw .tokenInvalid(.tokenRefresh, reason: .account(.invalidRefreshToken)) }
+        else { throw .credentialsRefused(.tokenRefresh, reason: .account(.invalidRefreshToken)) }
         foreign.clientID = clientID
         return foreign
     }

@@ -72,6 +72,12 @@ package struct Admission: ~Copyable, Sendable {
         return await limits?.failed(limited) ?? false
     }
 
+    /// The user has proven the password.
+    consuming func proven() async {
+        isOpen = false
+        await limits?.succeeded(limited, LimitedCall(call))
+    }
+
     /// The user has signed in.
     ///
     /// - Parameter account: the account itself, whatever it was called.

@@ -22,6 +22,9 @@ package struct LimitedCall: Sendable {
     /// Whether it may end as a wrong guess, which counts towards the account's lock.
     var countsGuesses: Bool
 
+    /// The account itself, where a call guesses at its password and names it by a token.
+    var guessedAccount: String?
+
     var isUnknownStep: Bool { if case .some = unknownStep { true } else { false } }
 
     package init(
@@ -117,6 +120,7 @@ package final class AccountLimits: Sendable {
             ]
             admitted.isKnownDevice = knownDevice != nil
         }
+        if let account = call.guessedAccount { admitted.failureKeys = [keys.failures(of: account)] }
         if call.budget == .signIn, let shown = call.unknownStep {
             admitted.isUnknownStep = true
             admitted.failureKeys += shown.map(keys.failures(ofStep:))

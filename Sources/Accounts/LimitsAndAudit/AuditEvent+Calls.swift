@@ -55,8 +55,10 @@ extension AuditEvent {
         if operation.budget == .signIn { return reason.isLock ? .lockedOut : .signInFailed }
         switch operation.effect {
         case .refreshed, .signedOut: break
-        case .none, .registered, .confirmed, .passwordReset, .passwordChanged, .userDeleted, .userExported,
-            .sessionsEnded, .userChanged, .emailChanged, .phoneNumberChanged, .secondFactorsChanged:
+        // The current password can be guessed as at a sign-in.
+        case .passwordChanged: return reason.isLock ? .lockedOut : reason.isOfPassword ? .signInFailed : nil
+        case .none, .registered, .confirmed, .passwordReset, .userDeleted, .userExported, .sessionsEnded,
+            .userChanged, .emailChanged, .phoneNumberChanged, .secondFactorsChanged:
             return nil
         }
         switch reason.ofSession {

@@ -103,6 +103,7 @@ struct LimitsAndAudit: AccountGuard {
             await admission.signedIn(as: LimitedCall.user(user.username, in: call.poolID))
         case .refused(let error, let reason) where reason.isGuess(refusedWith: error):
             return await admission.failed()
+        case .succeeded where call.operation.effect == .passwordChanged: await admission.proven()
         case .succeeded where call.operation.effect == .passwordReset:
             _ = consume admission
             // The code was sent to the user, so its holder is the user.
@@ -185,6 +186,7 @@ extension LimitedCall {
             device: call.operation.budget == .signIn ? call.device?.deviceID : nil,
             provenDevice: call.provenDevice, unknownStep: call.unknownStep, clientAddress: call.clientAddress,
             countsGuesses: call.operation.countsGuesses)
+        guessedAccount = call.guessedUsername.map { Self.user($0, in: call.poolID) }
     }
 
     /// The account itself. A name that is typed never is it: else one who types a `sub` would learn of the user's lock.
@@ -207,7 +209,8 @@ extension AccountOperation {
     /// The reasons that it is refused for where nothing is out of order but what the user does, how often, or the way
     /// to Cognito.
     fileprivate var usualRefusals: [Reason] {
-        let limits: [LimitCause] = [.address, .account, .global] + (budget == .signIn ? [.lockout] : [])
+        let locks = budget == .signIn || effect == .passwordChanged
+        let limits: [LimitCause] = [.address, .account, .global] + (locks ? [.lockout] : [])
         return limits.map { .limit($0) } + (usualErrors + [.unavailable]).map { .cognito($0) }
     }
 }

@@ -15,6 +15,9 @@ extension Reason {
         }
     }
 
+    /// Whether Cognito has refused a password.
+    var isOfPassword: Bool { self == .cognito(.badCredentials) }
+
     /// Whether the account is locked, here or at Cognito.
     var isLock: Bool {
         switch self {
@@ -135,25 +138,26 @@ extension CognitoErrorKind {
         switch self {
         case .lockedOut: true
         case .badCredentials, .userNotFound, .userNotConfirmed, .passwordResetRequired, .userDisabled,
-            .usernameExists, .alreadyConfirmed, .invalidPassword, .codeMismatch, .codeExpired, .deliveryFailed,
-            .secondFactorMissing, .deviceUnknown, .invalidSession, .tokenRevoked, .tokenExpired, .tokenReused,
-            .clientSecretRefused, .clientUnknown, .signatureRefused, .credentialsMissing, .flowNotEnabled,
-            .poolMisconfigured, .blockedByFirewall, .rejectedByTrigger, .throttled, .unsupportedOperation,
-            .invalidParameter, .unavailable, .other:
+            .temporaryPasswordExpired, .usernameExists, .alreadyConfirmed, .invalidPassword, .codeMismatch,
+            .codeExpired, .deliveryFailed, .secondFactorMissing, .deviceUnknown, .invalidSession, .tokenRevoked,
+            .tokenExpired, .scopeMissing, .tokenReused, .clientSecretRefused, .clientUnknown, .signatureRefused,
+            .credentialsMissing, .flowNotEnabled, .poolMisconfigured, .blockedByFirewall, .rejectedByTrigger,
+            .throttled, .unsupportedOperation, .invalidParameter, .unavailable, .other:
             false
         }
     }
 
     fileprivate func isGuess(refusedWith error: GatewayError) -> Bool {
         switch self {
-        case .badCredentials, .userNotFound, .userDisabled, .rejectedByTrigger, .codeMismatch: true
-        // Where addresses are concealed these look like a wrong password, and lock as one does.
-        case .userNotConfirmed, .lockedOut: error == .notAuthorized
+        case .badCredentials, .userNotFound, .codeMismatch: true
+        // Where they look like a wrong password they lock as one does.
+        case .userNotConfirmed, .userDisabled, .temporaryPasswordExpired, .rejectedByTrigger, .lockedOut:
+            error == .notAuthorized
         case .passwordResetRequired, .usernameExists, .alreadyConfirmed, .invalidPassword, .codeExpired,
             .deliveryFailed, .secondFactorMissing, .deviceUnknown, .invalidSession, .tokenRevoked, .tokenExpired,
-            .tokenReused, .clientSecretRefused, .clientUnknown, .signatureRefused, .credentialsMissing,
-            .flowNotEnabled, .poolMisconfigured, .blockedByFirewall, .throttled, .unsupportedOperation,
-            .invalidParameter, .unavailable, .other:
+            .scopeMissing, .tokenReused, .clientSecretRefused, .clientUnknown, .signatureRefused,
+            .credentialsMissing, .flowNotEnabled, .poolMisconfigured, .blockedByFirewall, .throttled,
+            .unsupportedOperation, .invalidParameter, .unavailable, .other:
             false
         }
     }
@@ -163,9 +167,10 @@ extension CognitoErrorKind {
         case .tokenExpired: .expired
         case .tokenReused: .reused
         case .tokenRevoked, .badCredentials, .userNotFound: .ended
-        case .userNotConfirmed, .passwordResetRequired, .userDisabled, .usernameExists, .alreadyConfirmed,
-            .invalidPassword, .codeMismatch, .codeExpired, .deliveryFailed, .secondFactorMissing, .deviceUnknown,
-            .lockedOut, .invalidSession, .clientSecretRefused, .clientUnknown, .signatureRefused,
+        case .userNotConfirmed, .passwordResetRequired, .userDisabled, .temporaryPasswordExpired, .scopeMissing,
+            .usernameExists, .alreadyConfirmed, .invalidPassword, .codeMismatch, .codeExpired, .deliveryFailed,
+            .secondFactorMissing, .deviceUnknown, .lockedOut, .invalidSession, .clientSecretRefused, .clientUnknown,
+            .signatureRefused,
             .credentialsMissing, .flowNotEnabled, .poolMisconfigured, .blockedByFirewall, .rejectedByTrigger,
             .throttled, .unsupportedOperation, .invalidParameter, .unavailable, .other:
             nil

@@ -47,6 +47,7 @@ extension LocalPoolConfiguration {
         hasGetTokensFromRefreshToken = file.value("get_tokens_from_refresh_token", .boolean, default: true)
         hasLockout = file.value("lockout", .boolean, default: true)
         hasHourlyLimits = file.value("hourly_limits", .boolean, default: true)
+        triggers = file.section("triggers", TriggerRefusal.all)
         users = SeededUser.all(of: file, PasswordPolicy(rule: passwords), naming, schema)
         apple = file.optional("apple")?.section(Apple.init(reading:))
     }

@@ -38,6 +38,8 @@ package struct LocalPoolConfiguration: Sendable {
     var hasLockout = true
     /// Whether codes and changes of the password are limited per user and hour.
     var hasHourlyLimits = true
+    /// The triggers that refuse.
+    package var triggers: [Trigger: TriggerRefusal] = [:]
     package var users: [SeededUser] = []
     /// The local Apple; nil for none.
     package var apple: Apple?

@@ -12,6 +12,8 @@ struct UserRecord: Sendable {
         case mustChangePassword = "FORCE_CHANGE_PASSWORD"
         /// An administrator has put the password out of use.
         case mustResetPassword = "RESET_REQUIRED"
+        /// From another identity provider, without a password here.
+        case externalProvider = "EXTERNAL_PROVIDER"
     }
 
     /// The data stored in place of the password.

@@ -7,6 +7,8 @@ package enum CognitoErrorKind: String, Sendable, CaseIterable {
     case userNotConfirmed = "user-not-confirmed"
     case passwordResetRequired = "password-reset-required"
     case userDisabled = "user-disabled"
+    /// An administrator's password that was not used in time.
+    case temporaryPasswordExpired = "temporary-password-expired"
     /// There is such a user already, or one whose e-mail address it is.
     case usernameExists = "username-exists"
     /// ConfirmSignUp for a user who needs none any more.
@@ -27,6 +29,8 @@ package enum CognitoErrorKind: String, Sendable, CaseIterable {
     /// An access or refresh token that is unknown, malformed or revoked.
     case tokenRevoked = "token-revoked"
     case tokenExpired = "token-expired"
+    /// An access token without the scope for a user's own account.
+    case scopeMissing = "scope-missing"
     /// A rotated refresh token was used again.
     case tokenReused = "token-reused"
     /// The client secret, or the hash made with it, is not the app client's.

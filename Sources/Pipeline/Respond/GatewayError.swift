@@ -12,6 +12,10 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
     case userNotConfirmed = "UserNotConfirmedException"
     case passwordResetRequired = "PasswordResetRequiredException"
     case userDisabled = "UserDisabledException"
+    /// An administrator's temporary password was not used in time.
+    case temporaryPasswordExpired = "TemporaryPasswordExpiredException"
+    /// One of the user pool's triggers said no; named as Cognito names it.
+    case rejectedByTrigger = "UserLambdaValidationException"
     case accessDenied = "AccessDeniedException"
     case forbidden = "ForbiddenException"
     case usernameExists = "UsernameExistsException"
@@ -41,7 +45,9 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
         switch self {
         case .badRequest: .badRequest
         case .notAuthorized, .tokenExpired, .tokenRefresh: .unauthorized
-        case .userNotConfirmed, .passwordResetRequired, .userDisabled, .accessDenied, .forbidden: .forbidden
+        case .userNotConfirmed, .passwordResetRequired, .userDisabled, .temporaryPasswordExpired, .rejectedByTrigger,
+            .accessDenied, .forbidden:
+            .forbidden
         case .usernameExists, .roleConflict: .conflict
         case .notFound: .notFound
         case .methodNotAllowed: .methodNotAllowed
@@ -75,6 +81,8 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
         case .userNotConfirmed: "The e-mail address is not confirmed yet."
         case .passwordResetRequired: "The password must be reset."
         case .userDisabled: "This account is disabled."
+        case .temporaryPasswordExpired: "The temporary password has expired. Ask for another one."
+        case .rejectedByTrigger: "The sign-in service does not allow this."
         case .accessDenied: "You are not allowed to do this."
         case .forbidden: "This request is not allowed."
         case .usernameExists: "There is an account with this e-mail address already."

@@ -29,6 +29,15 @@ extension Refusal {
             reason: .policy(.authenticationTooOld))
     }
 
+    /// 401 for credentials in the request's body: a password, a challenge's session, a refresh or identity token. The
+    /// challenge is bare, because `invalid_token` would blame the access token, which the request does not depend on
+    /// (RFC 6750 §3.1).
+    package static func credentialsRefused(
+        _ error: GatewayError = .notAuthorized, message: String? = nil, reason: Reason
+    ) -> Refusal {
+        Refusal(error, message: message, headers: [.wwwAuthenticate: "Bearer"], reason: reason)
+    }
+
     /// 405 with the methods the path takes (RFC 9110 §15.5.6).
     package static func methodNotAllowed(_ allow: [HTTPRequest.Method]) -> Refusal {
         Refusal(

@@ -19,7 +19,7 @@ package struct AppleSignInSettings: Sendable {
     /// The role of an app's users, by its bundle or services id; empty: users have none. Else every app of the issuer's
     /// has one.
     package var roles: [String: String]
-    package var roleConflictMessage: String
+    package var roleConflict: RoleConflictMessages
     package var mode = Mode.terminate
     /// Whether a sign-in that names a user and proves nothing goes to the backend all the same, as nobody's.
     package var forwardsLegacy = false
@@ -34,8 +34,8 @@ package struct AppleSignInSettings: Sendable {
     /// All that `userFields` can come from: what a session's token has as well, so that each response shows the same.
     package static let userFieldSources = ["sub", "name", "email", "email_verified", "phone_number", "role"]
 
-    package init(roles: [String: String], roleConflictMessage: String) {
+    package init(roles: [String: String], roleConflict: RoleConflictMessages) {
         self.roles = roles
-        self.roleConflictMessage = roleConflictMessage
+        self.roleConflict = roleConflict
     }
 }

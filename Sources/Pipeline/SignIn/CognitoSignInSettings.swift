@@ -40,6 +40,8 @@ package struct CognitoSignInSettings: Sendable {
     package var contactChange = ContactChangeSettings()
     /// Further members of `user`.
     package var userFields = UserFields()
+    package var triggerRefusals = TriggerRefusalSettings()
+    package var passwordChanges = PasswordChangeSettings()
     /// The most time one call to Cognito may take.
     package var deadline: Duration
 

@@ -6,6 +6,6 @@ extension AppleSignInError {
 
     /// - Parameter reason: a code for the log.
     static func refusal(reason: Reason) -> Refusal {
-        .tokenInvalid(message: "The sign-in with Apple could not be verified.", reason: reason)
+        .credentialsRefused(message: "The sign-in with Apple could not be verified.", reason: reason)
     }
 }

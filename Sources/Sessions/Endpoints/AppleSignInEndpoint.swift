@@ -127,7 +127,7 @@ extension AppleSignIn {
                 id: "", issuer: identity.issuer, subject: identity.subject, name: body.name, email: identity.email,
                 emailVerified: identity.email != nil, isPrivateEmail: identity.isPrivateEmail ?? false,
                 emailAsOf: identity.email == nil ? 0 : min(identity.issuedAt, now()), role: identity.role, createdAt: 0),
-            device: body.device, authTime: identity.issuedAt, roleConflictMessage: settings.roleConflictMessage)
+            device: body.device, authTime: identity.issuedAt, roleConflict: settings.roleConflict)
     }
 
     /// Apple has given something for a sign-in that came to nothing: where that was the gateway's fault, it is there

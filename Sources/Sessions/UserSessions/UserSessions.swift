@@ -76,21 +76,21 @@ extension UserSessions {
         package var device: DeviceInfo?
         /// When the user proved who they are, in seconds since 1970; nil: now.
         package var authTime: Int64?
-        /// The message for a client whose app does not fit the user's role.
-        package var roleConflictMessage: String?
+        /// The messages for a client whose app does not fit the user's role.
+        package var roleConflict: RoleConflictMessages
         /// As ``UserSignIn/appleToken``.
         package var appleToken: (@Sendable (_ userID: String) -> AppleTokenRecord?)?
 
         package init(
             proof: UserSignIn.Proof? = nil, user: UserRecord, device: DeviceInfo? = nil, authTime: Int64? = nil,
-            roleConflictMessage: String? = nil,
+            roleConflict: RoleConflictMessages = RoleConflictMessages(),
             appleToken: (@Sendable (_ userID: String) -> AppleTokenRecord?)? = nil
         ) {
             self.proof = proof
             self.user = user
             self.device = device
             self.authTime = authTime
-            self.roleConflictMessage = roleConflictMessage
+            self.roleConflict = roleConflict
             self.appleToken = appleToken
         }
     }
@@ -121,8 +121,9 @@ extension UserSessions {
                 token: try sign(session, user, key, requestID), user: user, isNew: isNew, id: session.id)
         case .replayed: throw AppleSignInError.identityTokenReused.refusal
         case .nonceReused: throw AppleSignInError.nonceReused.refusal
-        case .otherRole:
-            throw Refusal(.roleConflict, message: signIn.roleConflictMessage, reason: .account(.roleConflict))
+        case .otherRole(let known):
+            throw Refusal(
+                .roleConflict, message: signIn.roleConflict.message(for: known.role), reason: .account(.roleConflict))
         case .disabled: throw Refusal(.userDisabled, reason: .account(.userDisabled))
         }
     }

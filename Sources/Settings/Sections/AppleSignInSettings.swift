@@ -25,8 +25,8 @@ extension AppleSettings {
         let apps = keys.apps(known, issuer)
         let prefix = keys.value("prefix", .pathPrefix, default: "/api/auth")
         let roles = keys.roles(of: apps, issuer)
-        let conflict = keys.value("role_conflict_message", .text, default: "This account is in use with another app.")
-        var signIn = AppleSignInSettings(roles: roles, roleConflictMessage: conflict)
+        let conflict = RoleConflictMessages(of: keys, roles: Set(roles.values))
+        var signIn = AppleSignInSettings(roles: roles, roleConflict: conflict)
         let mode = keys.value("mode", .oneOf, default: signIn.mode)
         signIn.mode = mode
         let legacy = ScalarFormat.word(among: ["reject", "forward"])

@@ -109,6 +109,8 @@ extension CognitoSettings {
         let names = keys.list("login_with", ScalarFormat<AccountNameKind>.oneOf, of: "kinds of names")
         signIn.acceptedNames = Set(names ?? [.email])
         signIn.concealsExistingUsers = keys.value("conceal_existing_users", .boolean, default: false)
+        signIn.triggerRefusals = TriggerRefusalSettings(of: keys)
+        signIn.passwordChanges = PasswordChangeSettings(of: keys)
         signIn.totpIssuer = keys.value("totp_issuer", .text, default: "Gatehouse")
         signIn.propagateClientAddress = keys.value("send_client_address", .boolean, default: false)
         signIn.sessionTakeover = keys.sessionTakeover(of: issuer)

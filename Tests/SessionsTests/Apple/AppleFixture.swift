@@ -124,7 +124,7 @@ enum AppleFixture {
         keys: (any IssuerKeys)? = nil, now: Int64 = now, _ change: (inout AppleSignInSettings) -> Void = { _ in }
     ) throws -> AppleSignIn {
         var settings = AppleSignInSettings(
-            roles: rules.roles, roleConflictMessage: "Use the other app.")
+            roles: rules.roles, roleConflict: RoleConflictMessages("Use the other app."))
         change(&settings)
         return AppleSignIn(
             issuer: issuerSettings, settings: settings, keys: try keys ?? self.keys(),

@@ -20,6 +20,7 @@ extension UserPool {
         _ purpose: ConfirmationCode.Purpose, to user: UserRecord, at pending: String? = nil, in database: Database,
         now: Int64
     ) throws -> Message {
+        try run(.customMessage, for: user.email)
         let code = ConfirmationCode.make(from: random(8))
         let lifetimes = configuration.lifetimes
         let lifetime = purpose == .passwordReset ? lifetimes.passwordResetCode : lifetimes.confirmationCode

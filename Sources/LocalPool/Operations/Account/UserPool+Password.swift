@@ -13,7 +13,7 @@ extension UserPool {
             if let refusal = try exceeded(.sendCode, who, in: database, now: now) { return (nil, refusal) }
             guard let user else { return (nil, hidesUsers ? nil : .userNotFound) }
             guard user.isEnabled else { return (nil, .userDisabled) }
-            guard user.status != .mustChangePassword else {
+            guard user.status != .mustChangePassword, user.status != .externalProvider else {
                 return (nil, .notAuthorized("User password cannot be reset in the current state."))
             }
             guard user.resetMedium != nil else {
@@ -56,6 +56,7 @@ extension UserPool {
             return nil
         }
         if let refusal { throw refusal }
+        if let known { try run(.postConfirmation, for: known.email) }
         return [:]
     }
 

@@ -15,6 +15,7 @@ extension UserPool {
         var user = try newUser(named: username, attributes)
         try configuration.schema.checkComplete(user.attributeNames)
         try policy.check(password)
+        try run(.preSignUp, for: user.email)
         user.credentials = try await credentials(password, of: user.username)
         let (new, now) = (user, clock())
         let message = try await store.write { database -> Message? in
@@ -35,24 +36,26 @@ extension UserPool {
         let username = try provedUsername(fields)
         let takesAlias = try fields.flag("ForceAliasCreation")
         let (now, hidesUsers) = (clock(), configuration.preventsUserExistenceErrors)
-        let refusal = try await store.write { database -> PoolError? in
+        let (email, refusal) = try await store.write { database -> (String?, PoolError?) in
             let user = try UserRecord.find(username, in: database)
             let who = user?.sub ?? username.lowercased()
-            if let refusal = try exceeded(.confirmSignUp, who, in: database, now: now) { return refusal }
-            guard var user else { return hidesUsers ? .expiredCode : .userNotFound }
+            if let refusal = try exceeded(.confirmSignUp, who, in: database, now: now) { return (nil, refusal) }
+            guard var user else { return (nil, hidesUsers ? .expiredCode : .userNotFound) }
             guard !user.isConfirmed else {
-                return .notAuthorized("User cannot be confirmed. Current status is \(user.status.rawValue)")
+                return (nil, .notAuthorized("User cannot be confirmed. Current status is \(user.status.rawValue)"))
             }
             if let refusal = try ConfirmationCode.redeem(code, .signUp, of: user.sub, in: database, now: now) {
-                return refusal
+                return (nil, refusal)
             }
             user.status = .confirmed
             if signUpMedium(of: user) == .sms { user.isPhoneVerified = true } else { user.isEmailVerified = true }
             if takesAlias { try UserNames.take(for: user, in: database, now: now) }
             try user.update(in: database, now: now)
-            return nil
+            return (user.email, nil)
         }
         if let refusal { throw refusal }
+        // The user is confirmed, whatever the trigger says.
+        if let email { try run(.postConfirmation, for: email) }
         return [:]
     }
 

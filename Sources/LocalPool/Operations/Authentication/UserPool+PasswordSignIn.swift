@@ -16,6 +16,7 @@ extension UserPool {
     /// The user, if the password is right and the user may sign in.
     private func authenticate(_ username: String, _ password: String) async throws -> UserRecord {
         let user = try await store.read { try UserRecord.find(username, in: $0) }
+        try runPreAuthentication(user, named: username)
         if let user { try checkBeforeProof(user) }
         let isRight = try await passwords.matchesOffThread(password, user?.credentials.passwordHash ?? decoyHash)
         guard let user else {
@@ -24,6 +25,12 @@ extension UserPool {
         guard isRight else { throw try await failure(of: user) }
         if user.credentials.srp == nil { try await addVerifier(to: user, password) }
         return try await admit(user)
+    }
+
+    /// Cognito runs the trigger for a user who isn't there as well, where it hides that.
+    func runPreAuthentication(_ user: UserRecord?, named username: String) throws(PoolError) {
+        guard user != nil || configuration.preventsUserExistenceErrors else { return }
+        try run(.preAuthentication, for: user?.email ?? username)
     }
 
     /// Throws the errors that do not depend on the password: the account is locked, or its password must be reset.
@@ -41,6 +48,7 @@ extension UserPool {
 
     /// The user, whose password was right, unless there is another reason against signing in.
     func admit(_ user: UserRecord) async throws -> UserRecord {
+        guard user.status != .externalProvider else { throw PoolError.badCredentials }
         if user.failedAttempts > 0 {
             try await store.write { try SignInAttempts.clear(user.sub, in: $0) }
         }

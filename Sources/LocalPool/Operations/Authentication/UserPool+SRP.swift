@@ -11,6 +11,7 @@ extension UserPool {
         try client.checkSecretHash(try parameters.optional("SECRET_HASH"), username: username)
         let user = try await store.read { try UserRecord.find(username, in: $0) }
         guard user != nil || configuration.preventsUserExistenceErrors else { throw PoolError.userNotFound }
+        try runPreAuthentication(user, named: username)
         let pretence = Pretence(username: user?.sub ?? username.lowercased(), key: pretenceKey)
         let name = user?.username ?? pretendedName(username, pretence)
         let attempt = SignInAttempt(

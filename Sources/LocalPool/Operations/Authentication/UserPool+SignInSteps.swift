@@ -69,6 +69,7 @@ extension UserPool {
     private func newSession(
         _ user: UserRecord, _ attempt: SignInAttempt, in database: Database, now: Int64
     ) throws -> SignInStep {
+        try run(.postAuthentication, for: user.email)
         var newDevice: DeviceRecord?
         if configuration.devices != .off, attempt.deviceKey == nil {
             let device = DeviceRecord(
@@ -90,6 +91,7 @@ extension UserPool {
 
     /// AuthenticationResult. Without rotation a refresh has no RefreshToken in it.
     func result(for user: UserRecord, _ session: RefreshTokenRecord, refreshToken: String?) throws -> JSONObject {
+        try run(.preTokenGeneration, for: user.email)
         let lifetimes = configuration.lifetimes
         let clientID = session.clientID.isEmpty ? configuration.clients[0].id : session.clientID
         let client = clients.first { $0.clientID == clientID }
