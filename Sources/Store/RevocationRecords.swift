@@ -8,14 +8,19 @@ package struct RevocationRecord: Sendable, Hashable {
     package var value: String
     /// With `sub`: tokens of sign-ins up to this second are meant, in seconds since 1970.
     package var before: Int64?
+    /// With `sub`: the `origin_jti` of the sign-in that is not meant; nil: all are.
+    package var sparing: String?
     /// Seconds since 1970.
     package var endsAt: Int64
 
-    package init(issuer: String, claim: String, value: String, before: Int64? = nil, endsAt: Int64) {
+    package init(
+        issuer: String, claim: String, value: String, before: Int64? = nil, sparing: String? = nil, endsAt: Int64
+    ) {
         self.issuer = issuer
         self.claim = claim
         self.value = value
         self.before = before
+        self.sparing = sparing
         self.endsAt = endsAt
     }
 }
@@ -49,7 +54,21 @@ package struct StoredRevocations: RevocationRecords {
                     PRIMARY KEY (issuer, claim, value)
                 ) STRICT, WITHOUT ROWID;
                 CREATE INDEX revocations_by_end ON revocations (ends_at);
-                """)
+                """),
+        // A row for each sign-in that was spared: what all rows of a subject mean together, the reader finds out.
+        Store.Migration(
+            name: "revocations-2",
+            sql: """
+                CREATE TABLE sparing_revocations (
+                    issuer TEXT NOT NULL,
+                    subject TEXT NOT NULL,
+                    spared TEXT NOT NULL,
+                    before INTEGER NOT NULL,
+                    ends_at INTEGER NOT NULL,
+                    PRIMARY KEY (issuer, subject, spared)
+                ) STRICT, WITHOUT ROWID;
+                CREATE INDEX sparing_revocations_by_end ON sparing_revocations (ends_at);
+                """),
     ]
 
     private let store: Store
@@ -61,6 +80,10 @@ package struct StoredRevocations: RevocationRecords {
     package func keep(_ records: [RevocationRecord]) async throws {
         try await store.write(outlasting: .powerLoss) { database in
             for record in records {
+                if let origin = record.sparing {
+                    try Self.keep(record, sparing: origin, in: database)
+                    continue
+                }
                 try database.execute(
                     sql: """
                         INSERT INTO revocations (issuer, claim, value, before, ends_at) VALUES (?, ?, ?, ?, ?)
@@ -75,19 +98,43 @@ package struct StoredRevocations: RevocationRecords {
     package func all(now: Int64) async throws -> [RevocationRecord] {
         let pruning = store.pruningTime(now)
         return try await store.read { database in
-            try Row.fetchAll(
-                database, sql: "SELECT issuer, claim, value, before, ends_at FROM revocations WHERE ends_at > ?",
+            let sparing =
+                try database.tableExists("sparing_revocations")
+                ? """
+                UNION ALL
+                SELECT issuer, 'sub', subject, before, spared, ends_at FROM sparing_revocations WHERE ends_at > ?1
+                """ : ""
+            return try Row.fetchAll(
+                database,
+                sql: """
+                    SELECT issuer, claim, value, before, NULL AS spared, ends_at FROM revocations WHERE ends_at > ?1
+                    \(sparing)
+                    """,
                 arguments: [pruning]
             ).map { row in
                 RevocationRecord(
                     issuer: row["issuer"], claim: row["claim"], value: row["value"], before: row["before"],
-                    endsAt: row["ends_at"])
+                    sparing: row["spared"], endsAt: row["ends_at"])
             }
         }
     }
 
     package func removeEnded(now: Int64) async throws {
-        try await store.removeInSteps("revocations", where: "ends_at <= ?", [store.pruningTime(now)])
+        for table in ["revocations", "sparing_revocations"] {
+            try await store.removeInSteps(table, where: "ends_at <= ?", [store.pruningTime(now)])
+        }
+    }
+
+    private static func keep(
+        _ record: RevocationRecord, sparing origin: String, in database: Database
+    ) throws {
+        try database.execute(
+            sql: """
+                INSERT INTO sparing_revocations (issuer, subject, spared, before, ends_at) VALUES (?, ?, ?, ?, ?)
+                ON CONFLICT DO UPDATE SET
+                    before = max(before, excluded.before), ends_at = max(ends_at, excluded.ends_at)
+                """,
+            arguments: [record.issuer, record.value, origin, record.before ?? .max, record.endsAt])
     }
 
     package func foreignChanges() async throws -> Int64 {

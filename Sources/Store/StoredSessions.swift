@@ -32,6 +32,7 @@ package struct StoredSessions: SessionRecords {
         Store.Migration(
             name: "sessions-2", sql: "ALTER TABLE sessions RENAME COLUMN answer_may_be_lost TO retry_until"),
         Store.Migration(name: "sessions-3", sql: SessionDevice.migration("sessions")),
+        accountNames,
     ]
 
     /// For how many seconds after a refresh the same one may be asked for once more.
@@ -39,7 +40,7 @@ package struct StoredSessions: SessionRecords {
     /// The most rows of each kind that one write tidies, so that no write takes long.
     private static let tidiedAtOnce = 8
 
-    private let store: Store
+    let store: Store
 
     package init(_ store: Store) {
         self.store = store
@@ -107,12 +108,16 @@ package struct StoredSessions: SessionRecords {
         try await store.write { database in
             try database.execute(
                 sql: "DELETE FROM sessions WHERE pool_id = ? AND subject = ?", arguments: [poolID, subject])
+            try database.execute(
+                sql: "DELETE FROM account_names WHERE pool_id = ? AND subject = ?", arguments: [poolID, subject])
         }
     }
 
     /// Forgets sessions that nobody can have a token of, and answers that nobody may ask for any more.
     package func removeEnded(now: Int64) async throws {
-        try await store.removeInSteps("sessions", where: "ends_at <= ?", [store.pruningTime(now)])
+        for table in ["sessions", "account_names"] {
+            try await store.removeInSteps(table, where: "ends_at <= ?", [store.pruningTime(now)])
+        }
         try await store.clearInSteps(
             "answer", in: "sessions", where: LostAnswers.closedCondition, LostAnswers.closedArguments(store, now: now))
     }

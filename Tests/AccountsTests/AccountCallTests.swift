@@ -311,19 +311,25 @@ struct AccountCallTests {
             (.register, "InvalidPasswordException", "", 422, "InvalidPasswordException"),
             (.register, "InvalidParameterException", "Value at 'password' failed", 422, "InvalidPasswordException"),
             (.register, "InvalidParameterException", "Attribute: bad", 422, "InvalidParameterException"),
-            (.register, "UserLambdaValidationException", "", 403, "AccessDeniedException"),
+            (.register, "UserLambdaValidationException", "", 403, "UserLambdaValidationException"),
             (.register, "CodeDeliveryFailureException", "", 503, "IdentityProviderUnavailableException"),
             (.register, "LimitExceededException", "", 429, "TooManyRequestsException"),
             (.register, "NotAuthorizedException", "SecretHash wrong", 503, "IdentityProviderUnavailableException"),
             (.confirm, "CodeMismatchException", "", 422, "CodeMismatchException"),
-            (.confirm, "ExpiredCodeException", "", 422, "ExpiredCodeException"),
+            (.confirm, "ExpiredCodeException", "", 422, "CodeMismatchException"),
             (.confirm, "UserNotFoundException", "", 422, "CodeMismatchException"),
             (.confirm, "AliasExistsException", "", 409, "UsernameExistsException"),
             (.confirm, "NotAuthorizedException", "User cannot be confirmed.", 422, "CodeMismatchException"),
-            (.confirm, "TooManyFailedAttemptsException", "", 429, "TooManyRequestsException"),
+            (.confirm, "TooManyFailedAttemptsException", "", 422, "CodeMismatchException"),
+            (.confirm, "LimitExceededException", "", 422, "CodeMismatchException"),
+            (.confirm, "TooManyRequestsException", "", 429, "TooManyRequestsException"),
+            (.confirm, "UserLambdaValidationException", "", 403, "UserLambdaValidationException"),
             (.resendCode, "UserNotFoundException", "", 202, nil),
             (.resendCode, "InvalidParameterException", "User is already confirmed.", 202, nil),
-            (.resendCode, "LimitExceededException", "", 429, "TooManyRequestsException"),
+            (.resendCode, "LimitExceededException", "", 202, nil),
+            (.resendCode, "CodeDeliveryFailureException", "", 202, nil),
+            (.resendCode, "UserLambdaValidationException", "", 403, "UserLambdaValidationException"),
+            (.resendCode, "TooManyRequestsException", "", 429, "TooManyRequestsException"),
             (.forgotPassword, "UserNotFoundException", "", 202, nil),
             (.forgotPassword, "InvalidParameterException", "no verified email", 202, nil),
             (.forgotPassword, "NotAuthorizedException", "User is disabled.", 202, nil),
@@ -331,13 +337,28 @@ struct AccountCallTests {
             (.forgotPassword, "NotAuthorizedException", "secret hash", 503, "IdentityProviderUnavailableException"),
             (.resetPassword, "UserNotFoundException", "", 422, "CodeMismatchException"),
             (.resetPassword, "CodeMismatchException", "", 422, "CodeMismatchException"),
-            (.resetPassword, "ExpiredCodeException", "", 422, "ExpiredCodeException"),
+            (.resetPassword, "ExpiredCodeException", "", 422, "CodeMismatchException"),
+            (.resetPassword, "NotAuthorizedException", "User is disabled.", 422, "CodeMismatchException"),
+            (.resetPassword, "LimitExceededException", "", 422, "CodeMismatchException"),
             (.resetPassword, "InvalidPasswordException", "", 422, "InvalidPasswordException"),
             (.resetPassword, "PasswordHistoryPolicyViolationException", "", 422, "InvalidPasswordException"),
             (
-                .changePassword, "NotAuthorizedException", "Incorrect username or password.", 401,
-                "NotAuthorizedException"
+                .changePassword, "NotAuthorizedException", "Incorrect username or password.", 422,
+                "InvalidParameterException"
             ),
+            (
+                .changePassword, "InvalidParameterException", "Value at 'previousPassword' failed", 422,
+                "InvalidParameterException"
+            ),
+            (
+                .changePassword, "InvalidParameterException", "Value at 'proposedPassword'", 422,
+                "InvalidPasswordException"
+            ),
+            (
+                .updateMe, "NotAuthorizedException", "Access Token does not have required scopes", 403,
+                "AccessDeniedException"
+            ),
+            (.verifyTOTP, "NotAuthorizedException", "Something else", 403, "AccessDeniedException"),
             (.changePassword, "NotAuthorizedException", "Access Token has been revoked", 401, "NotAuthorizedException"),
             (.changePassword, "InvalidPasswordException", "", 422, "InvalidPasswordException"),
             (.changePassword, "LimitExceededException", "", 429, "TooManyRequestsException"),
@@ -365,6 +386,59 @@ struct AccountCallTests {
         let isMisconfigured =
             status == 503 && !["InternalErrorException", "CodeDeliveryFailureException"].contains(type)
         #expect(log.lines.contains { $0.hasPrefix("error ") } == isMisconfigured, "\(log.lines)")
+    }
+
+    @Test("No call blames the access token for anything else", arguments: CognitoAccounts.operations)
+    func challenges(operation: AccountOperation) async throws {
+        let errors: [(type: String, message: String, isOfToken: Bool)] = [
+            ("NotAuthorizedException", "Incorrect username or password.", false),
+            ("NotAuthorizedException", "User is disabled.", false),
+            ("NotAuthorizedException", "Password attempts exceeded", false),
+            ("NotAuthorizedException", "Invalid session for the user.", false),
+            ("NotAuthorizedException", "Refresh Token has been revoked", false),
+            ("NotAuthorizedException", "Temporary password has expired and must be reset", false),
+            ("NotAuthorizedException", "Access Token does not have required scopes", false),
+            ("UserLambdaValidationException", "PreTokenGeneration failed with error no.", false),
+            ("RefreshTokenReuseException", "", false), ("CodeMismatchException", "", false),
+            ("NotAuthorizedException", "Access Token has been revoked", true),
+            ("NotAuthorizedException", "Access Token has expired", true),
+            ("UserNotFoundException", "User does not exist.", true),
+        ]
+        let needsToken = operation.bearer == .required
+        for error in errors where !(needsToken && error.message.begins(with: "Refresh Token")) {
+            let fetcher = RecordedFetcher(Fixture.failure(error.type, error.message))
+            let answer = try await Fixture.accounts(fetcher).answer(try request(sealed: operation))
+            let blamesToken = answer.headers[.wwwAuthenticate] == #"Bearer error="invalid_token""#
+            #expect(blamesToken == (needsToken && error.isOfToken && answer.status == .unauthorized), "\(error)")
+            if needsToken, !error.isOfToken { #expect(answer.status != .unauthorized, "\(error)") }
+        }
+    }
+
+    /// As `request(_:)`, with what the gateway has sealed itself.
+    private func request(sealed operation: AccountOperation) throws -> AccountRequest {
+        switch operation {
+        case .refresh: return try Fixture.refresh(Fixture.sealedText())
+        default: return request(operation)
+        }
+    }
+
+    @Test(
+        "A disabled user hears it once the pool has shown that the password was right",
+        arguments: [
+            ("Incorrect username or password.", 403, "UserDisabledException"),
+            ("User is disabled.", 401, "NotAuthorizedException"),
+        ])
+    func disabled(toWrongPassword: String, status: Int, error: String) async throws {
+        let disabled = Fixture.failure("NotAuthorizedException", "User is disabled.")
+        let fetcher = RecordedFetcher(disabled, Fixture.failure("NotAuthorizedException", toWrongPassword), disabled)
+        let accounts = try Fixture.accounts(fetcher)
+        for calls in [2, 3] {
+            let answer = await accounts.answer(request(.login))
+            #expect(answer.status.code == status && answer.json["error"]?.stringValue == error)
+            #expect(await fetcher.requests.count == calls, "the pool is asked once more, and never again")
+        }
+        let passwords = await fetcher.bodies.map { $0["AuthParameters"]?["PASSWORD"]?.stringValue }
+        #expect(passwords[0] == Fixture.password && passwords[1] != Fixture.password)
     }
 
     @Test("Cognito's policy is told, and nothing else that stands where it does")

@@ -87,6 +87,12 @@ struct CognitoClientTests {
             ("NotAuthorizedException", "something new", .badCredentials),
             ("NotAuthorizedException", "Password attempts exceeded", .lockedOut),
             ("NotAuthorizedException", "User is disabled.", .userDisabled),
+            (
+                "NotAuthorizedException", "Temporary password has expired and must be reset by an administrator.",
+                .temporaryPasswordExpired
+            ),
+            ("NotAuthorizedException", "Access Token does not have required scopes", .scopeMissing),
+            ("InvalidParameterException", "Value at 'previousPassword' failed", .badCredentials),
             ("NotAuthorizedException", "Invalid session for the user, session is expired.", .invalidSession),
             ("NotAuthorizedException", "Refresh Token has been revoked", .tokenRevoked),
             ("NotAuthorizedException", "Invalid Refresh Token", .tokenRevoked),

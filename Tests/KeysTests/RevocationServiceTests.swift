@@ -64,7 +64,32 @@ struct RevocationServiceTests {
     static let all: [(Revocation.Target, JSONObject)] = [
         (.originID("o"), ["origin_jti": "o"]), (.tokenID("t"), ["jti": "t"]), (.session("s"), ["sid": "s"]),
         (.subject("ada", before: 100), ["auth_time": 100]),
+        (.otherSignIns("ada", before: 100, sparing: "own"), ["auth_time": 100, "origin_jti": "other"]),
     ]
+
+    @Test("What is spared by several revocations is the same after a restart")
+    func spared() async throws {
+        try await Self.withStore { open, _ in
+            let targets: [Revocation.Target] = [
+                .otherSignIns("ada", before: 100, sparing: "first"), .subject("ada", before: 50),
+                .otherSignIns("ada", before: 200, sparing: "second"),
+            ]
+            let service = service(try open())
+            for target in targets { try await service.revoke([revocation(target)]) }
+            let restarted = self.service(try open())
+            try await restarted.follow()
+            for list in [service.current, restarted.current] {
+                #expect(list.count == 1)
+                for (time, origin, isMeant) in [
+                    (150, "second", false), (100, "second", true), (40, "second", true), (90, "first", true),
+                    (150, "first", true), (201, "first", false),
+                ] as [(Int, String, Bool)] {
+                    let claims: JSONObject = ["auth_time": .number(JSONNumber(time)), "origin_jti": .string(origin)]
+                    #expect(list.revokes(Self.token(claims)) == isMeant, "\(time) \(origin)")
+                }
+            }
+        }
+    }
 
     @Test("When a revocation has returned, every loop was told, and a restart keeps it", arguments: all)
     func durable(target: Revocation.Target, claims: JSONObject) async throws {

@@ -82,6 +82,65 @@ struct RevocationTests {
         }
     }
 
+    // The claims say auth_time 1779999000.
+    static let spared: [(name: String, [Revocation.Target], Bool)] = [
+        ("the spared sign-in", [.otherSignIns(subject, before: 1_780_000_000, sparing: "origin")], false),
+        ("another one", [.otherSignIns(subject, before: 1_780_000_000, sparing: "Origin")], true),
+        ("a later one", [.otherSignIns(subject, before: 1_779_998_999, sparing: "other")], false),
+        (
+            "spared by the second, meant by the first",
+            [
+                .otherSignIns(subject, before: 1_779_999_000, sparing: "other"),
+                .otherSignIns(subject, before: 1_780_000_000, sparing: "origin"),
+            ], true
+        ),
+        (
+            "later than what means all",
+            [
+                .subject(subject, before: 1_779_998_999),
+                .otherSignIns(subject, before: 1_780_000_000, sparing: "origin"),
+            ], false
+        ),
+        (
+            "earlier than what means all",
+            [
+                .subject(subject, before: 1_779_999_000),
+                .otherSignIns(subject, before: 1_780_000_000, sparing: "origin"),
+            ], true
+        ),
+        (
+            "spared twice",
+            [
+                .otherSignIns(subject, before: 1_779_999_500, sparing: "origin"),
+                .otherSignIns(subject, before: 1_780_000_000, sparing: "origin"),
+            ], false
+        ),
+        (
+            "spared at the same second as all are meant",
+            [
+                .otherSignIns(subject, before: 1_780_000_000, sparing: "origin"),
+                .subject(subject, before: 1_780_000_000),
+            ], true
+        ),
+    ]
+
+    @Test("One sign-in can be spared, unless another revocation means it, in whatever order", arguments: spared)
+    func sparing(name: String, targets: [Revocation.Target], expected: Bool) throws {
+        let token = try #require(tokens.verified(tokens.token(claims: Self.claims)))
+        for order in [targets, targets.reversed()] {
+            #expect(Self.list(order).revokes(token) == expected)
+            #expect(Self.list(order).count == 1)
+        }
+        let without = try #require(tokens.verified(tokens.token(claims: Self.claims.with("origin_jti", nil))))
+        let isMeant = targets.contains { target in
+            switch target {
+            case .subject(_, let before), .otherSignIns(_, let before, _): before >= 1_779_999_000
+            default: false
+            }
+        }
+        #expect(Self.list(targets).revokes(without) == isMeant)
+    }
+
     @Test("Text is compared by its bytes, and no value can be another's with a part of the issuer")
     func bytes() throws {
         let token = try #require(tokens.verified(tokens.token(claims: Self.claims.with("jti", "\u{e9}"))))

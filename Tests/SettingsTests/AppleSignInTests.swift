@@ -63,6 +63,17 @@ struct AppleSignInTests {
         #expect(!String(reflecting: apple).contains("PRIVATE KEY"))
     }
 
+    @Test("The message of a role conflict can be another one for each role")
+    func roleConflict() throws {
+        let roles = "roles: {com.example.app: customer, com.example.pro: driver}"
+        let yaml = "issuer: apple, \(roles), role_conflict_message: {driver: Use the Pro app.}, \(Self.session)"
+        let messages = try #require(try load(Self.yaml(yaml)).signIn.apple).signIn.roleConflict
+        #expect(messages.message(for: "driver") == "Use the Pro app.")
+        for role in ["customer", "Driver", nil] {
+            #expect(messages.message(for: role) == "This account is in use with another app.")
+        }
+    }
+
     @Test("Forwarding needs an upstream and no sessions")
     func forward() throws {
         let apple = try load(Self.yaml("issuer: apple, mode: forward, upstream: api")).signIn.apple
@@ -96,6 +107,10 @@ struct AppleSignInTests {
             (
                 "issuer: apple, session: {issuer: sessions, rotate_every: 2h, publish_ahead: 3h}",
                 "must not be shorter than publish_ahead"
+            ),
+            (
+                "issuer: apple, role_conflict_message: {pilot: Walk.}, \(session)",
+                "sign_in.apple.role_conflict_message.pilot: \"pilot\" is none of the roles in sign_in.apple.roles"
             ),
             ("issuer: apple, roles: {com.example.app: a}, \(session)", "has no role for com.example.pro"),
             ("issuer: apple, roles: {com.other: a}, \(session)", "\"com.other\" is none of issuers.apple.audiences"),

@@ -34,7 +34,8 @@ struct SignInPoolTests {
         let other = try load(
             Self.yaml(
                 ", flow: srp, hosts: [API.example.com, '[::1]'], timeout: 2s, device_binding: required, "
-                    + "conceal_existing_users: true, send_client_address: true, totp_issuer: Example App"))
+                    + "conceal_existing_users: true, send_client_address: true, totp_issuer: Example App, "
+                    + "trigger_messages: false, end_sessions_on_password_change: false"))
         let changed = try #require(other.signIn.cognito)
         #expect(changed.signIn.flow == .srp)
         #expect(changed.hosts == ["api.example.com", "[::1]"])
@@ -42,6 +43,8 @@ struct SignInPoolTests {
         #expect(changed.signIn.requiresDevice)
         #expect(changed.signIn.concealsExistingUsers && changed.signIn.propagateClientAddress)
         #expect(changed.signIn.totpIssuer == "Example App")
+        #expect(standard.signIn.triggerRefusals.showsMessages && standard.signIn.passwordChanges.endsOtherSessions)
+        #expect(!changed.signIn.triggerRefusals.showsMessages && !changed.signIn.passwordChanges.endsOtherSessions)
     }
 
     @Test("Further pools are told apart by prefix or by hosts, and have their own region's endpoint")

@@ -40,7 +40,7 @@ enum AccountRefusals {
         .credentialsRefused(message: badCredentials, reason: .cognito(kind))
     }
 
-    /// What the settings have to say about refusals.
+    /// The settings that decide about refusals.
     struct Rules: Sendable {
         /// Nothing may reveal that an address is registered.
         var conceals = false
@@ -159,7 +159,7 @@ enum AccountRefusals {
         }
     }
 
-    /// What Cognito says to a code tells whether there is an account, and in which state: by its limits of each user too.
+    /// One refusal for all: Cognito's own responses, and its limits of each user, tell of the account and its state.
     private static func code(_ error: CognitoError) -> Refusal? {
         switch error.kind {
         case .codeMismatch, .codeExpired, .userNotFound, .badCredentials, .userDisabled, .temporaryPasswordExpired,

@@ -72,7 +72,15 @@ extension CognitoAccounts {
     /// Puts tokens of the pool on the revocation list for as long as any of them can be valid.
     func revoke(_ targets: [Revocation.Target], _ request: AccountRequest) async throws(Refusal) {
         // A day is the longest that Cognito lets an access token live; a minute more for clocks that differ.
-        let endsAt = revocationTime() + 86_400 + 60
+        try await revoke(targets, until: revocationTime() + 86_400 + 60, request)
+    }
+
+    /// Puts tokens of the pool on the revocation list.
+    ///
+    /// - Parameter endsAt: when none of them can be valid any more, in seconds since 1970.
+    func revoke(
+        _ targets: [Revocation.Target], until endsAt: Int64, _ request: AccountRequest
+    ) async throws(Refusal) {
         let revocations = targets.map { Revocation(issuer: settings.issuer, $0, endsAt: endsAt) }
         guard !revocations.isEmpty else { return }
         do {

@@ -22,6 +22,11 @@ extension CognitoAccounts {
         } catch {
             return try await otherwise(error, sealed, request)
         }
+        guard !isOnRevocationList(result.accessClaims) else {
+            // Its access tokens would be refused.
+            try? await revokeAtCognito(result.refreshToken ?? sealed.refreshToken, of: sealed.clientID, request)
+            throw .credentialsRefused(.tokenRefresh, reason: .account(.sessionEnded))
+        }
         return try await keep(result, sealed, request)
     }
 

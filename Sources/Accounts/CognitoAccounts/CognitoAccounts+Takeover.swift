@@ -80,7 +80,7 @@ extension CognitoAccounts {
         let isRevoked = isRevoked(token)
         guard isRevoked || sealed.hasExpired(at: now()) else { return sealed }
         try await revokeAtCognito(result.refreshToken ?? standIn.refreshToken, of: sealed.clientID, request)
-        throw .tokenInvalid(
+        throw .credentialsRefused(
             .tokenRefresh, reason: .account(isRevoked ? .sessionEnded : .expiredRefreshToken))
     }
 }

@@ -4,7 +4,7 @@ internal import Encoding
 internal import Locking
 internal import Pipeline
 
-/// What the pool has shown of errors that are about one account: whether it reports them to a wrong password too.
+/// The errors about one account that the pool reports to a wrong password too, as far as it has shown that.
 ///
 /// AWS documents "User is disabled" after a right password for pools that prevent user existence errors, and nothing
 /// for other pools, nor for temporary passwords. So the gateway finds out.

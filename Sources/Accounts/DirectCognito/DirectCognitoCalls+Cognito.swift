@@ -23,6 +23,7 @@ extension DirectCognitoCalls {
         if let error = answer.error { try check(error, call, request) }
         // A refresh token says nothing by itself, but what it is exchanged for does.
         if ExactText(call.operation) == "GetTokensFromRefreshToken", isRevoked(answer.accessClaims, of: pool) {
+            await endRevoked(call, answer, at: pool)
             throw .revokedRefreshToken
         }
         if call.isTranslatedRefresh { answer.speakAsInitiateAuth() }

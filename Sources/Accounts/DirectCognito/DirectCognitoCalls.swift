@@ -14,6 +14,7 @@ package struct DirectCognitoCalls: Sendable {
     private let steps: SignInSteps
     let sessions: DirectSessions
     let revoke: CognitoAccounts.TokenRevocation
+    let accounts: [CognitoAccounts]
     let forget: @Sendable (_ subject: String, _ poolID: String) async throws -> Void
     let isRevoked: @Sendable (VerifiedToken) -> Bool
     let revocationTime: @Sendable () -> Int64
@@ -23,13 +24,14 @@ package struct DirectCognitoCalls: Sendable {
     ///   - pools: at least one; what names none is the first one's.
     ///   - steps: kept through reloads, as `sessions` are.
     ///   - revoke: ends the access tokens of who has signed out everywhere, or is gone.
+    ///   - accounts: of the pools, which end the sessions of who has a new password.
     ///   - forget: forgets the sessions of a user who is gone.
     ///   - isRevoked: whether a token is on the revocation list.
     ///   - revocationTime: the latest time that is known to have been, in seconds since 1970, so that a clock that is
     ///     behind leaves no token good.
     package init(
         pools: [DirectCognitoPool], flow: AccountFlow, steps: SignInSteps, sessions: DirectSessions,
-        revoke: @escaping CognitoAccounts.TokenRevocation,
+        revoke: @escaping CognitoAccounts.TokenRevocation, accounts: [CognitoAccounts] = [],
         forget: @escaping @Sendable (_ subject: String, _ poolID: String) async throws -> Void,
         isRevoked: @escaping @Sendable (VerifiedToken) -> Bool, revocationTime: @escaping @Sendable () -> Int64,
         logger: Logger
@@ -39,6 +41,7 @@ package struct DirectCognitoCalls: Sendable {
         self.steps = steps
         self.sessions = sessions
         self.revoke = revoke
+        self.accounts = accounts
         self.forget = forget
         self.isRevoked = isRevoked
         self.revocationTime = revocationTime
@@ -142,7 +145,9 @@ package struct DirectCognitoCalls: Sendable {
         noteSession(answer, to: call)
         let outcome = note(answer, to: call, in: &admission.call)
         await note(answer, to: call, of: read, &admission)
-        return DirectAnswer(answer: answer, outcome: outcome, call: call, pool: read.pool, calls: self)
+        return DirectAnswer(
+            answer: answer, outcome: outcome, call: call, pool: read.pool, calls: self,
+            requestID: request.requestID)
     }
 
     /// For how many seconds the account is closed that a call is of; nil where it is not, or guesses nothing.
@@ -187,6 +192,7 @@ private struct DirectAnswer: AccountReply {
     var call: TranslatedCall
     var pool: DirectCognitoPool
     var calls: DirectCognitoCalls
+    var requestID: String
 
     /// Noted in the call already.
     var subject: String? { nil }
@@ -198,6 +204,8 @@ private struct DirectAnswer: AccountReply {
     }
 
     func finish() async throws(DirectCognitoRefusal) {
-        if answer.error == nil { try await calls.endTokens(of: call, at: pool) }
+        guard answer.error == nil else { return }
+        try await calls.endTokens(of: call, at: pool)
+        try await calls.endOtherSessions(of: call, at: pool, requestID: requestID)
     }
 }

@@ -10,7 +10,7 @@ extension AccountOperation {
         usualErrors: [.badCredentials, .invalidPassword])
 }
 
-/// `POST change-password`: ChangePassword.
+/// `POST change-password`: ChangePassword. The user's other sessions end.
 struct ChangePasswordEndpoint: AccountEndpoint {
     static let operation = AccountOperation.changePassword
 
@@ -24,18 +24,30 @@ struct ChangePasswordEndpoint: AccountEndpoint {
             new: Secret(fields.requiredText("new_password", atMost: 256, .password)))
         try fields.check()
         caller = try accounts.caller(request)
-        call.guessedUsername = caller.identity.claims["username"]?.stringValue
+        call.guessedUsername = caller.identity.username
     }
 
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
+        // Of a change after which the other sessions could not be ended, only that is left to be done.
+        let isMade = accounts.unansweredChanges.remove(change, of: "made/\(caller.subject)")
+        if !isMade { try await make(accounts, request) }
+        do {
+            try await accounts.endSessions(of: caller.subject, sparing: caller.originID, request)
+        } catch {
+            accounts.unansweredChanges.note(change, of: "made/\(caller.subject)")
+            throw error
+        }
+        return .done(subject: caller.subject)
+    }
+
+    private func make(_ accounts: CognitoAccounts, _ request: AccountRequest) async throws(Refusal) {
         do {
             try await accounts.change(change.current, to: change.new, caller)
         } catch {
             try await checkMade(after: error, accounts, request)
         }
-        return .done(subject: caller.subject)
     }
 
     /// Where the response to the same call was lost before, a current password that Cognito no longer takes may mean

@@ -10,7 +10,7 @@ extension AccountOperation {
         usualErrors: [.codeMismatch, .codeExpired, .invalidPassword])
 }
 
-/// `POST reset-password`: ConfirmForgotPassword.
+/// `POST reset-password`: ConfirmForgotPassword. All of the user's sessions end.
 struct ResetPasswordEndpoint: AccountEndpoint {
     static let operation = AccountOperation.resetPassword
 
@@ -30,11 +30,25 @@ struct ResetPasswordEndpoint: AccountEndpoint {
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
+        // Of a reset whose sessions could not be ended, only that is left to be done.
+        let reset = PasswordChange(current: code, new: newPassword)
+        let isMade = accounts.unansweredChanges.remove(reset, of: "reset/\(email)")
+        if !isMade { try await set(accounts, request) }
+        do {
+            guard let subject = try await accounts.subject(named: email, request) else { return .done() }
+            try await accounts.endSessions(of: subject, sparing: nil, request)
+            return .done(subject: subject)
+        } catch {
+            accounts.unansweredChanges.note(reset, of: "reset/\(email)")
+            throw error
+        }
+    }
+
+    private func set(_ accounts: CognitoAccounts, _ request: AccountRequest) async throws(Refusal) {
         var input = accounts.app.input(username: accounts.cognitoName(email))
         input["ConfirmationCode"] = .string(code.exposeText())
         input["Password"] = .string(newPassword.exposeText())
         input["UserContextData"] = accounts.userContext(request)
         _ = try await accounts.call(.confirmForgotPassword, input, for: request, at: .code)
-        return .done()
     }
 }

@@ -31,6 +31,9 @@ package protocol AccountGuard: Sendable {
         _ admission: consuming Admission, _ outcome: AccountOutcome
     ) async throws(Refusal) -> JSONObject?
 
+    /// The `sub` of the user whom earlier sign-ins have shown to have a name; nil where nobody has.
+    func subject(named name: String, poolID: String) async throws -> String?
+
     /// Called for a call that was not admitted.
     func refused(_ call: AccountCall, _ outcome: AccountOutcome) async
 }
@@ -42,6 +45,8 @@ extension AccountGuard {
         try await end(admission, outcome)
         return nil
     }
+
+    package func subject(named name: String, poolID: String) async throws -> String? { nil }
 }
 
 /// An account call that was let through. It ends once, with its outcome; dropped, it ends without one.

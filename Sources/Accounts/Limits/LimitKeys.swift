@@ -55,6 +55,9 @@ struct LimitKeys: Sendable {
     /// - Parameter key: by which the account's failures are counted.
     func knownDevice(_ device: String, ofKey key: String) -> String { code("known-device-of", key, device) }
 
+    /// - Parameter name: for sign-in.
+    func accountName(_ name: String, in poolID: String) -> String { code("account-name", poolID, Self.folded(name)) }
+
     /// Cognito takes names in any case for the same one.
     private static func folded(_ account: String) -> String { account.foldedCase }
 

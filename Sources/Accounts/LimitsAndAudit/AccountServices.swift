@@ -13,6 +13,7 @@ package struct AccountServices: Sendable {
     package let auditLog: AuditLog
     package let steps: SignInSteps
     package let directSessions: DirectSessions
+    package let names: AccountNames
     package let audit: AuditTrail
     package let accountFlow: AccountFlow
     private let tally: AccountTally
@@ -22,13 +23,13 @@ package struct AccountServices: Sendable {
     private let place: LogPlace
 
     /// - Parameters:
-    ///   - limits: this one, `outbox`, `auditLog`, `steps` and `directSessions` outlast reloads. They follow `limitSettings`, `receivers`
-    ///     and `place` from ``adopt()`` on.
+    ///   - limits: this one, `outbox`, `auditLog`, `steps`, `directSessions` and `names` outlast reloads. They follow
+    ///     `limitSettings`, `receivers` and `place` from ``adopt()`` on.
     ///   - sync: nil where no backend is told.
     ///   - attributesChanged: called for a user whose attributes may have changed; nil where nobody wants to know.
     package init(
         limits: AccountLimits, outbox: Outbox, auditLog: AuditLog, steps: SignInSteps,
-        directSessions: DirectSessions, audit: AuditTrail,
+        directSessions: DirectSessions, names: AccountNames, audit: AuditTrail,
         sync: UserSync?, tally: AccountTally, limitSettings: AccountLimitSettings, receivers: [any OutboxReceiver],
         attributesChanged: (@Sendable (_ subject: String) async -> Void)? = nil, hashes: UserHashes, place: LogPlace
     ) {
@@ -37,6 +38,7 @@ package struct AccountServices: Sendable {
         self.auditLog = auditLog
         self.steps = steps
         self.directSessions = directSessions
+        self.names = names
         self.audit = audit
         self.tally = tally
         self.limitSettings = limitSettings
@@ -45,7 +47,8 @@ package struct AccountServices: Sendable {
         self.place = place
         accountFlow = AccountFlow(
             LimitsAndAudit(
-                limits: limits, audit: audit, sync: sync, tally: tally, attributesChanged: attributesChanged))
+                limits: limits, audit: audit, sync: sync, tally: tally, names: names,
+                attributesChanged: attributesChanged))
     }
 
     /// The settings take over.

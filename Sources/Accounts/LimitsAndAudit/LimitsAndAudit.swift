@@ -16,14 +16,16 @@ struct LimitsAndAudit: AccountGuard {
     private let tally: AccountTally
     /// Called for a user whose attributes may have changed; nil where nobody wants to know.
     private let attributesChanged: AttributesChanged?
+    private let names: AccountNames
 
     /// Returns when everybody goes by the new ones.
     typealias AttributesChanged = @Sendable (_ subject: String) async -> Void
 
     init(
-        limits: AccountLimits, audit: AuditTrail, sync: UserSync?, tally: AccountTally,
+        limits: AccountLimits, audit: AuditTrail, sync: UserSync?, tally: AccountTally, names: AccountNames,
         attributesChanged: AttributesChanged? = nil
     ) {
+        self.names = names
         self.tally = tally
         self.attributesChanged = attributesChanged
         self.limits = limits
@@ -43,6 +45,10 @@ struct LimitsAndAudit: AccountGuard {
         let call = admission.call
         let account = username.map { LimitedCall.user($0, in: call.poolID) }
         return await limits.identify(&admission.limited, LimitedCall(call), as: account)?.retryAfter
+    }
+
+    func subject(named name: String, poolID: String) async throws -> String? {
+        try await names.subject(named: name, poolID: poolID)
     }
 
     func refused(_ call: AccountCall, _ outcome: AccountOutcome) async {
@@ -100,6 +106,7 @@ struct LimitsAndAudit: AccountGuard {
         let call = admission.call
         switch outcome {
         case .signedIn(let user):
+            await names.note(user, typed: call.account, poolID: call.poolID)
             await admission.signedIn(as: LimitedCall.user(user.username, in: call.poolID))
         case .refused(let error, let reason) where reason.isGuess(refusedWith: error):
             return await admission.failed()

@@ -83,7 +83,7 @@ extension SnapshotMaker {
     /// The service that carries out direct calls; nil if they are refused.
     func directCalls(
         _ settings: GatewaySettings, _ sessions: StoredSessions?, _ accountServices: AccountServices?,
-        _ revocations: RevocationService?
+        _ revocations: RevocationService?, _ accounts: [AccountGroup]
     ) async throws -> DirectCognitoCalls? {
         guard settings.directCognito.mode == .translate, let sessions, let accountServices, let revocations else {
             return nil
@@ -92,7 +92,7 @@ extension SnapshotMaker {
             pools: try await Wiring.directPools(settings) { try await tracedFetcher(plain: $0) },
             flow: accountServices.accountFlow, steps: accountServices.steps,
             sessions: accountServices.directSessions,
-            revoke: { try await revocations.revoke($0) },
+            revoke: { try await revocations.revoke($0) }, accounts: accounts.flatMap(\.members).map(\.accounts),
             forget: { try await sessions.forget(subject: $0, poolID: $1) },
             isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
             logger: logger)

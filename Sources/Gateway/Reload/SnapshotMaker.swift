@@ -69,17 +69,18 @@ struct SnapshotMaker: Sendable {
         let keyServices = try await keyServices(settings, issuers, sessionKeys, after: previous)
         let endpoints = try await sessionEndpoints(
             settings, userSessions, sessionKeys, keyServices, accountServices, after: previous)
+        let accounts = try await accounts(settings, sessions, revocations, accountServices, after: previous)
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
             timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
             endpoints: Wiring.endpoints(settings),
-            accounts: try await accounts(settings, sessions, revocations, accountServices, after: previous),
+            accounts: accounts,
             sessions: endpoints, sessionPrefix: settings.signIn.apple.map { $0.prefix + "/" },
             keyServices: keyServices,
             userAttributes: userAttributes,
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
-            directCalls: try await directCalls(settings, sessions, accountServices, revocations),
+            directCalls: try await directCalls(settings, sessions, accountServices, revocations, accounts),
             directApplications: previous?.plan.directApplications ?? ApplicationTally(),
             audit: accountServices?.audit, trustedProxies: TrustedProxies(settings.trustedProxies),
             assertionKeys: assertionKeys, sessionKeys: sessionKeys,

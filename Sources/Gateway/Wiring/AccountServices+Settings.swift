@@ -65,9 +65,16 @@ extension AccountServices {
             settings.userSync, notified, outbox, dependencies.logger, makeKey)
         self.init(
             limits: limits, outbox: outbox, auditLog: auditLog, steps: steps,
-            directSessions: previous?.directSessions ?? DirectSessions { WallClock.seconds() }, audit: audit,
-            sync: sync, tally: dependencies.tally, limitSettings: settings.accountLimits, receivers: receivers,
+            directSessions: previous?.directSessions ?? DirectSessions { WallClock.seconds() },
+            names: previous?.names ?? Self.names(limitsKey, dependencies), audit: audit, sync: sync,
+            tally: dependencies.tally, limitSettings: settings.accountLimits, receivers: receivers,
             attributesChanged: dependencies.attributesChanged, hashes: hashes, place: place)
+    }
+
+    private static func names(_ key: Secret, _ dependencies: Dependencies) -> AccountNames {
+        AccountNames(
+            key: key, records: StoredSessions(dependencies.store), logger: dependencies.logger,
+            now: { WallClock.seconds() })
     }
 
     private static func userSync(

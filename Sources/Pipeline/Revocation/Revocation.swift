@@ -14,6 +14,8 @@ package struct Revocation: Sendable, Hashable {
         /// All of a subject that signed in at this second or before (`auth_time`; where a token has none, `iat`), in
         /// seconds since 1970. A token that says neither is meant as well.
         case subject(String, before: Int64)
+        /// As ``subject(_:before:)``, but for the tokens of one sign-in: `sparing` is their `origin_jti`.
+        case otherSignIns(String, before: Int64, sparing: String)
     }
 
     /// The `iss` of the tokens.
@@ -30,7 +32,10 @@ package struct Revocation: Sendable, Hashable {
 
     /// Whether all of a user's tokens of some time are meant.
     package var meansUser: Bool {
-        if case .subject = target { true } else { false }
+        switch target {
+        case .subject, .otherSignIns: true
+        case .originID, .tokenID, .session: false
+        }
     }
 }
 
@@ -60,7 +65,8 @@ struct RevocationKey: Hashable, Sendable {
         case .originID(let value): self.init(.originID, value, issuer: revocation.issuer)
         case .tokenID(let value): self.init(.tokenID, value, issuer: revocation.issuer)
         case .session(let value): self.init(.session, value, issuer: revocation.issuer)
-        case .subject(let value, _): self.init(.subject, value, issuer: revocation.issuer)
+        case .subject(let value, _), .otherSignIns(let value, _, _):
+            self.init(.subject, value, issuer: revocation.issuer)
         }
     }
 }

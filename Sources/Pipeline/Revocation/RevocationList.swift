@@ -7,7 +7,27 @@ package final class RevocationList: Sendable {
         /// Of a subject, tokens of sign-ins later than this are not meant; of a superseded token's session, those with
         /// this number or a later one.
         var before: Int64
+        /// Of a subject: the `origin_jti` of the sign-in whose tokens are not meant either.
+        var spared: ExactText?
+        /// Tokens of the spared sign-in up to here are meant all the same.
+        var beforeOfSpared: Int64 = .min
         var endsAt: Int64
+
+        /// Up to when the tokens of a sign-in are meant.
+        func before(of origin: String?) -> Int64 {
+            guard let spared, let origin, ExactText(origin) == spared else { return before }
+            return beforeOfSpared
+        }
+
+        /// The extent of both.
+        func merged(with other: Extent) -> Extent {
+            var (merged, earlier) = before >= other.before ? (self, other) : (other, self)
+            merged.endsAt = max(endsAt, other.endsAt)
+            guard merged.spared != nil else { return merged }
+            let ofSpared = merged.spared == earlier.spared ? earlier.beforeOfSpared : earlier.before
+            merged.beforeOfSpared = max(merged.beforeOfSpared, ofSpared)
+            return merged
+        }
     }
 
     /// Another one for each change: equal numbers mean the same list.
@@ -42,14 +62,14 @@ package final class RevocationList: Sendable {
         for revocation in revocations {
             let key = RevocationKey(revocation)
             var extent = Extent(before: .max, endsAt: revocation.endsAt)
-            if case .subject(_, let before) = revocation.target { extent.before = before }
-            if let known = recent[key] ?? settled[key] {
-                extent.before = max(extent.before, known.before)
-                extent.endsAt = max(extent.endsAt, known.endsAt)
-            } else {
-                count += 1
+            switch revocation.target {
+            case .subject(_, let before): extent.before = before
+            case .otherSignIns(_, let before, let origin): (extent.before, extent.spared) = (before, ExactText(origin))
+            case .originID, .tokenID, .session: break
             }
-            recent[key] = extent
+            let known = recent[key] ?? settled[key]
+            if known == nil { count += 1 }
+            recent[key] = known?.merged(with: extent) ?? extent
         }
         Self.settle(&settled, &recent)
         return RevocationList(
@@ -122,7 +142,8 @@ package final class RevocationList: Sendable {
         if let subject = extent(.subject, token.subject, token) {
             let signedIn = token.claims["auth_time"]?.numberValue?.numericDate ?? token.issuedAt
             // A sign-in later than the token was timed by a clock that has been set back since: nobody knows.
-            guard let signedIn, signedIn > subject.before, signedIn <= token.issuedAt ?? signedIn else { return true }
+            guard let signedIn, signedIn <= token.issuedAt ?? signedIn else { return true }
+            guard signedIn > subject.before(of: token.claims["origin_jti"]?.stringValue) else { return true }
         }
         let names: [(RevocationKey.Kind, String)] = [(.originID, "origin_jti"), (.tokenID, "jti"), (.session, "sid")]
         return names.contains { kind, name in

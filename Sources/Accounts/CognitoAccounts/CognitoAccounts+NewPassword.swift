@@ -1,0 +1,117 @@
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+internal import Logging
+internal import Pipeline
+internal import Store
+
+/// The end of a user's other sessions when the password is another one: whoever knew the old one may have a session.
+extension CognitoAccounts {
+    /// Ends all sessions of a user but one. Sign-ins that the session records do not have, as those of translated calls,
+    /// end by the revocation list: it refuses their access tokens, and refreshes through the gateway.
+    ///
+    /// The list comes first, then the records, then Cognito. A call that fails can be repeated. Failures at Cognito are
+    /// in the log only, since nobody else has the refresh tokens of these sessions.
+    ///
+    /// - Parameter own: the `origin_jti` of the session that goes on; nil: none does.
+    func endSessions(of subject: String, sparing own: String?, _ request: AccountRequest) async throws(Refusal) {
+        guard settings.passwordChanges.endsOtherSessions else { return }
+        // In a task of its own: the caller's hanging up must not leave it half-done.
+        let ending = Task { () async -> Result<Void, Refusal> in
+            do throws(Refusal) {
+                return .success(try await endNow(of: subject, sparing: own, request))
+            } catch {
+                return .failure(error)
+            }
+        }
+        try await ending.value.get()
+    }
+
+    private func endNow(of subject: String, sparing own: String?, _ request: AccountRequest) async throws(Refusal) {
+        let family = try await family(of: subject, own, request)
+        var ended: [RefreshSessions.Ended] = []
+        try await both { () async throws(Refusal) in
+            try await revokeOthers(of: subject, sparing: own, request)
+        } then: { () async throws(Refusal) in
+            ended = try await withRecords(request) { try await sessions.endAll(of: subject, except: family) }
+        }
+        let origins = Set(ended.compactMap(\.originID)).subtracting([own].compactMap { $0 })
+        try await revoke(origins.sorted().map(Revocation.Target.originID), request)
+        var failures = 0
+        for session in ended {
+            do throws(Refusal) {
+                try await endAtCognito(session, request)
+            } catch {
+                failures += 1
+            }
+        }
+        guard failures > 0 else { return }
+        logger.warning(
+            "sessions that ended with a new password continue at Cognito",
+            metadata: [
+                "request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)", "sessions": "\(failures)",
+            ])
+    }
+
+    /// The session of the records that goes on; nil where none does.
+    private func family(
+        of subject: String, _ own: String?, _ request: AccountRequest
+    ) async throws(Refusal) -> [UInt8]? {
+        guard let own else { return nil }
+        let stored = try await withRecords(request) { try await sessions.openSessions(of: subject) }
+        return stored.first { $0.endedAt == nil && $0.originID?.hasSameBytes(as: own) == true }?.family
+    }
+
+    /// Until the last refresh token of an earlier sign-in has ended. A sign-in in this very second is not meant, except
+    /// those of the records, which are named one by one.
+    private func revokeOthers(
+        of subject: String, sparing own: String?, _ request: AccountRequest
+    ) async throws(Refusal) {
+        let now = revocationTime()
+        let target: Revocation.Target =
+            own.map { .otherSignIns(subject, before: now - 1, sparing: $0) } ?? .subject(subject, before: now - 1)
+        try await revoke([target], until: now + max(86_400, settings.refreshLifetime) + 60, request)
+    }
+
+    private func endAtCognito(_ session: RefreshSessions.Ended, _ request: AccountRequest) async throws(Refusal) {
+        // Another app client's token is not this one's to end there.
+        guard tokenClient(session.clientID) != nil else {
+            throw Refusal(.serviceUnavailable, reason: .cognito(.clientUnknown))
+        }
+        try await revokeAtCognito(session.refreshToken, of: session.clientID, request)
+    }
+
+    /// Ends the other sessions after a direct call has set a new password.
+    ///
+    /// - Parameters:
+    ///   - name: for sign-in, where the call has no access token.
+    ///   - claims: of the call's access token.
+    func endSessions(
+        named name: String?, claims: JSONObject?, requestID: String
+    ) async throws(Refusal) {
+        let request = AccountRequest(operation: .resetPassword, requestID: requestID, clientAddress: "")
+        if let subject = claims?["sub"]?.stringValue {
+            return try await endSessions(of: subject, sparing: claims?["origin_jti"]?.stringValue, request)
+        }
+        guard let name, let subject = try await subject(named: name, request) else { return }
+        try await endSessions(of: subject, sparing: nil, request)
+    }
+
+    /// The user who has signed in by this name; nil where nobody has, who then has no session either.
+    func subject(named name: String, _ request: AccountRequest) async throws(Refusal) -> String? {
+        guard settings.passwordChanges.endsOtherSessions else { return nil }
+        return try await withRecords(request) {
+            try await flow.accountGuard.subject(named: name, poolID: settings.poolID)
+        }
+    }
+
+    /// Whether the revocation list has tokens with these claims. Cognito has given them.
+    func isOnRevocationList(_ claims: JSONObject?) -> Bool {
+        guard let claims, let subject = claims["sub"]?.stringValue else { return false }
+        return isRevoked(
+            VerifiedToken(
+                issuer: settings.issuer, issuerName: "", subject: subject, tokenUse: .access,
+                clientID: settings.clientID, expires: 0, issuedAt: claims["iat"]?.integerValue, claims: claims,
+                keyID: ""))
+    }
+}

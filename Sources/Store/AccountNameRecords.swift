@@ -1,0 +1,45 @@
+internal import GRDB
+
+/// The users by their names for sign-in, as sign-ins have shown them. Names are keyed hashes, which say nothing to a
+/// reader of the store who lacks the key.
+package protocol AccountNameRecords: Sendable {
+    /// A user has signed in who has these names. The last one who has signed in by a name has it.
+    func note(_ names: [String], of subject: String, poolID: String, endsAt: Int64) async throws
+    /// Nil for a name that nobody has signed in by.
+    func subject(named name: String, poolID: String) async throws -> String?
+}
+
+extension StoredSessions: AccountNameRecords {
+    static let accountNames = Store.Migration(
+        name: "account-names-1",
+        sql: """
+            CREATE TABLE account_names (
+                pool_id TEXT NOT NULL,
+                name TEXT NOT NULL,
+                subject TEXT NOT NULL,
+                ends_at INTEGER NOT NULL,
+                PRIMARY KEY (pool_id, name)
+            ) STRICT, WITHOUT ROWID;
+            CREATE INDEX account_names_by_subject ON account_names (pool_id, subject);
+            CREATE INDEX account_names_by_end ON account_names (ends_at);
+            """)
+
+    package func note(_ names: [String], of subject: String, poolID: String, endsAt: Int64) async throws {
+        try await store.write { database in
+            let statement = try database.cachedStatement(
+                sql: """
+                    INSERT INTO account_names (pool_id, name, subject, ends_at) VALUES (?, ?, ?, ?)
+                    ON CONFLICT DO UPDATE SET subject = excluded.subject, ends_at = excluded.ends_at
+                    """)
+            for name in names { try statement.execute(arguments: [poolID, name, subject, endsAt]) }
+        }
+    }
+
+    package func subject(named name: String, poolID: String) async throws -> String? {
+        try await store.read { database in
+            try String.fetchOne(
+                database, sql: "SELECT subject FROM account_names WHERE pool_id = ? AND name = ?",
+                arguments: [poolID, name])
+        }
+    }
+}

@@ -1,0 +1,127 @@
+import Cryptography
+import Encoding
+import HTTPClient
+import Pipeline
+import Store
+import TestSupport
+import Testing
+
+@testable import Accounts
+
+@Suite("Sessions after a new password")
+struct NewPasswordTests {
+    private let records: StoredSessions
+    private let revocations = RecordedRevocations()
+    private let log = CapturedLog()
+
+    init() throws { records = try Fixture.records() }
+
+    private static let change = Fixture.bearer(
+        .changePassword, ["current_password": "old horse", "new_password": "new horse"])
+    private static let reset = Fixture.request(
+        .resetPassword, ["email": .string(Fixture.email), "code": "123456", "new_password": "new horse"])
+    private static let done = Fixture.output([:])
+
+    private func accounts(
+        _ fetcher: RecordedFetcher, _ change: (inout CognitoSignInSettings) -> Void = { _ in }
+    ) throws -> CognitoAccounts {
+        var settings = Fixture.settings()
+        change(&settings)
+        return try Fixture.accounts(
+            fetcher, settings: settings, log: log, records: records, accountGuard: Knowing(),
+            revocations: revocations)
+    }
+
+    /// Knows whose name the fixture's is.
+    private final class Knowing: AccountGuard {
+        func admit(_ call: AccountCall) async throws(Refusal) -> Admission { Admission(call) }
+        func identify(_ admission: inout Admission, as username: String?) async -> Int? { nil }
+        func end(_ admission: consuming Admission, _ outcome: AccountOutcome) async throws(Refusal) {}
+        func refused(_ call: AccountCall, _ outcome: AccountOutcome) async {}
+        func subject(named name: String, poolID: String) async throws -> String? {
+            name == Fixture.email && poolID == Fixture.poolID ? Fixture.username : nil
+        }
+    }
+
+    /// Sessions of the fixture's user: the caller's own, and another one.
+    private func beginSessions(_ accounts: CognitoAccounts) async throws {
+        for (number, origin) in ["origin-1", "origin-2"].enumerated() {
+            var sealed = Fixture.sealed
+            sealed.family = [UInt8](repeating: UInt8(number + 1), count: 16)
+            sealed.originID = origin
+            sealed.refreshToken = Secret("token-\(origin)")
+            let text = try sealed.sealed(with: Fixture.ring(), poolID: Fixture.poolID)
+            try await accounts.sessions.begin(sealed, text, platform: nil)
+        }
+    }
+
+    private func goingOn() async throws -> [String?] {
+        try await records.all(subject: Fixture.username, poolID: Fixture.poolID)
+            .filter { $0.endedAt == nil }.map(\.originID)
+    }
+
+    @Test("A change ends all sessions but the caller's, on record or not, here and at Cognito")
+    func change() async throws {
+        let fetcher = RecordedFetcher(Self.done, Self.done)
+        let accounts = try accounts(fetcher)
+        try await beginSessions(accounts)
+        #expect(await accounts.answer(Self.change).status == .noContent)
+        #expect(await fetcher.operations == ["ChangePassword", "RevokeToken"])
+        #expect(await fetcher.bodies[1]["Token"] == "token-origin-2")
+        #expect(try await goingOn() == ["origin-1"])
+        let others = Revocation.Target.otherSignIns(
+            Fixture.username, before: Fixture.now - 1, sparing: "origin-1")
+        #expect(revocations.targets == [others, .originID("origin-2")])
+        #expect(revocations.all[0].endsAt == Fixture.now + Fixture.settings().refreshLifetime + 60)
+    }
+
+    @Test("A reset ends all sessions of the user whose name it is")
+    func reset() async throws {
+        let fetcher = RecordedFetcher(Self.done, Self.done, Self.done)
+        let accounts = try accounts(fetcher)
+        try await beginSessions(accounts)
+        #expect(await accounts.answer(Self.reset).status == .noContent)
+        #expect(await fetcher.operations == ["ConfirmForgotPassword", "RevokeToken", "RevokeToken"])
+        #expect(try await goingOn().isEmpty)
+        let all = Revocation.Target.subject(Fixture.username, before: Fixture.now - 1)
+        #expect(revocations.targets == [all, .originID("origin-1"), .originID("origin-2")])
+    }
+
+    @Test("Nothing ends where the setting says so, and nothing before the password is changed")
+    func nothing() async throws {
+        let refused = Fixture.failure("CodeMismatchException")
+        for (answer, ends) in [(Self.done, false), (refused, true)] {
+            let fetcher = RecordedFetcher(answer)
+            let accounts = try accounts(fetcher) { $0.passwordChanges.endsOtherSessions = ends }
+            try await beginSessions(accounts)
+            _ = await accounts.answer(Self.reset)
+            #expect(try await goingOn().count == 2 && revocations.all.isEmpty)
+            try await records.forget(subject: Fixture.username, poolID: Fixture.poolID)
+        }
+    }
+
+    @Test("A repeated call only ends the sessions, where the first one could not", arguments: [change, reset])
+    func repeated(request: AccountRequest) async throws {
+        let fetcher = RecordedFetcher(Self.done)
+        let accounts = try accounts(fetcher)
+        revocations.isFull.withLock { $0 = true }
+        #expect(await accounts.answer(request).status == .serviceUnavailable)
+        revocations.isFull.withLock { $0 = false }
+        #expect(await accounts.answer(request).status == .noContent)
+        #expect(await fetcher.requests.count == 1, "the password is set once")
+        #expect(revocations.all.count == 1)
+        // From then on it is a call of its own.
+        #expect(await accounts.answer(request).status == .serviceUnavailable)
+        #expect(await fetcher.requests.count == 2)
+    }
+
+    @Test("A refresh token that Cognito does not end fails no call, and is in the log")
+    func failure() async throws {
+        let fetcher = RecordedFetcher(Self.done, Fixture.failure("TooManyRequestsException"))
+        let accounts = try accounts(fetcher)
+        try await beginSessions(accounts)
+        #expect(await accounts.answer(Self.change).status == .noContent)
+        #expect(log.lines.contains { $0.contains("sessions that ended with a new password continue at Cognito") })
+        #expect(try await goingOn() == ["origin-1"])
+    }
+}

@@ -1,0 +1,49 @@
+"""Users in any state in a running LocalPool, put into its database: no call of Cognito's makes all of them at once."""
+
+import sqlite3
+import time
+import uuid
+from contextlib import closing
+
+from .gateway import LocalPool
+
+UNKNOWN = "unknown"
+STATES = {
+    "unconfirmed": {"status": "UNCONFIRMED", "is_email_verified": 0},
+    "confirmed": {"status": "CONFIRMED"},
+    "disabled": {"status": "CONFIRMED", "is_enabled": 0},
+    "federated": {"status": "EXTERNAL_PROVIDER"},
+}
+
+
+def _change(pool: LocalPool, statement: str, *arguments: object) -> None:
+    with closing(sqlite3.connect(pool.config["database"], timeout=30)) as database, database:
+        database.execute(statement, arguments)
+
+
+def add_user(pool: LocalPool, email: str, like: str, **columns: object) -> str:
+    """A user with the password of the user `like`; the `sub`."""
+    sub = str(uuid.uuid4())
+    with closing(sqlite3.connect(pool.config["database"], timeout=30)) as database, database:
+        database.row_factory = sqlite3.Row
+        row = dict(database.execute("SELECT * FROM users WHERE email = ?", (like,)).fetchone())
+        # Without a proof for SRP, which goes with the `sub`.
+        row |= {"sub": sub, "email": email, "srp_salt": None, "srp_verifier": None, "groups": "[]", "attributes": "{}"}
+        row |= {"created_at": int(time.time()), **columns}
+        names = ", ".join(row)
+        database.execute(f"INSERT INTO users ({names}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))
+        database.execute("INSERT INTO user_names (folded, exact, sub) VALUES (?, '', ?)", (email.lower(), sub))
+    return sub
+
+
+def change_user(pool: LocalPool, email: str, **columns: object) -> None:
+    assignments = ", ".join(f"{name} = ?" for name in columns)
+    _change(pool, f"UPDATE users SET {assignments} WHERE email = ?", *columns.values(), email)
+
+
+def open_refresh_tokens(pool: LocalPool, email: str) -> int:
+    """How many of Cognito's refresh tokens of a user are good."""
+    with closing(sqlite3.connect(pool.config["database"], timeout=30)) as database:
+        query = """SELECT count(*) FROM refresh_tokens JOIN users USING (sub)
+            WHERE email = ? AND revoked_at IS NULL AND replaced_at IS NULL"""
+        return database.execute(query, (email,)).fetchone()[0]
