@@ -42,6 +42,7 @@ extension CognitoErrorKind {
     private static func notAuthorized(_ message: String) -> CognitoErrorKind {
         if message.holds("secret") { return .clientSecretRefused }
         if message.holds("not enabled for this client") { return .flowNotEnabled }
+        if message.holds("signup is not permitted") { return .signUpNotPermitted }
         if message.holds("attempts exceeded") { return .lockedOut }
         if message.holds("user is disabled") { return .userDisabled }
         if message.holds("temporary password has expired") { return .temporaryPasswordExpired }

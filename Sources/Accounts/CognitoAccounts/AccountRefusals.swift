@@ -153,6 +153,8 @@ enum AccountRefusals {
     private static func registration(_ error: CognitoError) -> Refusal? {
         switch error.kind {
         case .usernameExists: Refusal(.usernameExists, reason: .cognito(error.kind))
+        case .signUpNotPermitted:
+            Refusal(.accessDenied, message: "Registration is not open.", reason: .cognito(error.kind))
         // The credentials of this error are the ones that the caller chose.
         case .invalidPassword, .invalidParameter, .badCredentials: invalidInput(error)
         default: nil

@@ -8,7 +8,8 @@ extension CognitoAccounts {
     func sendCode(
         _ operation: CognitoOperation, to email: String, _ request: AccountRequest
     ) async throws(Refusal) -> AccountAnswer {
-        var input = app.input(username: cognitoName(email))
+        let isRegistered = operation == .resendConfirmationCode
+        var input = app.input(username: isRegistered ? registeredName(email) : cognitoName(email))
         input["UserContextData"] = userContext(request)
         var output: JSONObject = [:]
         do {
@@ -50,11 +51,15 @@ struct CodeDelivery: Sendable {
     init(_ output: JSONObject, account: String) {
         let details = output["CodeDeliveryDetails"]
         destination = details?["Destination"]?.stringValue ?? Self.mask(account)
-        medium = details?["DeliveryMedium"]?.stringValue ?? "EMAIL"
+        let isPhoneNumber = AccountNameKind(account) == .phoneNumber
+        medium = details?["DeliveryMedium"]?.stringValue ?? (isPhoneNumber ? "SMS" : "EMAIL")
     }
 
-    /// Cognito's own form: the first letters of the address's name and domain.
+    /// Cognito's own form: the first letters of the address's name and domain, or the last digits of a number.
     static func mask(_ address: String) -> String {
+        if AccountNameKind(address) == .phoneNumber {
+            return "+*******" + String(decoding: address.utf8.suffix(4), as: UTF8.self)
+        }
         let parts = address.utf8.split(separator: UInt8(ascii: "@"), maxSplits: 1, omittingEmptySubsequences: false)
         return parts.map { part in
             let first = Substring(part).unicodeScalars.first.map { String($0) } ?? ""

@@ -26,13 +26,34 @@ extension CognitoAccounts {
         return refusal
     }
 
+    /// The refusal for an error of SignUp. One that says which field is wrong is 422 with that field; the operator gets
+    /// the setting that decides it.
+    ///
+    /// - Parameter names: what the request registers.
+    func refusal(of error: CognitoError, registering names: RegisteredName, _ request: AccountRequest) -> Refusal {
+        guard let fault = RegistrationFault(error, names) else {
+            return refusal(of: error, at: .registration, request)
+        }
+        logger.warning(
+            "Cognito refuses a registration; check the setting",
+            metadata: [
+                "operation": "\(request.operation.name)", "request_id": "\(request.requestID)",
+                "pool_id": "\(settings.poolID)", "error": "\(error.type)", "setting": "\(fault.setting)",
+                "fields": "\(fault.fields.keys.map(\.text).sorted().joined(separator: ", "))",
+            ])
+        return Refusal(.invalidParameter, fields: fault.fields, reason: .cognito(.invalidParameter))
+    }
+
     /// Logs errors that an operator must correct. Users' errors are in the access log.
     private func report(_ error: CognitoError, _ request: AccountRequest, isOurs: Bool) {
         var metadata: Logger.Metadata = [
             "operation": "\(request.operation.name)", "request_id": "\(request.requestID)",
             "pool_id": "\(settings.poolID)", "error": "\(error.type)", "reason": "\(error.kind.rawValue)",
         ]
-        if isOurs, let setting = error.kind.guiltySetting {
+        if error.kind == .signUpNotPermitted, let setting = error.kind.guiltySetting {
+            metadata["setting"] = "\(setting)"
+            logger.warning("Cognito does not permit registrations; check the setting", metadata: metadata)
+        } else if isOurs, let setting = error.kind.guiltySetting {
             metadata["setting"] = "\(setting)"
             logger.error("Cognito refuses the gateway; check the setting", metadata: metadata)
         } else if [.unavailable, .other, .throttled, .deliveryFailed].contains(error.kind) {

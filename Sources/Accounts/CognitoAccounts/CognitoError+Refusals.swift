@@ -27,6 +27,7 @@ extension CognitoErrorKind {
         case .flowNotEnabled: "sign_in.cognito.flow, or the app client's authentication flows in Cognito"
         case .signatureRefused: "the AWS credentials of the gateway, or what they allow"
         case .credentialsMissing: "the AWS credentials of the gateway: environment, file, container or instance"
+        case .signUpNotPermitted: "the user pool's AllowAdminCreateUserOnly"
         case .poolMisconfigured: "the user pool's triggers, roles and message settings in Cognito"
         case .blockedByFirewall: "the web application firewall before the user pool"
         case .unsupportedOperation, .invalidParameter: "the user pool's and app client's settings in Cognito"

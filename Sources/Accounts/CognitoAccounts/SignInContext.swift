@@ -24,6 +24,14 @@ extension CognitoAccounts {
     /// The name for Cognito: as typed, or a name that nobody has in place of one that is not accepted.
     func cognitoName(_ typed: String) -> String { accepts(typed) ? typed : Decoy.username() }
 
+    /// The name of an account that may not be confirmed yet, for Cognito: also one that a registration made.
+    func registeredName(_ typed: String) -> String { isGeneratedName(typed) ? typed : cognitoName(typed) }
+
+    /// Whether it has the form of the names that registrations make in this pool.
+    func isGeneratedName(_ name: String) -> Bool {
+        settings.registrationName == .generated && RegistrationName.isGenerated(name)
+    }
+
     /// Gives the client what Cognito gave: tokens, or the next question.
     func finish(
         _ answer: AuthenticationAnswer, _ context: SignInContext, _ request: AccountRequest

@@ -21,7 +21,7 @@ struct ConfirmEndpoint: AccountEndpoint {
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         var fields = try request.fields()
-        email = fields.requiredText("email", atMost: 128, .address)
+        email = fields.accountName(accounts.settings.registeredNameFields).text
         code = Secret(fields.requiredText("code", atMost: 128, .code))
         password = fields.optionalText("password", atMost: 256, .password).map { Secret($0) }
         try fields.check()
@@ -31,7 +31,7 @@ struct ConfirmEndpoint: AccountEndpoint {
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
-        var input = accounts.app.input(username: accounts.cognitoName(email))
+        var input = accounts.app.input(username: accounts.registeredName(email))
         input["ConfirmationCode"] = .string(code.exposeText())
         input["UserContextData"] = accounts.userContext(request)
         _ = try await accounts.call(.confirmSignUp, input, for: request, at: .code)

@@ -22,11 +22,13 @@ struct LoginEndpoint: AccountEndpoint {
     var device: DeviceInfo?
     /// The credentials of the device token from an earlier sign-in; nil without one that is good.
     private let knownDevice: DeviceCredentials?
+    /// Whether it follows a confirmation, which may have been by the name that a registration made.
+    private var isNewlyConfirmed = false
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         call.method = .password
         var fields = try request.fields()
-        email = fields.requiredText("email", atMost: 128, .address)
+        email = fields.accountName(accounts.settings.nameFields).text
         password = Secret(fields.requiredText("password", atMost: 256, .password))
         rememberMe = fields.flag("remember_me", default: true)
         device = fields.device()
@@ -42,6 +44,7 @@ struct LoginEndpoint: AccountEndpoint {
         self.password = password
         rememberMe = true
         knownDevice = nil
+        isNewlyConfirmed = true
         (call.account, call.method) = (email, .password)
     }
 
@@ -52,7 +55,8 @@ struct LoginEndpoint: AccountEndpoint {
             account: email, rememberMe: rememberMe, device: device, deviceID: device?.deviceID,
             credentials: knownDevice)
         var attempt = Authenticator.Attempt(
-            username: accounts.cognitoName(email), password: password, device: knownDevice,
+            username: isNewlyConfirmed ? accounts.registeredName(email) : accounts.cognitoName(email),
+            password: password, device: knownDevice,
             context: accounts.userContext(request))
         let accountGuard = accounts.flow.accountGuard
         // Without a proof in two steps only earlier sign-ins can say whose name this is.
@@ -70,7 +74,9 @@ struct LoginEndpoint: AccountEndpoint {
             throw await accounts.signInRefusal(of: error, isClosed ? nil : attempt, request)
         }
         // A trigger of the pool's may let anybody in.
-        guard accounts.accepts(email), !isClosed else { throw AccountRefusals.wrongCredentials() }
+        guard accounts.accepts(email) || isNewlyConfirmed && accounts.isGeneratedName(email), !isClosed else {
+            throw AccountRefusals.wrongCredentials()
+        }
         return try await accounts.finish(answer, context, request)
     }
 }

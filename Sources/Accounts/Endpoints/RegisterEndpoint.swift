@@ -13,58 +13,65 @@ extension AccountOperation {
 struct RegisterEndpoint: AccountEndpoint {
     static let operation = AccountOperation.register
 
-    private let email: String
+    private let name: RegisteredName
     private let password: Secret
     private let attributes: [UserAttribute]
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         var fields = try request.fields()
-        email = fields.requiredText("email", atMost: 128, .email)
+        name = RegisteredName(&fields, accounts.settings)
         password = Secret(fields.requiredText("password", atMost: 256, .password))
         attributes = fields.attributes(accounts.settings.writableAttributes)
         let device = fields.device()
         try fields.check()
-        (call.account, call.device) = (email, device)
+        (call.account, call.device) = (name.account, device)
     }
 
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
-        var input = accounts.app.input(username: email)
+        let username = name.username?.text ?? Hexadecimal.encode(accounts.random(16))
+        var input = accounts.app.input(username: username)
         input["Password"] = .string(password.exposeText())
-        let attributes = [UserAttribute(name: "email", value: email)] + self.attributes
-        input["UserAttributes"] = .array(attributes.map(\.json))
+        input["UserAttributes"] = .array((name.attributes + attributes).map(\.json))
         input["UserContextData"] = accounts.userContext(request)
         let output: JSONObject
         do {
             output = try await accounts.client.call(.signUp, input)
         } catch {
             guard error.kind == .usernameExists, accounts.settings.concealsExistingUsers else {
-                throw accounts.refusal(of: error, at: .registration, request)
+                throw accounts.refusal(of: error, registering: name, request)
             }
-            var answer = concealedRegistration(subject: nil)
+            var answer = concealedRegistration(username, accounts, subject: nil)
             answer.outcome = .refused(.usernameExists, reason: .cognito(error.kind))
             return answer
         }
         guard let id = output["UserSub"]?.stringValue else { throw accounts.unusable("UnexpectedAnswer", request) }
         let isConfirmed = output["UserConfirmed"]?.boolValue ?? false
-        if accounts.settings.concealsExistingUsers, !isConfirmed { return concealedRegistration(subject: id) }
+        if accounts.settings.concealsExistingUsers, !isConfirmed {
+            return concealedRegistration(username, accounts, subject: id)
+        }
         // A user whom the pool itself confirms gets no code.
         let hasDelivery = output["CodeDeliveryDetails"] != nil || !isConfirmed
-        return AccountAnswer(
-            .created,
-            [
-                "user_id": .string(id), "confirmed": .bool(isConfirmed),
-                "delivery": hasDelivery ? CodeDelivery(output, account: email).json : .null,
-            ], subject: id)
+        let delivery = hasDelivery ? CodeDelivery(output, account: name.address).json : .null
+        let body: JSONObject = ["user_id": .string(id), "confirmed": .bool(isConfirmed), "delivery": delivery]
+        return AccountAnswer(.created, adding(username, accounts, to: body), subject: id)
     }
 
     /// The answer for an address that is free and for one that is taken. It has nothing of Cognito's in it: neither the
     /// new user's id, which a made-up one would not be like, nor where the code went.
-    private func concealedRegistration(subject: String?) -> AccountAnswer {
-        AccountAnswer(
-            .created,
-            ["user_id": .null, "confirmed": false, "delivery": CodeDelivery([:], account: email).json],
-            subject: subject)
+    private func concealedRegistration(
+        _ username: String, _ accounts: CognitoAccounts, subject: String?
+    ) -> AccountAnswer {
+        let delivery = CodeDelivery([:], account: name.address).json
+        let body: JSONObject = ["user_id": .null, "confirmed": false, "delivery": delivery]
+        return AccountAnswer(.created, adding(username, accounts, to: body), subject: subject)
+    }
+
+    /// The user name is in the response where it is another than the name to sign in with.
+    private func adding(_ username: String, _ accounts: CognitoAccounts, to body: JSONObject) -> JSONObject {
+        var body = body
+        if accounts.settings.registrationName != .signInName { body["username"] = .string(username) }
+        return body
     }
 }

@@ -14,7 +14,7 @@ struct ResendCodeEndpoint: AccountEndpoint {
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         var fields = try request.fields()
-        email = fields.requiredText("email", atMost: 128, .address)
+        email = fields.accountName(accounts.settings.registeredNameFields).text
         try fields.check()
         call.account = email
     }

@@ -20,7 +20,7 @@ struct ResetPasswordEndpoint: AccountEndpoint {
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         var fields = try request.fields()
-        email = fields.requiredText("email", atMost: 128, .address)
+        email = fields.accountName(accounts.settings.nameFields).text
         code = Secret(fields.requiredText("code", atMost: 128, .code))
         newPassword = Secret(fields.requiredText("new_password", atMost: 256, .password))
         try fields.check()

@@ -117,6 +117,12 @@ package struct RequestFields {
         if object[name] != nil { errors[path(of: name)] = message }
     }
 
+    /// Whether the field is there and not null.
+    func has(_ name: String) -> Bool { present(name) != nil }
+
+    /// Notes a fault of a field, be it there or not.
+    mutating func note(_ name: String, _ message: String) { errors[path(of: name)] = message }
+
     /// Notes a fault of the object itself.
     mutating func refuseWhole(_ message: String) {
         errors[ExactText(String(decoding: prefix.utf8.dropLast(), as: UTF8.self))] = message
@@ -157,6 +163,11 @@ package enum Grammar {
     case address
     /// An address with something on both sides of one "@".
     case email
+    /// E.164: a plus sign and 2 to 15 digits.
+    case phoneNumber
+    /// Letters, marks, symbols, numbers and punctuation of any script, as Cognito takes them in user names. No spaces,
+    /// and nothing invisible.
+    case username
     /// ASCII letters, digits, "-" and "_": digits of other scripts are no code.
     case code
 
@@ -176,6 +187,12 @@ package enum Grammar {
             return text.unicodeScalars.contains(where: Self.isInvisible) ? "must be plain text" : nil
         case .address: return Self.addressError(of: text)
         case .email: return Self.addressError(of: text) ?? (Self.isEmail(text) ? nil : "must be an e-mail address")
+        case .phoneNumber:
+            return AccountNameKind(text) == .phoneNumber || text.isEmpty
+                ? nil : "must be a telephone number, such as +15551234567"
+        case .username:
+            return text.unicodeScalars.allSatisfy(Self.isOfUsernames)
+                ? nil : "must be letters, digits, punctuation and symbols"
         case .code: return text.utf8.allSatisfy(Self.isCodeByte) ? nil : "must be ASCII letters and digits"
         }
     }
@@ -183,6 +200,16 @@ package enum Grammar {
     private static func addressError(of text: String) -> String? {
         if text.unicodeScalars.contains(where: \.properties.isWhitespace) { return "must not contain spaces" }
         return text.utf8.allSatisfy { (0x21...0x7E).contains($0) } ? nil : "must be ASCII"
+    }
+
+    /// Cognito's `[\p{L}\p{M}\p{S}\p{N}\p{P}]+`.
+    private static func isOfUsernames(_ scalar: Unicode.Scalar) -> Bool {
+        switch scalar.properties.generalCategory {
+        case .control, .format, .surrogate, .privateUse, .unassigned, .spaceSeparator, .lineSeparator,
+            .paragraphSeparator:
+            false
+        default: true
+        }
     }
 
     private static func isEmail(_ text: String) -> Bool {

@@ -58,8 +58,8 @@ struct LimitKeys: Sendable {
     /// - Parameter name: for sign-in.
     func accountName(_ name: String, in poolID: String) -> String { code("account-name", poolID, Self.folded(name)) }
 
-    /// Cognito takes names in any case for the same one.
-    private static func folded(_ account: String) -> String { account.foldedCase }
+    /// Cognito takes names in any case for the same one. Spellings that look the same count as one too.
+    private static func folded(_ account: String) -> String { account.composed.foldedCase }
 
     /// Parts are told apart by their lengths: no two lists give one text.
     private func code(_ parts: String...) -> String {

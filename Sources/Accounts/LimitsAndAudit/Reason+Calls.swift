@@ -142,7 +142,7 @@ extension CognitoErrorKind {
             .codeExpired, .deliveryFailed, .secondFactorMissing, .deviceUnknown, .invalidSession, .tokenRevoked,
             .tokenExpired, .scopeMissing, .tokenReused, .clientSecretRefused, .clientUnknown, .signatureRefused,
             .credentialsMissing, .flowNotEnabled, .poolMisconfigured, .blockedByFirewall, .rejectedByTrigger,
-            .throttled, .unsupportedOperation, .invalidParameter, .unavailable, .other:
+            .throttled, .unsupportedOperation, .signUpNotPermitted, .invalidParameter, .unavailable, .other:
             false
         }
     }
@@ -157,7 +157,7 @@ extension CognitoErrorKind {
             .deliveryFailed, .secondFactorMissing, .deviceUnknown, .invalidSession, .tokenRevoked, .tokenExpired,
             .scopeMissing, .tokenReused, .clientSecretRefused, .clientUnknown, .signatureRefused,
             .credentialsMissing, .flowNotEnabled, .poolMisconfigured, .blockedByFirewall, .throttled,
-            .unsupportedOperation, .invalidParameter, .unavailable, .other:
+            .unsupportedOperation, .signUpNotPermitted, .invalidParameter, .unavailable, .other:
             false
         }
     }
@@ -172,7 +172,7 @@ extension CognitoErrorKind {
             .secondFactorMissing, .deviceUnknown, .lockedOut, .invalidSession, .clientSecretRefused, .clientUnknown,
             .signatureRefused,
             .credentialsMissing, .flowNotEnabled, .poolMisconfigured, .blockedByFirewall, .rejectedByTrigger,
-            .throttled, .unsupportedOperation, .invalidParameter, .unavailable, .other:
+            .signUpNotPermitted, .throttled, .unsupportedOperation, .invalidParameter, .unavailable, .other:
             nil
         }
     }

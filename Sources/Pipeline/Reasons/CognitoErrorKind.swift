@@ -48,6 +48,8 @@ package enum CognitoErrorKind: String, Sendable, CaseIterable {
     case blockedByFirewall = "blocked-by-firewall"
     /// One of the pool's own triggers said no.
     case rejectedByTrigger = "rejected-by-trigger"
+    /// The pool lets administrators alone create users.
+    case signUpNotPermitted = "sign-up-not-permitted"
     case throttled = "throttled"
     case unsupportedOperation = "unsupported-operation"
     case invalidParameter = "invalid-parameter"

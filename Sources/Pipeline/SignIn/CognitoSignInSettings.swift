@@ -32,6 +32,8 @@ package struct CognitoSignInSettings: Sendable {
     package var propagateClientAddress: Bool
     /// The kinds of name that users may sign in with.
     package var acceptedNames: Set<AccountNameKind>
+    /// The user name that a registration gives Cognito.
+    package var registrationName = RegistrationName.signInName
     /// The attributes that users may set.
     package var writableAttributes: WritableAttributes
     /// Nil: apps' own refresh tokens of Cognito's are refused.

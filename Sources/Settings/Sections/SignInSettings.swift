@@ -108,6 +108,7 @@ extension CognitoSettings {
         if keys.isEmptyList("login_with") { keys.error("login_with", "must name at least one") }
         let names = keys.list("login_with", ScalarFormat<AccountNameKind>.oneOf, of: "kinds of names")
         signIn.acceptedNames = Set(names ?? [.email])
+        signIn.registrationName = keys.registrationName(names: signIn.acceptedNames)
         signIn.concealsExistingUsers = keys.value("conceal_existing_users", .boolean, default: false)
         signIn.triggerRefusals = TriggerRefusalSettings(of: keys)
         signIn.passwordChanges = PasswordChangeSettings(of: keys)

@@ -1,0 +1,38 @@
+internal import Encoding
+internal import Pipeline
+
+/// The names in a registration: the user name for Cognito, and the addresses that are attributes.
+struct RegisteredName: Sendable {
+    /// Nil where the gateway makes one.
+    var username: AccountName?
+    var attributes: [UserAttribute] = []
+
+    /// The name that limits and the audit log know the account by: one that the caller has chosen.
+    var account: String { username?.text ?? attributes.first?.value ?? "" }
+
+    /// The address that a code goes to, as far as the request says.
+    var address: String { attributes.first?.value ?? account }
+
+    init(_ fields: inout RequestFields, _ settings: CognitoSignInSettings) {
+        switch settings.registrationName {
+        case .signInName:
+            let name = fields.accountName(settings.nameFields, .email)
+            username = name
+            if name.field != .username { attributes = [UserAttribute(name: name.field.rawValue, value: name.text)] }
+        case .username:
+            let text = fields.requiredText(AccountName.Field.username.rawValue, atMost: 128, .username).composed
+            username = AccountName(field: .username, text: text)
+            attributes = Self.addresses(&fields)
+        case .generated:
+            attributes = Self.addresses(&fields)
+            if attributes.isEmpty { fields.note("email", "is required, or phone_number") }
+        }
+    }
+
+    private static func addresses(_ fields: inout RequestFields) -> [UserAttribute] {
+        let email = fields.optionalText("email", atMost: 128, .email)
+        let phone = fields.optionalText("phone_number", atMost: 128, .phoneNumber)
+        return [email.map { UserAttribute(name: "email", value: $0) }].compactMap { $0 }
+            + [phone.map { UserAttribute(name: "phone_number", value: $0) }].compactMap { $0 }
+    }
+}

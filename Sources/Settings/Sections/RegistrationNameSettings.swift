@@ -1,0 +1,17 @@
+internal import Pipeline
+internal import SettingsReader
+
+extension SettingsMapping {
+    /// `registration_name`: what a registration gives Cognito as the user name.
+    ///
+    /// - Parameter names: the kinds of names that users may sign in with.
+    func registrationName(names: Set<AccountNameKind>) -> RegistrationName {
+        let name = value("registration_name", .oneOf, default: RegistrationName.signInName)
+        if name == .generated, names.isDisjoint(with: [.email, .phoneNumber]) {
+            error(
+                "registration_name",
+                "generated names are for users who sign in with email or phone_number: see login_with")
+        }
+        return name
+    }
+}
