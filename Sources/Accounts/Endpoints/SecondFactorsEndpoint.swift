@@ -40,7 +40,7 @@ struct SetSecondFactorsEndpoint: AccountEndpoint {
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         var fields = try request.fields()
         enabled = fields.secondFactors("enabled")
-        preferred = fields.has("preferred") ? .some(fields.secondFactor("preferred")) : nil
+        preferred = fields.mentions("preferred") ? .some(fields.secondFactor("preferred")) : nil
         try fields.check()
         caller = try accounts.caller(request)
     }

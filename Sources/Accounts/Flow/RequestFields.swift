@@ -43,7 +43,7 @@ package struct RequestFields {
     }
 
     /// Whether the field is there, be it null.
-    func has(_ name: String) -> Bool { object[name] != nil }
+    func mentions(_ name: String) -> Bool { object[name] != nil }
 
     /// A list of texts that may be missing. Nil for a faulty one as well.
     mutating func list(_ name: String) -> [String]? {
