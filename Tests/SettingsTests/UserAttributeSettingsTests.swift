@@ -12,7 +12,7 @@ struct UserAttributeSettingsTests {
         issuers:
           users: {user_pool_id: eu-west-1_Pool1, client_ids: [client1]}
           others: {user_pool_id: eu-west-1_Pool2, client_ids: [client2]}
-          provider: {profile: oidc, issuer: 'https://login.example.com', audiences: [api]}
+          provider: {profile: oidc, issuer: 'https://id', audiences: [api], jwks_url: 'https://h'}
         sign_in:
           cognito:
             {issuer: users, client_id: client1, client_secret: s1, endpoint: 'https://cognito.example.com'}

@@ -77,11 +77,17 @@ struct LimitsAndAudit: AccountGuard {
         let locks = await settle(admission, outcome)
         if locks { tally.countLockout() }
         await record(call, reported, locks: locks)
-        if case .succeeded = outcome, call.operation.mayChangeUser, let subject = call.subject {
-            await attributesChanged?(subject)
-        }
+        await noteChange(by: call, outcome)
         if let refusal { throw refusal }
         return user
+    }
+
+    private func noteChange(by call: AccountCall, _ outcome: AccountOutcome) async {
+        guard let attributesChanged, call.operation.mayChangeUser, let subject = call.subject else { return }
+        switch outcome {
+        case .succeeded, .shown: await attributesChanged(subject)
+        case .signedIn, .forwarded, .challenged, .refused: break
+        }
     }
 
     /// In the metrics.
