@@ -1,8 +1,10 @@
 import Cryptography
 import Encoding
 import HTTPClient
+import HTTPTypes
 import Pipeline
 import Store
+import Synchronization
 import TestSupport
 import Testing
 
@@ -16,9 +18,9 @@ struct NewPasswordTests {
 
     init() throws { records = try Fixture.records() }
 
-    private static let change = Fixture.bearer(
+    private static let changing = Fixture.bearer(
         .changePassword, ["current_password": "old horse", "new_password": "new horse"])
-    private static let reset = Fixture.request(
+    private static let resetting = Fixture.request(
         .resetPassword, ["email": .string(Fixture.email), "code": "123456", "new_password": "new horse"])
     private static let done = Fixture.output([:])
 
@@ -65,7 +67,7 @@ struct NewPasswordTests {
         let fetcher = RecordedFetcher(Self.done, Self.done)
         let accounts = try accounts(fetcher)
         try await beginSessions(accounts)
-        #expect(await accounts.answer(Self.change).status == .noContent)
+        #expect(await accounts.answer(Self.changing).status == .noContent)
         #expect(await fetcher.operations == ["ChangePassword", "RevokeToken"])
         #expect(await fetcher.bodies[1]["Token"] == "token-origin-2")
         #expect(try await goingOn() == ["origin-1"])
@@ -80,7 +82,7 @@ struct NewPasswordTests {
         let fetcher = RecordedFetcher(Self.done, Self.done, Self.done)
         let accounts = try accounts(fetcher)
         try await beginSessions(accounts)
-        #expect(await accounts.answer(Self.reset).status == .noContent)
+        #expect(await accounts.answer(Self.resetting).status == .noContent)
         #expect(await fetcher.operations == ["ConfirmForgotPassword", "RevokeToken", "RevokeToken"])
         #expect(try await goingOn().isEmpty)
         let all = Revocation.Target.subject(Fixture.username, before: Fixture.now - 1)
@@ -94,13 +96,13 @@ struct NewPasswordTests {
             let fetcher = RecordedFetcher(answer)
             let accounts = try accounts(fetcher) { $0.passwordChanges.endsOtherSessions = ends }
             try await beginSessions(accounts)
-            _ = await accounts.answer(Self.reset)
+            _ = await accounts.answer(Self.resetting)
             #expect(try await goingOn().count == 2 && revocations.all.isEmpty)
             try await records.forget(subject: Fixture.username, poolID: Fixture.poolID)
         }
     }
 
-    @Test("A repeated call only ends the sessions, where the first one could not", arguments: [change, reset])
+    @Test("A repeated call only ends the sessions, where the first one could not", arguments: [changing, resetting])
     func repeated(request: AccountRequest) async throws {
         let fetcher = RecordedFetcher(Self.done)
         let accounts = try accounts(fetcher)
@@ -115,12 +117,22 @@ struct NewPasswordTests {
         #expect(await fetcher.requests.count == 2)
     }
 
+    @Test("A session without a record ends at its next refresh, also at Cognito")
+    func withoutRecord() async throws {
+        let fetcher = RecordedFetcher(Fixture.tokens(refreshToken: nil), Self.done)
+        let accounts = try Fixture.accounts(
+            fetcher, records: records, isRevoked: { $0.subject == Fixture.username })
+        let answer = await accounts.answer(Fixture.refresh(try Fixture.sealedText()))
+        #expect(answer.status == .unauthorized && answer.json["error"] == "TokenRefreshException")
+        #expect(await fetcher.operations == ["GetTokensFromRefreshToken", "RevokeToken"])
+    }
+
     @Test("A refresh token that Cognito does not end fails no call, and is in the log")
     func failure() async throws {
         let fetcher = RecordedFetcher(Self.done, Fixture.failure("TooManyRequestsException"))
         let accounts = try accounts(fetcher)
         try await beginSessions(accounts)
-        #expect(await accounts.answer(Self.change).status == .noContent)
+        #expect(await accounts.answer(Self.changing).status == .noContent)
         #expect(log.lines.contains { $0.contains("sessions that ended with a new password continue at Cognito") })
         #expect(try await goingOn() == ["origin-1"])
     }

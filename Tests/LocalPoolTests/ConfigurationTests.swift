@@ -109,6 +109,19 @@ struct ConfigurationTests {
         #expect(!configuration.hasHourlyLimits)
     }
 
+    @Test("Triggers refuse all users or some")
+    func triggers() throws {
+        let triggers = try Self.parse(
+            Self.minimal + """
+
+                triggers: {pre_sign_up: {refuse: No}, custom_message: {refuse: Not you, users: [Eve@example.com]}}
+                """
+        ).triggers
+        #expect(triggers.count == 2)
+        #expect(triggers[.preSignUp]?.message == "No" && triggers[.preSignUp]?.users == nil)
+        #expect(triggers[.customMessage]?.users == ["eve@example.com"])
+    }
+
     @Test("The rule for names and the attribute schema are taken")
     func namesAndAttributes() throws {
         let configuration = try Self.parse(
@@ -139,7 +152,7 @@ struct ConfigurationTests {
         (known here: administrator, alias_attributes, allow_admin_create_user_only, apple, attributes, \
         attributes_require_verification_before_update, client, custom_auth, database, devices, endpoint, first_factors, get_tokens_from_refresh_token, hourly_limits, \
         lifetimes, listen, lockout, mfa, more_clients, password_policy, pool_id, prevent_user_existence_errors, \
-        region, rotation, username_attributes, username_case_sensitive, users, web_authn)
+        region, rotation, triggers, username_attributes, username_case_sensitive, users, web_authn)
         """
 
     static let errors: [(String, String)] = [
