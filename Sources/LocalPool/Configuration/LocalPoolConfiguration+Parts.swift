@@ -12,6 +12,8 @@ extension LocalPoolConfiguration {
         var writeAttributes: [String]?
         /// Cognito's ReadAttributes; nil: the client may read every attribute.
         var readAttributes: [String]?
+        /// Nil for a client that may not use the hosted pages.
+        package var hosted: Hosted?
 
         package init(id: String, secret: Secret?) {
             self.id = id

@@ -49,6 +49,7 @@ extension LocalPoolConfiguration {
         hasHourlyLimits = file.value("hourly_limits", .boolean, default: true)
         triggers = file.section("triggers", TriggerRefusal.all)
         users = SeededUser.all(of: file, PasswordPolicy(rule: passwords), naming, schema)
+        identityProviders = IdentityProvider.all(of: file)
         apple = file.optional("apple")?.section(Apple.init(reading:))
     }
 }
@@ -76,6 +77,7 @@ extension LocalPoolConfiguration.Client {
         flows = keys.list("flows", .word(among: flows.sorted()), of: "flows").map { Set($0) } ?? flows
         writeAttributes = keys.list("write_attributes", .writableAttribute, of: "attributes")
         readAttributes = keys.list("read_attributes", .readableAttribute, of: "attributes")
+        hosted = keys.optional("hosted")?.section(LocalPoolConfiguration.Hosted.init(reading:))
     }
 }
 

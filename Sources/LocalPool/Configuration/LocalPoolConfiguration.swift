@@ -41,6 +41,7 @@ package struct LocalPoolConfiguration: Sendable {
     /// The triggers that refuse.
     package var triggers: [Trigger: TriggerRefusal] = [:]
     package var users: [SeededUser] = []
+    package var identityProviders: [IdentityProvider] = []
     /// The local Apple; nil for none.
     package var apple: Apple?
 

@@ -49,6 +49,8 @@ extension LocalPoolConfiguration.NamingRule {
 
     /// The names of a user, other than the `sub`.
     func names(of user: UserRecord) -> [Name] {
+        // An identity provider's users sign in there, and may have addresses that are others' names here.
+        guard user.identity == nil else { return [Name(attribute: nil, text: user.username)] }
         var names: [Name] = []
         if hasUsernames { names.append(Name(attribute: nil, text: user.username)) }
         for attribute in usernameAttributes + aliasAttributes {

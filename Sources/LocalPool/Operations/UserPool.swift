@@ -96,6 +96,16 @@ package struct UserPool: Sendable {
     func signedIn(_ fields: RequestFields) async throws -> (user: UserRecord, claims: AccessTokenReader.Claims) {
         let token = try fields.required("AccessToken")
         let claims = try AccessTokenReader(keys: keys.verifying, issuer: issuer).read(token, now: clock())
+        guard claims.scopes.contains(TokenClaims.ownScope) else {
+            throw PoolError.notAuthorized("Access Token does not have required scopes")
+        }
+        return try await owner(of: claims)
+    }
+
+    /// The user of an access token that is the pool's and lasts.
+    func owner(
+        of claims: AccessTokenReader.Claims
+    ) async throws -> (user: UserRecord, claims: AccessTokenReader.Claims) {
         let user = try await store.read { database in
             let user = try UserRecord.find(claims.sub, in: database)
             if user != nil, try RefreshTokenRecord.isRevoked(originJTI: claims.originJTI, in: database) {

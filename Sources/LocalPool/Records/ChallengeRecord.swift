@@ -44,6 +44,18 @@ struct ChallengeRecord: Sendable {
         return challenge
     }
 
+    /// The one that `token` stands for, left as it is; nil if there is none that is good.
+    static func find(_ token: String, in database: Database, now: Int64) throws -> ChallengeRecord? {
+        try Row.fetchOne(
+            database, sql: "SELECT * FROM challenges WHERE id = ? AND used_at IS NULL AND expires_at > ?",
+            arguments: [id(of: token), now]
+        ).map(ChallengeRecord.init)
+    }
+
+    static func remove(_ token: String, in database: Database) throws {
+        try database.execute(sql: "DELETE FROM challenges WHERE id = ?", arguments: [id(of: token)])
+    }
+
     /// The id of this user's open challenge of this name, for clients that send no session back.
     static func open(_ name: String, of sub: String, in database: Database, now: Int64) throws -> String? {
         try String.fetchOne(

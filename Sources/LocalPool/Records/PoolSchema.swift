@@ -53,5 +53,6 @@ enum PoolSchema {
         Store.Migration(name: "4 passkeys", sql: passkeys),
         Store.Migration(name: "5 names of users", sql: names),
         Store.Migration(name: "6 addresses that wait for their code", sql: "ALTER TABLE codes ADD COLUMN value TEXT"),
+        Store.Migration(name: "7 hosted sign-in", sql: hosted),
     ]
 }

@@ -19,6 +19,8 @@ struct RefreshTokenRecord: Sendable {
     /// When a rotation put another token in its place.
     var replacedAt: Int64?
     var revokedAt: Int64?
+    /// The scope of its access tokens; nil for that of a sign-in by the API.
+    var scope: String?
 
     /// Base64url of these many random bytes is as long as Cognito's own tokens, about 1.8 kB.
     static let randomByteCount = 1344
@@ -31,10 +33,11 @@ struct RefreshTokenRecord: Sendable {
     func insert(in database: Database) throws {
         try database.execute(
             sql: """
-                INSERT INTO refresh_tokens (token_hash, origin_jti, sub, client_id, device_key, auth_time, expires_at)
-                VALUES (?, ?, ?, ?, ?, ?, ?)
+                INSERT INTO refresh_tokens (
+                    token_hash, origin_jti, sub, client_id, device_key, auth_time, expires_at, scope)
+                VALUES (?, ?, ?, ?, ?, ?, ?, ?)
                 """,
-            arguments: [hash, originJTI, sub, clientID, deviceKey, authTime, expires])
+            arguments: [hash, originJTI, sub, clientID, deviceKey, authTime, expires, scope])
     }
 
     /// Puts `successor`, the hash of a new token, in this one's place. The first replacement's time counts for the
@@ -84,6 +87,6 @@ extension RefreshTokenRecord {
         self.init(
             hash: row["token_hash"], originJTI: row["origin_jti"], sub: row["sub"], clientID: row["client_id"],
             deviceKey: row["device_key"], authTime: row["auth_time"], expires: row["expires_at"],
-            replacedAt: row["replaced_at"], revokedAt: row["revoked_at"])
+            replacedAt: row["replaced_at"], revokedAt: row["revoked_at"], scope: row["scope"])
     }
 }

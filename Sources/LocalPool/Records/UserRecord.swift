@@ -50,6 +50,8 @@ struct UserRecord: Sendable {
     var lockedUntil: Int64 = 0
     /// The user name that was chosen; nil where it is the `sub`, as in pools whose users sign in with an address.
     var chosenName: String?
+    /// For users of an identity provider: the one that their chosen name is made of.
+    var identity: FederatedIdentity?
 
     /// The real user name, which tokens and challenges hold.
     var username: String { chosenName ?? sub }
@@ -108,15 +110,15 @@ struct UserRecord: Sendable {
 
     private func save(in database: Database, now: Int64) throws {
         let values: StatementArguments = [
-            email, credentials.passwordHash, credentials.srp?.salt.hex, credentials.srp?.verifier.hex, status.rawValue,
-            isEnabled, isEmailVerified, isPhoneVerified, JSON.object(attributes).text,
-            JSON.array(groups.map(JSON.string)).text, passwordExpires, now,
+            email, credentials.passwordHash, credentials.srp?.salt.hex, credentials.srp?.verifier.hex,
+            status.rawValue, isEnabled, isEmailVerified, isPhoneVerified, JSON.object(attributes).text,
+            JSON.array(groups.map(JSON.string)).text, passwordExpires, now, identity?.stored,
         ]
         try database.execute(
             sql: """
                 UPDATE users SET email = ?, password_hash = ?, srp_salt = ?, srp_verifier = ?, status = ?,
                     is_enabled = ?, is_email_verified = ?, is_phone_verified = ?, attributes = ?, groups = ?,
-                    password_expires_at = ?, changed_at = ?
+                    password_expires_at = ?, changed_at = ?, identity = ?
                 WHERE sub = ?
                 """,
             arguments: values + [sub])
@@ -142,7 +144,8 @@ extension UserRecord {
             groups: try JSON.parse(text: row["groups"]).strings, secondFactors: try SecondFactors(row),
             passwordExpires: row["password_expires_at"], createdAt: row["created_at"], changedAt: row["changed_at"],
             failedAttempts: row["failed_attempts"], lockedUntil: row["locked_until"],
-            chosenName: username.isEmpty ? nil : username)
+            chosenName: username.isEmpty ? nil : username,
+            identity: FederatedIdentity(stored: row["identity"]))
     }
 }
 

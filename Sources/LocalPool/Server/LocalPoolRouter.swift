@@ -15,6 +15,8 @@ struct LocalPoolRouter: Sendable {
             await answerOperation(request)
         case ("GET", "/\(pool.configuration.poolID)/.well-known/jwks.json"):
             await rehearsed("JWKS") { keySet }
+        case (_, let path) where HostedRouter.serves(path, of: pool):
+            await HostedRouter(pool: pool, rehearsal: rehearsal).answer(request)
         case ("GET", "/_local/health"):
             .json(["status": "ok"])
         case ("GET", "/_local/inbox"):

@@ -9,6 +9,7 @@ struct AccessTokenReader {
         var originJTI: String
         var clientID: String
         var deviceKey: String?
+        var scopes: [String]
     }
 
     let keys: [SigningKey]
@@ -24,7 +25,8 @@ struct AccessTokenReader {
         else { throw .invalidAccessToken }
         guard expires > now else { throw .expiredAccessToken }
         return Claims(
-            sub: subject, originJTI: originJTI, clientID: clientID, deviceKey: claims["device_key"]?.stringValue)
+            sub: subject, originJTI: originJTI, clientID: clientID, deviceKey: claims["device_key"]?.stringValue,
+            scopes: (claims["scope"]?.stringValue ?? "").split(separator: " ").map(String.init))
     }
 
     private func signedClaims(_ token: String) throws(PoolError) -> JSONObject {

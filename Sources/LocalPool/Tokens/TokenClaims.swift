@@ -13,17 +13,22 @@ struct TokenClaims {
     /// When the user signed in; refreshing doesn't change it.
     let authTime: Int64
     let now: Int64
+    /// Of a hosted sign-in; nil for a sign-in by the API.
+    var scope: String?
+    /// The `nonce` of a hosted sign-in's first ID token.
+    var nonce: String?
     /// Whether the client may read an attribute.
     var isReadable: @Sendable (String) -> Bool = { _ in true }
 
-    static let scope = "aws.cognito.signin.user.admin"
+    /// The scope that the operations for a signed-in user want.
+    static let ownScope = "aws.cognito.signin.user.admin"
 
     /// Claims of an access token: no `aud`, no e-mail address, `username` is the real user name.
     func access(jti: String, lifetime: Int64) -> JSONObject {
         var claims = common(.access)
         if let deviceKey { claims["device_key"] = .string(deviceKey) }
         claims["client_id"] = .string(clientID)
-        claims["scope"] = .string(Self.scope)
+        claims["scope"] = .string(scope ?? Self.ownScope)
         addTimes(to: &claims, lifetime: lifetime)
         claims["jti"] = .string(jti)
         claims["username"] = .string(user.username)
@@ -42,6 +47,10 @@ struct TokenClaims {
         if user.phoneNumber != nil, isReadable("phone_number_verified") {
             claims["phone_number_verified"] = .bool(user.isPhoneVerified)
         }
+        if let identity = user.identity, isReadable("identities") {
+            claims["identities"] = [identity.claim(createdAt: user.createdAt)]
+        }
+        claims["nonce"] = nonce.map(JSON.string)
         // No attribute can replace a claim.
         for (name, value) in user.attributes where claims[name] == nil && isReadable(name) { claims[name] = value }
         return claims

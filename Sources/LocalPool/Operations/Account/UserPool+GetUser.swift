@@ -20,6 +20,10 @@ extension UserPool {
         if user.phoneNumber != nil {
             attributes.append(("phone_number_verified", user.isPhoneVerified ? "true" : "false"))
         }
+        if let identity = user.identity {
+            let identities = JSON.array([identity.claim(createdAt: user.createdAt)])
+            attributes.append(("identities", .string(identities.text)))
+        }
         attributes += user.attributes.map { ($0.name, $0.value) }
         if !user.email.isEmpty { attributes.append(("email", .string(user.email))) }
         return .array(

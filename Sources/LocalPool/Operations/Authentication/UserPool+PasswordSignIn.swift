@@ -14,7 +14,7 @@ extension UserPool {
     }
 
     /// The user, if the password is right and the user may sign in.
-    private func authenticate(_ username: String, _ password: String) async throws -> UserRecord {
+    func authenticate(_ username: String, _ password: String) async throws -> UserRecord {
         let user = try await store.read { try UserRecord.find(username, in: $0) }
         try runPreAuthentication(user, named: username)
         if let user { try checkBeforeProof(user) }

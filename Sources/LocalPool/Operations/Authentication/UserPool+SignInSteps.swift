@@ -17,6 +17,8 @@ extension UserPool {
             throw error
         case .challenge(let answer):
             return answer
+        case .proven:
+            return [Self.provenUser: user.map { .string($0.sub) } ?? .null]
         case .session(let session, let token, let device):
             guard let user else { throw PoolError.internalError }
             var tokens = try result(for: user, session, refreshToken: token)
@@ -41,8 +43,12 @@ extension UserPool {
             if let step = try deviceChallenge(user, attempt, in: database, now: now) { return step }
             if let step = try secondFactorChallenge(user, attempt, in: database, now: now) { return step }
         }
+        guard !attempt.isHosted else { return .proven }
         return try newSession(user, attempt, in: database, now: now)
     }
+
+    /// The member of the answer, in place of tokens, that names the user of a hosted sign-in.
+    static var provenUser: String { "ProvenUser" }
 
     /// A challenge with a session to answer it.
     func challenge(
@@ -90,7 +96,9 @@ extension UserPool {
     func newRefreshToken() -> String { Base64URL.encode(random(RefreshTokenRecord.randomByteCount)) }
 
     /// AuthenticationResult. Without rotation a refresh has no RefreshToken in it.
-    func result(for user: UserRecord, _ session: RefreshTokenRecord, refreshToken: String?) throws -> JSONObject {
+    func result(
+        for user: UserRecord, _ session: RefreshTokenRecord, refreshToken: String?, nonce: String? = nil
+    ) throws -> JSONObject {
         try run(.preTokenGeneration, for: user.email)
         let lifetimes = configuration.lifetimes
         let clientID = session.clientID.isEmpty ? configuration.clients[0].id : session.clientID
@@ -98,7 +106,7 @@ extension UserPool {
         let claims = TokenClaims(
             issuer: issuer, clientID: clientID, user: user, originJTI: session.originJTI,
             deviceKey: session.deviceKey, eventID: uuid(), authTime: session.authTime, now: clock(),
-            isReadable: { client?.reads($0) ?? true })
+            scope: session.scope, nonce: nonce, isReadable: { client?.reads($0) ?? true })
         var result: JSONObject = [
             "AccessToken": .string(
                 try keys.access.sign(claims.access(jti: uuid(), lifetime: lifetimes.accessToken))),
