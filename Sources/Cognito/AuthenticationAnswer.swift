@@ -34,6 +34,13 @@ package struct AuthenticationResult: Sendable {
         @Exact var groupKey: String
     }
 
+    package init(accessToken: Secret, idToken: Secret?, refreshToken: Secret?, expiresIn: Int64) {
+        self.accessToken = accessToken
+        self.idToken = idToken
+        self.refreshToken = refreshToken
+        self.expiresIn = expiresIn
+    }
+
     init?(_ object: JSONObject) {
         guard let accessToken = object["AccessToken"]?.stringValue,
             let expiresIn = object["ExpiresIn"]?.integerValue

@@ -59,11 +59,15 @@ final class EndpointCall {
     ///   - bearer: only a token that was verified is handed on, or one that the endpoint verifies itself.
     ///   - isEnded: whether the gate has let a token pass for none.
     private func request(_ operation: AccountOperation, bearer: Secret?, isEnded: Bool = false) -> AccountRequest {
-        AccountRequest(
+        var request = AccountRequest(
             operation: operation, segment: segment(of: operation), body: body,
             contentType: head.headerFields[.contentType], bearer: bearer,
             identity: token, bearerHasEnded: isEnded, requestID: requestID, clientAddress: peer,
             userAgent: head.headerFields[.userAgent])
+        guard operation.isHosted else { return request }
+        request.query = String(Substring((head.path ?? "").utf8.drop { $0 != UInt8(ascii: "?") }.dropFirst()))
+        request.cookies = CookiePairs(of: head)
+        return request
     }
 
     /// From the path as the route was matched with.

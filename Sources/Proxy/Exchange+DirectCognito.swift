@@ -21,10 +21,11 @@ final class DirectCall {
 extension Exchange {
     func take(_ call: DirectCognitoCall) {
         service.metrics.directCognitoCall(operation: call.operation)
-        // A call without an operation is for a page, a token endpoint or a tunnel at Cognito's address.
-        guard service.plan.directCalls != nil, call.operation != nil, request.head.method == .post else {
-            return refuseDirect(call)
-        }
+        guard let calls = service.plan.directCalls else { return refuseDirect(call) }
+        // Another call without an operation is for a page or a tunnel at Cognito's address.
+        let isCarriedOut =
+            call.operation == nil ? call.hostedPath != nil && calls.servesHosted : request.head.method == .post
+        guard isCarriedOut else { return refuseDirect(call) }
         collect(.direct(DirectCall(call)))
     }
 
@@ -51,9 +52,15 @@ extension Exchange {
         let exchange = NIOLoopBound(self, eventLoop: service.eventLoop)
         let eventLoop = service.eventLoop
         let called = CalledRequest(id: log.requestID)
-        Task { [spanContext] in
+        var hosted: DirectHostedRequest?
+        if case nil = request.call.operation, let path = request.call.hostedPath {
+            hosted = DirectHostedRequest(request, path, self.request.head)
+        }
+        Task { [spanContext, hosted] in
             let reply = await CalledRequest.$current.withValue(called) {
-                await ServiceContext.withValue(spanContext?.serviceContext) { await calls.answer(request) }
+                await ServiceContext.withValue(spanContext?.serviceContext) {
+                    if let hosted { await calls.answer(hosted) } else { await calls.answer(request) }
+                }
             }
             eventLoop.execute { exchange.value.finish(reply, of: request.call, called.waited) }
         }

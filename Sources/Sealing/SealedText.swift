@@ -36,6 +36,10 @@ package enum SealedText {
         case session = "session"
         /// Apple's refresh token of a user.
         case appleToken = "apple token"
+        /// A sign-in that goes on at Cognito's pages, in the `state` that comes back from there.
+        case hostedSignIn = "hosted sign-in"
+        /// The tokens that an authorization code stands for.
+        case authorizationCode = "authorization code"
     }
 
     /// Sealed with the ring's first key.

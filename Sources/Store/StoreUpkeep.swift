@@ -11,6 +11,7 @@ package final class StoreUpkeep: Sendable {
     private let store: Store
     private let sessions: StoredSessions
     private let users: StoredUsers
+    private let codes: StoredAuthorizationCodes
     private let now: @Sendable () -> Int64
     private let logger: Logger
 
@@ -19,6 +20,7 @@ package final class StoreUpkeep: Sendable {
         self.store = store
         sessions = StoredSessions(store)
         users = StoredUsers(store)
+        codes = StoredAuthorizationCodes(store)
         self.logger = logger
         self.now = now
     }
@@ -26,6 +28,7 @@ package final class StoreUpkeep: Sendable {
     func removeEnded() async throws {
         try await sessions.removeEnded(now: now())
         try await users.removeEnded(now: now())
+        try await codes.removeEnded(now: now())
     }
 
     /// Until cancelled; at first at once, since what ended while nothing ran is there as well.

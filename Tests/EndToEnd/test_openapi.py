@@ -12,7 +12,8 @@ import pytest
 import yaml
 from harness import raw
 from harness.account import Account, bearer
-from harness.gateway import ADA, REPOSITORY, Gateway, LocalPool
+from harness.gateway import ADA, REPOSITORY, Gateway, LocalPool, merged
+from harness.hosted import hosted_settings
 from harness.sanitizer import PATIENCE
 from harness.sessions import State, session_settings
 from harness.user import signed_in_user
@@ -106,8 +107,14 @@ def declared(description: Path = CLIENT) -> dict[str, set[str]]:
 # ---- The calls
 
 
+def every_call(pool: LocalPool, issuer) -> dict:
+    """The settings that switch all calls on."""
+    hosted = {"sign_in": {"cognito": {"hosted": hosted_settings(pool, 1)}}}
+    return merged(session_settings(issuer.server.url), hosted)
+
+
 def test_every_declared_call_is_there_and_each_path_has_no_other(start_gateway, pool, issuer):
-    gateway = start_gateway(session_settings(issuer.server.url), pool=pool)
+    gateway = start_gateway(every_call(pool, issuer), pool=pool)
     for path, methods in declared().items():
         if path.startswith("/.well-known"):
             continue
@@ -145,7 +152,7 @@ def quiet_pool(run_directory):
 @pytest.mark.timeout(300)
 @pytest.mark.parametrize("who", ["nobody", "account", "session"])
 def test_schemathesis_finds_no_other_answer(start_gateway, quiet_pool, issuer, ledger, tmp_path, who):
-    changes = {"identity": {"assertion": {"issuer": "https://gateway.example"}}, **session_settings(issuer.server.url)}
+    changes = {"identity": {"assertion": {"issuer": "https://gateway.example"}}, **every_call(quiet_pool, issuer)}
     gateway = start_gateway(changes, pool=quiet_pool)
     options = []
     if who == "account":

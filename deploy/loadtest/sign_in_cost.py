@@ -11,8 +11,10 @@ out for it.
 import argparse
 import http.client
 import json
+import math
 import os
 import statistics
+import subprocess
 import sys
 import tempfile
 from collections.abc import Callable
@@ -23,8 +25,10 @@ sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "Tests" / "EndToEnd
 from harness.apple_app import AppleApp, apple_settings  # noqa: E402
 from harness.account import Ledger  # noqa: E402
 from harness.gateway import ADA, Gateway, LocalPool, gateway_config, merged  # noqa: E402
+from harness.hosted import PREFIX, App, Browser, hosted_pool, hosted_settings  # noqa: E402
 from harness.instant_cognito import InstantCognito  # noqa: E402
 from harness.local_apple import LocalApple  # noqa: E402
+from harness.process import free_port  # noqa: E402
 
 Call = Callable[[], None]
 
@@ -46,11 +50,18 @@ class Client:
 class Build:
     """A gateway of one build with its own state."""
 
-    def __init__(self, name: str, binary: str, directory: Path, cognito: InstantCognito, pool: LocalPool, apple: LocalApple):
+    def __init__(
+        self, name: str, binary: str, directory: Path, cognito: InstantCognito, pool: LocalPool, apple: LocalApple, port: int
+    ):
         self.name = name
         os.environ["GATEHOUSE_BINARY"] = binary
+        settings = pool.sign_in_settings("pool", endpoint=cognito.url)
+        schema = subprocess.run([binary, "schema"], capture_output=True, text=True, check=True).stdout
+        self.has_hosted = '"redirect_uris"' in schema
+        if self.has_hosted:
+            settings["hosted"] = hosted_settings(pool, port)
         changes = merged(
-            {"sign_in": {"cognito": pool.sign_in_settings("pool", endpoint=cognito.url)}, "threads": 1,
+            {"sign_in": {"cognito": settings}, "threads": 1, "listeners": [{"address": f"127.0.0.1:{port}"}],
              "direct_cognito": "translate", "logging": {"access_log": False}},
             apple_settings(apple),
         )
@@ -61,6 +72,7 @@ class Build:
         self.apple_app = AppleApp(self.gateway.port, apple, Ledger())
         self.pool_client = pool.sign_in_settings("pool")["client_id"]
         self.refresh_token = ""
+        self.browser = Browser()
         self.waiting: list[dict] = []
 
     def prepare(self, kind: str, calls: int) -> None:
@@ -68,6 +80,16 @@ class Build:
             self.waiting = [self.apple_app.body(f"user-{number}@icloud.example") for number in range(calls)]
         if kind == "refresh":
             self.login()
+        if kind == "hosted":
+            # The pool knows the browser from then on, and shows no page.
+            app = App(self.gateway.url + PREFIX)
+            self.browser.fill_in(self.browser.go(app.authorize_url(prompt="login")), username=ADA[0], password=ADA[1])
+
+    def hosted(self) -> None:
+        """All three requests of a sign-in: `authorize`, `callback` and `token`."""
+        app = App(self.gateway.url + PREFIX)
+        body = app.token_form(app.code(self.browser.go(app.authorize_url())))
+        self.client.post(f"{PREFIX}/token", body)
 
     def login(self) -> None:
         tokens = self.client.post("/api/v1/auth/login", {"email": ADA[0], "password": ADA[1]})
@@ -93,10 +115,13 @@ class Build:
 
     @property
     def kinds(self) -> dict[str, Call]:
-        return {"login": self.login, "refresh": self.refresh, "translated login": self.translated, "Apple": self.apple}
+        kinds = {"login": self.login, "refresh": self.refresh, "translated login": self.translated, "Apple": self.apple}
+        return {**kinds, "hosted": self.hosted} if self.has_hosted else kinds
 
     def cost(self, kind: str, calls: int) -> float:
-        """Milliseconds of processor time for each call."""
+        """Milliseconds of processor time for each call; not a number for a kind that the build does not know."""
+        if kind not in self.kinds:
+            return math.nan
         self.prepare(kind, calls)
         call = self.kinds[kind]
         before = self.gateway.process.cpu_seconds()
@@ -116,14 +141,17 @@ def main() -> None:
     with tempfile.TemporaryDirectory() as name:
         directory = Path(name)
         os.environ["GATEHOUSE_BINARY"] = options.binary
-        pool = LocalPool(directory)
+        ports = {label: free_port() for label in ("new", "baseline")}
+        hosted = [hosted_pool(port)["client"]["hosted"] for port in ports.values()]
+        callbacks = sorted({url for each in hosted for url in each["callback_urls"]})
+        pool = LocalPool(directory, changes={"client": {"hosted": {"callback_urls": callbacks}}})
         apple = LocalApple(directory)
         started = [pool, apple]
         try:
             builds = []
             for label, binary in (("new", options.binary), ("baseline", options.baseline)):
                 if binary:
-                    builds.append(Build(label, binary, directory, cognito, pool, apple))
+                    builds.append(Build(label, binary, directory, cognito, pool, apple, ports[label]))
                     started.append(builds[-1].gateway)
             print("kind               " + "".join(f"{build.name:>10}" for build in builds) + "  difference")
             for kind in builds[0].kinds:

@@ -21,6 +21,8 @@ package struct CognitoAccounts: Sendable {
     /// The gateway's own client first.
     let tokenClients: [TokenClient]
     let sessions: RefreshSessions
+    /// Sign-in on Cognito's own pages; nil while it is off.
+    let hosted: HostedSignIn?
     let flights: RefreshFlights<Result<RefreshedSession, Refusal>>
     let unansweredChanges: UnansweredChanges
     let provenErrors: ProvenErrors
@@ -40,6 +42,7 @@ package struct CognitoAccounts: Sendable {
     ///   - fetcher: carries the calls to Cognito.
     ///   - signer: signs those that an AWS account makes; `nil` where the flow needs none.
     ///   - records: what outlasts the process of each sign-in.
+    ///   - codes: authorization codes; nil where there are none.
     ///   - flow: the way of each call.
     ///   - isRevoked: whether a token is on the revocation list.
     ///   - revocationTime: the latest time that is known to have been, in seconds since 1970, so that a clock that is
@@ -50,7 +53,8 @@ package struct CognitoAccounts: Sendable {
     ///   - random: gives as many random bytes as asked for, from a cryptographic source.
     package init(
         settings: CognitoSignInSettings, sealingKeys: SealingKeyRing, fetcher: any Fetcher,
-        signer: RequestSigner? = nil, records: any SessionRecords, flow: AccountFlow, revoke: @escaping TokenRevocation,
+        signer: RequestSigner? = nil, records: any SessionRecords,
+        codes: (any AuthorizationCodeRecords)? = nil, flow: AccountFlow, revoke: @escaping TokenRevocation,
         isRevoked: @escaping @Sendable (VerifiedToken) -> Bool, revocationTime: @escaping @Sendable () -> Int64,
         after previous: CognitoAccounts? = nil,
         now: @escaping @Sendable () -> Int64, random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
@@ -80,15 +84,25 @@ package struct CognitoAccounts: Sendable {
         tokenClients = Self.tokenClients(
             settings, TokenClient(app: app, refresher: TokenRefresher(client: client, app: app)), client)
         sessions = RefreshSessions(records: records, poolID: settings.poolID, keys: sealingKeys, now: now)
+        if let hosted = settings.hosted, let codes {
+            let domain = HostedDomain(url: hosted.domain, app: app, fetcher: fetcher, deadline: settings.deadline)
+            self.hosted = HostedSignIn(settings: hosted, domain: domain, codes: codes)
+        } else {
+            hosted = nil
+        }
     }
 
     /// Answers a request. Never fails: every failure is an answer with the API's error body.
     package func answer(_ request: AccountRequest) async -> AccountAnswer {
+        let isOAuth = request.operation == .oauthToken
+        let request = isOAuth ? OAuthTokenEndpoint.asRefresh(request) ?? request : request
         do {
             let answer = try await flow.answer(request, among: Self.endpoints, of: self, poolID: settings.poolID)
             return try await answer.next?() ?? answer
         } catch {
-            return AccountAnswer(refusal: error, requestID: request.requestID)
+            return isOAuth
+                ? AccountAnswer(oauth: error, requestID: request.requestID)
+                : AccountAnswer(refusal: error, requestID: request.requestID)
         }
     }
 }
@@ -105,7 +119,13 @@ extension CognitoAccounts {
         ResendContactCodeEndpoint<PhoneAttribute>.self, VerifyContactEndpoint<PhoneAttribute>.self,
         SecondFactorsEndpoint.self, SetSecondFactorsEndpoint.self, SetUpTOTPEndpoint.self, VerifyTOTPEndpoint.self,
         RemoveTOTPEndpoint.self,
+        OAuthAuthorizeEndpoint.self, OAuthCallbackEndpoint.self, OAuthTokenEndpoint.self, OAuthLogoutEndpoint.self,
     ]
 
     package static let operations = endpoints.map { $0.operation }
+
+    /// The operations of pools with these settings.
+    package static func operations(hasHosted: Bool) -> [AccountOperation] {
+        operations.filter { hasHosted || !$0.isHosted }
+    }
 }

@@ -15,6 +15,8 @@ struct SignInContext: Sendable {
     var deviceID: String?
     /// The device's credentials, if the pool knows it.
     var credentials: DeviceCredentials?
+    /// The family of its refresh tokens, where it has been chosen before.
+    var family: [UInt8]?
 }
 
 extension CognitoAccounts {

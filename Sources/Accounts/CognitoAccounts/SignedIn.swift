@@ -21,7 +21,8 @@ extension CognitoAccounts {
         let sealed = SealedRefreshToken(
             clientID: settings.clientID, username: user.username, subject: user.id,
             originID: access["origin_jti"]?.stringValue, refreshToken: refreshToken, deviceID: context.deviceID,
-            deviceKey: device?.key ?? result.newDevice?.key, family: random(16), generation: 0, issuedAt: issuedAt,
+            deviceKey: device?.key ?? result.newDevice?.key, family: context.family ?? random(16), generation: 0,
+            issuedAt: issuedAt,
             expiresAt: issuedAt + (context.rememberMe ? settings.refreshLifetime : brief))
         let takeBack: @Sendable () async -> Void = { await self.takeBack(sealed, request) }
         do {

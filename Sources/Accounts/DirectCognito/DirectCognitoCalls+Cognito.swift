@@ -31,7 +31,7 @@ extension DirectCognitoCalls {
         return answer
     }
 
-    private func isRevoked(_ claims: JSONObject?, of pool: DirectCognitoPool) -> Bool {
+    func isRevoked(_ claims: JSONObject?, of pool: DirectCognitoPool) -> Bool {
         claims.flatMap { VerifiedToken(claims: $0, of: pool) }.map(isRevoked) ?? false
     }
 

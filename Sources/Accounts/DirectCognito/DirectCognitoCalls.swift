@@ -9,8 +9,8 @@ package import Pipeline
 /// Carries out what apps call Cognito for, with the app client's secret added. Each call that is meant for a pool here
 /// takes the way of an account call.
 package struct DirectCognitoCalls: Sendable {
-    private let pools: [DirectCognitoPool]
-    private let flow: AccountFlow
+    let pools: [DirectCognitoPool]
+    let flow: AccountFlow
     private let steps: SignInSteps
     let sessions: DirectSessions
     let revoke: CognitoAccounts.TokenRevocation

@@ -19,6 +19,9 @@ package struct AccountOperation: Sendable {
     let usualErrors: [CognitoErrorKind]
     /// The operation that metrics count it as.
     let metricsName: String
+    /// Whether it is of sign-in on hosted pages, and there only where that is on. Such requests have a query and
+    /// cookies.
+    package var isHosted = false
 
     /// - Parameters:
     ///   - path: nil where it is the name.

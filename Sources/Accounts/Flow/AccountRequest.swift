@@ -17,6 +17,9 @@ package struct AccountRequest: Sendable {
     /// The address of the client as the gateway trusts it: an IPv4 or IPv6 literal.
     package var clientAddress: String
     package var userAgent: String?
+    /// The target's query as it came, without its question mark.
+    package var query = ""
+    package var cookies: CookiePairs?
 
     package init(
         operation: AccountOperation, segment: String? = nil, body: [UInt8] = [], contentType: String? = nil,

@@ -101,18 +101,22 @@ extension AccountError {
             .expiredRefreshToken, .refreshTokenReused, .sessionEnded, .otherDevice, .invalidChallengeSession,
             .expiredChallengeSession, .sessionRecordsUnavailable, .sealingFailed, .notRevoked, .attributeNotWritable,
             .notASession, .sessionTooOld, .sessionIdle, .sessionKeysUnavailable, .sessionNotSigned, .unknownSession,
-            .roleConflict:
+            .roleConflict,
+            .oauthParameters, .oauthGrantType, .oauthClient, .redirectURI, .hostedSignInEnded,
+            .hostedSignInRefused, .hostedTokens, .invalidAuthorizationCode, .authorizationCodeReused:
             false
         }
     }
 
     fileprivate var isOfMalformedBody: Bool {
         switch self {
-        case .invalidFields, .malformedJSON, .contentType: true
+        case .invalidFields, .malformedJSON, .contentType, .oauthParameters, .oauthGrantType: true
         case .notAnAccessToken, .invalidRefreshToken, .expiredRefreshToken, .refreshTokenReused, .sessionEnded,
             .otherDevice, .invalidChallengeSession, .expiredChallengeSession, .sessionRecordsUnavailable,
             .sealingFailed, .notRevoked, .attributeNotWritable, .notASession, .sessionTooOld, .sessionIdle,
-            .sessionKeysUnavailable, .sessionNotSigned, .unknownSession, .roleConflict, .userDisabled:
+            .sessionKeysUnavailable, .sessionNotSigned, .unknownSession, .roleConflict, .userDisabled,
+            .oauthClient, .redirectURI, .hostedSignInEnded, .hostedSignInRefused, .hostedTokens,
+            .invalidAuthorizationCode, .authorizationCodeReused:
             false
         }
     }
@@ -127,7 +131,9 @@ extension AccountError {
         case .malformedJSON, .contentType, .invalidFields, .notAnAccessToken, .invalidRefreshToken,
             .invalidChallengeSession, .expiredChallengeSession, .sessionRecordsUnavailable, .sealingFailed,
             .notRevoked, .attributeNotWritable, .notASession, .sessionKeysUnavailable, .sessionNotSigned,
-            .unknownSession, .roleConflict, .userDisabled:
+            .unknownSession, .roleConflict, .userDisabled,
+            .oauthParameters, .oauthGrantType, .oauthClient, .redirectURI, .hostedSignInEnded,
+            .hostedSignInRefused, .hostedTokens, .invalidAuthorizationCode, .authorizationCodeReused:
             nil
         }
     }

@@ -38,7 +38,7 @@ package struct DirectCognitoPool: Sendable {
         return claims
     }
 
-    func knows(clientID: String) -> Bool {
+    package func knows(clientID: String) -> Bool {
         clientID.hasSameBytes(as: settings.clientID) || clientID.isOne(of: formerClientIDs)
     }
 }

@@ -50,15 +50,15 @@ extension SnapshotMaker {
     // MARK: Accounts
 
     func accounts(
-        _ settings: GatewaySettings, _ sessions: StoredSessions?, _ revocations: RevocationService?,
+        _ settings: GatewaySettings, _ store: Store?, _ sessions: StoredSessions?, _ revocations: RevocationService?,
         _ accountServices: AccountServices?, after previous: ConfigurationSnapshot?
     ) async throws -> [AccountGroup] {
-        guard let sessions, let revocations, let accountServices else { return [] }
+        guard let store, let sessions, let revocations, let accountServices else { return [] }
         return try await Wiring.accounts(
             settings,
             Wiring.AccountDependencies(
                 fetcher: { try await tracedFetcher(plain: $0) }, sessions: sessions,
-                flow: accountServices.accountFlow,
+                codes: StoredAuthorizationCodes(store), flow: accountServices.accountFlow,
                 revoke: { try await revocations.revoke($0) },
                 isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
                 logger: logger),

@@ -69,7 +69,7 @@ struct SnapshotMaker: Sendable {
         let keyServices = try await keyServices(settings, issuers, sessionKeys, after: previous)
         let endpoints = try await sessionEndpoints(
             settings, userSessions, sessionKeys, keyServices, accountServices, after: previous)
-        let accounts = try await accounts(settings, sessions, revocations, accountServices, after: previous)
+        let accounts = try await accounts(settings, store, sessions, revocations, accountServices, after: previous)
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
             timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),

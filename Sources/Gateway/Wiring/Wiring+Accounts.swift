@@ -2,6 +2,7 @@ internal import Accounts
 internal import Clocks
 package import Cognito
 internal import Cryptography
+internal import Encoding
 internal import FoundationEssentials
 package import HTTPClient
 internal import HTTPTypes
@@ -19,7 +20,7 @@ extension Wiring {
         var routes: [Route] = []
         for (number, pools) in AccountGroup.settings(settings).enumerated() {
             let first = pools[0]
-            for operation in CognitoAccounts.operations {
+            for operation in CognitoAccounts.operations(hasHosted: pools.contains { $0.signIn.hosted != nil }) {
                 routes.append(
                     Route(
                         // The first group's names are those of a gateway with one pool.
@@ -38,6 +39,7 @@ extension Wiring {
         /// May fetch without TLS only where the flag says so.
         var fetcher: (_ plain: Bool) async throws -> any Fetcher
         var sessions: any SessionRecords
+        var codes: any AuthorizationCodeRecords
         var flow: AccountFlow
         var revoke: CognitoAccounts.TokenRevocation
         var isRevoked: @Sendable (VerifiedToken) -> Bool
@@ -77,9 +79,10 @@ extension Wiring {
         return CognitoAccounts(
             settings: pool.signIn,
             sealingKeys: try SealingKeys.ring(pool.sealingKeys, stateDirectory: stateDirectory),
-            fetcher: try await dependencies.fetcher(pool.endpoint.isPlain), signer: signer,
-            records: dependencies.sessions, flow: dependencies.flow, revoke: dependencies.revoke,
-            isRevoked: dependencies.isRevoked, revocationTime: dependencies.revocationTime,
+            fetcher: try await dependencies.fetcher(pool.isPlain), signer: signer,
+            records: dependencies.sessions, codes: dependencies.codes, flow: dependencies.flow,
+            revoke: dependencies.revoke, isRevoked: dependencies.isRevoked,
+            revocationTime: dependencies.revocationTime,
             after: known.first {
                 $0.settings.poolID == pool.signIn.poolID && $0.settings.clientID == pool.signIn.clientID
             }, now: now, random: { SecureRandom.bytes($0) }, logger: dependencies.logger)
@@ -104,11 +107,16 @@ extension Wiring {
         for pool in settings.signIn.pools {
             pools.append(
                 DirectCognitoPool(
-                    settings: pool.signIn, fetcher: try await fetcher(pool.endpoint.isPlain),
+                    settings: pool.signIn, fetcher: try await fetcher(pool.isPlain),
                     formerClientIDs: pools.isEmpty ? Set(settings.directCognito.clientIDs) : []))
         }
         return pools
     }
+}
+
+extension CognitoSettings {
+    /// Whether anything of Cognito's is asked without TLS.
+    fileprivate var isPlain: Bool { endpoint.isPlain || signIn.hosted?.domain.begins(with: "http://") == true }
 }
 
 extension AccountOperation.Bearer {

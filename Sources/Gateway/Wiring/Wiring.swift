@@ -26,7 +26,8 @@ package enum Wiring {
             verifier: TokenVerifier(issuers: issuers, maximumTokenBytes: settings.limits.tokenBytes),
             cognito: CognitoGuard(
                 hostedDomains: settings.directCognito.hostedDomains,
-                endpoints: settings.signIn.pools.map(\.endpoint.description)),
+                endpoints: settings.signIn.pools.map(\.endpoint.description)
+                    + settings.signIn.pools.compactMap(\.signIn.hosted?.domain)),
             identityNamespace: settings.identity.namespace, identityClaims: settings.identity.claims,
             assertion: settings.identity.assertion?.assertion,
             userAttributes: settings.identity.userAttributes?.rule)
@@ -72,8 +73,9 @@ package enum Wiring {
 
     /// In the order of their routes.
     static func endpoints(_ settings: GatewaySettings) -> [GatewayEndpoint] {
-        let accounts = AccountGroup.settings(settings).indices.flatMap { group in
-            CognitoAccounts.operations.map { GatewayEndpoint.account($0, group: group) }
+        let accounts = AccountGroup.settings(settings).enumerated().flatMap { group, pools in
+            CognitoAccounts.operations(hasHosted: pools.contains { $0.signIn.hosted != nil })
+                .map { GatewayEndpoint.account($0, group: group) }
         }
         let sessions = sessionOperations(settings).map { GatewayEndpoint.session($0) }
         return accounts + sessions + (publishesKeys(settings) ? [.keySet] : [])

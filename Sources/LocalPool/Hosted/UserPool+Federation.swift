@@ -22,7 +22,8 @@ extension UserPool {
             var user =
                 known
                 ?? UserRecord(
-                    sub: new, email: provided.email, credentials: .init(passwordHash: decoyHash), status: .externalProvider,
+                    sub: new, email: provided.email, credentials: .init(passwordHash: decoyHash),
+                    status: .externalProvider,
                     isEmailVerified: false, attributes: [:],
                     groups: ["\(configuration.poolID)_\(provided.identity.provider)"], createdAt: now, changedAt: now,
                     chosenName: provided.identity.username, identity: provided.identity)

@@ -20,14 +20,14 @@ package struct CognitoGuard: Sendable {
     ///
     /// The authority of an absolute-form target must be in `request.authority`, as the HTTP/1.1 codec puts it.
     package func inspect(_ request: HTTPRequest) -> DirectCognitoCall? {
-        var isDirect = false
-        if let authority = request.authority { isDirect = hosts.matches(authority) }
+        var (isDirect, namesHost) = (false, false)
+        if let authority = request.authority { namesHost = hosts.matches(authority) }
         var operation: String?
         for field in request.headerFields {
             let name = field.name.canonicalName
             switch name.utf8.count {
             case 4 where name == "host":
-                if hosts.matches(field.value) { isDirect = true }
+                if hosts.matches(field.value) { namesHost = true }
             case 12 where name == "x-amz-target":
                 guard let target = Self.operation(of: field.value) else { continue }
                 // Two names are one too many to be carried out, and neither is.
@@ -38,10 +38,12 @@ package struct CognitoGuard: Sendable {
             default: continue
             }
         }
-        guard isDirect else { return nil }
+        guard isDirect || namesHost else { return nil }
         let userAgent = request.headerFields[values: .userAgent].first
-        return DirectCognitoCall(
+        var call = DirectCognitoCall(
             operation: operation, application: DirectCognitoCall.application(fromUserAgent: userAgent))
+        if namesHost { call.hostedPath = HostedPath(of: request) }
+        return call
     }
 
     /// The operation's name behind the service's in an `X-Amz-Target`; nil if that names another service.

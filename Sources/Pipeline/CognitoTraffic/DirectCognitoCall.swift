@@ -8,6 +8,8 @@ package struct DirectCognitoCall: Sendable, Equatable {
     /// Product and version of the app from `User-Agent`, at most 64 bytes of `A-Za-z0-9._/-`, else `unknown`.
     /// The client chooses it: whoever counts by it must bound how many values are kept.
     package var application: String
+    /// The path, where the request names a host of Cognito's and the path is one of a hosted domain.
+    package var hostedPath: HostedPath?
 
     package init(operation: String?, application: String) {
         self.operation = operation

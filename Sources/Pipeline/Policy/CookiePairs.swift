@@ -1,10 +1,10 @@
-internal import HTTPTypes
+package import HTTPTypes
 
 /// The cookies of a request (RFC 6265 §4.2.1), however many fields they are spread over.
-struct CookiePairs {
+package struct CookiePairs: Sendable {
     private let pairs: [ArraySlice<UInt8>]
 
-    init(of request: HTTPRequest) {
+    package init(of request: HTTPRequest) {
         var pairs: [ArraySlice<UInt8>] = []
         for field in request.headerFields where field.name == .cookie {
             pairs += field.elements(separatedBy: ";")
@@ -13,7 +13,7 @@ struct CookiePairs {
     }
 
     /// The values of all cookies of this name, which is compared byte for byte.
-    func values(of name: String) -> [String] {
+    package func values(of name: String) -> [String] {
         pairs.compactMap { pair in
             guard Self.isNamed(pair, name) else { return nil }
             let value = pair.drop { $0 != UInt8(ascii: "=") }.dropFirst().withoutOuterBlanks

@@ -24,4 +24,13 @@ package enum AccountError: String, Sendable, CaseIterable {
     case unknownSession = "unknown-session"
     case roleConflict = "role-conflict"
     case userDisabled = "user-disabled"
+    case oauthClient = "oauth-client"
+    case redirectURI = "redirect-uri"
+    case oauthParameters = "oauth-parameters"
+    case oauthGrantType = "oauth-grant-type"
+    case hostedSignInEnded = "hosted-sign-in-ended"
+    case hostedSignInRefused = "hosted-sign-in-refused"
+    case hostedTokens = "hosted-tokens"
+    case invalidAuthorizationCode = "invalid-authorization-code"
+    case authorizationCodeReused = "authorization-code-reused"
 }

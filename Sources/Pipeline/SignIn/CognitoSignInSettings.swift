@@ -46,6 +46,8 @@ package struct CognitoSignInSettings: Sendable {
     package var passwordChanges = PasswordChangeSettings()
     /// The most time one call to Cognito may take.
     package var deadline: Duration
+    /// Sign-in on Cognito's own pages; nil while it is off.
+    package var hosted: HostedSignInSettings?
 
     package init(
         endpoint: String, issuer: String, poolID: String, clientID: String, clientSecret: Secret?,

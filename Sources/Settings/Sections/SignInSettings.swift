@@ -119,6 +119,11 @@ extension CognitoSettings {
         signIn.contactChange = keys.section("contact_change", ContactChangeSettings.init(reading:))
         let attributes = WritableAttributeSettings(of: keys)
         signIn.writableAttributes = WritableAttributes(attributes.names)
+        let allowsPlain = keys.value("allow_insecure_http", .boolean, default: false)
+        signIn.hosted =
+            keys.optional("hosted")?.section {
+                HostedSignInSettings(reading: $0, prefix: prefix, allowsPlain: allowsPlain)
+            } ?? nil
         let sealingKeys = keys.sealingKeys()
         let crossOrigin = keys.optional("cors")?.section(CrossOrigin.init(reading:)) ?? nil
         guard let issuer, let pool, clientID != nil, secret != nil, let endpoint else { return nil }

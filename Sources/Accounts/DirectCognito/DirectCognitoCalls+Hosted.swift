@@ -1,0 +1,262 @@
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+internal import HTTPClient
+internal import HTTPTypes
+internal import Logging
+internal import Pipeline
+
+/// Direct requests for the hosted domain: browsers are sent on to it, and what apps ask is asked with the secret added.
+extension DirectCognitoCalls {
+    /// Whether any pool has a hosted domain that is known here.
+    package var servesHosted: Bool { pools.contains { $0.settings.hosted != nil } }
+
+    /// Answers a request. Never fails: every failure is an answer with OAuth's names.
+    package func answer(_ request: DirectHostedRequest) async -> DirectCognitoReply {
+        if let (call, pool) = asOperation(request) {
+            var direct = request.direct
+            (direct.call, direct.body) = (call.call, call.body)
+            return DirectCognitoReply(oauth: await answer(direct), of: request, at: pool)
+        }
+        var known = AccountCall(
+            request.direct, as: request.path.nearest, poolID: pools.first?.settings.poolID ?? "")
+        if request.path != .token { known.method = nil }
+        var reply: DirectCognitoReply
+        do throws(Refusal) {
+            let answer = try await flow.run(known) { call throws(Refusal) in
+                let hosted = try hosted(for: request)
+                call.poolID = hosted.pool.settings.poolID
+                known = call
+                return hosted
+            } perform: { hosted, admission throws(Refusal) in
+                let answer = try await perform(request, hosted)
+                known = admission.call
+                return answer
+            }
+            reply = DirectCognitoReply(answer, wasAsked: true)
+        } catch {
+            let answer =
+                request.path.isPage || request.path == .userInfo
+                ? AccountAnswer(refusal: error, requestID: request.direct.requestID)
+                : AccountAnswer(oauth: error, requestID: request.direct.requestID)
+            reply = DirectCognitoReply(answer, wasAsked: false)
+        }
+        reply.account = known.account
+        return reply
+    }
+
+    /// Where a request goes, and with which parameters.
+    private struct HostedCall {
+        var pool: DirectCognitoPool
+        var domain: HostedDomain
+        var parameters: [(String, String)]
+    }
+
+    /// An operation of the user-pools API that does the same, so that the gateway knows of the session what it does of
+    /// any other.
+    private func asOperation(
+        _ request: DirectHostedRequest
+    ) -> (call: (call: DirectCognitoCall, body: [UInt8]), pool: DirectCognitoPool)? {
+        guard request.method == .post, let form = request.form, let clientID = request.clientID(form),
+            let pool = pools.first(where: { $0.settings.hosted != nil && $0.knows(clientID: clientID) })
+        else { return nil }
+        let (operation, member, parameter): (String, String, String)
+        switch request.path {
+        case .revoke: (operation, member, parameter) = ("RevokeToken", "Token", "token")
+        case .token where ((try? form.value("grant_type")) ?? nil).hasSameBytes(as: "refresh_token"):
+            (operation, member, parameter) = ("GetTokensFromRefreshToken", "RefreshToken", "refresh_token")
+        default: return nil
+        }
+        guard let token = try? form.value(parameter, atMost: 16_384) else { return nil }
+        let body: JSONObject = ["ClientId": .string(clientID), member: .string(token)]
+        var call = request.direct.call
+        call.operation = operation
+        return ((call, JSON.object(body).encoded()), pool)
+    }
+
+    private func hosted(for request: DirectHostedRequest) throws(Refusal) -> HostedCall {
+        let malformed = Refusal(.badRequest, reason: .account(.oauthParameters))
+        if request.path == .userInfo {
+            guard request.method == .get || request.method == .post else { throw .methodNotAllowed([.get, .post]) }
+            guard let token = request.bearer, let pool = hostedPool({ $0.claims(of: token.exposeText()) != nil }) else {
+                throw .tokenInvalid(.notAuthorized, reason: .account(.notAnAccessToken))
+            }
+            return call(of: pool, [])
+        }
+        let method: HTTPRequest.Method = request.path.isPage ? .get : .post
+        guard request.method == method else { throw .methodNotAllowed([method]) }
+        guard let given = request.path.isPage ? OAuthParameters(request.query) : request.form else { throw malformed }
+        let clientID = request.path.isPage ? (try? given.value("client_id")) ?? nil : request.clientID(given)
+        guard let clientID, let pool = hostedPool({ $0.knows(clientID: clientID) }) else {
+            throw Refusal(.badRequest, message: "The client_id is not known here.", reason: .account(.oauthClient))
+        }
+        var parameters: [(String, String)] = []
+        do {
+            for name in request.path.parameters {
+                if let value = try given.value(name, atMost: 4096) { parameters.append((name, value)) }
+            }
+        } catch {
+            throw malformed
+        }
+        let values = Dictionary(parameters.map { (ExactText($0.0), $0.1) }) { first, _ in first }
+        try check(values, of: request.path)
+        return call(of: pool, parameters)
+    }
+
+    /// The app has no secret, so a code is of use to nobody else only with PKCE (RFC 9700, 2.1.1).
+    private func check(_ values: [ExactText: String], of path: HostedPath) throws(Refusal) {
+        switch path {
+        case .logout, .userInfo: break
+        case .revoke: throw Refusal(.invalidParameter, reason: .account(.oauthParameters))
+        case .authorize, .login, .signUp, .forgotPassword:
+            guard values["response_type"].hasSameBytes(as: "code"), values.keys.contains("code_challenge"),
+                values["code_challenge_method"].hasSameBytes(as: "S256")
+            else {
+                throw Refusal(
+                    .badRequest, message: "A code and a code_challenge by S256 are required.",
+                    reason: .account(.oauthParameters))
+            }
+        case .token:
+            guard values["grant_type"].hasSameBytes(as: "authorization_code") else {
+                if values["grant_type"].hasSameBytes(as: "refresh_token") {
+                    throw Refusal(.invalidParameter, reason: .account(.oauthParameters))
+                }
+                throw Refusal(
+                    .invalidParameter, message: "The grant_type must be authorization_code or refresh_token.",
+                    reason: .account(.oauthGrantType))
+            }
+            guard values.keys.contains("code"), values.keys.contains("code_verifier") else {
+                throw Refusal(
+                    .invalidParameter, message: "A code and a code_verifier are required.",
+                    reason: .account(.oauthParameters))
+            }
+        }
+    }
+
+    private func hostedPool(_ isMeant: (DirectCognitoPool) -> Bool) -> DirectCognitoPool? {
+        pools.first { $0.settings.hosted != nil && isMeant($0) }
+    }
+
+    private func call(of pool: DirectCognitoPool, _ parameters: [(String, String)]) -> HostedCall {
+        let settings = pool.settings
+        let app = AppClient(
+            poolID: settings.poolID, clientID: settings.clientID, clientSecret: settings.clientSecret)
+        let domain = HostedDomain(
+            url: settings.hosted?.domain ?? "", app: app, fetcher: pool.fetcher, deadline: settings.deadline)
+        return HostedCall(pool: pool, domain: domain, parameters: parameters)
+    }
+
+    // MARK: The domain's part
+
+    private func perform(
+        _ request: DirectHostedRequest, _ hosted: HostedCall
+    ) async throws(Refusal) -> AccountAnswer {
+        switch request.path {
+        // To the domain of the settings and nowhere else. Its own list of redirect URIs decides what follows.
+        case .authorize, .login, .signUp, .forgotPassword, .logout:
+            return .redirect(to: hosted.domain.url(of: request.path.rawValue, hosted.parameters))
+        case .userInfo: return try await userInfo(request, hosted)
+        case .token, .revoke: return try await tokens(request, hosted)
+        }
+    }
+
+    private func tokens(
+        _ request: DirectHostedRequest, _ hosted: HostedCall
+    ) async throws(Refusal) -> AccountAnswer {
+        let response = try await asked(request) { () async throws(CognitoError) in
+            try await hosted.domain.post(request.path.rawValue, hosted.parameters)
+        }
+        guard let object = (try? JSON.parse(response.body))?.objectValue,
+            let result = AuthenticationResult.oauth(object), let access = result.accessClaims,
+            let user = AccountUser(accessClaims: access, idClaims: result.idClaims)
+        else { throw .retryLater(.identityProviderUnavailable, after: 5, reason: .cognito(.unavailable)) }
+        if let token = result.refreshToken {
+            sessions.note(access, by: DirectCognitoTranslation.digest(token.exposeText()))
+        }
+        var answer = AccountAnswer(.ok, object, subject: user.id, outcome: .signedIn(user))
+        answer.sessionEnd = { [self] in await end(result, hosted.pool) }
+        return answer
+    }
+
+    private func end(_ result: AuthenticationResult, _ pool: DirectCognitoPool) async {
+        guard let token = result.refreshToken else { return }
+        var input: JSONObject = ["ClientId": .string(pool.settings.clientID), "Token": .string(token.exposeText())]
+        input["ClientSecret"] = pool.settings.clientSecret.map { .string($0.exposeText()) }
+        // In a task of its own: the caller's hanging up must not leave it half-done.
+        await Task { [input] in _ = try? await send("RevokeToken", input, to: pool) }.value
+    }
+
+    private func userInfo(
+        _ request: DirectHostedRequest, _ hosted: HostedCall
+    ) async throws(Refusal) -> AccountAnswer {
+        let invalid = Refusal.tokenInvalid(.notAuthorized, reason: .cognito(.tokenRevoked))
+        guard let token = request.bearer, let claims = hosted.pool.claims(of: token.exposeText()) else { throw invalid }
+        let response = try await asked(request) { () async throws(CognitoError) in
+            try await hosted.domain.userInfo(token)
+        }
+        guard let object = (try? JSON.parse(response.body))?.objectValue, !isRevoked(claims, of: hosted.pool) else {
+            throw invalid
+        }
+        return AccountAnswer(.ok, object, subject: claims["sub"]?.stringValue)
+    }
+
+    /// - Returns: a response with status 200.
+    /// - Throws: the domain's refusal as the caller's, or 503 where it cannot be had or refuses the gateway.
+    private func asked(
+        _ request: DirectHostedRequest, _ ask: () async throws(CognitoError) -> FetchResponse
+    ) async throws(Refusal) -> FetchResponse {
+        let error: CognitoError
+        do throws(CognitoError) {
+            let response = try await ask()
+            if response.status == 200 { return response }
+            error = CognitoError(oauth: response)
+        } catch let failure {
+            error = failure
+        }
+        let reason = Reason.cognito(error.kind)
+        switch error.kind {
+        case .codeMismatch: throw Refusal(.notAuthorized, message: "The code is not valid.", reason: reason)
+        case .tokenRevoked: throw .tokenInvalid(.notAuthorized, reason: reason)
+        case .invalidParameter: throw Refusal(.invalidParameter, reason: reason)
+        default:
+            logger.error(
+                "the hosted domain refuses the gateway, or cannot be reached",
+                metadata: [
+                    "operation": "\(request.path.rawValue)", "request_id": "\(request.direct.requestID)",
+                    "error": "\(error.type)", "setting": "\(error.kind.guiltySetting ?? "")",
+                ])
+            throw .retryLater(.identityProviderUnavailable, after: 5, reason: reason)
+        }
+    }
+}
+
+extension HostedPath {
+    /// The gateway's own call whose limits apply.
+    fileprivate var nearest: AccountOperation {
+        switch self {
+        case .authorize, .login, .signUp, .forgotPassword: .oauthAuthorize
+        case .logout: .oauthLogout
+        case .token: .oauthToken
+        case .revoke: .logout
+        case .userInfo: .me
+        }
+    }
+
+    /// The parameters that go on; no other does, and the app client is the gateway's own.
+    fileprivate var parameters: [String] {
+        switch self {
+        case .authorize, .login, .signUp, .forgotPassword:
+            [
+                "response_type", "redirect_uri", "state", "scope", "nonce", "code_challenge", "code_challenge_method",
+                "identity_provider", "idp_identifier", "login_hint", "prompt", "lang",
+            ]
+        case .logout:
+            [
+                "logout_uri", "redirect_uri", "response_type", "state", "scope", "code_challenge",
+                "code_challenge_method",
+            ]
+        case .token: ["grant_type", "code", "redirect_uri", "code_verifier"]
+        case .revoke, .userInfo: []
+        }
+    }
+}

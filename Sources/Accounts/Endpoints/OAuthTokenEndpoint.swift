@@ -1,0 +1,158 @@
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+internal import HTTPTypes
+internal import Logging
+internal import Pipeline
+internal import Sealing
+internal import Store
+
+extension AccountOperation {
+    package static let oauthToken = hosted("oauth-token", .post, "token")
+}
+
+/// `POST oauth/token`: tokens for a code, as `login` gives them. A form as RFC 6749 has it, or JSON with the same names.
+struct OAuthTokenEndpoint: AccountEndpoint {
+    static let operation = AccountOperation.oauthToken
+
+    private let code: Secret
+    private let redirectURI: String
+    private let verifier: Secret
+    private let device: DeviceInfo?
+
+    init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
+        _ = try accounts.requireHosted()
+        var fields = RequestFields(try request.oauthObject())
+        let grantType = fields.requiredText("grant_type", atMost: 128)
+        if fields.errors.isEmpty, !grantType.hasSameBytes(as: "authorization_code") {
+            throw Refusal(
+                .invalidParameter, message: "The grant_type must be authorization_code or refresh_token.",
+                reason: .account(.oauthGrantType))
+        }
+        let clientID = fields.requiredText("client_id", atMost: 128)
+        code = Secret(fields.requiredText("code", atMost: 128))
+        redirectURI = fields.requiredText("redirect_uri", atMost: 1024)
+        verifier = Secret(fields.requiredText("code_verifier", atMost: 128))
+        device = fields.device()
+        try fields.check()
+        guard clientID.hasSameBytes(as: accounts.settings.clientID) else {
+            throw Refusal(
+                .invalidParameter, message: "The client_id is not known here.", reason: .account(.oauthClient))
+        }
+        (call.device, call.method) = (device, .federated)
+    }
+
+    func perform(
+        _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        let codes = try accounts.requireHosted().codes
+        let (hash, now, poolID) = (SHA256.hash(code.expose()), accounts.now(), accounts.settings.poolID)
+        let step = try await accounts.withRecords(request) {
+            try await codes.take(hash, poolID: poolID, now: now)
+        }
+        switch step {
+        case .unknown: throw Self.invalid(.invalidAuthorizationCode)
+        case .reused(let family):
+            try await accounts.endSession(family, request)
+            throw Self.invalid(.authorizationCodeReused)
+        case .taken(let sealed, let family):
+            let answer = try await signIn(sealed, family, accounts, request, &admission)
+            // Somebody may have shown the code again before there was a session to end.
+            guard try await accounts.withRecords(request, { try await codes.isReused(hash) }) else { return answer }
+            await answer.takeBack()
+            throw Self.invalid(.authorizationCodeReused)
+        }
+    }
+
+    /// One refusal for everything that is wrong with a code.
+    private static func invalid(_ reason: AccountError) -> Refusal {
+        Refusal(.notAuthorized, message: "The code is not valid. Sign in again.", reason: .account(reason))
+    }
+
+    private func signIn(
+        _ text: [UInt8], _ family: [UInt8], _ accounts: CognitoAccounts, _ request: AccountRequest,
+        _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        let settings = accounts.settings
+        guard
+            let stored = try? SealedCodeResult(
+                opening: Secret(text), with: accounts.sealingKeys, poolID: settings.poolID)
+        else { throw Self.invalid(.invalidAuthorizationCode) }
+        let result = AuthenticationResult(
+            accessToken: stored.accessToken, idToken: stored.idToken, refreshToken: stored.refreshToken,
+            expiresIn: max(0, stored.accessExpiresAt - accounts.now()))
+        guard stored.clientID.hasSameBytes(as: settings.clientID), stored.redirectURI.hasSameBytes(as: redirectURI),
+            isProof(of: stored.codeChallenge), let access = result.accessClaims,
+            let user = AccountUser(accessClaims: access, idClaims: result.idClaims)
+        else {
+            await accounts.giveUp(result, request)
+            throw Self.invalid(.invalidAuthorizationCode)
+        }
+        let account = user.email ?? user.username
+        admission.call.account = account
+        return try await accounts.signedIn(
+            result,
+            SignInContext(
+                account: account, rememberMe: true, device: device, deviceID: device?.deviceID, family: family),
+            request)
+    }
+
+    /// RFC 7636, 4.1 and 4.6.
+    private func isProof(of challenge: String) -> Bool {
+        let text = verifier.exposeText()
+        guard (43...128).contains(text.utf8.count),
+            text.utf8.allSatisfy({ $0.isASCIILetterOrDigit || "-._~".utf8.contains($0) })
+        else { return false }
+        return constantTimeEquals(Array(SHA256.codeChallenge(of: text).utf8), Array(challenge.utf8))
+    }
+}
+
+extension OAuthTokenEndpoint {
+    /// The request to `refresh` that a request with `grant_type=refresh_token` is; nil for any other.
+    static func asRefresh(_ request: AccountRequest) -> AccountRequest? {
+        guard let object = try? request.oauthObject(),
+            (object["grant_type"]?.stringValue).hasSameBytes(as: "refresh_token")
+        else { return nil }
+        var refresh = request
+        refresh.operation = .refresh
+        refresh.contentType = "application/json"
+        refresh.body = JSON.object(object).encoded()
+        return refresh
+    }
+}
+
+extension AccountRequest {
+    /// The body's members: of a form, or of JSON.
+    fileprivate func oauthObject() throws(Refusal) -> JSONObject {
+        let type = contentType.map { String(Substring($0.utf8.prefix { $0 != UInt8(ascii: ";") })).asciiLowercased }
+        guard let type, type.begins(with: "application/x-www-form-urlencoded") else { return try jsonObject() }
+        guard body.count <= Self.maximumBodyBytes else {
+            throw Refusal(.payloadTooLarge, reason: .request(.bodyTooLarge))
+        }
+        let names = ["grant_type", "client_id", "code", "redirect_uri", "code_verifier", "refresh_token"]
+        do {
+            guard let text = String(validating: body, as: UTF8.self) else { throw OAuthParameterError() }
+            return try OAuthParameters(text).object(names)
+        } catch {
+            throw Refusal(
+                .invalidParameter, message: "A parameter is given twice, or cannot be read.",
+                reason: .account(.oauthParameters))
+        }
+    }
+}
+
+extension CognitoAccounts {
+    /// Ends the session that was begun with a code which somebody shows again (RFC 6749, 4.1.2 and 10.5).
+    fileprivate func endSession(_ family: [UInt8], _ request: AccountRequest) async throws(Refusal) {
+        let ended = try await withRecords(request) { try await sessions.end(family: family, originIDs: []) }
+        logger.warning(
+            "an authorization code was used again: its session has been ended",
+            metadata: ["request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)"])
+        let origins = Set(ended.compactMap(\.originID))
+        try await both { () async throws(Refusal) in
+            try await revoke(origins.sorted().map(Revocation.Target.originID), request)
+        } then: { () async throws(Refusal) in
+            for session in ended { try await revokeAtCognito(session.refreshToken, request) }
+        }
+    }
+}

@@ -1,0 +1,88 @@
+internal import Cryptography
+internal import Encoding
+internal import Sealing
+
+/// A sign-in that goes on at Cognito's pages: the `state` that comes back from there.
+struct SealedSignIn: Sendable {
+    /// 16 random bytes. Each sign-in gives one code.
+    var id: [UInt8]
+    /// The app client that it began with.
+    var clientID: String
+    /// The app's redirect URI.
+    var redirectURI: String
+    /// The app's own state.
+    var state: String?
+    /// The app's code challenge, by the method S256.
+    var codeChallenge: String
+    /// The gateway's own code verifier at Cognito.
+    var verifier: Secret
+    /// The gateway's own nonce.
+    var nonce: String
+    /// SHA-256 of the browser's cookie.
+    var browser: [UInt8]
+    /// In seconds since 1970.
+    var expiresAt: Int64
+
+    func sealed(with keys: SealingKeyRing, poolID: String) throws(SealingFailure) -> Secret {
+        var writer = ByteWriter()
+        let written =
+            writer.write(field: id) && writer.write(text: clientID) && writer.write(text: redirectURI)
+            && writer.write(optional: state) && writer.write(text: codeChallenge)
+            && writer.write(field: verifier.expose()) && writer.write(text: nonce) && writer.write(field: browser)
+        guard written else { throw SealingFailure() }
+        writer.write(integer: expiresAt)
+        return try SealedText.seal(writer.bytes, as: .hostedSignIn, with: keys, poolID: poolID)
+    }
+}
+
+extension SealedSignIn {
+    init(opening text: Secret, with keys: SealingKeyRing, poolID: String) throws(InvalidSealedToken) {
+        var reader = ByteReader(try SealedText.open(text, as: .hostedSignIn, with: keys, poolID: poolID))
+        guard let id = reader.readField(), let clientID = reader.readText(), let redirectURI = reader.readText(),
+            let state = reader.readOptional(), let codeChallenge = reader.readText(), let verifier = reader.readField(),
+            let nonce = reader.readText(), let browser = reader.readField(), let expiresAt = reader.readInteger(),
+            reader.isAtEnd
+        else { throw InvalidSealedToken() }
+        self.init(
+            id: id, clientID: clientID, redirectURI: redirectURI, state: state.text, codeChallenge: codeChallenge,
+            verifier: Secret(verifier), nonce: nonce, browser: browser, expiresAt: expiresAt)
+    }
+}
+
+/// The tokens that an authorization code stands for, and the conditions on whoever shows it.
+struct SealedCodeResult: Sendable {
+    var clientID: String
+    var redirectURI: String
+    var codeChallenge: String
+    var accessToken: Secret
+    var idToken: Secret?
+    var refreshToken: Secret?
+    /// When the access token ends, in seconds since 1970.
+    var accessExpiresAt: Int64
+
+    func sealed(with keys: SealingKeyRing, poolID: String) throws(SealingFailure) -> Secret {
+        var writer = ByteWriter()
+        let written =
+            writer.write(text: clientID) && writer.write(text: redirectURI) && writer.write(text: codeChallenge)
+            && writer.write(field: accessToken.expose()) && writer.write(optional: idToken?.exposeText())
+            && writer.write(optional: refreshToken?.exposeText())
+        guard written else { throw SealingFailure() }
+        writer.write(integer: accessExpiresAt)
+        return try SealedText.seal(writer.bytes, as: .authorizationCode, with: keys, poolID: poolID)
+    }
+}
+
+extension SealedCodeResult {
+    init(opening text: Secret, with keys: SealingKeyRing, poolID: String) throws(InvalidSealedToken) {
+        var reader = ByteReader(try SealedText.open(text, as: .authorizationCode, with: keys, poolID: poolID))
+        guard let clientID = reader.readText(), let redirectURI = reader.readText(),
+            let codeChallenge = reader.readText(), let accessToken = reader.readField(),
+            let idToken = reader.readOptional(), let refreshToken = reader.readOptional(),
+            let accessExpiresAt = reader.readInteger(), reader.isAtEnd
+        else { throw InvalidSealedToken() }
+        self.init(
+            clientID: clientID, redirectURI: redirectURI, codeChallenge: codeChallenge,
+            accessToken: Secret(accessToken), idToken: idToken.text.map { Secret($0) },
+            refreshToken: refreshToken.text.map { Secret($0) }, accessExpiresAt: accessExpiresAt)
+    }
+}

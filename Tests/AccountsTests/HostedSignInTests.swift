@@ -1,0 +1,200 @@
+import Cryptography
+import Encoding
+import HTTPClient
+import HTTPTypes
+import Pipeline
+import TestSupport
+import Testing
+
+@testable import Accounts
+@testable import Cognito
+@testable import Store
+
+@Suite("Hosted sign-in")
+struct HostedSignInTests {
+    private static let app = "com.example.app:/oauth"
+    private static let verifier = String(repeating: "v", count: 43)
+    // The bytes of all random numbers are 9 in these tests.
+    private static let nonce = Base64URL.encode([UInt8](repeating: 9, count: 16))
+    private static let random32 = Base64URL.encode([UInt8](repeating: 9, count: 32))
+
+    private static func codes() throws -> StoredAuthorizationCodes {
+        try StoredAuthorizationCodes(Store(path: ":memory:", migrations: StoredAuthorizationCodes.migrations))
+    }
+
+    private static var settings: CognitoSignInSettings {
+        var settings = Fixture.settings()
+        settings.hosted = HostedSignInSettings(
+            domain: "https://auth.example.com", issuer: "https://api.example.com/api/v1/auth/oauth",
+            redirectURIs: [RedirectURI(app)])
+        return settings
+    }
+
+    private static func accounts(
+        _ fetcher: any Fetcher, _ codes: StoredAuthorizationCodes, now: Int64 = Fixture.now,
+        records: StoredSessions? = nil
+    ) throws -> CognitoAccounts {
+        try Fixture.accounts(fetcher, settings: settings, now: now, records: records, codes: codes)
+    }
+
+    private static func browserRequest(_ operation: AccountOperation, _ query: String) -> AccountRequest {
+        var request = Fixture.request(operation)
+        request.query = query
+        var head = HTTPRequest(method: .get, scheme: "https", authority: "api.example.com", path: "/")
+        head.headerFields[.cookie] = "__Host-gatehouse-sign-in=\(random32)"
+        request.cookies = CookiePairs(of: head)
+        return request
+    }
+
+    /// The answer to a callback with the state of a sign-in that began at the fixture's time.
+    private static func comeBack(
+        _ accounts: CognitoAccounts, _ codes: StoredAuthorizationCodes, cookie: Bool = true
+    ) async throws -> AccountAnswer {
+        let challenge = SHA256.codeChallenge(of: verifier)
+        let query = FormEncoding.encode([
+            ("response_type", "code"), ("client_id", Fixture.clientID), ("redirect_uri", app), ("state", "s"),
+            ("code_challenge", challenge), ("code_challenge_method", "S256"),
+        ])
+        let begin = try Self.accounts(RecordedFetcher(), codes)
+        let sent = await begin.answer(browserRequest(.oauthAuthorize, String(decoding: query, as: UTF8.self)))
+        let location = try #require(sent.headers[.location])
+        let state = try #require(FormEncoding.values(of: "state", in: location).first ?? nil)
+        var request = browserRequest(.oauthCallback, "state=\(PercentEncoding.encode(state))&code=c")
+        if !cookie { request.cookies = nil }
+        return await accounts.answer(request)
+    }
+
+    private static func tokens(nonce: String = nonce, client: String = Fixture.clientID) -> FetchResponse {
+        let common: JSONObject = ["iss": .string(Fixture.issuer), "sub": .string(Fixture.username)]
+        var access = common
+        access["client_id"] = .string(client)
+        access["token_use"] = "access"
+        access["username"] = .string(Fixture.username)
+        access["origin_jti"] = "origin-1"
+        var id = common
+        id["aud"] = .string(client)
+        id["token_use"] = "id"
+        id["nonce"] = .string(nonce)
+        id["exp"] = .number(JSONNumber(Fixture.now + 3600))
+        let body: JSON = [
+            "access_token": .string(Fixture.jwt(access)), "id_token": .string(Fixture.jwt(id)),
+            "refresh_token": "provider-refresh-token", "expires_in": 3600, "token_type": "Bearer",
+        ]
+        return FetchResponse(status: 200, body: body.encoded())
+    }
+
+    private static func redemption() -> AccountRequest {
+        Fixture.request(
+            .oauthToken,
+            [
+                "grant_type": "authorization_code", "client_id": .string(Fixture.clientID),
+                "code": .string(random32), "redirect_uri": .string(app), "code_verifier": .string(verifier),
+            ])
+    }
+
+    @Test("A sign-in is good for ten minutes", arguments: [(599, 303), (600, 400), (601, 400)])
+    func signInLifetime(_ age: Int64, _ status: Int) async throws {
+        let codes = try Self.codes()
+        let fetcher = RecordedFetcher(Self.tokens())
+        let answer = try await Self.comeBack(Self.accounts(fetcher, codes, now: Fixture.now + age), codes)
+        #expect(answer.status.code == status)
+        #expect((answer.headers[.location] != nil) == (status == 303))
+    }
+
+    @Test("A code is good for a minute", arguments: [(59, 200), (60, 400), (61, 400)])
+    func codeLifetime(_ age: Int64, _ status: Int) async throws {
+        let codes = try Self.codes()
+        let came = try await Self.comeBack(Self.accounts(RecordedFetcher(Self.tokens()), codes), codes)
+        #expect(came.headers[.location]?.hasPrefix(Self.app) == true)
+        let answer = await try Self.accounts(RecordedFetcher(), codes, now: Fixture.now + age)
+            .answer(Self.redemption())
+        #expect(answer.status.code == status)
+    }
+
+    @Test("A sign-in gives one code; what a second one gets from Cognito is ended there")
+    func oneCode() async throws {
+        let codes = try Self.codes()
+        let first = try await Self.comeBack(Self.accounts(RecordedFetcher(Self.tokens()), codes), codes)
+        #expect(first.status == .seeOther)
+        let fetcher = RecordedFetcher(Self.tokens(), Fixture.output([:]))
+        let second = try await Self.comeBack(Self.accounts(fetcher, codes), codes)
+        #expect(second.status == .badRequest)
+        #expect(second.headers[.location] == nil)
+        #expect(await fetcher.operations.last == "RevokeToken")
+    }
+
+    @Test("Tokens of another sign-in or client are ended and lead to no code")
+    func foreignTokens() async throws {
+        for response in [Self.tokens(nonce: "other"), Self.tokens(client: "other")] {
+            let codes = try Self.codes()
+            let fetcher = RecordedFetcher(response, Fixture.output([:]))
+            let answer = try await Self.comeBack(Self.accounts(fetcher, codes), codes)
+            #expect(answer.headers[.location]?.contains("error=server_error") == true)
+            #expect(answer.headers[.location]?.contains("code=") == false)
+            #expect(await fetcher.operations.last == "RevokeToken")
+        }
+    }
+
+    @Test("Without the browser's cookie nobody is asked")
+    func cookie() async throws {
+        let codes = try Self.codes()
+        let fetcher = RecordedFetcher()
+        let answer = try await Self.comeBack(Self.accounts(fetcher, codes), codes, cookie: false)
+        #expect(answer.status == .badRequest)
+        #expect(await fetcher.operations.isEmpty)
+    }
+
+    @Test("Over https the cookie is the host's own")
+    func hostCookie() async throws {
+        let codes = try Self.codes()
+        let query =
+            "response_type=code&client_id=\(Fixture.clientID)&redirect_uri=com.example.app%3A%2Foauth"
+            + "&code_challenge=\(Self.random32)&code_challenge_method=S256"
+        var request = Fixture.request(.oauthAuthorize)
+        request.query = query
+        let answer = try await Self.accounts(RecordedFetcher(), codes).answer(request)
+        #expect(
+            answer.headers[.setCookie]
+                == "__Host-gatehouse-sign-in=\(Self.random32); Path=/; Max-Age=600; Secure; HttpOnly; SameSite=Lax")
+    }
+
+    @Test(
+        "Redirect URIs are compared byte for byte; a loopback address without a port allows every port",
+        arguments: [
+            ("com.example.app:/oauth", "com.example.app:/oauth", true),
+            ("com.example.app:/oauth", "com.example.app:/oauth/", false),
+            ("https://a.example/x", "https://a.example:443/x", false),
+            ("http://127.0.0.1/x", "http://127.0.0.1:51004/x", true),
+            ("http://127.0.0.1/x", "http://127.0.0.1/x", true),
+            ("http://[::1]/x", "http://[::1]:8/x", true),
+            ("http://127.0.0.1:80/x", "http://127.0.0.1:81/x", false),
+            ("http://127.0.0.1/x", "http://127.0.0.1:0/x", false),
+            ("http://127.0.0.1/x", "http://127.0.0.1:65536/x", false),
+            ("http://127.0.0.1/x", "http://127.0.0.1:1/y/x", false),
+            ("http://127.0.0.1/x", "http://127.0.0.1:1@evil.example/x", false),
+            ("http://127.0.0.1/x", "http://127.0.0.1:/x", false),
+            ("http://127.0.0.1.evil.example/x", "http://127.0.0.1.evil.example:1/x", false),
+            ("https://127.0.0.1/x", "https://127.0.0.1:1/x", false),
+        ])
+    func redirectURIs(_ listed: String, _ asked: String, _ isAllowed: Bool) {
+        #expect(RedirectURI(listed).allows(asked) == isAllowed)
+    }
+
+    @Test("Used and expired codes are forgotten ten minutes after their end, and nothing sooner")
+    func forgetting() async throws {
+        let store = try Store(path: ":memory:", migrations: StoredAuthorizationCodes.migrations)
+        let codes = StoredAuthorizationCodes(store)
+        let record = AuthorizationCodeRecord(
+            hash: [1], signInID: [2], poolID: "p", result: [3], family: [4], expiresAt: 60)
+        #expect(try await codes.add(record, now: 0))
+        #expect(try await codes.take([1], poolID: "other", now: 1) == .unknown)
+        #expect(try await codes.take([1], poolID: "p", now: 1) == .taken(result: [3], family: [4]))
+        #expect(try await !codes.isReused([1]))
+        try await codes.removeEnded(now: 659)
+        #expect(try await codes.take([1], poolID: "p", now: 659) == .reused(family: [4]))
+        #expect(try await codes.isReused([1]))
+        #expect(try await !codes.add(record, now: 659))
+        try await codes.removeEnded(now: 660)
+        #expect(try await codes.take([1], poolID: "p", now: 660) == .unknown)
+    }
+}
