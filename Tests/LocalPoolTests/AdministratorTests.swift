@@ -101,6 +101,7 @@ struct AdministratorTests {
         _ = try await pool.answer(
             "AdminUpdateUserAttributes",
             Self.with(["UserAttributes": [["Name": "email_verified", "Value": "true"]]]))
+        _ = try await pool.answer("CreateGroup", ["UserPoolId": Self.poolID, "GroupName": "beta"])
         _ = try await pool.answer("AdminAddUserToGroup", Self.with(["GroupName": "beta"]))
         _ = try await pool.answer("AdminRemoveUserFromGroup", Self.with(["GroupName": "staff"]))
         let tokens = try await pool.signedIn()

@@ -77,6 +77,7 @@ struct AttributeSchemaTests {
         let temporary = try await pool.code(for: email)
         let challenge = try await pool.answer("InitiateAuth", TestPool.signIn(email, password: temporary))
         #expect(challenge["ChallengeParameters"]?["requiredAttributes"] == #"["userAttributes.family_name"]"#)
+        let second = try await pool.answer("InitiateAuth", TestPool.signIn(email, password: temporary))
         let without = try TestPool.respond(challenge, ["NEW_PASSWORD": "my-own-password"], username: email)
         #expect(
             try await pool.refusal("RespondToAuthChallenge", without)
@@ -85,6 +86,10 @@ struct AttributeSchemaTests {
             challenge, ["NEW_PASSWORD": "my-own-password", "userAttributes.family_name": "Made"], username: email)
         let tokens = try await pool.tokens("RespondToAuthChallenge", with)
         #expect(try claims(tokens.text("IdToken"))["family_name"] == "Made")
+        // Another session for the first password is worth nothing now.
+        let late = try TestPool.respond(
+            second, ["NEW_PASSWORD": "another-password", "userAttributes.family_name": "Made"], username: email)
+        #expect(try await pool.refusal("RespondToAuthChallenge", late) == .invalidSession)
     }
 
     @Test("A client reads the attributes of its ReadAttributes only")

@@ -105,7 +105,7 @@ struct ControlTests {
         let body = Array(AdministratorTests.user.encoded())
         let headers = [
             LocalPoolHeader(name: "Host", value: "pool.test"), LocalPoolHeader(name: "X-Amz-Date", value: time),
-            LocalPoolHeader(name: "X-Amz-Target", value: RouterTests.prefix + "AdminGetUser"),
+            LocalPoolHeader(name: "X-Amz-Target", value: RouterTests.prefix + "AdminGetUser"), RouterTests.contentType,
         ]
         let signature = SignatureVersion4(
             method: "POST", path: "/", headers: headers.map { .init(name: $0.name, value: $0.value) }, body: body,

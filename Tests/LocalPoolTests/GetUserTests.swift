@@ -83,6 +83,6 @@ struct GetUserTests {
 
     @Test("An operation that isn't there is unknown", arguments: ["ListUsers", "DescribeUserPool", "", "signup"])
     func unknownOperation(name: String) async throws {
-        #expect(try await TestPool().refusal(name, [:]) == .unknownOperation)
+        #expect(try await TestPool().refusal(name, [:]) == .unknownOperation(name))
     }
 }

@@ -75,7 +75,8 @@ struct RefreshTests {
         let pool = try TestPool { $0.hasGetTokensFromRefreshToken = false }
         let token = try await pool.signedIn().text("RefreshToken")
         #expect(
-            try await pool.refusal("GetTokensFromRefreshToken", TestPool.getTokens(token)) == .unknownOperation)
+            try await pool.refusal("GetTokensFromRefreshToken", TestPool.getTokens(token))
+                == .unknownOperation("GetTokensFromRefreshToken"))
         _ = try await pool.tokens("InitiateAuth", TestPool.refresh(token, hashing: TestPool.sub))
     }
 

@@ -8,8 +8,11 @@ struct RouterTests {
     static func post(_ target: String?, _ body: String) -> LocalPoolRequest {
         LocalPoolRequest(
             method: "POST", target: "/",
-            headers: target.map { [LocalPoolHeader(name: "X-Amz-Target", value: $0)] } ?? [], body: Array(body.utf8))
+            headers: [contentType] + (target.map { [LocalPoolHeader(name: "X-Amz-Target", value: $0)] } ?? []),
+            body: Array(body.utf8))
     }
+
+    static let contentType = LocalPoolHeader(name: "Content-Type", value: "application/x-amz-json-1.1")
 
     static func get(_ target: String) -> LocalPoolRequest {
         LocalPoolRequest(method: "GET", target: target, body: [])
@@ -20,7 +23,7 @@ struct RouterTests {
     static let refusals: [(LocalPoolRequest, Int, String)] = [
         (post(nil, "{}"), 400, "UnknownOperationException"),
         (post("DynamoDB_20120810.SignUp", "{}"), 400, "UnknownOperationException"),
-        (post(prefix + "ListUsers", "{}"), 400, "UnknownOperationException"),
+        (post(prefix + "ListUserPools", "{}"), 400, "UnknownOperationException"),
         (post(prefix + "SignUp", "{"), 400, "SerializationException"),
         (post(prefix + "SignUp", ""), 400, "SerializationException"),
         (post(prefix + "SignUp", "[]"), 400, "SerializationException"),

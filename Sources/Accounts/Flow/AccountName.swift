@@ -25,7 +25,7 @@ extension RequestFields {
     ///   - grammar: of the field `email`.
     mutating func accountName(_ fields: [AccountName.Field], _ grammar: Grammar = .address) -> AccountName {
         let offered = [.email] + fields.filter { $0 != .email }
-        let given = offered.filter { has($0.rawValue) }
+        let given = offered.filter { holdsValue($0.rawValue) }
         guard let field = given.first, given.count == 1 else {
             return faultyName(given, offered)
         }

@@ -118,7 +118,7 @@ package struct RequestFields {
     }
 
     /// Whether the field is there and not null.
-    func has(_ name: String) -> Bool { present(name) != nil }
+    func holdsValue(_ name: String) -> Bool { present(name) != nil }
 
     /// Notes a fault of a field, be it there or not.
     mutating func note(_ name: String, _ message: String) { errors[path(of: name)] = message }

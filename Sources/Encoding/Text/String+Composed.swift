@@ -5,9 +5,9 @@ extension String {
     /// The text in normalization form C (Unicode Standard Annex 15): one spelling for letters that can be written with
     /// or without separate accents.
     ///
-    /// - Complexity: linear; text that is ASCII is returned as it is.
+    /// Text that is ASCII, or longer than any name, is returned as it is.
     package var composed: String {
-        guard utf8.contains(where: { $0 >= 0x80 }) else { return self }
+        guard utf8.count <= 512, utf8.contains(where: { $0 >= 0x80 }) else { return self }
         var scalars = String.UnicodeScalarView()
         for scalar in _nfc { scalars.append(scalar) }
         return String(scalars)

@@ -48,6 +48,7 @@ extension LocalPoolConfiguration {
         hasLockout = file.value("lockout", .boolean, default: true)
         hasHourlyLimits = file.value("hourly_limits", .boolean, default: true)
         triggers = file.section("triggers", TriggerRefusal.all)
+        groups = file.list("groups", .text, of: "groups") ?? []
         users = SeededUser.all(of: file, PasswordPolicy(rule: passwords), naming, schema)
         identityProviders = IdentityProvider.all(of: file)
         apple = file.optional("apple")?.section(Apple.init(reading:))

@@ -40,6 +40,8 @@ package struct LocalPoolConfiguration: Sendable {
     var hasHourlyLimits = true
     /// The triggers that refuse.
     package var triggers: [Trigger: TriggerRefusal] = [:]
+    /// Groups that are there from the start, beside those of the users.
+    var groups: [String] = []
     package var users: [SeededUser] = []
     package var identityProviders: [IdentityProvider] = []
     /// The local Apple; nil for none.

@@ -66,6 +66,14 @@ package struct PoolError: Error, Equatable, Sendable {
         type: "EnableSoftwareTokenMFAException", message: "Code mismatch")
     static let noDevice = PoolError(type: "ResourceNotFoundException", message: "Device does not exist.")
     static let unknownOperation = PoolError(type: "UnknownOperationException", message: "")
+
+    /// Cognito says nothing here: for those who try the local pool the name is the help that they need.
+    static func unknownOperation(_ name: String) -> PoolError {
+        PoolError(
+            type: "UnknownOperationException",
+            message: "The local pool has no operation \(name.unicodeScalars.prefix(64).map { String($0) }.joined()).")
+    }
+
     static let serialization = PoolError(type: "SerializationException", message: "")
     static let internalError = PoolError(type: "InternalErrorException", message: "Internal error")
 }

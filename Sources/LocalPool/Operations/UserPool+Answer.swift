@@ -50,7 +50,16 @@ extension UserPool {
         "AdminSetUserMFAPreference": UserPool.adminSetUserMFAPreference,
         "AdminAddUserToGroup": UserPool.adminAddUserToGroup,
         "AdminRemoveUserFromGroup": UserPool.adminRemoveUserFromGroup,
+        "AdminListGroupsForUser": UserPool.adminListGroupsForUser, "ListUsers": UserPool.listUsers,
+        "CreateGroup": UserPool.createGroup, "GetGroup": UserPool.getGroup, "UpdateGroup": UserPool.updateGroup,
+        "DeleteGroup": UserPool.deleteGroup, "ListGroups": UserPool.listGroups,
+        "ListUsersInGroup": UserPool.listUsersInGroup,
+        "CreateUserPoolClient": UserPool.createUserPoolClient,
         "DescribeUserPoolClient": UserPool.describeUserPoolClient,
+        "UpdateUserPoolClient": UserPool.updateUserPoolClient,
+        "DeleteUserPoolClient": UserPool.deleteUserPoolClient,
+        "ListUserPoolClients": UserPool.listUserPoolClients,
+        "DescribeUserPool": UserPool.describeUserPool, "GetUserPoolMfaConfig": UserPool.getUserPoolMfaConfig,
     ]
 
     /// Whether the operation has to be signed.
@@ -69,11 +78,13 @@ extension UserPool {
             try checkUserContext(RequestFields(object: request))
             if let body = Self.clientOperations[operation] {
                 guard operation != "GetTokensFromRefreshToken" || configuration.hasGetTokensFromRefreshToken else {
-                    throw PoolError.unknownOperation
+                    throw PoolError.unknownOperation(operation)
                 }
                 return try await body(self)(request)
             }
-            guard let body = Self.administratorOperations[operation] else { throw PoolError.unknownOperation }
+            guard let body = Self.administratorOperations[operation] else {
+                throw PoolError.unknownOperation(operation)
+            }
             guard caller == .administrator else {
                 throw PoolError(type: "MissingAuthenticationTokenException", message: "Missing Authentication Token")
             }

@@ -12,7 +12,7 @@ internal import Store
 /// the request's JSON to the response's, in a file with its family. Clock and randomness are parameters.
 package struct UserPool: Sendable {
     let configuration: LocalPoolConfiguration
-    let clients: [ClientAuthentication]
+    let registry: ClientRegistry
     let store: Store
     let keys: KeyRing
     let passwords: PasswordHashing
@@ -55,7 +55,7 @@ package struct UserPool: Sendable {
         self.logger = logger
         self.clock = PoolClock(clock)
         self.random = random
-        clients = configuration.clients.map { ClientAuthentication($0) }
+        registry = try ClientRegistry(configuration.clients, store: store)
         endpoint = configuration.endpoint ?? "http://\(configuration.host):\(configuration.port)"
         self.store = store
         self.keys = KeyRing(keys)
@@ -67,6 +67,7 @@ package struct UserPool: Sendable {
         try seed(configuration.users)
         let now = self.clock()
         try store.writeBlocking { database in
+            try GroupRecord.settle(configuration.groups, in: database, now: now)
             try RefreshTokenRecord.removeExpired(in: database, now: now)
             try ChallengeRecord.removeExpired(in: database, now: now)
             try HourlyLimit.removeExpired(in: database, now: now)
@@ -78,6 +79,9 @@ package struct UserPool: Sendable {
 
     /// The JWK set with both keys.
     package var keySet: JSONObject { keys.keySet }
+
+    /// Those of the configuration, and those made since.
+    var clients: [ClientAuthentication] { registry.clients }
 
     /// The client that the request names.
     ///

@@ -54,5 +54,6 @@ enum PoolSchema {
         Store.Migration(name: "5 names of users", sql: names),
         Store.Migration(name: "6 addresses that wait for their code", sql: "ALTER TABLE codes ADD COLUMN value TEXT"),
         Store.Migration(name: "7 hosted sign-in", sql: hosted),
+        Store.Migration(name: "8 groups and app clients", sql: groupsAndClients),
     ]
 }

@@ -78,6 +78,11 @@ struct UserRecord: Sendable {
         return try Row.fetchOne(statement, arguments: [sub]).map(UserRecord.init)
     }
 
+    /// All users, oldest first.
+    static func all(in database: Database) throws -> [UserRecord] {
+        try Row.fetchAll(database, sql: "SELECT * FROM users ORDER BY created_at, sub").map(UserRecord.init)
+    }
+
     /// Adds the user.
     ///
     /// - Throws: UsernameExistsException if the user name is taken, AliasExistsException if another of the user's names

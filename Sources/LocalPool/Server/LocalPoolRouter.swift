@@ -31,7 +31,11 @@ struct LocalPoolRouter: Sendable {
     }
 
     private func answerOperation(_ request: LocalPoolRequest) async -> LocalPoolResponse {
-        guard let target = request.operationTarget, target.hasPrefix(Self.operationPrefix) else {
+        // The protocol's content type says that the body is its own; services of AWS know no operation without it.
+        let type = request.header("content-type")?.prefix { $0 != ";" }.lowercased()
+        guard type == LocalPoolResponse.cognitoType, let target = request.operationTarget,
+            target.hasPrefix(Self.operationPrefix)
+        else {
             return refusal(.unknownOperation)
         }
         let operation = String(target.dropFirst(Self.operationPrefix.count))

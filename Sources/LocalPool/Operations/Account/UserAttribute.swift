@@ -5,6 +5,9 @@ enum UserAttribute {
         "nickname", "phone_number", "picture", "preferred_username", "profile", "updated_at", "website", "zoneinfo",
     ]
 
+    /// Cognito's standard attributes, in order.
+    static var standardNames: [String] { standard.sorted() }
+
     /// The attributes that the pool itself sets, and a client must not.
     private static let managed: Set<String> = [
         "sub", "email_verified", "phone_number_verified", "identities", "cognito:user_status",

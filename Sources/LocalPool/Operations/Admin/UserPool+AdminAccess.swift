@@ -1,18 +1,7 @@
-package import Encoding
+internal import Encoding
 internal import Store
 
 extension UserPool {
-    /// DescribeUserPoolClient: the app client's id and what it may write. Cognito says nothing of permissions that
-    /// nobody has set.
-    package func describeUserPoolClient(_ request: JSONObject) async throws -> JSONObject {
-        let client = try client(RequestFields(object: request))
-        var description: JSONObject = [
-            "UserPoolId": .string(configuration.poolID), "ClientId": .string(client.clientID),
-        ]
-        description["WriteAttributes"] = client.writeAttributes.map { .array($0.map(JSON.string)) }
-        return ["UserPoolClient": .object(description)]
-    }
-
     /// AdminConfirmSignUp: confirms the user; whether the address is verified stays as it is.
     func adminConfirmSignUp(_ request: JSONObject) async throws -> JSONObject {
         let user = try await named(RequestFields(object: request))

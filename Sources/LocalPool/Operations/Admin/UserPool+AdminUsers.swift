@@ -61,24 +61,6 @@ extension UserPool {
         return [:]
     }
 
-    /// AdminAddUserToGroup; a group is made by putting someone into it.
-    func adminAddUserToGroup(_ request: JSONObject) async throws -> JSONObject {
-        let fields = RequestFields(object: request)
-        let group = try fields.required("GroupName", maximum: 128)
-        let user = try await named(fields)
-        try await change(user.sub) { if !$0.groups.contains(group) { $0.groups.append(group) } }
-        return [:]
-    }
-
-    /// AdminRemoveUserFromGroup.
-    func adminRemoveUserFromGroup(_ request: JSONObject) async throws -> JSONObject {
-        let fields = RequestFields(object: request)
-        let group = try fields.required("GroupName", maximum: 128)
-        let user = try await named(fields)
-        try await change(user.sub) { $0.groups.removeAll { $0 == group } }
-        return [:]
-    }
-
     /// The user that an administrator's request names.
     ///
     /// - Throws: UserNotFoundException, whatever the pool hides from others.
@@ -144,7 +126,7 @@ extension UserPool {
     /// One that every policy takes.
     private func temporaryPassword() -> String { "aA1!" + RandomIdentifier.uuid(from: random(16)) }
 
-    private static func description(of user: UserRecord, attributes name: String) -> JSONObject {
+    static func description(of user: UserRecord, attributes name: String) -> JSONObject {
         [
             "Username": .string(user.username), name: attributes(of: user), "Enabled": .bool(user.isEnabled),
             "UserStatus": .string(user.status.rawValue), "UserCreateDate": .number(JSONNumber(user.createdAt)),

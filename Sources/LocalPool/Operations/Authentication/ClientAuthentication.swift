@@ -68,9 +68,12 @@ struct ClientAuthentication: Sendable {
             HMACSHA256.authenticationCode(for: Array((username + clientID).utf8), key: secret?.expose() ?? []))
     }
 
-    /// The hash, which a client with a secret has to send; nil for a client without one.
+    /// The hash, which a client with a secret has to send, and one without must not; nil for a client without one.
     func received(_ hash: String?) throws(PoolError) -> String? {
-        guard secret != nil else { return nil }
+        guard secret != nil else {
+            guard hash == nil else { throw .notAuthorized("Unable to verify secret hash for client \(clientID)") }
+            return nil
+        }
         guard let hash else {
             throw .notAuthorized("Client \(clientID) is configured with secret but SECRET_HASH was not received")
         }

@@ -32,6 +32,8 @@ extension UserPool {
         let now = clock()
         let (step, user) = try await store.write { database -> (SignInStep, UserRecord) in
             var (challenge, user) = try take(answer, in: database, now: now)
+            // Another session has set it.
+            guard user.status == .mustChangePassword else { throw PoolError.invalidSession }
             user.credentials = credentials
             user.status = .confirmed
             user.passwordExpires = nil
