@@ -117,7 +117,8 @@ class Api:
         example = with_variables(body["example"]) if body else None
         token = token if True in kinds else ""
         lines += ["", "```sh", *curl(call, self.base, parameters, example, token), "```"]
-        if self.page == "client-api" and operation.get("x-called-by-apps", True):
+        in_swift = operation.get("x-called-by-apps", True) and operation.get("x-has-example", True)
+        if self.page == "client-api" and in_swift:
             lines += ["", "```swift", *swift(call, example, token), "```"]
         statuses = operation["responses"]
         shared = [status for status, response in statuses.items() if status >= "400" and "$ref" in response]

@@ -114,6 +114,24 @@ package struct AuthenticationChallenge: Sendable {
         return shown
     }
 
+    /// The options for the authenticator (PublicKeyCredentialRequestOptionsJSON).
+    package var passkeyOptions: JSONObject? {
+        guard let text = parameters["CREDENTIAL_REQUEST_OPTIONS"]?.stringValue else { return nil }
+        return (try? JSON.parse(Array(text.utf8)))?.objectValue
+    }
+
+    /// The public parameters of a custom challenge; nil for more than a client of the gateway is shown.
+    package var customParameters: JSONObject? {
+        var shown: JSONObject = [:]
+        for (name, value) in parameters where !["USERNAME", "USER_ID_FOR_SRP"].contains(ExactText(name)) {
+            guard let text = value.stringValue, name.utf8.count <= 64, text.utf8.count <= 2048, shown.count < 20 else {
+                return nil
+            }
+            shown[name] = value
+        }
+        return shown
+    }
+
     private func list(_ name: String) -> JSON? {
         guard let text = parameters[name]?.stringValue, let list = try? JSON.parse(Array(text.utf8)),
             list.arrayValue != nil

@@ -15,7 +15,7 @@ extension Authenticator {
         parameters["DEVICE_KEY"] = attempt.device.map { .string($0.key) }
         let answer: AuthenticationAnswer
         do {
-            answer = try await initiate("USER_SRP_AUTH", parameters, attempt.context)
+            answer = try await initiate("USER_SRP_AUTH", parameters, attempt)
         } catch {
             if [.userNotFound, .userNotConfirmed].contains(error.kind) { await pretend(client, attempt) }
             throw error
@@ -32,7 +32,7 @@ extension Authenticator {
             Response(
                 challenge: "PASSWORD_VERIFIER", session: challenge.session?.exposeText(),
                 username: challenge.username ?? userID, answers: proof, device: attempt.device,
-                context: attempt.context))
+                context: attempt.context, metadata: attempt.metadata))
     }
 
     /// DEVICE_SRP_AUTH and DEVICE_PASSWORD_VERIFIER.

@@ -30,14 +30,18 @@ package struct Authenticator: Sendable {
         package var device: DeviceCredentials?
         /// The user's address for Cognito (`UserContextData`).
         var context: JSON?
+        /// `ClientMetadata`, for the pool's triggers.
+        package var metadata: JSON?
 
         package init(
-            username: String, password: Secret, device: DeviceCredentials? = nil, context: JSON? = nil
+            username: String, password: Secret, device: DeviceCredentials? = nil, context: JSON? = nil,
+            metadata: JSON? = nil
         ) {
             self.username = username
             self.password = password
             self.device = device
             self.context = context
+            self.metadata = metadata
         }
     }
 
@@ -50,15 +54,17 @@ package struct Authenticator: Sendable {
         /// Cognito's session of the challenge.
         package var session: String?
         /// The name that the answer is hashed with.
-        var username: String
+        package var username: String
         /// The members beside `USERNAME` and `SECRET_HASH`.
-        var answers: JSONObject
-        var device: DeviceCredentials?
+        package var answers: JSONObject
+        package var device: DeviceCredentials?
         var context: JSON?
+        /// `ClientMetadata`, for the pool's triggers.
+        var metadata: JSON?
 
         package init(
             challenge: String, session: String? = nil, username: String, answers: JSONObject,
-            device: DeviceCredentials? = nil, context: JSON? = nil
+            device: DeviceCredentials? = nil, context: JSON? = nil, metadata: JSON? = nil
         ) {
             self.challenge = challenge
             self.session = session
@@ -66,6 +72,7 @@ package struct Authenticator: Sendable {
             self.answers = answers
             self.device = device
             self.context = context
+            self.metadata = metadata
         }
     }
 
@@ -105,11 +112,11 @@ package struct Authenticator: Sendable {
         ]
         parameters["SECRET_HASH"] = app.secretHash(attempt.username)
         parameters["DEVICE_KEY"] = attempt.device.map { .string($0.key) }
-        return try await initiate(flow, parameters, attempt.context)
+        return try await initiate(flow, parameters, attempt)
     }
 
     func initiate(
-        _ flow: String, _ parameters: JSONObject, _ context: JSON?
+        _ flow: String, _ parameters: JSONObject, _ attempt: Attempt
     ) async throws(CognitoError) -> AuthenticationAnswer {
         var input: JSONObject = [
             "AuthFlow": .string(flow), "ClientId": .string(app.clientID), "AuthParameters": .object(parameters),
@@ -118,8 +125,9 @@ package struct Authenticator: Sendable {
             input["UserPoolId"] = .string(app.poolID)
         } else {
             // An administrator's call tells it in another form, with headers that the gateway does not pass on.
-            input["UserContextData"] = context
+            input["UserContextData"] = attempt.context
         }
+        input["ClientMetadata"] = attempt.metadata
         return try Self.answer(await client.call(self.flow == .admin ? .adminInitiateAuth : .initiateAuth, input))
     }
 
@@ -145,6 +153,7 @@ package struct Authenticator: Sendable {
         } else {
             input["UserContextData"] = response.context
         }
+        input["ClientMetadata"] = response.metadata
         return try Self.answer(
             await client.call(flow == .admin ? .adminRespondToAuthChallenge : .respondToAuthChallenge, input))
     }

@@ -11,8 +11,14 @@ enum CallStage: Sendable {
     case challenge
     /// With a refresh token.
     case refresh
+    /// With the code of a message, in place of a password.
+    case oneTimeCode
+    /// With another first factor than a password or a code.
+    case firstFactor
     /// With an access token that the gateway has verified.
     case bearer
+    /// As `bearer`, with a passkey to register or delete.
+    case passkey
     /// As `bearer`, with the current password to prove.
     case passwordChange
     case registration
@@ -56,7 +62,9 @@ enum AccountRefusals {
             case .signIn: signIn(error)
             case .challenge: challenge(error)
             case .refresh: refresh(error)
+            case .oneTimeCode, .firstFactor: firstFactor(error, at: stage)
             case .bearer: bearer(error)
+            case .passkey: passkey(error)
             case .passwordChange: passwordChange(error)
             case .contactCode: contactCode(error)
             case .registration: registration(error)
@@ -105,6 +113,47 @@ enum AccountRefusals {
             invalidInput(error)
         default: nil
         }
+    }
+
+    /// A first factor that failed, for whatever reason: nothing may tell whether there is such a user.
+    static func failedFactor(at stage: CallStage) -> Refusal {
+        stage == .oneTimeCode ? Refusal(.codeMismatch, reason: .cognito(.codeMismatch)) : wrongCredentials()
+    }
+
+    private static func firstFactor(_ error: CognitoError, at stage: CallStage) -> Refusal? {
+        isOfAccount(error) ? failedFactor(at: stage) : nil
+    }
+
+    /// Whether an error at a sign-in without a password tells of the account, be it that there is none.
+    static func isOfAccount(_ error: CognitoError) -> Bool {
+        switch error.kind {
+        case .badCredentials, .temporaryPasswordExpired, .userNotFound, .userNotConfirmed, .passwordResetRequired,
+            .userDisabled, .lockedOut,
+            .codeMismatch, .codeExpired, .invalidSession, .invalidParameter, .deviceUnknown, .secondFactorMissing,
+            .tokenRevoked, .tokenExpired, .tokenReused, .alreadyConfirmed:
+            true
+        case .throttled: error.isLimitOfUser
+        default: false
+        }
+    }
+
+    private static func passkey(_ error: CognitoError) -> Refusal? {
+        let refused: String? =
+            switch ExactText(error.type) {
+            case "WebAuthnChallengeNotFoundException": "belongs to options that have expired"
+            case "WebAuthnCredentialNotSupportedException": "is of a kind that is not supported"
+            case "WebAuthnOriginNotAllowedException", "WebAuthnRelyingPartyMismatchException",
+                "WebAuthnClientMismatchException":
+                "is for another app or website"
+            default: nil
+            }
+        if let refused {
+            return Refusal(.invalidParameter, fields: ["credential": refused], reason: .cognito(error.kind))
+        }
+        if ExactText(error.type) == "ResourceNotFoundException" {
+            return Refusal(.notFound, message: "There is no such passkey.", reason: .cognito(.invalidParameter))
+        }
+        return bearer(error)
     }
 
     /// A challenge that can't be answered any more.

@@ -6,11 +6,12 @@ internal import Pipeline
 extension CognitoAccounts {
     /// `POST resend-code` and `POST forgot-password`: 202, and the same for whoever there is no code for.
     func sendCode(
-        _ operation: CognitoOperation, to email: String, _ request: AccountRequest
+        _ operation: CognitoOperation, to email: String, _ metadata: JSON?, _ request: AccountRequest
     ) async throws(Refusal) -> AccountAnswer {
         let isRegistered = operation == .resendConfirmationCode
         var input = app.input(username: isRegistered ? registeredName(email) : cognitoName(email))
         input["UserContextData"] = userContext(request)
+        input["ClientMetadata"] = metadata
         var output: JSONObject = [:]
         do {
             output = try await client.call(operation, input)

@@ -26,6 +26,7 @@ package struct CognitoAccounts: Sendable {
     let flights: RefreshFlights<Result<RefreshedSession, Refusal>>
     let unansweredChanges: UnansweredChanges
     let provenErrors: ProvenErrors
+    let passkeyChallenges: PasskeyChallenges
     let flow: AccountFlow
     let revoke: TokenRevocation
     let isRevoked: @Sendable (VerifiedToken) -> Bool
@@ -70,6 +71,7 @@ package struct CognitoAccounts: Sendable {
             (flights, unansweredChanges) = (RefreshFlights(), UnansweredChanges(now: now, random: random))
             provenErrors = ProvenErrors()
         }
+        passkeyChallenges = previous?.passkeyChallenges ?? PasskeyChallenges(random: random)
         self.flow = flow
         self.revoke = revoke
         self.isRevoked = isRevoked
@@ -120,6 +122,7 @@ extension CognitoAccounts {
         SecondFactorsEndpoint.self, SetSecondFactorsEndpoint.self, SetUpTOTPEndpoint.self, VerifyTOTPEndpoint.self,
         RemoveTOTPEndpoint.self,
         OAuthAuthorizeEndpoint.self, OAuthCallbackEndpoint.self, OAuthTokenEndpoint.self, OAuthLogoutEndpoint.self,
+        PasskeyOptionsEndpoint.self, RegisterPasskeyEndpoint.self, PasskeysEndpoint.self, DeletePasskeyEndpoint.self,
     ]
 
     package static let operations = endpoints.map { $0.operation }

@@ -2,6 +2,7 @@ internal import Cognito
 internal import Cryptography
 internal import Encoding
 internal import HTTPTypes
+internal import Logging
 internal import Pipeline
 internal import Sealing
 
@@ -48,34 +49,64 @@ extension CognitoAccounts {
     func ask(
         _ asked: AuthenticationChallenge, _ context: SignInContext, _ request: AccountRequest
     ) async throws(Refusal) -> AccountAnswer {
-        guard let kind = Challenge(exactly: asked.name), var session = asked.session else {
-            throw unusable("UnsupportedChallenge", request)
+        guard let kind = Challenge(exactly: asked.name), kind.isAsked(settings.choice) else {
+            throw unsupported(asked.name, request)
         }
+        guard var session = asked.session else { throw unusable("UnexpectedAnswer", request) }
+        if kind == .custom { return try askCustom(asked, .missing, context, request) }
         var parameters = asked.clientParameters
         if kind == .setUp { session = try await beginSetUp(session, context, &parameters, request) }
+        if kind == .passkey {
+            guard let options = asked.passkeyOptions else { throw unusable("UnreadableOptions", request) }
+            parameters["options"] = .object(options)
+        }
         let challenge = SealedChallenge(
             name: asked.name, session: session.exposeText(), username: asked.username ?? context.account,
             account: context.account, rememberMe: context.rememberMe,
             deviceID: context.deviceID, device: context.credentials, expiresAt: now() + SealedChallenge.lifetime)
+        return try give(challenge, parameters, request)
+    }
+
+    /// 202, with the challenge sealed into the session.
+    func give(
+        _ challenge: SealedChallenge, _ parameters: JSONObject, _ request: AccountRequest
+    ) throws(Refusal) -> AccountAnswer {
         let text = try sealing(request) { () throws(SealingFailure) in
             try challenge.sealed(with: sealingKeys, poolID: settings.poolID)
         }
         return AccountAnswer(
             .accepted,
             [
-                "challenge": .string(asked.name), "session": .string(text.exposeText()),
+                "challenge": .string(challenge.name), "session": .string(text.exposeText()),
                 "parameters": .object(parameters),
-            ], outcome: .challenged(asked.name))
+            ], outcome: .challenged(challenge.name))
     }
 
-    /// The only second factor that can be set up within a sign-in is an authenticator app: its key comes with the
-    /// challenge, so that the app's first code answers it.
+    /// 403 for a challenge that the gateway cannot carry out. Trying again does not help; the operator must change the
+    /// pool, or the gateway.
+    private func unsupported(_ name: String, _ request: AccountRequest) -> Refusal {
+        logger.error(
+            "Cognito asks for a challenge that is not supported",
+            metadata: [
+                "request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)",
+                "challenge": "\(name.cut(toBytes: 128))",
+            ])
+        return Refusal(.unsupportedChallenge, reason: .account(.unsupportedChallenge))
+    }
+
+    /// The set-up of a second factor within a sign-in. The key of an authenticator app comes with the challenge, so that
+    /// the app's first code answers it. Codes by message need the address from the user.
     private func beginSetUp(
         _ session: Secret, _ context: SignInContext, _ parameters: inout JSONObject, _ request: AccountRequest
     ) async throws(Refusal) -> Secret {
         let methods = parameters["methods"]?.arrayValue ?? []
         guard methods.contains(.string(Challenge.totp.rawValue)) else {
-            throw unusable("UnsupportedSetUp", request)
+            guard methods.contains(where: { [.string(Challenge.email.rawValue), .string("SMS_MFA")].contains($0) })
+            else {
+                let names = methods.compactMap(\.stringValue).joined(separator: ",")
+                throw unsupported("\(Challenge.setUp.rawValue): \(names)", request)
+            }
+            return session
         }
         let output = try await call(
             .associateSoftwareToken, ["Session": .string(session.exposeText())], for: request, at: .challenge)

@@ -19,14 +19,29 @@ enum Challenge: String, Sendable, CaseIterable {
     case newPassword = "NEW_PASSWORD_REQUIRED"
     case selection = "SELECT_MFA_TYPE"
     case setUp = "MFA_SETUP"
+    /// The list of first factors.
+    case choice = "SELECT_CHALLENGE"
+    case smsCode = "SMS_OTP"
+    case password = "PASSWORD"
+    case passkey = "WEB_AUTHN"
+    case custom = "CUSTOM_CHALLENGE"
 
-    enum Answer { case code, newPassword, choice }
-
-    var answer: Answer {
+    /// The method of a sign-in that has this challenge first.
+    var method: SignInMethod {
         switch self {
-        case .sms, .totp, .email, .setUp: .code
-        case .newPassword: .newPassword
-        case .selection: .choice
+        case .email, .smsCode, .choice: .passwordless
+        case .passkey: .passkey
+        case .custom: .custom
+        case .password, .sms, .totp, .newPassword, .selection, .setUp: .password
+        }
+    }
+
+    /// Whether Cognito may ask it in the middle of a sign-in. The list and the password are the gateway's own.
+    func isAsked(_ settings: SignInChoiceSettings) -> Bool {
+        switch self {
+        case .choice, .password: false
+        case .custom: settings.allowsCustom
+        case .sms, .totp, .email, .newPassword, .selection, .setUp, .smsCode, .passkey: true
         }
     }
 }
@@ -36,25 +51,21 @@ struct ChallengeEndpoint: AccountEndpoint {
     static let operation = AccountOperation.challenge
 
     private let challenge: Challenge
-    /// The code, the new password or the choice, as the challenge asks for.
-    private let answer: Secret
+    private let answer: ChallengeAnswer
     /// With `NEW_PASSWORD_REQUIRED`: attributes that the pool wants to have.
     private let attributes: [UserAttribute]
     private let device: DeviceInfo?
     private let asked: SealedChallenge
+    private let metadata: JSON?
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         call.method = .password
         var fields = try request.fields()
         challenge = fields.oneOf("challenge", Challenge.self) ?? .totp
         let session = Secret(fields.requiredText("session", atMost: SealedText.maximumLength, .address))
-        switch challenge.answer {
-        case .code: answer = Secret(fields.requiredText("code", atMost: 128, .code))
-        case .newPassword: answer = Secret(fields.requiredText("new_password", atMost: 256, .password))
-        case .choice: answer = Secret(fields.requiredText("answer", atMost: 64, .code))
-        }
-        attributes =
-            challenge.answer == .newPassword ? fields.attributes(accounts.settings.writableAttributes) : []
+        answer = ChallengeAnswer(to: challenge, &fields)
+        attributes = challenge == .newPassword ? fields.attributes(accounts.settings.writableAttributes) : []
+        metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         device = fields.device()
         try fields.check()
         call.device = device
@@ -65,6 +76,7 @@ struct ChallengeEndpoint: AccountEndpoint {
             throw AccountRefusals.endedSession(reason: .account(.invalidChallengeSession))
         }
         (call.account, call.provenDevice) = (asked.account, asked.device?.key)
+        if asked.proof != .given { call.method = challenge.method }
         // The device of the sign-in that this goes on with counts, where the step does not name it again.
         call.device = device.bound(to: asked.deviceID)
         guard asked.expiresAt > accounts.now() else {
@@ -82,17 +94,19 @@ struct ChallengeEndpoint: AccountEndpoint {
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
+        let context = SignInContext(
+            account: asked.account, rememberMe: asked.rememberMe, device: device,
+            deviceID: asked.deviceID ?? device?.deviceID, credentials: asked.device)
+        guard asked.proof == .given else {
+            return try await proveFirstFactor(context, accounts, request, &admission)
+        }
         // The user who is asked has proven the password already, and may hear it.
         if let seconds = await accounts.flow.accountGuard.identify(&admission, as: asked.username) {
             throw .retryLater(.tooManyRequests, after: seconds, reason: .limit(.lockout))
         }
-        let context = SignInContext(
-            account: asked.account, rememberMe: asked.rememberMe, device: device,
-            deviceID: asked.deviceID ?? device?.deviceID, credentials: asked.device)
-        var response = Authenticator.Response(
-            challenge: asked.name, session: asked.session, username: asked.username, answers: answers,
-            device: asked.device, context: accounts.userContext(request))
-        if challenge == .setUp { response.session = try await finishSetUp(accounts, request) }
+        var response = cognitoResponse(accounts, request)
+        if case .setUpCode(let code) = answer { response.session = try await finishSetUp(code, accounts, request) }
+        if case .setUpAddress = answer { try await accounts.countMessage(admission.call) }
         let answer: AuthenticationAnswer
         do {
             answer = try await accounts.authenticator.respond(response)
@@ -102,11 +116,19 @@ struct ChallengeEndpoint: AccountEndpoint {
         return try await accounts.finish(answer, context, request)
     }
 
+    private func cognitoResponse(_ accounts: CognitoAccounts, _ request: AccountRequest) -> Authenticator.Response {
+        var answers = answer.responses(to: challenge)
+        for attribute in attributes { answers["userAttributes.\(attribute.name)"] = .string(attribute.value) }
+        return Authenticator.Response(
+            challenge: asked.name, session: asked.session, username: asked.username, answers: answers,
+            device: asked.device, context: accounts.userContext(request), metadata: metadata)
+    }
+
     /// The authenticator app's first code.
     private func finishSetUp(
-        _ accounts: CognitoAccounts, _ request: AccountRequest
+        _ code: Secret, _ accounts: CognitoAccounts, _ request: AccountRequest
     ) async throws(Refusal) -> String {
-        let input: JSONObject = ["Session": .string(asked.session), "UserCode": .string(answer.exposeText())]
+        let input: JSONObject = ["Session": .string(asked.session), "UserCode": .string(code.exposeText())]
         let output = try await accounts.call(.verifySoftwareToken, input, for: request, at: .challenge)
         guard let session = output["Session"]?.stringValue else {
             throw accounts.unusable("UnexpectedAnswer", request)
@@ -114,17 +136,45 @@ struct ChallengeEndpoint: AccountEndpoint {
         return session
     }
 
-    /// The members of `ChallengeResponses` that the client decides.
-    private var answers: JSONObject {
-        let text = JSON.string(answer.exposeText())
-        switch challenge {
-        case .sms, .totp, .email: return [challenge.rawValue + "_CODE": text]
-        case .setUp: return [:]
-        case .selection: return ["ANSWER": text]
-        case .newPassword:
-            var answers: JSONObject = ["NEW_PASSWORD": text]
-            for attribute in attributes { answers["userAttributes.\(attribute.name)"] = .string(attribute.value) }
-            return answers
+    /// The step of a user who has not proven anything yet: whatever is wrong, the refusal is the same, as for a user who
+    /// isn't there.
+    private func proveFirstFactor(
+        _ context: SignInContext, _ accounts: CognitoAccounts, _ request: AccountRequest,
+        _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        if challenge == .choice {
+            return try await accounts.begin(chosen(accounts), context, metadata, request, &admission)
         }
+        if case .password(let password) = answer {
+            return try await accounts.signIn(with: password, context, metadata, request, &admission)
+        }
+        let username = asked.username.isEmpty ? nil : asked.username
+        let isClosed = await accounts.flow.accountGuard.identify(&admission, as: username) != nil
+        let isImpossible = isClosed || asked.proof == .impossible
+        var response = cognitoResponse(accounts, request)
+        response.username = username ?? accounts.cognitoName(asked.account)
+        if isImpossible {
+            // As long as for a user who is there.
+            (response.session, response.username, response.device) = (Decoy.session(), Decoy.username(), nil)
+        }
+        let stage: CallStage = challenge == .email || challenge == .smsCode ? .oneTimeCode : .firstFactor
+        let result: AuthenticationAnswer
+        do {
+            result = try await accounts.authenticator.respond(response)
+        } catch {
+            throw accounts.refusal(of: error, at: stage, request)
+        }
+        guard !isImpossible else { throw AccountRefusals.failedFactor(at: stage) }
+        return try await accounts.finish(result, context, request)
+    }
+
+    private func chosen(_ accounts: CognitoAccounts) throws(Refusal) -> FirstStep {
+        let settings = accounts.settings.choice
+        guard case .choice(let name) = answer, let factor = SignInFactor(exactly: name),
+            settings.factors.contains(factor)
+        else {
+            throw Refusal(.invalidParameter, fields: ["answer": settings.offer], reason: .account(.invalidFields))
+        }
+        return .factor(factor)
     }
 }

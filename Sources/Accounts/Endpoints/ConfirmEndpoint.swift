@@ -18,12 +18,14 @@ struct ConfirmEndpoint: AccountEndpoint {
     private let code: Secret
     /// Given, the user is signed in at once.
     private let password: Secret?
+    private let metadata: JSON?
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         var fields = try request.fields()
         email = fields.accountName(accounts.settings.registeredNameFields).text
         code = Secret(fields.requiredText("code", atMost: 128, .code))
         password = fields.optionalText("password", atMost: 256, .password).map { Secret($0) }
+        metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         try fields.check()
         call.account = email
     }
@@ -34,6 +36,7 @@ struct ConfirmEndpoint: AccountEndpoint {
         var input = accounts.app.input(username: accounts.registeredName(email))
         input["ConfirmationCode"] = .string(code.exposeText())
         input["UserContextData"] = accounts.userContext(request)
+        input["ClientMetadata"] = metadata
         _ = try await accounts.call(.confirmSignUp, input, for: request, at: .code)
         var answer = AccountAnswer.done()
         if let password {

@@ -24,12 +24,17 @@ struct LoginEndpoint: AccountEndpoint {
     private let knownDevice: DeviceCredentials?
     /// Whether it follows a confirmation, which may have been by the name that a registration made.
     private var isNewlyConfirmed = false
+    /// Nil for a sign-in with the password.
+    private let firstStep: FirstStep?
+    private let metadata: JSON?
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
-        call.method = .password
         var fields = try request.fields()
+        firstStep = FirstStep(&fields, accounts.settings.choice)
+        call.method = firstStep?.method ?? .password
         email = fields.accountName(accounts.settings.nameFields).text
-        password = Secret(fields.requiredText("password", atMost: 256, .password))
+        password = Secret(firstStep == nil ? fields.requiredText("password", atMost: 256, .password) : "")
+        metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         rememberMe = fields.flag("remember_me", default: true)
         device = fields.device()
         let deviceToken = fields.optionalText("device_token", atMost: SealedText.maximumLength, .address)
@@ -43,7 +48,7 @@ struct LoginEndpoint: AccountEndpoint {
         self.email = email
         self.password = password
         rememberMe = true
-        knownDevice = nil
+        (knownDevice, firstStep, metadata) = (nil, nil, nil)
         isNewlyConfirmed = true
         (call.account, call.method) = (email, .password)
     }
@@ -54,11 +59,22 @@ struct LoginEndpoint: AccountEndpoint {
         let context = SignInContext(
             account: email, rememberMe: rememberMe, device: device, deviceID: device?.deviceID,
             credentials: knownDevice)
+        if let firstStep { return try await accounts.begin(firstStep, context, metadata, request, &admission) }
+        return try await accounts.signIn(
+            with: password, context, metadata, isNewlyConfirmed: isNewlyConfirmed, request, &admission)
+    }
+}
+
+extension CognitoAccounts {
+    /// Signs in with a password, by the configured flow.
+    func signIn(
+        with password: Secret, _ context: SignInContext, _ metadata: JSON?, isNewlyConfirmed: Bool = false,
+        _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
         var attempt = Authenticator.Attempt(
-            username: isNewlyConfirmed ? accounts.registeredName(email) : accounts.cognitoName(email),
-            password: password, device: knownDevice,
-            context: accounts.userContext(request))
-        let accountGuard = accounts.flow.accountGuard
+            username: isNewlyConfirmed ? registeredName(context.account) : cognitoName(context.account),
+            password: password, device: context.credentials, context: userContext(request), metadata: metadata)
+        let accountGuard = flow.accountGuard
         // Without a proof in two steps only earlier sign-ins can say whose name this is.
         let isClosed = await accountGuard.identify(&admission, as: nil) != nil
         if isClosed {
@@ -67,21 +83,19 @@ struct LoginEndpoint: AccountEndpoint {
         }
         let answer: AuthenticationAnswer
         do throws(CognitoError) {
-            answer = try await accounts.authenticator.begin(attempt) { username in
+            answer = try await authenticator.begin(attempt) { username in
                 if isClosed { false } else { await accountGuard.identify(&admission, as: username) != nil }
             }
         } catch {
-            throw await accounts.signInRefusal(of: error, isClosed ? nil : attempt, request)
+            throw await signInRefusal(of: error, isClosed ? nil : attempt, request)
         }
         // A trigger of the pool's may let anybody in.
-        guard accounts.accepts(email) || isNewlyConfirmed && accounts.isGeneratedName(email), !isClosed else {
+        guard accepts(context.account) || isNewlyConfirmed && isGeneratedName(context.account), !isClosed else {
             throw AccountRefusals.wrongCredentials()
         }
-        return try await accounts.finish(answer, context, request)
+        return try await finish(answer, context, request)
     }
-}
 
-extension CognitoAccounts {
     /// The device of a device token. One that does not open, has ended, or is another account's, is as good as none:
     /// the pool then takes the device for new.
     fileprivate func device(in text: Secret, of account: String) -> DeviceCredentials? {

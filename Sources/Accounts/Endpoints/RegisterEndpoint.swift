@@ -16,12 +16,14 @@ struct RegisterEndpoint: AccountEndpoint {
     private let name: RegisteredName
     private let password: Secret
     private let attributes: [UserAttribute]
+    private let metadata: JSON?
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         var fields = try request.fields()
         name = RegisteredName(&fields, accounts.settings)
         password = Secret(fields.requiredText("password", atMost: 256, .password))
         attributes = fields.attributes(accounts.settings.writableAttributes)
+        metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         let device = fields.device()
         try fields.check()
         (call.account, call.device) = (name.account, device)
@@ -35,6 +37,7 @@ struct RegisterEndpoint: AccountEndpoint {
         input["Password"] = .string(password.exposeText())
         input["UserAttributes"] = .array((name.attributes + attributes).map(\.json))
         input["UserContextData"] = accounts.userContext(request)
+        input["ClientMetadata"] = metadata
         let output: JSONObject
         do {
             output = try await accounts.client.call(.signUp, input)

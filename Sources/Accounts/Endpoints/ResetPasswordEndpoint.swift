@@ -17,12 +17,14 @@ struct ResetPasswordEndpoint: AccountEndpoint {
     private let email: String
     private let code: Secret
     private let newPassword: Secret
+    private let metadata: JSON?
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         var fields = try request.fields()
         email = fields.accountName(accounts.settings.nameFields).text
         code = Secret(fields.requiredText("code", atMost: 128, .code))
         newPassword = Secret(fields.requiredText("new_password", atMost: 256, .password))
+        metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         try fields.check()
         call.account = email
     }
@@ -49,6 +51,7 @@ struct ResetPasswordEndpoint: AccountEndpoint {
         input["ConfirmationCode"] = .string(code.exposeText())
         input["Password"] = .string(newPassword.exposeText())
         input["UserContextData"] = accounts.userContext(request)
+        input["ClientMetadata"] = metadata
         _ = try await accounts.call(.confirmForgotPassword, input, for: request, at: .code)
     }
 }

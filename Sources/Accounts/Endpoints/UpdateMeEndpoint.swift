@@ -15,12 +15,14 @@ struct UpdateMeEndpoint: AccountEndpoint {
 
     private let attributes: [UserAttribute]
     private let caller: Caller
+    private let metadata: JSON?
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         var fields = try request.fields()
         attributes = fields.attributes(accounts.settings.writableAttributes)
         // An address counts once it is proven, and whoever changes one proves to be the user first.
         fields.refuse("email", "is changed by POST me/email")
+        metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         try fields.check()
         if attributes.contains(where: { $0.name.hasSameBytes(as: "phone_number") && !$0.value.isEmpty }) {
             throw Refusal(
@@ -36,6 +38,7 @@ struct UpdateMeEndpoint: AccountEndpoint {
         if !attributes.isEmpty {
             var input = caller.input
             input["UserAttributes"] = .array(attributes.map(\.json))
+            input["ClientMetadata"] = metadata
             _ = try await accounts.call(.updateUserAttributes, input, for: request, at: .bearer)
         }
         let user = try await accounts.user(caller, request)

@@ -101,6 +101,16 @@ package struct RequestFields {
         return RequestFields(object, prefix: "\(prefix)\(name).")
     }
 
+    /// An object that must be there, as it is.
+    mutating func requiredObject(_ name: String) -> JSONObject? {
+        guard let value = present(name) else {
+            errors[path(of: name)] = "is required"
+            return nil
+        }
+        if value.objectValue == nil { errors[path(of: name)] = "must be an object" }
+        return value.objectValue
+    }
+
     /// Takes over the faults of an inner object.
     mutating func take(_ inner: RequestFields) {
         errors.merge(inner.errors) { first, _ in first }

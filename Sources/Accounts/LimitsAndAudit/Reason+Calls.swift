@@ -103,7 +103,7 @@ extension AccountError {
             .notASession, .sessionTooOld, .sessionIdle, .sessionKeysUnavailable, .sessionNotSigned, .unknownSession,
             .roleConflict,
             .oauthParameters, .oauthGrantType, .oauthClient, .redirectURI, .hostedSignInEnded,
-            .hostedSignInRefused, .hostedTokens, .invalidAuthorizationCode, .authorizationCodeReused:
+            .hostedSignInRefused, .hostedTokens, .invalidAuthorizationCode, .authorizationCodeReused, .unsupportedChallenge:
             false
         }
     }
@@ -116,7 +116,7 @@ extension AccountError {
             .sealingFailed, .notRevoked, .attributeNotWritable, .notASession, .sessionTooOld, .sessionIdle,
             .sessionKeysUnavailable, .sessionNotSigned, .unknownSession, .roleConflict, .userDisabled,
             .oauthClient, .redirectURI, .hostedSignInEnded, .hostedSignInRefused, .hostedTokens,
-            .invalidAuthorizationCode, .authorizationCodeReused:
+            .invalidAuthorizationCode, .authorizationCodeReused, .unsupportedChallenge:
             false
         }
     }
@@ -133,7 +133,7 @@ extension AccountError {
             .notRevoked, .attributeNotWritable, .notASession, .sessionKeysUnavailable, .sessionNotSigned,
             .unknownSession, .roleConflict, .userDisabled,
             .oauthParameters, .oauthGrantType, .oauthClient, .redirectURI, .hostedSignInEnded,
-            .hostedSignInRefused, .hostedTokens, .invalidAuthorizationCode, .authorizationCodeReused:
+            .hostedSignInRefused, .hostedTokens, .invalidAuthorizationCode, .authorizationCodeReused, .unsupportedChallenge:
             nil
         }
     }

@@ -20,6 +20,21 @@ struct SealedChallenge: Sendable {
     var device: DeviceCredentials?
     /// In seconds since 1970.
     var expiresAt: Int64
+    var proof = Proof.given
+
+    /// The proof that the user has given before the challenge.
+    enum Proof: UInt8 {
+        /// A password, or another first factor.
+        case given = 0
+        /// Nothing: the challenge is for a first factor.
+        case missing = 1
+        /// Nothing, and nothing can be: there is no such user, or none who has this factor or may sign in.
+        case impossible = 2
+    }
+
+    /// The length of the content where nothing is proven: it must not tell whether there is a user. Cognito's longest
+    /// session and name fit.
+    private static let paddedCount = 4096
 
     func sealed(with keys: SealingKeyRing, poolID: String) throws(SealingFailure) -> Secret {
         var writer = ByteWriter()
@@ -29,6 +44,11 @@ struct SealedChallenge: Sendable {
         guard written else { throw SealingFailure() }
         writer.write(byte: rememberMe ? 1 : 0)
         writer.write(integer: expiresAt)
+        if proof != .given {
+            writer.write(byte: proof.rawValue)
+            let padding = max(0, Self.paddedCount - writer.bytes.count)
+            guard writer.write(field: [UInt8](repeating: 0, count: padding)) else { throw SealingFailure() }
+        }
         let text = try SealedText.seal(writer.bytes, as: .challenge, with: keys, poolID: poolID)
         guard text.expose().count <= SealedText.maximumLength else { throw SealingFailure() }
         return text
@@ -48,10 +68,17 @@ extension SealedChallenge {
         else { throw InvalidSealedToken() }
         let device = hasDevice == 1 ? DeviceCredentials(&reader) : nil
         guard hasDevice == 0 || device != nil, let rememberMe = reader.readByte(),
-            let expiresAt = reader.readInteger(), reader.isAtEnd
+            let expiresAt = reader.readInteger()
         else { throw InvalidSealedToken() }
+        var proof = Proof.given
+        if !reader.isAtEnd {
+            guard let missing = reader.readByte().flatMap(Proof.init), missing != .given, reader.readField() != nil,
+                reader.isAtEnd
+            else { throw InvalidSealedToken() }
+            proof = missing
+        }
         self.init(
             name: name, session: session, username: username, account: account, rememberMe: rememberMe == 1,
-            deviceID: deviceID.text, device: device, expiresAt: expiresAt)
+            deviceID: deviceID.text, device: device, expiresAt: expiresAt, proof: proof)
     }
 }

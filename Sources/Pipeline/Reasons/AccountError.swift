@@ -33,4 +33,5 @@ package enum AccountError: String, Sendable, CaseIterable {
     case hostedTokens = "hosted-tokens"
     case invalidAuthorizationCode = "invalid-authorization-code"
     case authorizationCodeReused = "authorization-code-reused"
+    case unsupportedChallenge = "unsupported-challenge"
 }

@@ -18,6 +18,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
     case rejectedByTrigger = "UserLambdaValidationException"
     case accessDenied = "AccessDeniedException"
     case forbidden = "ForbiddenException"
+    case unsupportedChallenge = "UnsupportedChallengeException"
     case usernameExists = "UsernameExistsException"
     case roleConflict = "RoleConflictException"
     case notFound = "NotFoundException"
@@ -46,7 +47,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
         case .badRequest: .badRequest
         case .notAuthorized, .tokenExpired, .tokenRefresh: .unauthorized
         case .userNotConfirmed, .passwordResetRequired, .userDisabled, .temporaryPasswordExpired, .rejectedByTrigger,
-            .accessDenied, .forbidden:
+            .accessDenied, .forbidden, .unsupportedChallenge:
             .forbidden
         case .usernameExists, .roleConflict: .conflict
         case .notFound: .notFound
@@ -85,6 +86,7 @@ package enum GatewayError: String, Error, Sendable, CaseIterable {
         case .rejectedByTrigger: "The sign-in service does not allow this."
         case .accessDenied: "You are not allowed to do this."
         case .forbidden: "This request is not allowed."
+        case .unsupportedChallenge: "This account needs a sign-in step that this app cannot show."
         case .usernameExists: "There is an account with this e-mail address already."
         case .roleConflict: "This account is in use with another app."
         case .notFound: "There is nothing at this address."

@@ -48,6 +48,8 @@ package struct CognitoSignInSettings: Sendable {
     package var deadline: Duration
     /// Sign-in on Cognito's own pages; nil while it is off.
     package var hosted: HostedSignInSettings?
+    /// The sign-ins without a password.
+    package var choice = SignInChoiceSettings()
 
     package init(
         endpoint: String, issuer: String, poolID: String, clientID: String, clientSecret: Secret?,

@@ -117,6 +117,7 @@ extension CognitoSettings {
         signIn.sessionTakeover = keys.sessionTakeover(of: issuer)
         signIn.userFields = UserFields(reading: keys)
         signIn.contactChange = keys.section("contact_change", ContactChangeSettings.init(reading:))
+        signIn.choice = SignInChoiceSettings(reading: keys)
         let attributes = WritableAttributeSettings(of: keys)
         signIn.writableAttributes = WritableAttributes(attributes.names)
         let allowsPlain = keys.value("allow_insecure_http", .boolean, default: false)

@@ -16,6 +16,8 @@ class CognitoFront:
         self.calls: list[tuple[str, dict]] = []
         # Operation name → (status, error type, message) given instead of asking the pool.
         self.refused: dict[str, tuple[int, str, str]] = {}
+        # Operation name → output given instead of asking the pool.
+        self.outputs: dict[str, dict] = {}
         # Replaces the body of a call to the pool: operation and body → body.
         self.rewrite: Callable[[str, dict], dict] | None = None
         outer = self
@@ -32,6 +34,8 @@ class CognitoFront:
                 if operation in outer.refused:
                     status, error, message = outer.refused[operation]
                     answer = json.dumps({"__type": error, "message": message}).encode()
+                elif operation in outer.outputs:
+                    status, answer = 200, json.dumps(outer.outputs[operation]).encode()
                 else:
                     # The signed headers go along with the signature.
                     names = ("Content-Type", "X-Amz-Target", "Authorization", "X-Amz-Date", "Host")

@@ -1,0 +1,25 @@
+internal import Encoding
+
+extension RequestFields {
+    /// `client_metadata`: values for the pool's triggers, which neither Cognito nor the gateway verifies.
+    ///
+    /// - Parameter allowed: the keys that may be given; any other is a fault.
+    /// - Returns: nil where nothing is given.
+    mutating func clientMetadata(_ allowed: [String]) -> JSON? {
+        guard var inner = optionalObject("client_metadata") else { return nil }
+        defer { take(inner) }
+        guard inner.count <= allowed.count else {
+            inner.refuseWhole("has keys that are not accepted")
+            return nil
+        }
+        var metadata: JSONObject = [:]
+        for name in inner.names {
+            guard name.isOne(of: allowed) else {
+                inner.refuse(name, "is not accepted")
+                continue
+            }
+            metadata[name] = inner.optionalText(name, atMost: 1024).map(JSON.string)
+        }
+        return metadata.isEmpty ? nil : .object(metadata)
+    }
+}

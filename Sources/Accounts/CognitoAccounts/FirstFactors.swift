@@ -1,0 +1,221 @@
+internal import Cognito
+internal import Cryptography
+internal import Encoding
+internal import HTTPTypes
+internal import Pipeline
+
+extension AccountOperation {
+    /// The message of a sign-in with a code, which is counted as other messages are. No endpoint has it.
+    static let signInCode = AccountOperation("sign-in-code", .post, budget: .messages)
+}
+
+/// The beginning of a sign-in without a password.
+enum FirstStep: Sendable {
+    /// The app shows the list of factors first.
+    case choice
+    case factor(SignInFactor)
+    case custom
+
+    /// The step that a request asks for with `factor`, or by giving no password where there is a choice; nil for a
+    /// sign-in with a password.
+    init?(_ fields: inout RequestFields, _ settings: SignInChoiceSettings) {
+        let hasPassword = fields.names.contains { $0.hasSameBytes(as: "password") }
+        guard let name = fields.optionalText("factor", atMost: 64, .code) else {
+            if settings.factors.isEmpty || hasPassword { return nil }
+            self = .choice
+            return
+        }
+        let factor = SignInFactor(exactly: name).flatMap { settings.factors.contains($0) ? $0 : nil }
+        if factor == .password, hasPassword { return nil }
+        if let factor {
+            self = .factor(factor)
+        } else if settings.allowsCustom, name.hasSameBytes(as: "CUSTOM") {
+            self = .custom
+        } else {
+            fields.refuse("factor", settings.offer)
+            self = .choice
+        }
+    }
+
+    var method: SignInMethod {
+        switch self {
+        case .choice, .factor(.email), .factor(.sms): .passwordless
+        case .factor(.passkey): .passkey
+        case .factor(.password): .password
+        case .custom: .custom
+        }
+    }
+}
+
+extension SignInChoiceSettings {
+    /// The error for a factor that there is not.
+    var offer: String {
+        let names = factors.map(\.rawValue) + (allowsCustom ? ["CUSTOM"] : [])
+        return names.isEmpty ? "is not offered" : "must be one of " + names.joined(separator: ", ")
+    }
+}
+
+// Nothing here may depend on whether there is a user, and which factors the user has: the list is the configured one,
+// and each factor is asked for in the same form. Where Cognito asks for another one, or for none, the challenge is one
+// that nothing answers.
+extension CognitoAccounts {
+    func begin(
+        _ step: FirstStep, _ context: SignInContext, _ metadata: JSON?, _ request: AccountRequest,
+        _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        switch step {
+        case .choice:
+            let methods = JSON.array(settings.choice.factors.map { .string($0.rawValue) })
+            return try give(.choice, ["methods": methods], nil, .missing, context, request)
+        case .factor(.password):
+            return try give(.password, [:], nil, .missing, context, request)
+        case .factor(let factor):
+            return try await begin(factor, context, metadata, request, &admission)
+        case .custom:
+            return try await beginCustom(context, metadata, request, &admission)
+        }
+    }
+
+    private func begin(
+        _ factor: SignInFactor, _ context: SignInContext, _ metadata: JSON?, _ request: AccountRequest,
+        _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        if factor != .passkey { try await countMessage(admission.call) }
+        let isClosed = await flow.accountGuard.identify(&admission, as: nil) != nil
+        var asked: AuthenticationChallenge?
+        do throws(CognitoError) {
+            let attempt = unproven(context, metadata, isClosed: isClosed, request)
+            let answer = try await authenticator.choose(factor.rawValue, attempt)
+            if case .challenge(let challenge) = answer { asked = challenge }
+        } catch {
+            guard AccountRefusals.isOfAccount(error) || error.kind == .rejectedByTrigger else {
+                throw refusal(of: error, at: .firstFactor, request)
+            }
+        }
+        var proof = SealedChallenge.Proof.missing
+        if isClosed || !accepts(context.account) || asked?.session == nil
+            || asked?.name.hasSameBytes(as: factor.rawValue) != true
+        {
+            proof = .impossible
+        } else if let username = asked?.username,
+            await flow.accountGuard.identify(&admission, as: username) != nil
+        {
+            proof = .impossible
+        }
+        if factor == .passkey, proof == .missing, case nil = asked?.passkeyOptions?["challenge"]?.stringValue {
+            throw unusable("UnreadableOptions", request)
+        }
+        let shown = factor == .passkey ? passkeyParameters(asked, proof) : factor.parameters(account: context.account)
+        return try give(factor.challenge, shown, proof == .missing ? asked : nil, proof, context, request)
+    }
+
+    /// The attempt for Cognito: as nobody where the account is closed, so that Cognito's own count does not change.
+    private func unproven(
+        _ context: SignInContext, _ metadata: JSON?, isClosed: Bool, _ request: AccountRequest
+    ) -> Authenticator.Attempt {
+        Authenticator.Attempt(
+            username: isClosed ? Decoy.username() : cognitoName(context.account), password: Secret(""),
+            device: isClosed ? nil : context.credentials, context: userContext(request), metadata: metadata)
+    }
+
+    /// The options are the gateway's own but for the challenge: the list of a user's passkeys would tell of the user
+    /// (WebAuthn Level 3, 14.6.2). Cognito registers passkeys that authenticators find without it.
+    private func passkeyParameters(
+        _ asked: AuthenticationChallenge?, _ proof: SealedChallenge.Proof
+    ) -> JSONObject {
+        let given = asked?.passkeyOptions?["challenge"]?.stringValue
+        if let given { passkeyChallenges.note(given) }
+        let challenge = proof == .missing ? given : nil
+        return [
+            "options": [
+                "challenge": .string(challenge ?? passkeyChallenges.invented()), "timeout": 180_000,
+                "rpId": .string(settings.choice.relyingPartyID), "allowCredentials": [],
+                "userVerification": .string(settings.choice.userVerification.rawValue),
+            ]
+        ]
+    }
+
+    /// A custom challenge is shown as Cognito gives it: what it shows for unknown users is up to the pool's triggers.
+    private func beginCustom(
+        _ context: SignInContext, _ metadata: JSON?, _ request: AccountRequest, _ admission: inout Admission
+    ) async throws(Refusal) -> AccountAnswer {
+        let isClosed = await flow.accountGuard.identify(&admission, as: nil) != nil
+        let answer: AuthenticationAnswer
+        do {
+            answer = try await authenticator.beginCustom(
+                unproven(context, metadata, isClosed: isClosed, request))
+        } catch {
+            throw refusal(of: error, at: .firstFactor, request)
+        }
+        guard case .challenge(let challenge) = answer else {
+            guard accepts(context.account), !isClosed else { throw AccountRefusals.wrongCredentials() }
+            return try await finish(answer, context, request)
+        }
+        guard challenge.name.hasSameBytes(as: Challenge.custom.rawValue) else {
+            return try await ask(challenge, context, request)
+        }
+        var isImpossible = isClosed || !accepts(context.account)
+        if !isImpossible, let username = challenge.username {
+            isImpossible = await flow.accountGuard.identify(&admission, as: username) != nil
+        }
+        return try askCustom(challenge, isImpossible ? .impossible : .missing, context, request)
+    }
+
+    func askCustom(
+        _ asked: AuthenticationChallenge, _ proof: SealedChallenge.Proof, _ context: SignInContext,
+        _ request: AccountRequest
+    ) throws(Refusal) -> AccountAnswer {
+        guard let parameters = asked.customParameters, asked.session != nil else {
+            throw unusable("UnreadableChallenge", request)
+        }
+        return try give(.custom, parameters, asked, proof, context, request)
+    }
+
+    /// 202, with a session that is as long for everyone.
+    private func give(
+        _ name: Challenge, _ parameters: JSONObject, _ asked: AuthenticationChallenge?,
+        _ proof: SealedChallenge.Proof, _ context: SignInContext, _ request: AccountRequest
+    ) throws(Refusal) -> AccountAnswer {
+        let challenge = SealedChallenge(
+            name: name.rawValue, session: asked?.session?.exposeText() ?? "", username: asked?.username ?? "",
+            account: context.account, rememberMe: context.rememberMe, deviceID: context.deviceID,
+            device: context.credentials, expiresAt: now() + SealedChallenge.lifetime, proof: proof)
+        return try give(challenge, parameters, request)
+    }
+
+    /// Counts a message in the budget of messages, before it is known whether one will be sent.
+    func countMessage(_ call: AccountCall) async throws(Refusal) {
+        var message = call
+        message.operation = .signInCode
+        let admission = try await flow.accountGuard.admit(message)
+        try? await flow.accountGuard.end(admission, .succeeded)
+    }
+}
+
+extension SignInFactor {
+    fileprivate var challenge: Challenge {
+        switch self {
+        case .email: .email
+        case .sms: .smsCode
+        case .passkey: .passkey
+        case .password: .password
+        }
+    }
+
+    /// The medium, and the destination where it is the name that was typed.
+    fileprivate func parameters(account: String) -> JSONObject {
+        let kind = AccountNameKind(account)
+        switch self {
+        case .email where kind == .email:
+            return ["destination": .string(CodeDelivery.mask(account)), "delivery_medium": "EMAIL"]
+        case .sms where kind == .phoneNumber:
+            return [
+                "destination": .string("+*******" + String(decoding: account.utf8.suffix(4), as: UTF8.self)),
+                "delivery_medium": "SMS",
+            ]
+        case .email: return ["delivery_medium": "EMAIL"]
+        case .sms: return ["delivery_medium": "SMS"]
+        case .passkey, .password: return [:]
+        }
+    }
+}

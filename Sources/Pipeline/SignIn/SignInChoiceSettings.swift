@@ -1,0 +1,27 @@
+/// The sign-ins without a password that a pool's users may begin. By default there are none.
+package struct SignInChoiceSettings: Sendable {
+    /// In the order in which apps show them; empty where there is no choice.
+    package var factors: [SignInFactor] = []
+    /// The domain of the pool's passkeys.
+    package var relyingPartyID = ""
+    package var userVerification = UserVerification.preferred
+    /// Whether users may sign in by the challenges of the pool's own triggers (`CUSTOM_AUTH`).
+    package var allowsCustom = false
+    /// The keys of `client_metadata` that go to the pool's triggers.
+    package var metadataKeys: [String] = []
+
+    package init() {}
+}
+
+/// A first factor, by Cognito's name for its challenge.
+package enum SignInFactor: String, Sendable, CaseIterable {
+    case email = "EMAIL_OTP"
+    case sms = "SMS_OTP"
+    case passkey = "WEB_AUTHN"
+    case password = "PASSWORD"
+}
+
+/// Whether an authenticator must recognise its user (WebAuthn Level 3, 5.8.6).
+package enum UserVerification: String, Sendable, CaseIterable {
+    case preferred, required
+}
