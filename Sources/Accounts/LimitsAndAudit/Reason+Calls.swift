@@ -103,7 +103,8 @@ extension AccountError {
             .notASession, .sessionTooOld, .sessionIdle, .sessionKeysUnavailable, .sessionNotSigned, .unknownSession,
             .roleConflict,
             .oauthParameters, .oauthGrantType, .oauthClient, .redirectURI, .hostedSignInEnded,
-            .hostedSignInRefused, .hostedTokens, .invalidAuthorizationCode, .authorizationCodeReused, .unsupportedChallenge:
+            .hostedSignInRefused, .hostedTokens, .invalidAuthorizationCode, .authorizationCodeReused,
+            .unsupportedChallenge:
             false
         }
     }
@@ -133,7 +134,8 @@ extension AccountError {
             .notRevoked, .attributeNotWritable, .notASession, .sessionKeysUnavailable, .sessionNotSigned,
             .unknownSession, .roleConflict, .userDisabled,
             .oauthParameters, .oauthGrantType, .oauthClient, .redirectURI, .hostedSignInEnded,
-            .hostedSignInRefused, .hostedTokens, .invalidAuthorizationCode, .authorizationCodeReused, .unsupportedChallenge:
+            .hostedSignInRefused, .hostedTokens, .invalidAuthorizationCode, .authorizationCodeReused,
+            .unsupportedChallenge:
             nil
         }
     }
