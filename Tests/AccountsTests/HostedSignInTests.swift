@@ -106,7 +106,7 @@ struct HostedSignInTests {
         let codes = try Self.codes()
         let came = try await Self.comeBack(Self.accounts(RecordedFetcher(Self.tokens()), codes), codes)
         #expect(came.headers[.location]?.hasPrefix(Self.app) == true)
-        let answer = await try Self.accounts(RecordedFetcher(), codes, now: Fixture.now + age)
+        let answer = try await Self.accounts(RecordedFetcher(), codes, now: Fixture.now + age)
             .answer(Self.redemption())
         #expect(answer.status.code == status)
     }

@@ -53,7 +53,7 @@ struct NewPasswordTests {
             sealed.originID = origin
             sealed.refreshToken = Secret("token-\(origin)")
             let text = try sealed.sealed(with: Fixture.ring(), poolID: Fixture.poolID)
-            try await accounts.sessions.begin(sealed, text, platform: nil)
+            try await accounts.sessions.begin(sealed, text, on: nil)
         }
     }
 

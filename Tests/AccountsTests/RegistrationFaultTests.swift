@@ -1,5 +1,6 @@
 import Cognito
 import Encoding
+import HTTPTypes
 import Pipeline
 import Testing
 
@@ -95,7 +96,7 @@ struct RegistrationFaultTests {
     func notPermitted() {
         let error = CognitoError(type: "NotAuthorizedException", message: "SignUp is not permitted for this user pool")
         #expect(error.kind == .signUpNotPermitted)
-        let refusal = AccountRefusals.refusal(error, at: .registration)
+        let refusal = AccountRefusals.refusal(error, at: .registration, AccountRefusals.Rules())
         #expect(refusal.error == .accessDenied && refusal.response.status == .forbidden)
     }
 
