@@ -139,6 +139,8 @@ struct RequestBodyTests {
             "PATCH me", "DELETE me", "GET me/export", "GET me/sessions", "DELETE me/sessions/*", "DELETE me/sessions",
             "POST me/email", "POST me/email/resend", "POST me/email/verify", "POST me/phone", "POST me/phone/resend",
             "POST me/phone/verify", "GET mfa", "PATCH mfa", "POST mfa/totp", "POST mfa/totp/verify", "DELETE mfa/totp",
+            "GET oauth/authorize", "GET oauth/callback", "POST oauth/token", "GET oauth/logout",
+            "POST me/passkeys/options", "POST me/passkeys", "GET me/passkeys", "DELETE me/passkeys/*",
         ]
         #expect(listed == expected)
     }

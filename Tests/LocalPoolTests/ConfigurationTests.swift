@@ -151,8 +151,8 @@ struct ConfigurationTests {
     static let known = """
         (known here: administrator, alias_attributes, allow_admin_create_user_only, apple, attributes, \
         attributes_require_verification_before_update, client, custom_auth, database, devices, endpoint, \
-        first_factors, get_tokens_from_refresh_token, groups, hourly_limits, lifetimes, listen, lockout, mfa, \
-        more_clients, password_policy, pool_id, prevent_user_existence_errors, region, rotation, triggers, \
+        first_factors, get_tokens_from_refresh_token, groups, hourly_limits, identity_providers, lifetimes, \
+        listen, lockout, mfa, more_clients, password_policy, pool_id, prevent_user_existence_errors, region, rotation, triggers, \
         username_attributes, username_case_sensitive, users, web_authn)
         """
 
