@@ -69,7 +69,7 @@ enum AccountRefusals {
             case .contactCode: contactCode(error)
             case .registration: registration(error)
             case .code: code(error)
-            // Not reached for a user who isn't there: see ``CognitoAccounts/sendCode(_:to:_:)``.
+            // Not reached for a user who isn't there: see ``CognitoAccounts/sendCode(_:to:_:_:)``.
             case .delivery: nil
             }
         return refusal ?? common(error)
