@@ -178,12 +178,12 @@ struct AccountCallTests {
             Fixture.failure("InternalErrorException"), wrong, wrong, Fixture.output([:]), wrong)
         let accounts = try Fixture.accounts(fetcher)
         #expect(await accounts.answer(Self.change(to: "new")).status == .serviceUnavailable)
-        #expect(await accounts.answer(Self.change(to: "other")).status == .unauthorized, "another call")
+        #expect(await accounts.answer(Self.change(to: "other")).status == .unprocessableContent, "another call")
         let after = try Fixture.accounts(fetcher, after: accounts)
         #expect(await after.answer(Self.change(to: "new")).status == .noContent, "also after a reload")
         let asked = await fetcher.bodies.map { [$0["PreviousPassword"], $0["ProposedPassword"]] }
         #expect(asked.last == ["new", "new"])
-        #expect(await after.answer(Self.change(to: "new")).status == .unauthorized)
+        #expect(await after.answer(Self.change(to: "new")).status == .unprocessableContent)
     }
 
     @Test("While Cognito cannot be had, a lost answer is not forgotten")
@@ -195,7 +195,7 @@ struct AccountCallTests {
         for status in [503, 503, 503, 204] {
             #expect(await accounts.answer(Self.change(to: "new")).status.code == status)
         }
-        for status in [503, 401] {
+        for status in [503, 422] {
             #expect(await accounts.answer(Self.change(to: "newer")).status.code == status, "it was not made")
         }
     }

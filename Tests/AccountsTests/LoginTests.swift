@@ -209,13 +209,22 @@ struct LoginTests {
         "An answer that makes no sense is 503, not a sign-in",
         arguments: [
             "{}", #"{"AuthenticationResult":{}}"#, #"{"ChallengeName":"SMS_MFA"}"#,
-            #"{"ChallengeName":"PASSWORD_VERIFIER","Session":"s"}"#,
             #"{"AuthenticationResult":{"AccessToken":"a.b.c","ExpiresIn":3600,"RefreshToken":"r"}}"#,
         ])
     func nonsense(output: String) async throws {
         let fetcher = RecordedFetcher(FetchResponse(status: 200, body: Array(output.utf8)))
         let answer = try await Fixture.accounts(fetcher).answer(Fixture.login())
         #expect(answer.status == .serviceUnavailable)
+    }
+
+    @Test("A challenge that no app can answer is 403, and the log names it")
+    func unsupportedChallenge() async throws {
+        let log = CapturedLog()
+        let output = #"{"ChallengeName":"PASSWORD_VERIFIER","Session":"s"}"#
+        let fetcher = RecordedFetcher(FetchResponse(status: 200, body: Array(output.utf8)))
+        let answer = try await Fixture.accounts(fetcher, log: log).answer(Fixture.login())
+        #expect(answer.status == .forbidden)
+        #expect(log.lines.contains { $0.contains("PASSWORD_VERIFIER") })
     }
 
     @Test("Nothing secret is in the log or in what printing shows")

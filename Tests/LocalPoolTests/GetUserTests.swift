@@ -81,7 +81,7 @@ struct GetUserTests {
         #expect(keyIDs.count == 2)
     }
 
-    @Test("An operation that isn't there is unknown", arguments: ["ListUsers", "DescribeUserPool", "", "signup"])
+    @Test("An operation that isn't there is unknown", arguments: ["CreateUserPool", "ListUserPools", "", "signup"])
     func unknownOperation(name: String) async throws {
         #expect(try await TestPool().refusal(name, [:]) == .unknownOperation(name))
     }

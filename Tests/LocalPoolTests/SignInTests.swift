@@ -128,7 +128,7 @@ struct SignInTests {
         var request = TestPool.signIn(TestPool.email)
         request["AuthFlow"] = .string(flow)
         #expect(
-            try await TestPool().refusal("InitiateAuth", request)
+            try await TestPool { $0.clients[0].flows.remove("ALLOW_\(flow)") }.refusal("InitiateAuth", request)
                 == .invalidParameter("\(flow) flow not enabled for this client"))
     }
 

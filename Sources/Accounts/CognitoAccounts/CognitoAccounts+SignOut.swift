@@ -137,7 +137,7 @@ extension CognitoAccounts {
     func revokeAtCognito(
         _ token: Secret, of clientID: String? = nil, _ request: AccountRequest
     ) async throws(Refusal) {
-        guard let app = clientID == nil ? app : clientID.flatMap(tokenClient)?.app else { return }
+        guard let app = if let clientID { tokenClient(clientID)?.app } else { app } else { return }
         var input: JSONObject = ["ClientId": .string(app.clientID), "Token": .string(token.exposeText())]
         input["ClientSecret"] = app.rawSecret
         do {

@@ -20,7 +20,7 @@ package struct TranslatedCall: Sendable {
     package var tokenDigest: String?
     /// A digest of the refresh token in the call.
     package var refreshDigest: String? {
-        (input["RefreshToken"] ?? input["Token"])?.stringValue == nil ? nil : tokenDigest
+        (input["RefreshToken"] ?? input["Token"])?.stringValue.flatMap { _ in tokenDigest }
     }
     /// The device that the pool tracks.
     package var deviceKey: String?
