@@ -22,7 +22,7 @@ struct OpenAPITests {
             case 2: path = String(name)
             case 4 where path.hasPrefix("/") && ["get", "post", "patch", "put", "delete"].contains(name):
                 // A parameter of the description is any one segment of the route.
-                calls.insert("\(name.uppercased()) \(path)".replacing("{id}", with: "*"))
+                calls.insert("\(name.uppercased()) \(path)".replacing(/\{[a-z_]+\}/, with: "*"))
             default: break
             }
         }
@@ -36,6 +36,8 @@ struct OpenAPITests {
         let apple = try SessionWiringTests.settings()
         settings.issuers += apple.issuers
         settings.signIn.apple = apple.signIn.apple
+        settings.signIn.cognito?.signIn.hosted = HostedSignInSettings(
+            domain: "https://pool.example", issuer: "https://api.example/api/v1/auth/oauth", redirectURIs: [])
         let gate = try Wiring.gate(settings, issuers: settings.trustedIssuers)
         let own = gate.routes.routes.filter { route in
             if case .endpoint = route.destination { true } else { false }

@@ -101,8 +101,9 @@ struct StartTests {
                 """)
         try GatewayService.check(settings)
         let gate = try Wiring.gate(settings, issuers: settings.trustedIssuers)
-        let own = gate.routes.routes.prefix(CognitoAccounts.operations.count).map(\.name)
-        #expect(own == CognitoAccounts.operations.map { "gatehouse:\($0.name)" })
+        let operations = CognitoAccounts.operations(hasHosted: false)
+        let own = gate.routes.routes.prefix(operations.count).map(\.name)
+        #expect(own == operations.map { "gatehouse:\($0.name)" })
         let upstreams = Wiring.upstreamOfRoute(gate, settings.upstreams.map(\.upstream))
         #expect(upstreams == own.map { _ in nil } + [0, 0, 0, 0])
     }
