@@ -116,7 +116,8 @@ class Api:
             lines += self.table(body["schema"], True)
         example = with_variables(body["example"]) if body else None
         token = token if True in kinds else ""
-        lines += ["", "```sh", *curl(call, self.base, parameters, example, token), "```"]
+        if operation.get("x-has-curl", True):
+            lines += ["", "```sh", *curl(call, self.base, parameters, example, token), "```"]
         in_swift = operation.get("x-called-by-apps", True) and operation.get("x-has-example", True)
         if self.page == "client-api" and in_swift:
             lines += ["", "```swift", *swift(call, example, token), "```"]
@@ -210,6 +211,7 @@ def curl(call: str, base: str, parameters: list, example, token: str) -> list[st
 
 def swift(call: str, example, token: str) -> list[str]:
     method, path = call.split()
+    path = re.sub(r"{(\w+)}", lambda part: f"\\({camel(VARIABLES[part[1]])})" if part[1] in VARIABLES else part[0], path)
     line, end = f'let response = try await gatehouse("{method}", "{path}"', f", token: {camel(token)})" if token else ")"
     if example is None:
         return [line + end]

@@ -122,7 +122,9 @@ def test_a_password_is_changed(account, pool):
     email, tokens = signed_in_user(account, pool)
     token = tokens["access_token"]
     wrong = {"current_password": "Not-The-Horse-1", "new_password": "Changed-Horse-10"}
-    assert_refusal(account.post("change-password", wrong, token), 401, "NotAuthorizedException")
+    refusal = account.post("change-password", wrong, token)
+    assert_refusal(refusal, 422, "InvalidParameterException")
+    assert list(refusal.json()["fields"]) == ["current_password"]
     weak = {"current_password": PASSWORD, "new_password": "short"}
     assert_refusal(account.post("change-password", weak, token), 422, "InvalidPasswordException")
     right = {"current_password": PASSWORD, "new_password": "Changed-Horse-10"}
@@ -353,7 +355,9 @@ def test_a_lost_answer_lets_nobody_try_out_passwords(account, pool):
         )
     for guess in ("Not-The-Horse-1", PASSWORD):
         change = {"current_password": guess, "new_password": "Another-Horse-14"}
-        assert_refusal(account.post("change-password", change, tokens["access_token"]), 401, "NotAuthorizedException")
+        refusal = account.post("change-password", change, tokens["access_token"])
+        assert_refusal(refusal, 422, "InvalidParameterException")
+        assert list(refusal.json()["fields"]) == ["current_password"]
 
 
 @pytest.mark.parametrize(

@@ -793,10 +793,11 @@ def test_events_are_posted_to_a_webhook(start, receiver):
     assert requests[0].header("x-auth-assertion") is None
 
 
-def test_cognitos_own_lock_is_told_as_one(start, conduct_pool):
+def test_cognitos_own_lock_looks_like_a_wrong_password(start, conduct_pool):
+    """Cognito locks those who have an account alone."""
     front = CognitoFront(conduct_pool.url)
     front.refused["InitiateAuth"] = (400, "NotAuthorizedException", "Password attempts exceeded")
     gateway = start({"sign_in": {"cognito": {"endpoint": front.url}}})
-    assert login(gateway, WRONG).status == 429
+    assert login(gateway, WRONG).status == 401
     assert audited(gateway, "locked_out")[0]["reason"] == "locked-out"
     front.stop()

@@ -161,8 +161,11 @@ def test_lines_of_logs_have_the_fields_that_the_page_shows(gateway, account):
     request_id = raw.exchange(gateway.port, "GET", "/recorded/required/x?page=1").header("x-request-id")
     line = gateway.access_line(request_id)
     assert set(access) - {"route"} <= set(line) and line["path"].endswith("?page=")
-    account.login("nobody@example.com", "Some-Wrong-Horse-4", device_info={"device_id": "d", "platform": "ios"})
-    event = wait_until(lambda: gateway.audit_log(audit["event"]), "the event")[-1]
+    device = {"device_id": "d", "platform": "ios"}
+    refused = account.login("nobody@example.com", "Some-Wrong-Horse-4", device_info=device).header("x-request-id")
+    event = wait_until(
+        lambda: [each for each in gateway.audit_log(audit["event"]) if each["request_id"] == refused], "the event"
+    )[-1]
     assert set(audit) == set(event) | {"application"}
 
 

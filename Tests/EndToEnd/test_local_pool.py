@@ -182,7 +182,7 @@ def test_a_bad_access_token_is_refused(client):
 
 
 def test_an_operation_that_is_not_there_is_refused(client):
-    assert refused(client.list_users, UserPoolId="eu-central-1_X")[0] == "UnknownOperationException"
+    assert refused(client.list_user_pools, MaxResults=1)[0] == "UnknownOperationException"
 
 
 def test_errors_have_cognitos_shape(pool):
