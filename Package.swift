@@ -9,7 +9,7 @@ let strict: [SwiftSetting] = [
     .enableUpcomingFeature("MemberImportVisibility"),
 ]
 
-/// Everything but the two C wrappers is compiled with strict memory safety.
+/// Everything but the C wrappers is compiled with strict memory safety.
 let safe: [SwiftSetting] = strict + [.strictMemorySafety()]
 
 func nio(_ product: String) -> Target.Dependency { .product(name: product, package: "swift-nio") }
@@ -49,8 +49,12 @@ let package = Package(
         // The C libraries, each seen by one wrapper only.
         .systemLibrary(name: "CCurl", pkgConfig: "libcurl", providers: [.apt(["libcurl4-openssl-dev"])]),
         .systemLibrary(name: "COpenSSL", pkgConfig: "openssl", providers: [.apt(["libssl-dev"])]),
+        // Not linked: Postgres loads libpq where it is used. So there is no pkgConfig, which would link it.
+        .systemLibrary(name: "CPostgres", providers: [.apt(["libpq-dev"])]),
         .target(
             name: "Curl", dependencies: ["CCurl", "Cryptography", "Locking", nio("NIOCore")], swiftSettings: strict),
+        .target(
+            name: "Postgres", dependencies: ["CPostgres", "Cryptography", "Locking"], swiftSettings: strict),
         // The module is not called Crypto because swift-nio-extras brings swift-crypto's module of that name along.
         .target(
             name: "Cryptography", dependencies: ["COpenSSL", "Encoding"], path: "Sources/Crypto", swiftSettings: strict),
@@ -317,6 +321,8 @@ let package = Package(
             dependencies: ["ClockSteps", "Cryptography", "Encoding", "Keys", "Store", "TestSupport", grdb, logging],
             swiftSettings: strict),
         .testTarget(
+            name: "PostgresTests", dependencies: ["Cryptography", "Postgres"], swiftSettings: strict),
+        .testTarget(
             name: "UpstreamTests",
             dependencies: [
                 "Curl", "Encoding", "HTTP1", "HTTPClient", "Pipeline", "Upstream", httpTypes, nio("NIOCore"),
@@ -332,7 +338,8 @@ let package = Package(
         .testTarget(
             name: "LocalPoolTests",
             dependencies: [
-                "LocalPool", "Cryptography", "Encoding", "SettingsReader", "Store", grdb, logging, nio("NIOCore"),
+                "LocalPool", "Cryptography", "Encoding", "SeededRandom", "SettingsReader", "Store", grdb, logging,
+                nio("NIOCore"),
                 nio("NIOPosix"), nio("NIOHTTP1"),
             ],
             swiftSettings: strict),

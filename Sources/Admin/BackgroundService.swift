@@ -27,3 +27,4 @@ extension SessionEnds: BackgroundService {}
 extension StoreUpkeep: BackgroundService {}
 extension StoreWatch: BackgroundService {}
 extension TraceService: BackgroundService {}
+extension UnredeemedCodes: BackgroundService {}

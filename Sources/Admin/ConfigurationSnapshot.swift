@@ -37,12 +37,15 @@ package struct ConfigurationSnapshot: Sendable {
     package let grantValidation: AppleGrantValidation?
     /// Nil where no tokens are taken.
     package let accountServices: AccountServices?
+    /// Nil where nobody signs in on hosted pages.
+    package let unredeemedCodes: UnredeemedCodes?
 
     package init(
         settings: GatewaySettings, plan: ServingPlan, metrics: [LoopMetrics], listeners: [ListenerSettings],
         checks: [ServerCheck], accessLog: AccessLog?, store: Store?, upkeep: StoreUpkeep?, storeWatch: StoreWatch?,
         places: LogPlaces, sessions: StoredSessions?, userSessions: SessionService?,
-        grantValidation: AppleGrantValidation?, accountServices: AccountServices?
+        grantValidation: AppleGrantValidation?, accountServices: AccountServices?,
+        unredeemedCodes: UnredeemedCodes?
     ) {
         self.settings = settings
         self.plan = plan
@@ -58,13 +61,14 @@ package struct ConfigurationSnapshot: Sendable {
         self.userSessions = userSessions
         self.grantValidation = grantValidation
         self.accountServices = accountServices
+        self.unredeemedCodes = unredeemedCodes
     }
 
     /// The services that run beside requests, in the order in which they begin.
     package var services: [any BackgroundService] {
         let single: [(any BackgroundService)?] = [
             plan.assertionKeys, plan.sessionKeys?.keys, userSessions?.ends, grantValidation, plan.revocations, upkeep,
-            storeWatch, accountServices?.limits, accountServices?.outbox, plan.tracing,
+            storeWatch, accountServices?.limits, accountServices?.outbox, unredeemedCodes, plan.tracing,
         ]
         return plan.keyServices + single.compactMap { $0 } + checks
     }

@@ -16,16 +16,28 @@ package enum AuthenticationAnswer: Sendable {
             return nil
         }
     }
+
+    /// The claims of the access token, unverified; nil without one.
+    package var accessClaims: JSONObject? {
+        switch self {
+        case .tokens(let result): result.accessClaims
+        case .challenge: nil
+        }
+    }
 }
 
 /// Cognito's `AuthenticationResult`.
 package struct AuthenticationResult: Sendable {
-    package var accessToken: Secret
-    package var idToken: Secret?
+    package let accessToken: Secret
+    package let idToken: Secret?
     /// Absent from a refresh that did not rotate.
     package var refreshToken: Secret?
     /// Life of the access token in seconds.
     package var expiresIn: Int64
+    /// The claims of the access token: see ``claims(of:)``.
+    package let accessClaims: JSONObject?
+    /// The claims of the ID token: see ``claims(of:)``.
+    package let idClaims: JSONObject?
     /// The keys of a device that the pool has begun to track by this sign-in.
     package var newDevice: NewDevice?
 
@@ -39,27 +51,23 @@ package struct AuthenticationResult: Sendable {
         self.idToken = idToken
         self.refreshToken = refreshToken
         self.expiresIn = expiresIn
+        accessClaims = Self.claims(of: accessToken)
+        idClaims = idToken.flatMap(Self.claims)
     }
 
     init?(_ object: JSONObject) {
         guard let accessToken = object["AccessToken"]?.stringValue,
             let expiresIn = object["ExpiresIn"]?.integerValue
         else { return nil }
-        self.accessToken = Secret(accessToken)
-        self.expiresIn = Int64(expiresIn)
-        idToken = object["IdToken"]?.stringValue.map { Secret($0) }
-        refreshToken = object["RefreshToken"]?.stringValue.map { Secret($0) }
+        self.init(
+            accessToken: Secret(accessToken), idToken: object["IdToken"]?.stringValue.map { Secret($0) },
+            refreshToken: object["RefreshToken"]?.stringValue.map { Secret($0) }, expiresIn: Int64(expiresIn))
         if let device = object["NewDeviceMetadata"]?.objectValue, let key = device["DeviceKey"]?.stringValue,
             let groupKey = device["DeviceGroupKey"]?.stringValue
         {
             newDevice = NewDevice(key: key, groupKey: groupKey)
         }
     }
-
-    /// The claims of the access token: see ``claims(of:)``.
-    package var accessClaims: JSONObject? { Self.claims(of: accessToken) }
-    /// The claims of the ID token: see ``claims(of:)``.
-    package var idClaims: JSONObject? { idToken.flatMap(Self.claims) }
 
     /// The payload of a token, its signature unchecked.
     ///

@@ -1,5 +1,5 @@
 package import Cryptography
-internal import Encoding
+package import Encoding
 internal import Pipeline
 internal import Synchronization
 
@@ -18,10 +18,13 @@ package final class TokenRefresher: Sendable {
         self.app = app
     }
 
-    package func tokens(for token: ProviderRefreshToken) async throws(CognitoError) -> AuthenticationResult {
-        guard !lacksGetTokens.load(ordering: .relaxed) else { return try await initiateAuth(token) }
+    /// - Parameter metadata: ClientMetadata, for the pool's triggers.
+    package func tokens(
+        for token: ProviderRefreshToken, metadata: JSON? = nil
+    ) async throws(CognitoError) -> AuthenticationResult {
+        guard !lacksGetTokens.load(ordering: .relaxed) else { return try await initiateAuth(token, metadata) }
         do {
-            return try await getTokens(token)
+            return try await getTokens(token, metadata)
         } catch {
             switch error.kind {
             case .unsupportedOperation:
@@ -33,17 +36,19 @@ package final class TokenRefresher: Sendable {
                 throw error
             }
         }
-        return try await initiateAuth(token)
+        return try await initiateAuth(token, metadata)
     }
 
     /// Exchanges a token whose user is not known, and for which there is therefore no other operation.
     package func tokens(
-        forShown token: Secret, deviceKey: String?
+        forShown token: Secret, deviceKey: String?, metadata: JSON? = nil
     ) async throws(CognitoError) -> AuthenticationResult {
-        try await getTokens(ProviderRefreshToken(token, username: "", deviceKey: deviceKey))
+        try await getTokens(ProviderRefreshToken(token, username: "", deviceKey: deviceKey), metadata)
     }
 
-    private func getTokens(_ token: ProviderRefreshToken) async throws(CognitoError) -> AuthenticationResult {
+    private func getTokens(
+        _ token: ProviderRefreshToken, _ metadata: JSON?
+    ) async throws(CognitoError) -> AuthenticationResult {
         var input: JSONObject = [
             "ClientId": .string(app.clientID),
             "RefreshToken": .string(token.value.exposeText()),
@@ -51,18 +56,22 @@ package final class TokenRefresher: Sendable {
         // The secret itself, not a hash: the one operation beside RevokeToken that wants it so.
         input["ClientSecret"] = app.rawSecret
         input["DeviceKey"] = token.deviceKey.map(JSON.string)
+        input["ClientMetadata"] = metadata
         return try result(await client.call(.getTokensFromRefreshToken, input))
     }
 
-    private func initiateAuth(_ token: ProviderRefreshToken) async throws(CognitoError) -> AuthenticationResult {
+    private func initiateAuth(
+        _ token: ProviderRefreshToken, _ metadata: JSON?
+    ) async throws(CognitoError) -> AuthenticationResult {
         var parameters: JSONObject = ["REFRESH_TOKEN": .string(token.value.exposeText())]
         parameters["SECRET_HASH"] = app.secretHash(token.username)
         parameters["DEVICE_KEY"] = token.deviceKey.map(JSON.string)
-        let input: JSONObject = [
+        var input: JSONObject = [
             "AuthFlow": "REFRESH_TOKEN_AUTH",
             "ClientId": .string(app.clientID),
             "AuthParameters": .object(parameters),
         ]
+        input["ClientMetadata"] = metadata
         return try result(await client.call(.initiateAuth, input))
     }
 

@@ -6,8 +6,8 @@ internal import Encoding
 /// A stored hash says how it was made: `scrypt$<log2 N>$<r>$<p>$<salt, hex>$<hash, hex>`, so that the cost can be
 /// raised later without losing what is stored. Hashing takes about 50 ms and 32 MiB: never do it on an event loop.
 package enum PasswordHash {
-    /// N = 2^15, r = 8, p = 1.
-    private static let cost = Cost(logN: 15, r: 8, p: 1)
+    /// N = 2^15.
+    package static let usualCost: UInt64 = 15
     private static let saltByteCount = 16
     private static let hashByteCount = 32
 
@@ -23,8 +23,11 @@ package enum PasswordHash {
         var isReasonable: Bool { (10...18).contains(logN) && (1...16).contains(r) && (1...8).contains(p) }
     }
 
-    /// A new hash of `password` with a random salt.
-    package static func make(_ password: Secret) throws(CryptographyError) -> String {
+    /// A new hash of `password` with a random salt, r = 8 and p = 1.
+    ///
+    /// - Parameter logN: 10 to 18.
+    package static func make(_ password: Secret, logN: UInt64 = usualCost) throws(CryptographyError) -> String {
+        let cost = Cost(logN: logN, r: 8, p: 1)
         let salt = SecureRandom.bytes(saltByteCount)
         let hash = try derive(password, salt: salt, cost: cost)
         return "scrypt$\(cost.logN)$\(cost.r)$\(cost.p)$\(Hexadecimal.encode(salt))$\(Hexadecimal.encode(hash))"

@@ -25,14 +25,27 @@ package enum FormEncoding {
 
     /// The decoded values of the pairs that are named `name` as it is written; nil for a value with a malformed escape,
     /// and for one that isn't UTF-8.
-    package static func values(of name: String, in text: some StringProtocol) -> [String?] {
-        text.utf8.split(separator: UInt8(ascii: "&")).compactMap { pair in
-            let parts = pair.split(separator: UInt8(ascii: "="), maxSplits: 1, omittingEmptySubsequences: false)
-            return parts.count == 2 && parts[0].elementsEqual(name.utf8) ? .some(decoded(parts[1])) : nil
-        }
+    package static func values(of name: String, in text: String) -> [String?] {
+        values(of: name, in: Array(text.utf8))
     }
 
-    private static func decoded(_ text: some Sequence<UInt8>) -> String? {
+    /// As ``values(of:in:)`` for bytes, which a caller with several names reads once.
+    package static func values(of name: String, in text: [UInt8]) -> [String?] {
+        let name = Array(name.utf8)
+        var values: [String?] = []
+        var start = 0
+        while start < text.count {
+            let end = text[start...].firstIndex(of: UInt8(ascii: "&")) ?? text.count
+            let value = start + name.count + 1
+            if value <= end, text[value - 1] == UInt8(ascii: "="), text[start..<value - 1].elementsEqual(name) {
+                values.append(decoded(text[value..<end]))
+            }
+            start = end + 1
+        }
+        return values
+    }
+
+    private static func decoded(_ text: ArraySlice<UInt8>) -> String? {
         PercentEncoding.decode(text.map { $0 == UInt8(ascii: "+") ? UInt8(ascii: " ") : $0 })
             .flatMap { String(validating: $0, as: UTF8.self) }
     }

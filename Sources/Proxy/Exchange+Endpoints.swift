@@ -118,4 +118,12 @@ extension Exchange {
         let (head, body) = GatewayEndpoint.answer(keySet: document, requestID: log.requestID)
         answer(head, body)
     }
+
+    /// Of the pool that the host belongs to.
+    func answerMetadata(ofGroup group: Int) {
+        let accounts = service.plan.accounts[group].accounts(for: request.head.authority)
+        guard let metadata = accounts?.authorizationServerMetadata else { return refuse(.notFound()) }
+        let (head, body) = GatewayEndpoint.answer(metadata: metadata, requestID: log.requestID)
+        answer(head, body)
+    }
 }

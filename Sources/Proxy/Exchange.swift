@@ -70,6 +70,7 @@ final class Exchange {
             case .account(let operation, let group): collect(operation, group, token)
             case .session(let operation): collect(operation, token)
             case .keySet: answerKeySet()
+            case .authorizationServer(let group): answerMetadata(ofGroup: group)
             }
         case .preflight(let fields, let routeIndex):
             log.routeIndex = routeIndex

@@ -1,4 +1,5 @@
 package import Accounts
+internal import Encoding
 internal import HTTPTypes
 internal import NIOCore
 package import Pipeline
@@ -10,6 +11,10 @@ package enum GatewayEndpoint: Sendable {
     case session(AccountOperation)
     /// The keys that backends verify assertions with, and anyone the gateway's sessions.
     case keySet
+    /// The metadata of hosted sign-in (RFC 8414).
+    ///
+    /// - Parameter group: as that of an account operation.
+    case authorizationServer(group: Int)
 
     /// The route of the key set, which is public as its keys are.
     package static func keySetRoute(number: Int) throws(RouteError) -> Route {
@@ -20,7 +25,16 @@ package enum GatewayEndpoint: Sendable {
 }
 
 extension GatewayEndpoint {
-    /// For how many seconds the set may be kept: short beside the time for which a key is in it before it signs.
+    /// The metadata as they are served.
+    static func answer(metadata: JSONObject, requestID: String) -> (HTTPResponse, ByteBuffer) {
+        let head = HTTPResponse(
+            status: .ok,
+            // RFC 8414, 3.2.
+            headerFields: [.contentType: "application/json", .cacheControl: "public, max-age=\(Self.maximumAge)"])
+        return Refusal.answer(head, metadata.encoded(), requestID: requestID)
+    }
+
+    /// For how many seconds a document may be kept: short beside the time for which a key is in it before it signs.
     static let maximumAge = 300
 
     /// The set as it is served.

@@ -43,6 +43,10 @@ package protocol AuthorizationCodeRecords: Sendable {
     func take(_ hash: [UInt8], poolID: String, now: Int64) async throws -> AuthorizationCodeStep
     /// Whether somebody has tried to take a code that was taken.
     func isReused(_ hash: [UInt8]) async throws -> Bool
+    /// Takes the results of codes that have ended without use. Nobody else gets these.
+    ///
+    /// - Parameter limit: the most at once.
+    func takeUnused(poolID: String, now: Int64, limit: Int) async throws -> [[UInt8]]
     /// Forgets codes that nobody can use, and uses that are long past.
     func removeEnded(now: Int64) async throws
 }
@@ -72,6 +76,8 @@ package struct StoredAuthorizationCodes: AuthorizationCodeRecords {
     /// sign-in may take.
     package static let memory: Int64 = 600
     private static let tidiedAtOnce = 16
+    /// How long the results of codes that ended without use stay, for ``takeUnused(poolID:now:limit:)``.
+    private static let memoryOfUnused: Int64 = 300
 
     private let store: Store
 
@@ -104,17 +110,18 @@ package struct StoredAuthorizationCodes: AuthorizationCodeRecords {
 
     package func take(_ hash: [UInt8], poolID: String, now: Int64) async throws -> AuthorizationCodeStep {
         try await store.write { database in
-            let taken = try Row.fetchOne(
+            let found = try Row.fetchOne(
                 database.cachedStatement(
                     sql: """
-                        UPDATE authorization_codes SET used_at = ?
+                        SELECT result, family FROM authorization_codes
                         WHERE hash = ? AND pool_id = ? AND used_at IS NULL AND expires_at > ?
-                        RETURNING result, family
-                        """), arguments: [now, Data(hash), poolID, now])
-            if let taken {
-                try database.cachedStatement(sql: "UPDATE authorization_codes SET result = NULL WHERE hash = ?")
-                    .execute(arguments: [Data(hash)])
-                let (result, family): (Data?, Data) = (taken["result"], taken["family"])
+                        """), arguments: [Data(hash), poolID, now])
+            if let found {
+                // Nobody else writes in between: the transaction has been the only one that does from its start.
+                try database.cachedStatement(
+                    sql: "UPDATE authorization_codes SET used_at = ?, result = NULL WHERE hash = ?"
+                ).execute(arguments: [now, Data(hash)])
+                let (result, family): (Data?, Data) = (found["result"], found["family"])
                 return .taken(result: [UInt8](result ?? Data()), family: [UInt8](family))
             }
             let reused = try Row.fetchOne(
@@ -129,16 +136,36 @@ package struct StoredAuthorizationCodes: AuthorizationCodeRecords {
     }
 
     package func isReused(_ hash: [UInt8]) async throws -> Bool {
-        try await store.read { database in
+        // On the connection that writes: it has the statement prepared, and needs no snapshot for one row.
+        try await store.writeWithoutTransaction { database in
             try Bool.fetchOne(
-                database, sql: "SELECT is_reused FROM authorization_codes WHERE hash = ?", arguments: [Data(hash)])
-                ?? false
+                database.cachedStatement(sql: "SELECT is_reused FROM authorization_codes WHERE hash = ?"),
+                arguments: [Data(hash)]) ?? false
+        }
+    }
+
+    package func takeUnused(poolID: String, now: Int64, limit: Int) async throws -> [[UInt8]] {
+        let pruning = store.pruningTime(now)
+        return try await store.write { database in
+            let rows = try Row.fetchAll(
+                database.cachedStatement(
+                    sql: """
+                        SELECT hash, result FROM authorization_codes
+                        WHERE forget_at <= ? AND pool_id = ? AND used_at IS NULL AND result IS NOT NULL LIMIT ?
+                        """), arguments: [pruning + Self.memory, poolID, limit])
+            return try rows.map { row in
+                let (hash, result): (Data, Data) = (row["hash"], row["result"])
+                try database.cachedStatement(sql: "UPDATE authorization_codes SET result = NULL WHERE hash = ?")
+                    .execute(arguments: [hash])
+                return [UInt8](result)
+            }
         }
     }
 
     package func removeEnded(now: Int64) async throws {
         let pruning = store.pruningTime(now)
         try await store.removeInSteps("authorization_codes", where: "forget_at <= ?", [pruning])
-        try await store.clearInSteps("result", in: "authorization_codes", where: "expires_at <= ?", [pruning])
+        try await store.clearInSteps(
+            "result", in: "authorization_codes", where: "expires_at <= ?", [pruning - Self.memoryOfUnused])
     }
 }

@@ -26,12 +26,29 @@ package struct FailureRecord: Sendable, Hashable {
     package var lastAt: Int64
     /// Seconds since 1970.
     package var endsAt: Int64
+    /// When the failures were last reset, in milliseconds since 1970, and greater with each reset; 0 where they never
+    /// were. Whoever has counted under an earlier epoch counts anew.
+    package var epoch: Int64
 
-    package init(key: String, count: Int64, lastAt: Int64, endsAt: Int64) {
+    package init(key: String, count: Int64, lastAt: Int64, endsAt: Int64, epoch: Int64 = 0) {
         self.key = key
         self.count = count
         self.lastAt = lastAt
         self.endsAt = endsAt
+        self.epoch = epoch
+    }
+}
+
+/// The records that decide about one call.
+package struct LimitStanding: Sendable, Equatable {
+    /// Whether the device has signed in to the account.
+    package var knowsDevice: Bool
+    /// The failures of those keys of which there are any, or were until a reset.
+    package var failures: [FailureRecord]
+
+    package init(knowsDevice: Bool, failures: [FailureRecord]) {
+        self.knowsDevice = knowsDevice
+        self.failures = failures
     }
 }
 
@@ -46,11 +63,18 @@ package protocol LimitRecords: Sendable {
     ///
     /// - Returns: how many there are in a row now, in the order given.
     func addFailures(of keys: [String], at milliseconds: Int64, endsAt: Int64) async throws -> [FailureRecord]
-    func removeFailures(of key: String) async throws
+    /// Forgets the failures of a key, and begins an epoch.
+    ///
+    /// - Parameter endsAt: until when the epoch is known at least: as long as anyone may remember the failures.
+    func resetFailures(of key: String, at milliseconds: Int64, endsAt: Int64) async throws -> FailureRecord
     /// A device that has signed in to an account, until `endsAt`.
     func remember(device key: String, endsAt: Int64) async throws
-    func knows(device key: String, now: Int64) async throws -> Bool
+    /// Reads, at one moment, whether a device is known and what has failed.
+    ///
+    /// - Parameter device: nil where there is none.
+    func standing(ofDevice device: String?, failures keys: [String], now: Int64) async throws -> LimitStanding
     func counts(now: Int64, limit: Int) async throws -> [CountRecord]
+    /// Failures that have not been reset.
     func failures(now: Int64, limit: Int) async throws -> [FailureRecord]
     /// Forgets what has ended, and beyond `limit` what ends soonest.
     func removeEnded(now: Int64, limit: Int) async throws
@@ -82,8 +106,12 @@ package struct StoredLimits: LimitRecords {
                     ends_at INTEGER NOT NULL
                 ) STRICT, WITHOUT ROWID;
                 CREATE INDEX known_devices_by_end ON known_devices (ends_at);
-                """)
+                """),
+        Store.Migration(
+            name: "limits-2", sql: "ALTER TABLE sign_in_failures ADD COLUMN epoch INTEGER NOT NULL DEFAULT 0"),
     ]
+
+    private static let failureColumns = "key, count, last_at, ends_at, epoch"
 
     private let store: Store
 
@@ -98,7 +126,8 @@ package struct StoredLimits: LimitRecords {
                     database,
                     sql: """
                         INSERT INTO limit_counts (key, window, count, ends_at) VALUES (?, ?, ?, ?)
-                        ON CONFLICT DO UPDATE SET count = count + excluded.count RETURNING count
+                        ON CONFLICT (key, window) DO UPDATE SET count = limit_counts.count + excluded.count
+                        RETURNING count
                         """,
                     arguments: [record.key, record.window, record.count, record.endsAt]) ?? record.count
             }
@@ -110,25 +139,41 @@ package struct StoredLimits: LimitRecords {
     ) async throws -> [FailureRecord] {
         try await store.write { database in
             try keys.map { key in
-                let count = try Int64.fetchOne(
+                let row = try Row.fetchOne(
                     database,
                     sql: """
                         INSERT INTO sign_in_failures (key, count, last_at, ends_at) VALUES (?, 1, ?, ?)
-                        ON CONFLICT DO UPDATE SET
-                            count = CASE WHEN ends_at * 1000 > excluded.last_at THEN count + 1 ELSE 1 END,
+                        ON CONFLICT (key) DO UPDATE SET
+                            count = CASE WHEN sign_in_failures.ends_at * 1000 > excluded.last_at
+                                THEN sign_in_failures.count + 1 ELSE 1 END,
                             -- Not the later ones: a clock that was ahead would keep them there.
                             last_at = excluded.last_at, ends_at = excluded.ends_at
-                        RETURNING count
+                        RETURNING \(Self.failureColumns)
                         """,
                     arguments: [key, milliseconds, endsAt])
-                return FailureRecord(key: key, count: count ?? 1, lastAt: milliseconds, endsAt: endsAt)
+                guard let row else { throw StoreError.rowVanished }
+                return FailureRecord(row)
             }
         }
     }
 
-    package func removeFailures(of key: String) async throws {
+    package func resetFailures(of key: String, at milliseconds: Int64, endsAt: Int64) async throws -> FailureRecord {
         try await store.write { database in
-            try database.execute(sql: "DELETE FROM sign_in_failures WHERE key = ?", arguments: [key])
+            let row = try Row.fetchOne(
+                database,
+                sql: """
+                    INSERT INTO sign_in_failures (key, count, last_at, ends_at, epoch) VALUES (?1, 0, ?2, ?3, ?2)
+                    ON CONFLICT (key) DO UPDATE SET
+                        count = 0,
+                        ends_at = CASE WHEN sign_in_failures.ends_at > excluded.ends_at
+                            THEN sign_in_failures.ends_at ELSE excluded.ends_at END,
+                        epoch = CASE WHEN sign_in_failures.epoch < excluded.epoch
+                            THEN excluded.epoch ELSE sign_in_failures.epoch + 1 END
+                    RETURNING \(Self.failureColumns)
+                    """,
+                arguments: [key, milliseconds, endsAt])
+            guard let row else { throw StoreError.rowVanished }
+            return FailureRecord(row)
         }
     }
 
@@ -137,17 +182,28 @@ package struct StoredLimits: LimitRecords {
             try database.execute(
                 sql: """
                     INSERT INTO known_devices (key, ends_at) VALUES (?, ?)
-                    ON CONFLICT DO UPDATE SET ends_at = max(ends_at, excluded.ends_at)
+                    ON CONFLICT (key) DO UPDATE SET ends_at = CASE WHEN known_devices.ends_at > excluded.ends_at
+                        THEN known_devices.ends_at ELSE excluded.ends_at END
                     """,
                 arguments: [key, endsAt])
         }
     }
 
-    package func knows(device key: String, now: Int64) async throws -> Bool {
-        try await store.read { database in
-            try Bool.fetchOne(
-                database, sql: "SELECT TRUE FROM known_devices WHERE key = ? AND ends_at > ?",
-                arguments: [key, now]) ?? false
+    package func standing(
+        ofDevice device: String?, failures keys: [String], now: Int64
+    ) async throws -> LimitStanding {
+        let pruning = store.pruningTime(now)
+        return try await store.read { database in
+            let knows =
+                try device.flatMap { key in
+                    try Bool.fetchOne(
+                        database.cachedStatement(sql: "SELECT TRUE FROM known_devices WHERE key = ? AND ends_at > ?"),
+                        arguments: [key, now])
+                } ?? false
+            let statement = try database.cachedStatement(
+                sql: "SELECT \(Self.failureColumns) FROM sign_in_failures WHERE key = ? AND ends_at > ?")
+            let failures = try keys.compactMap { try Row.fetchOne(statement, arguments: [$0, pruning]) }
+            return LimitStanding(knowsDevice: knows, failures: failures.map(FailureRecord.init))
         }
     }
 
@@ -172,13 +228,11 @@ package struct StoredLimits: LimitRecords {
             try Row.fetchAll(
                 database,
                 sql: """
-                    SELECT key, count, last_at, ends_at FROM sign_in_failures
-                    WHERE ends_at > ? ORDER BY ends_at DESC LIMIT ?
+                    SELECT \(Self.failureColumns) FROM sign_in_failures
+                    WHERE ends_at > ? AND count > 0 ORDER BY ends_at DESC LIMIT ?
                     """,
                 arguments: [pruning, limit]
-            ).map {
-                FailureRecord(key: $0["key"], count: $0["count"], lastAt: $0["last_at"], endsAt: $0["ends_at"])
-            }
+            ).map(FailureRecord.init)
         }
     }
 
@@ -194,5 +248,12 @@ package struct StoredLimits: LimitRecords {
             }
             if let first { try await store.removeInSteps(table, where: "ends_at < ?", [first]) }
         }
+    }
+}
+
+extension FailureRecord {
+    fileprivate init(_ row: Row) {
+        self.init(
+            key: row["key"], count: row["count"], lastAt: row["last_at"], endsAt: row["ends_at"], epoch: row["epoch"])
     }
 }

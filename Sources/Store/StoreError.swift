@@ -6,6 +6,8 @@ package enum StoreError: Error, Equatable, CustomStringConvertible {
     case newerSchema([String])
     /// The writes before this one took too long.
     case waitedTooLong
+    /// A row that was there a moment ago, and has been removed meanwhile.
+    case rowVanished
     /// A copy isn't whole.
     case damaged([String])
 
@@ -15,6 +17,7 @@ package enum StoreError: Error, Equatable, CustomStringConvertible {
             "it was written by a newer version of gatehouse, which knows \(names.joined(separator: ", ")); "
                 + "go on with that version, or restore a backup from before"
         case .waitedTooLong: "the writes before this one took too long"
+        case .rowVanished: "what it changes has been removed meanwhile"
         case .damaged(let errors): "it is damaged: \(errors.joined(separator: "; "))"
         }
     }

@@ -49,7 +49,7 @@ package struct StoredSessions: SessionRecords {
     package func begin(_ record: SessionRecord) async throws {
         try await store.write { [store] database in
             try Self.tidy(database, pruning: store.pruningTime(record.refreshedAt))
-            try Self.put(record, in: database)
+            _ = try Self.put(record, where: "TRUE", in: database)
         }
     }
 
@@ -59,13 +59,11 @@ package struct StoredSessions: SessionRecords {
 
     package func advance(to record: SessionRecord) async throws -> SessionStep {
         try await store.write { [store] database in
-            if let known = try Self.find(record.family, in: database),
-                known.endedAt != nil || known.generation >= record.generation
-            {
+            guard try Self.put(record, where: Self.isBehind, in: database) else {
+                guard let known = try Self.find(record.family, in: database) else { throw StoreError.rowVanished }
                 return .overtaken(known)
             }
             try Self.tidy(database, pruning: store.pruningTime(record.refreshedAt))
-            try Self.put(record, in: database)
             return .taken
         }
     }
@@ -73,16 +71,18 @@ package struct StoredSessions: SessionRecords {
     package func end(
         family: [UInt8]?, originIDs: Set<String>, poolID: String, at now: Int64
     ) async throws -> [SessionRecord] {
-        try await store.write { database in
-            var ended: [SessionRecord] = []
-            if let family {
-                ended += try Self.end(database, "family = ?", [Data(family)], poolID: poolID, at: now)
-            }
-            for originID in originIDs {
-                ended += try Self.end(database, "origin_id = ?", [originID], poolID: poolID, at: now)
-            }
-            return ended
+        var (conditions, arguments): ([String], StatementArguments) = ([], [])
+        if let family {
+            conditions.append("family = ?")
+            arguments += [Data(family)]
         }
+        if !originIDs.isEmpty {
+            conditions.append("origin_id IN (\(databaseQuestionMarks(count: originIDs.count)))")
+            arguments += StatementArguments(originIDs.sorted())
+        }
+        guard !conditions.isEmpty else { return [] }
+        let (condition, values) = ("(\(conditions.joined(separator: " OR ")))", arguments)
+        return try await store.write { try Self.end($0, condition, values, poolID: poolID, at: now) }
     }
 
     package func endAll(
@@ -130,8 +130,17 @@ package struct StoredSessions: SessionRecords {
         ).map(SessionRecord.init)
     }
 
-    /// The data about the sign-in itself stays unchanged.
-    private static func put(_ record: SessionRecord, in database: Database) throws {
+    /// A session that goes on, and has not come as far as the record that is put.
+    private static let isBehind = "sessions.generation < excluded.generation AND sessions.ended_at IS NULL"
+
+    /// Inserts a record, or brings the stored one to its token. The data about the sign-in itself stays unchanged.
+    ///
+    /// The one statement decides and writes: of several writers who put the same step, one gets true, whatever the
+    /// database lets them do at the same time.
+    ///
+    /// - Parameter condition: of the stored record, for it to be changed.
+    /// - Returns: whether the record is the session's now.
+    private static func put(_ record: SessionRecord, where condition: String, in database: Database) throws -> Bool {
         let statement = try database.cachedStatement(
             sql: """
                 INSERT INTO sessions (
@@ -139,30 +148,41 @@ package struct StoredSessions: SessionRecords {
                     retry_until, signed_in_at, refreshed_at, ends_at, ended_at, device_name, device_model, os_version,
                     app_version)
                 VALUES (?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?, ?)
-                ON CONFLICT DO UPDATE SET
+                ON CONFLICT (family) DO UPDATE SET
                     generation = excluded.generation, token = excluded.token, answer = excluded.answer,
                     retry_until = excluded.retry_until, refreshed_at = excluded.refreshed_at
+                WHERE \(condition)
+                RETURNING generation
                 """)
         let values: StatementArguments = [
             Data(record.family), record.poolID, record.subject, record.originID, record.deviceID, record.platform,
             record.generation, Data(record.token), record.answer.map { Data($0) }, record.retryUntil,
             record.signedInAt, record.refreshedAt, record.endsAt, record.endedAt,
         ]
-        try statement.execute(arguments: values + record.device.values)
+        return try Int64.fetchOne(statement, arguments: values + record.device.values) != nil
     }
 
+    /// Ends sessions. The first statement decides which: no session is returned to two callers.
+    ///
     /// The tokens go with the sessions: what is left says when there was one.
     private static func end(
         _ database: Database, _ condition: String, _ arguments: StatementArguments, poolID: String, at now: Int64
     ) throws -> [SessionRecord] {
-        let which = "pool_id = ? AND ended_at IS NULL AND \(condition)"
         let ended = try Row.fetchAll(
-            database, sql: "SELECT * FROM sessions WHERE \(which)", arguments: [poolID] + arguments
+            database,
+            sql: """
+                UPDATE sessions SET ended_at = ? WHERE pool_id = ? AND ended_at IS NULL AND \(condition) RETURNING *
+                """,
+            arguments: [now, poolID] + arguments
         ).map(SessionRecord.init)
-        try database.execute(
-            sql: "UPDATE sessions SET ended_at = ?, token = x'', answer = NULL WHERE \(which)",
-            arguments: [now, poolID] + arguments)
-        return ended
+        let clearing = try database.cachedStatement(
+            sql: "UPDATE sessions SET token = ?, answer = NULL WHERE family = ?")
+        for record in ended { try clearing.execute(arguments: [Data(), Data(record.family)]) }
+        return ended.map { record in
+            var record = record
+            record.endedAt = nil
+            return record
+        }
     }
 
     /// Forgets sessions that nobody can have a token of, and answers that nobody may ask for any more.

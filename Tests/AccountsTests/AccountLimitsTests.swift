@@ -365,12 +365,14 @@ struct AccountLimitsTests {
             counted.withLock { $0.append(Set(keys).count) }
             return try await records.addFailures(of: keys, at: milliseconds, endsAt: endsAt)
         }
-        func removeFailures(of key: String) async throws { try await records.removeFailures(of: key) }
+        func resetFailures(of key: String, at milliseconds: Int64, endsAt: Int64) async throws -> FailureRecord {
+            try await records.resetFailures(of: key, at: milliseconds, endsAt: endsAt)
+        }
         func remember(device key: String, endsAt: Int64) async throws {
             try await records.remember(device: key, endsAt: endsAt)
         }
-        func knows(device key: String, now: Int64) async throws -> Bool {
-            try await records.knows(device: key, now: now)
+        func standing(ofDevice device: String?, failures keys: [String], now: Int64) async throws -> LimitStanding {
+            try await records.standing(ofDevice: device, failures: keys, now: now)
         }
         func counts(now: Int64, limit: Int) async throws -> [CountRecord] {
             try await records.counts(now: now, limit: limit)
@@ -510,9 +512,13 @@ struct AccountLimitsTests {
         func addFailures(of keys: [String], at milliseconds: Int64, endsAt: Int64) async throws -> [FailureRecord] {
             throw Broken()
         }
-        func removeFailures(of key: String) async throws { throw Broken() }
+        func resetFailures(of key: String, at milliseconds: Int64, endsAt: Int64) async throws -> FailureRecord {
+            throw Broken()
+        }
         func remember(device key: String, endsAt: Int64) async throws { throw Broken() }
-        func knows(device key: String, now: Int64) async throws -> Bool { throw Broken() }
+        func standing(ofDevice device: String?, failures keys: [String], now: Int64) async throws -> LimitStanding {
+            throw Broken()
+        }
         func counts(now: Int64, limit: Int) async throws -> [CountRecord] { throw Broken() }
         func failures(now: Int64, limit: Int) async throws -> [FailureRecord] { throw Broken() }
         func removeEnded(now: Int64, limit: Int) async throws { throw Broken() }

@@ -71,7 +71,7 @@ struct AccountNamesTests {
     func broken() async throws {
         let names = names(BrokenRecords())
         await names.note(user("ada"), typed: "ada", poolID: "p")
-        #expect(log.lines.contains { $0.contains("a sign-in's names were not stored") })
+        #expect(log.lines.contains { $0.contains("a user's names were not stored") })
         await #expect(throws: BrokenRecords.Broken.self) { try await names.subject(named: "ada", poolID: "p") }
     }
 }

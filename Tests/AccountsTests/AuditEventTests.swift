@@ -1,3 +1,4 @@
+import Cognito
 import Encoding
 import Pipeline
 import TestSupport
@@ -82,6 +83,19 @@ struct AuditEventTests {
             Case(EmailAttribute.verify, .shown(user), "email_changed"),
             Case(PhoneAttribute.verify, .shown(user), "phone_number_changed"),
             Case(.setSecondFactors, .succeeded, "second_factors_changed"),
+            Case(.setSecondFactors, .shown(user), "second_factors_changed"),
+            Case(.verifyTOTP, .succeeded, "second_factors_changed"),
+            Case(.removeTOTP, .succeeded, "second_factors_changed"),
+            Case(.registerPasskey, .succeeded, "passkey_registered"),
+            Case(.registerPasskey, refused: "invalid-parameter"),
+            Case(.deletePasskey, .succeeded, "passkey_deleted"),
+            Case(.passkeys, .succeeded),
+            Case(.passkeyOptions, .succeeded),
+            Case(EmailAttribute.change, .succeeded),
+            Case(EmailAttribute.change, refused: "bad-credentials", "sign_in_failed"),
+            Case(PhoneAttribute.change, refused: "account-locked", "locked_out"),
+            Case(.changePassword, refused: "bad-credentials", "sign_in_failed"),
+            Case(EmailAttribute.verify, refused: "code-mismatch"),
             Case(.endSession, .succeeded, "sessions_ended"),
             Case(.endOtherSessions, .succeeded, "sessions_ended"),
             Case(.forgotPassword, .succeeded),
@@ -95,6 +109,25 @@ struct AuditEventTests {
         let events = Self.events(.login, .refused(.notAuthorized, reason: .cognito(.badCredentials)), locks: true)
         #expect(events.map(\.kind) == [.signInFailed, .lockedOut])
         #expect(events.map(\.reason) == ["bad-credentials", "too-many-failures"])
+    }
+
+    static let translated: [(operation: String, attribute: String?, events: [String])] = [
+        ("SetUserMFAPreference", nil, ["second_factors_changed"]),
+        ("VerifySoftwareToken", nil, ["second_factors_changed"]),
+        ("VerifyUserAttribute", "email", ["email_changed"]),
+        ("VerifyUserAttribute", "phone_number", ["phone_number_changed"]),
+        ("GetUserAttributeVerificationCode", "phone_number", []),
+        ("CompleteWebAuthnRegistration", nil, ["passkey_registered"]),
+        ("DeleteWebAuthnCredential", nil, ["passkey_deleted"]),
+        ("StartWebAuthnRegistration", nil, []), ("ListWebAuthnCredentials", nil, []), ("GetUserAuthFactors", nil, []),
+        ("ListDevices", nil, []), ("GetDevice", nil, []), ("UpdateUserAttributes", nil, ["user_changed"]),
+    ]
+
+    @Test("A translated call has the event of what it does", arguments: translated.indices)
+    func translatedCalls(index: Int) {
+        let (name, attribute, events) = Self.translated[index]
+        let operation = ClientOperation.accountOperation(of: name, attribute: attribute)
+        #expect(Self.events(operation, .succeeded).map(\.kind.rawValue) == events, "\(name)")
     }
 
     @Test("An event has all that is known of its call")

@@ -180,6 +180,98 @@ struct HostedSignInTests {
         #expect(RedirectURI(listed).allows(asked) == isAllowed)
     }
 
+    @Test("The session of a code that nobody redeems ends at Cognito once the code has ended")
+    func unredeemed() async throws {
+        let codes = try Self.codes()
+        _ = try await Self.comeBack(Self.accounts(RecordedFetcher(Self.tokens()), codes), codes)
+        let early = RecordedFetcher()
+        try await Self.accounts(early, codes, now: Fixture.now + 59).endUnredeemed()
+        #expect(await early.operations.isEmpty)
+        let fetcher = RecordedFetcher(Fixture.output([:]))
+        let accounts = try Self.accounts(fetcher, codes, now: Fixture.now + 60)
+        await accounts.endUnredeemed()
+        #expect(await fetcher.operations == ["RevokeToken"])
+        #expect(await fetcher.bodies[0]["Token"] == "provider-refresh-token")
+        #expect(await fetcher.bodies[0]["ClientSecret"] == .string(Fixture.clientSecret))
+        await accounts.endUnredeemed()
+        #expect(await fetcher.requests.count == 1, "once")
+        #expect(await accounts.answer(Self.redemption()).status == .badRequest)
+    }
+
+    @Test("The session of a redeemed code goes on")
+    func redeemed() async throws {
+        let codes = try Self.codes()
+        _ = try await Self.comeBack(Self.accounts(RecordedFetcher(Self.tokens()), codes), codes)
+        #expect(try await Self.accounts(RecordedFetcher(), codes).answer(Self.redemption()).status == .ok)
+        let fetcher = RecordedFetcher()
+        try await Self.accounts(fetcher, codes, now: Fixture.now + 60).endUnredeemed()
+        #expect(await fetcher.operations.isEmpty)
+    }
+
+    @Test("Unredeemed codes are taken once, of one pool, so many at a time, and are kept for minutes")
+    func takingUnused() async throws {
+        let codes = try Self.codes()
+        for number in 0..<20 as Range<UInt8> {
+            let record = AuthorizationCodeRecord(
+                hash: [number], signInID: [number], poolID: number < 18 ? "p" : "other", result: [number],
+                family: [number], expiresAt: 60)
+            #expect(try await codes.add(record, now: 0))
+        }
+        #expect(try await codes.take([0], poolID: "p", now: 1) == .taken(result: [0], family: [0]))
+        #expect(try await codes.takeUnused(poolID: "p", now: 59, limit: 16).isEmpty)
+        try await codes.removeEnded(now: 359)
+        let first = try await codes.takeUnused(poolID: "p", now: 359, limit: 16)
+        let second = try await codes.takeUnused(poolID: "p", now: 359, limit: 16)
+        #expect((first.count, second.count) == (16, 1))
+        #expect(Set((first + second).map { $0[0] }) == Set(1..<18))
+        try await codes.removeEnded(now: 360)
+        #expect(try await codes.takeUnused(poolID: "other", now: 360, limit: 16).isEmpty)
+    }
+
+    @Test("Many unredeemed codes end in one look; it stops where Cognito cannot be asked")
+    func manyUnredeemed() async throws {
+        for isReachable in [true, false] {
+            let codes = try Self.codes()
+            let sealed = try SealedCodeResult(
+                clientID: Fixture.clientID, redirectURI: Self.app, codeChallenge: "c", accessToken: Secret("a"),
+                idToken: nil, refreshToken: Secret("token"), accessExpiresAt: 0
+            ).sealed(with: Fixture.ring(), poolID: Fixture.poolID).expose()
+            for number in 0..<40 as Range<UInt8> {
+                let record = AuthorizationCodeRecord(
+                    hash: [number], signInID: [number], poolID: Fixture.poolID, result: sealed, family: [number],
+                    expiresAt: Fixture.now)
+                #expect(try await codes.add(record, now: Fixture.now - 60))
+            }
+            let answer = isReachable ? Fixture.output([:]) : Fixture.failure("InternalErrorException")
+            let fetcher = RepeatingFetcher([.success(answer)])
+            let log = CapturedLog()
+            try await Fixture.accounts(fetcher, settings: Self.settings, log: log, codes: codes).endUnredeemed()
+            let left = try await codes.takeUnused(poolID: Fixture.poolID, now: Fixture.now, limit: 100).count
+            #expect(left == (isReachable ? 0 : 24))
+            #expect(!log.lines.joined().contains("token"))
+        }
+    }
+
+    @Test("The metadata of RFC 8414 name the endpoints below the issuer")
+    func metadata() async throws {
+        let accounts = try Self.accounts(RecordedFetcher(), Self.codes())
+        let issuer = "https://api.example.com/api/v1/auth/oauth"
+        let expected: JSONObject = [
+            "issuer": .string(issuer), "authorization_endpoint": .string("\(issuer)/authorize"),
+            "token_endpoint": .string("\(issuer)/token"),
+            "scopes_supported": ["openid", "email", "profile", "aws.cognito.signin.user.admin"],
+            "response_types_supported": ["code"], "response_modes_supported": ["query"],
+            "grant_types_supported": ["authorization_code", "refresh_token"],
+            "token_endpoint_auth_methods_supported": ["none"], "code_challenge_methods_supported": ["S256"],
+            "authorization_response_iss_parameter_supported": true,
+        ]
+        #expect(accounts.authorizationServerMetadata == expected)
+        #expect(try Fixture.accounts(RecordedFetcher()).authorizationServerMetadata == nil)
+        #expect(
+            HostedSignInSettings.metadataPath(prefix: "/api/v1/auth")
+                == "/.well-known/oauth-authorization-server/api/v1/auth/oauth")
+    }
+
     @Test("Used and expired codes are forgotten ten minutes after their end, and nothing sooner")
     func forgetting() async throws {
         let store = try Store(path: ":memory:", migrations: StoredAuthorizationCodes.migrations)

@@ -22,6 +22,10 @@ struct NewPasswordTests {
         .changePassword, ["current_password": "old horse", "new_password": "new horse"])
     private static let resetting = Fixture.request(
         .resetPassword, ["email": .string(Fixture.email), "code": "123456", "new_password": "new horse"])
+    private static let token = Fixture.jwt([
+        "iss": .string(Fixture.issuer), "client_id": .string(Fixture.clientID), "sub": .string(Fixture.username),
+        "username": .string(Fixture.username), "origin_jti": "origin-1",
+    ])
     private static let done = Fixture.output([:])
 
     private func accounts(
@@ -115,6 +119,93 @@ struct NewPasswordTests {
         // From then on it is a call of its own.
         #expect(await accounts.answer(request).status == .serviceUnavailable)
         #expect(await fetcher.requests.count == 2)
+    }
+
+    @Test(
+        "A repeated direct call only ends the sessions, where the first one could not",
+        arguments: ["ConfirmForgotPassword", "ChangePassword"])
+    func repeatedDirectly(operation: String) async throws {
+        let fetcher = RecordedFetcher(Self.done)
+        let calls = DirectCognitoCalls(
+            pools: [DirectCognitoTests.pool(fetcher)], flow: AccountFlow(Knowing()), steps: SignInSteps { Fixture.now },
+            sessions: DirectSessions { Fixture.now }, revoke: { _ in }, accounts: [try accounts(fetcher)],
+            forget: { _, _ in }, isRevoked: { _ in false }, revocationTime: { Fixture.now }, logger: log.logger)
+        let input: JSONObject =
+            operation == "ChangePassword"
+            ? [
+                "AccessToken": .string(Self.token), "PreviousPassword": "old horse",
+                "ProposedPassword": "new horse",
+            ]
+            : [
+                "ClientId": .string(Fixture.clientID), "Username": .string(Fixture.email),
+                "ConfirmationCode": "123456", "Password": "new horse",
+            ]
+        let request = DirectCognitoRequest(
+            call: DirectCognitoCall(operation: operation, application: "MyApp/1"), body: JSON.object(input).encoded(),
+            requestID: "r-1", clientAddress: "192.0.2.7")
+        revocations.isFull.withLock { $0 = true }
+        #expect(await calls.answer(request).status == .serviceUnavailable)
+        revocations.isFull.withLock { $0 = false }
+        #expect(await calls.answer(request).status == .ok)
+        #expect(await fetcher.requests.count == 1, "the password is set once")
+        #expect(revocations.all.count == 1)
+    }
+
+    private static func answering() throws -> AccountRequest {
+        let asked = SealedChallenge(
+            name: "NEW_PASSWORD_REQUIRED", session: "s", username: Fixture.username, account: Fixture.email,
+            rememberMe: true, expiresAt: Fixture.now + 60)
+        let session = try asked.sealed(with: Fixture.ring(), poolID: Fixture.poolID).exposeText()
+        return Fixture.request(
+            .challenge,
+            ["challenge": "NEW_PASSWORD_REQUIRED", "session": .string(session), "new_password": "new horse"])
+    }
+
+    @Test("A new password at sign-in ends all earlier sessions, and the sign-in goes on")
+    func atSignIn() async throws {
+        let fetcher = RecordedFetcher(Fixture.tokens(), Self.done)
+        let accounts = try accounts(fetcher)
+        var sealed = Fixture.sealed
+        sealed.family = [UInt8](repeating: 2, count: 16)
+        sealed.originID = "origin-2"
+        try await accounts.sessions.begin(
+            sealed, sealed.sealed(with: Fixture.ring(), poolID: Fixture.poolID), on: nil)
+        #expect(try await accounts.answer(Self.answering()).status == .ok)
+        #expect(await fetcher.operations == ["RespondToAuthChallenge", "RevokeToken"])
+        #expect(try await goingOn() == ["origin-1"])
+        let others = Revocation.Target.otherSignIns(
+            Fixture.username, before: Fixture.now - 1, sparing: "origin-1")
+        #expect(revocations.targets == [others, .originID("origin-2")])
+    }
+
+    @Test("Where another challenge follows, all sessions of the user whose name it is end")
+    func beforeAnotherChallenge() async throws {
+        let next = Fixture.output([
+            "ChallengeName": "SOFTWARE_TOKEN_MFA", "Session": "next", "ChallengeParameters": [:],
+        ])
+        let accounts = try accounts(RecordedFetcher(next, Self.done, Self.done))
+        try await beginSessions(accounts)
+        #expect(try await accounts.answer(Self.answering()).status == .accepted)
+        #expect(try await goingOn().isEmpty)
+        #expect(revocations.targets.first == .subject(Fixture.username, before: Fixture.now - 1))
+    }
+
+    @Test("The sign-in goes on, and the log tells, where the other sessions could not be ended")
+    func atSignInWithoutEnd() async throws {
+        let accounts = try accounts(RecordedFetcher(Fixture.tokens()))
+        revocations.isFull.withLock { $0 = true }
+        #expect(try await accounts.answer(Self.answering()).status == .ok)
+        #expect(log.lines.contains { $0.contains("the other sessions of a user with a new password could not be") })
+    }
+
+    @Test("No other challenge, no refused password and no setting against it ends a session at sign-in")
+    func nothingAtSignIn() async throws {
+        let refused = Fixture.failure("InvalidPasswordException")
+        for (answer, ends) in [(Fixture.tokens(), false), (refused, true)] {
+            let accounts = try accounts(RecordedFetcher(answer)) { $0.passwordChanges.endsOtherSessions = ends }
+            _ = try await accounts.answer(Self.answering())
+            #expect(revocations.all.isEmpty)
+        }
     }
 
     @Test("A session without a record ends at its next refresh, also at Cognito")

@@ -76,6 +76,51 @@ struct RefreshTests {
         #expect(bodies[2] == expected)
     }
 
+    private static func settings(_ keys: [String]) -> CognitoSignInSettings {
+        var settings = Fixture.settings()
+        settings.choice.metadataKeys = keys
+        return settings
+    }
+
+    private static func refresh(_ metadata: JSON, _ token: Secret? = nil) throws -> AccountRequest {
+        let token = try token ?? Fixture.sealedText()
+        return Fixture.request(.refresh, ["refresh_token": .string(token.exposeText()), "client_metadata": metadata])
+    }
+
+    @Test("Listed client_metadata goes to the triggers, by either operation")
+    func metadata() async throws {
+        let fetcher = RecordedFetcher(
+            Fixture.failure("UnknownOperationException"), Fixture.tokens(refreshToken: nil))
+        let accounts = try Fixture.accounts(fetcher, settings: Self.settings(["campaign"]))
+        #expect(try await accounts.answer(Self.refresh(["campaign": "spring"])).status == .ok)
+        #expect(await fetcher.operations == ["GetTokensFromRefreshToken", "InitiateAuth"])
+        for body in await fetcher.bodies { #expect(body["ClientMetadata"] == ["campaign": "spring"]) }
+    }
+
+    @Test("Another key of client_metadata is refused, and nobody is asked", arguments: [[], ["campaign"]])
+    func foreignMetadata(listed: [String]) async throws {
+        let fetcher = RecordedFetcher()
+        let accounts = try Fixture.accounts(fetcher, settings: Self.settings(listed))
+        let answer = try await accounts.answer(Self.refresh(["role": "admin"]))
+        #expect(answer.status == .unprocessableContent)
+        #expect(await fetcher.requests.isEmpty)
+    }
+
+    @Test("Requests with other metadata share the exchange of one token")
+    func sharedMetadata() async throws {
+        let fetcher = GatedFetcher(Fixture.tokens(refreshToken: "rotated"))
+        let accounts = try Fixture.accounts(fetcher, settings: Self.settings(["campaign"]))
+        let token = try Fixture.sealedText()
+        async let first = accounts.answer(Self.refresh(["campaign": "spring"], token))
+        async let second = accounts.answer(Self.refresh(["campaign": "autumn"], token))
+        while await accounts.flights.waiting < 2 { await Task.yield() }
+        await fetcher.open()
+        let answers = try await [first, second]
+        #expect(answers.map(\.status) == [.ok, .ok])
+        #expect(answers[0].json["refresh_token"] == answers[1].json["refresh_token"])
+        #expect(await fetcher.calls == 1)
+    }
+
     @Test("An invalid parameter falls back for this call only")
     func fallbackOnce() async throws {
         let fetcher = RecordedFetcher(

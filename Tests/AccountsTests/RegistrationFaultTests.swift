@@ -107,4 +107,18 @@ struct RegistrationFaultTests {
             endpoint: "", issuer: "", poolID: "", clientID: "", clientSecret: nil)
         return RegisteredName(&fields, settings)
     }
+
+    @Test(
+        "A trigger before the proof tells of no account that is concealed",
+        arguments: [
+            (CallStage.signIn, 401), (.oneTimeCode, 422), (.firstFactor, 401), (.code, 422), (.challenge, 403),
+            (.bearer, 403),
+        ])
+    func concealedTriggers(stage: CallStage, status: Int) {
+        let error = CognitoError(
+            type: "UserLambdaValidationException", message: "PreAuthentication failed with error Not you.")
+        let refusal = AccountRefusals.refusal(error, at: stage, AccountRefusals.Rules(conceals: true))
+        #expect(refusal.response.status.code == status)
+        #expect(AccountRefusals.refusal(error, at: stage, AccountRefusals.Rules()).response.status == .forbidden)
+    }
 }

@@ -4,6 +4,7 @@ import Encoding
 import HTTPClient
 import Pipeline
 import Synchronization
+import Telemetry
 import TestSupport
 import Testing
 
@@ -28,13 +29,15 @@ struct UserAttributeServiceTests {
     }
 
     static func service(
-        _ fetcher: any Fetcher, _ time: Time = Time(), maximumFlights: Int = 64, log: CapturedLog = CapturedLog()
+        _ fetcher: any Fetcher, _ time: Time = Time(), maximumFlights: Int = 64, log: CapturedLog = CapturedLog(),
+        tally: UserAttributeTally = UserAttributeTally()
     ) -> UserAttributeService {
         let settings = UserAttributeService.Settings(
             rule: rule, endpoint: "https://cognito.test/", timeout: .seconds(2))
         return UserAttributeService(
             settings, client: CognitoClient(endpoint: settings.endpoint, fetcher: fetcher),
-            maximumFlights: maximumFlights, now: { time.seconds.load(ordering: .relaxed) }, logger: log.logger)
+            tally: tally, maximumFlights: maximumFlights, now: { time.seconds.load(ordering: .relaxed) },
+            logger: log.logger)
     }
 
     static func question(_ token: String = "token-1", subject: String = "ada") -> UserAttributeQuestion {
@@ -102,6 +105,32 @@ struct UserAttributeServiceTests {
         #expect(await service.answer(Self.question()) == Self.found)
     }
 
+    @Test("Calls are counted by result; what comes from memory is not")
+    func counts() async {
+        let (fetcher, time, tally) = (RecordedFetcher(), Time(), UserAttributeTally())
+        await fetcher.append([
+            Self.user, Fixture.failure("NotAuthorizedException", "Access Token has been revoked"),
+            Fixture.failure("InternalErrorException"),
+        ])
+        let service = Self.service(fetcher, time, tally: tally)
+        #expect(tally.snapshot == Self.counts(read: 0, refused: 0, failed: 0))
+        for token in ["one", "two", "three"] {
+            for _ in 0..<3 { _ = await service.answer(Self.question(token)) }
+        }
+        #expect(tally.snapshot == Self.counts(read: 1, refused: 1, failed: 1))
+        let full = Self.service(fetcher, time, maximumFlights: 0, tally: tally)
+        #expect(await full.answer(Self.question()) == .unavailable)
+        #expect(tally.snapshot == Self.counts(read: 1, refused: 1, failed: 2))
+        #expect(await fetcher.requests.count == 3)
+    }
+
+    static func counts(read: Int64, refused: Int64, failed: Int64) -> [UserAttributeTally.Reading] {
+        [
+            .init(result: .read, count: read), .init(result: .refused, count: refused),
+            .init(result: .failed, count: failed),
+        ]
+    }
+
     @Test("The log says when they cannot be read and when they can again, and nothing of tokens or users")
     func log() async {
         let (fetcher, time, log) = (RecordedFetcher(), Time(), CapturedLog())
@@ -134,5 +163,41 @@ struct UserAttributeServiceTests {
         #expect(await fetcher.calls == 2)
         _ = await service.answer(Self.question())
         #expect(await fetcher.calls == 3)
+    }
+
+    @Test("Whoever waits for a call while the attributes change gets the new ones, since they keep the answer")
+    func changedUnderWay() async {
+        let fetcher = ChangingFetcher()
+        let service = Self.service(fetcher)
+        async let first = service.answer(Self.question())
+        while await fetcher.calls < 1 { await Task.yield() }
+        await service.forget("ada")
+        await fetcher.answerFirst(Self.email("old@example.com"), then: Self.email("new@example.com"))
+        let new = UserAttributeAnswer.found(["email": "new@example.com"])
+        #expect(await first == new)
+        #expect(await service.answer(Self.question()) == new)
+        #expect(await fetcher.calls == 2)
+    }
+
+    private static func email(_ address: String) -> FetchResponse {
+        Fixture.output(["Username": "ada", "UserAttributes": [["Name": "email", "Value": .string(address)]]])
+    }
+
+    /// Holds the first call until its answer is given.
+    private actor ChangingFetcher: Fetcher {
+        private var held: CheckedContinuation<FetchResponse, Never>?
+        private var later: FetchResponse?
+        private(set) var calls = 0
+
+        func fetch(_ request: FetchRequest) async throws(FetchError) -> FetchResponse {
+            calls += 1
+            if let later { return later }
+            return await withCheckedContinuation { held = $0 }
+        }
+
+        func answerFirst(_ answer: FetchResponse, then later: FetchResponse) {
+            self.later = later
+            held?.resume(returning: answer)
+        }
     }
 }

@@ -81,6 +81,14 @@ struct SealingTests {
         #expect(!PasswordHash.matches(Secret(password + "!"), stored))
     }
 
+    @Test("A hash of another cost matches as well")
+    func cheapPassword() throws {
+        let stored = try PasswordHash.make(Secret("correct horse"), logN: 10)
+        #expect(stored.hasPrefix("scrypt$10$8$1$"))
+        #expect(PasswordHash.matches(Secret("correct horse"), stored))
+        #expect(!PasswordHash.matches(Secret("correct house"), stored))
+    }
+
     @Test("A stored hash with the cost and salt of another program is understood")
     func foreignPasswordHash() {
         // Python: hashlib.scrypt(b"secret", salt=bytes(range(16)), n=1024, r=8, p=1, dklen=32)

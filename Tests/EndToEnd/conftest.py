@@ -33,7 +33,7 @@ SECONDS = {
     "test_hostile_answers.py": 90, "test_release.py": 60, "test_unread_responses.py": 74, "test_openapi.py": 105,
     "test_clock.py": 56, "test_fair_shares.py": 55, "test_name_resolution.py": 49, "test_conduct.py": 45,
     "test_tracing.py": 45, "test_challenges.py": 43, "test_deploy_containers.py": 42, "test_cognito_clients.py": 41,
-    "test_threats_tokens.py": 40, "test_websocket.py": 37, "test_concealed_users.py": 36, "test_account_names.py": 35,
+    "test_threats_tokens.py": 40, "test_websocket.py": 37, "test_account_privacy.py": 45, "test_account_names.py": 35,
     "test_unreliable_peers.py": 35, "test_reload.py": 32, "test_apple.py": 31, "test_http2.py": 30,
     "test_documentation_client.py": 22, "test_refresh.py": 28, "test_corpus.py": 25, "test_restore.py": 24,
     "test_translated_steps.py": 24, "test_documentation.py": 25, "test_repository.py": 16, "test_examples.py": 16,
@@ -42,6 +42,9 @@ SECONDS = {
     "test_sessions_hostile.py": 18, "test_slow_backends.py": 18, "test_tls.py": 17, "test_corpus_h2.py": 16,
     "test_locks.py": 15, "test_logs.py": 15, "test_corpus_tokens.py": 15, "test_trusted_certificates.py": 15,
     "test_admin_users.py": 15, "test_sessions.py": 14, "test_real_systemd.py": 14, "test_accounts.py": 14,
+    "test_passwordless_privacy.py": 45, "test_concealed_users.py": 16, "test_token_refusals.py": 15,
+    "test_translated_privacy.py": 10, "test_passwordless.py": 15, "test_contact_changes.py": 12,
+    "test_hosted_sign_in.py": 12,
     "test_websocket_h2.py": 13, "test_operation.py": 12, "test_clock_steps.py": 50,
 }
 

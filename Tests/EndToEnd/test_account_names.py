@@ -11,7 +11,7 @@ from harness import raw
 from harness.account import Account, assert_refusal
 from harness.cognito_client import cognito_client
 from harness.cognito_front import CognitoFront
-from harness.gateway import POOL_CLIENT_ID, POOL_CLIENT_SECRET, LocalPool
+from harness.gateway import POOL_CLIENT_ID, POOL_CLIENT_SECRET, USUAL, LocalPool
 from harness.process import wait_until
 from harness.user import PASSWORD, confirmed_user, new_email
 from pycognito.aws_srp import AWSSRP
@@ -26,7 +26,10 @@ CREDENTIALS = {"AWS_ACCESS_KEY_ID": KEY["access_key_id"], "AWS_SECRET_ACCESS_KEY
 @pytest.fixture(scope="module")
 def names_pool(run_directory, ledger):
     ledger.note(KEY["secret_access_key"], WRONG, PASSWORD, POOL_CLIENT_SECRET)
-    pool = LocalPool(run_directory, "names-pool", {"administrator": KEY, "hourly_limits": False, "username_attributes": ["email", "phone_number"]})
+    changes = {"administrator": KEY, "hourly_limits": False, "username_attributes": ["email", "phone_number"]}
+    # A test measures by what a password costs.
+    changes["password_cost"] = USUAL
+    pool = LocalPool(run_directory, "names-pool", changes)
     yield pool
     pool.stop()
 

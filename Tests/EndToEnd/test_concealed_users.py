@@ -1,31 +1,24 @@
 """`conceal_existing_users`: no sequence of account calls tells a registered address from any other."""
 
 import itertools
-import statistics
-import time
-from concurrent.futures import ThreadPoolExecutor
 
 import pytest
-from harness import raw
 from harness.account import Account, assert_refusal
-from harness.gateway import LocalPool
+from harness.gateway import QUICK, USUAL, LocalPool
+from harness.pool_users import UNKNOWN
+from harness.transcripts import Stage, new_address, rotations, shape
 from harness.user import PASSWORD, new_email, register
+from test_account_privacy import CALLS, MINE, NEW, TIMED
 
-MINE, NEW = "My-Own-Horse-77", "Reset-Horse-11"
-KNOWN, UNCONFIRMED, UNKNOWN = "confirmed", "unconfirmed", "unknown"
-CALLS = {
-    "register": lambda email: {"email": email, "password": MINE},
-    "confirm": lambda email: {"email": email, "code": "000000", "password": MINE},
-    "resend-code": lambda email: {"email": email},
-    "login": lambda email: {"email": email, "password": MINE},
-    "forgot-password": lambda email: {"email": email},
-    "reset-password": lambda email: {"email": email, "code": "000000", "new_password": NEW},
-}
+KNOWN, UNCONFIRMED = "confirmed", "unconfirmed"
+GROUPS = [[UNKNOWN, KNOWN, UNCONFIRMED]]
 
 
 @pytest.fixture(scope="module")
-def concealing_pool(run_directory):
-    pool = LocalPool(run_directory, "concealing-pool")
+def concealing_pool(run_directory, request):
+    """Its parameter is what it costs to hash a password."""
+    cost = getattr(request, "param", QUICK)
+    pool = LocalPool(run_directory, f"concealing-pool-{cost}", {"password_cost": cost})
     yield pool
     pool.stop()
 
@@ -40,8 +33,8 @@ def account(start_gateway, concealing_pool, ledger, request):
 
 
 def address(account: Account, pool: LocalPool, state: str) -> str:
-    """An address in this state, of somebody else's."""
-    email = new_email()
+    """An address in this state, of somebody else's, who has gone through the gateway for it."""
+    email = new_address()
     if state != UNKNOWN:
         register(account, email)
     if state == KNOWN:
@@ -49,52 +42,24 @@ def address(account: Account, pool: LocalPool, state: str) -> str:
     return email
 
 
-def shape(answer: raw.Response) -> tuple:
-    """All of an answer that is not of this one request."""
-    body = answer.json() if answer.body else None
-    if body:
-        body.pop("requestId", None)
-    headers = [(name, value) for name, value in answer.headers if name.lower() not in ("x-request-id", "date")]
-    return answer.status, body, headers
-
-
-def transcripts(account: Account, pool: LocalPool, sequences: list[tuple[str, ...]]) -> dict:
-    """The responses to each sequence in each state, and how long each call took."""
-    times: dict[tuple[str, str], list[float]] = {}
-
-    def play(job: tuple[tuple[str, ...], str]) -> list[tuple]:
-        sequence, state = job
-        email, answers = address(account, pool, state), []
-        for call in sequence:
-            began = time.monotonic()
-            answers.append(shape(account.post(call, CALLS[call](email))))
-            times.setdefault((call, state), []).append(time.monotonic() - began)
-        return answers
-
-    jobs = [(sequence, state) for sequence in sequences for state in (KNOWN, UNCONFIRMED, UNKNOWN)]
-    with ThreadPoolExecutor(2) as workers:
-        answered = dict(zip(jobs, workers.map(play, jobs)))
-    for sequence in sequences:
-        for state in (KNOWN, UNCONFIRMED):
-            assert answered[sequence, state] == answered[sequence, UNKNOWN], (sequence, state)
-    return times
-
-
-def assert_alike(times: dict) -> None:
-    """Coarse, since other work shares the machine: what would be left out is most of a password's hashing."""
-    for call in CALLS:
-        medians = [statistics.median(times[call, state]) for state in (KNOWN, UNCONFIRMED, UNKNOWN)]
-        assert max(medians) < 2 * min(medians) + 0.05, (call, medians)
+def stage(account: Account, pool: LocalPool) -> Stage:
+    return Stage(account, CALLS, GROUPS, lambda state: address(account, pool, state))
 
 
 def test_no_pair_of_calls_tells_more(account, concealing_pool):
-    assert_alike(transcripts(account, concealing_pool, list(itertools.product(CALLS, repeat=2))))
+    stage(account, concealing_pool).play(itertools.product(CALLS, repeat=2))
+
+
+@pytest.mark.parametrize("concealing_pool", [TIMED], indirect=True)
+def test_no_call_takes_another_time(account, concealing_pool):
+    stage(account, concealing_pool).play(rotations(CALLS)).assert_times_alike()
 
 
 @pytest.mark.long
 @pytest.mark.timeout(1800)
+@pytest.mark.parametrize("concealing_pool", [USUAL], indirect=True)
 def test_no_triple_of_calls_tells_more(account, concealing_pool):
-    assert_alike(transcripts(account, concealing_pool, list(itertools.product(CALLS, repeat=3))))
+    stage(account, concealing_pool).play(itertools.product(CALLS, repeat=3)).assert_times_alike()
 
 
 def test_registration_and_sign_in_with_one_password_tell_nothing(account, concealing_pool):

@@ -42,6 +42,8 @@ class ScriptedCognito:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # Head and body are two writes, and the second must not wait for an acknowledgement of the first.
+            disable_nagle_algorithm = True
 
             def do_POST(self) -> None:
                 self.rfile.read(int(self.headers["Content-Length"]))

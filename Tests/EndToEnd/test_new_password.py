@@ -19,31 +19,43 @@ NEXT = "Next-Horse-22"
 
 
 @pytest.fixture(scope="module")
-def pool(run_directory, request):
-    """One that rotates refresh tokens, or does not."""
-    rotates = getattr(request, "param", False)
-    pool = LocalPool(run_directory, f"new-password-{rotates}", {"rotation": {"enabled": rotates}})
-    yield pool
-    pool.stop()
+def pools(run_directory):
+    """One that rotates refresh tokens, and one that does not."""
+    pools = {
+        rotates: LocalPool(run_directory, f"new-password-{rotates}", {"rotation": {"enabled": rotates}})
+        for rotates in (False, True)
+    }
+    yield pools
+    for pool in pools.values():
+        pool.stop()
+
+
+@pytest.fixture
+def pool(pools, request) -> LocalPool:
+    return pools[getattr(request, "param", False)]
 
 
 @pytest.fixture(scope="module")
-def early(pool):
-    """Users for the tests, each with a session of an app that signed in before there were any other."""
-    users = []
-    for _ in range(6):
-        email = new_email()
-        add_user(pool, email, ADA[0])
-        proof = secret_hash(email, POOL_CLIENT_ID, POOL_CLIENT_SECRET)
-        parameters = {"USERNAME": email, "PASSWORD": ADA[1], "SECRET_HASH": proof}
-        answer = cognito_client(pool.url).initiate_auth(
-            ClientId=POOL_CLIENT_ID, AuthFlow="USER_PASSWORD_AUTH", AuthParameters=parameters
-        )
-        users.append((email, answer["AuthenticationResult"]))
+def early(pools):
+    """Users for the tests by pool, each with a session of an app that signed in before there were any other."""
+    numbers = {False: 6, True: 2}
+    users = {pools[rotates].url: [early_user(pools[rotates]) for _ in range(numbers[rotates])] for rotates in pools}
     # A sign-in in the very second of the change is not meant by it, unless the gateway has it on record.
-    last = jwt.decode(users[-1][1]["AccessToken"], options={"verify_signature": False})["auth_time"]
+    tokens = [session["AccessToken"] for each in users.values() for _, session in each]
+    last = max(jwt.decode(token, options={"verify_signature": False})["auth_time"] for token in tokens)
     wait_until(lambda: time.time() >= last + 2, "two seconds after the sign-ins")
     return users
+
+
+def early_user(pool: LocalPool) -> tuple[str, dict]:
+    email = new_email()
+    add_user(pool, email, ADA[0])
+    proof = secret_hash(email, POOL_CLIENT_ID, POOL_CLIENT_SECRET)
+    parameters = {"USERNAME": email, "PASSWORD": ADA[1], "SECRET_HASH": proof}
+    answer = cognito_client(pool.url).initiate_auth(
+        ClientId=POOL_CLIENT_ID, AuthFlow="USER_PASSWORD_AUTH", AuthParameters=parameters
+    )
+    return email, answer["AuthenticationResult"]
 
 
 @pytest.fixture
@@ -89,8 +101,8 @@ class User:
 
 
 @pytest.fixture
-def user(gateway, early, ledger):
-    email, translated = early.pop()
+def user(gateway, pool, early, ledger):
+    email, translated = early[pool.url].pop()
     ledger.note(translated["AccessToken"], translated["IdToken"], translated["RefreshToken"])
     account = Account(gateway.port, ledger)
     own, other = (account.login(email, ADA[1]).json() for _ in range(2))

@@ -19,7 +19,7 @@ cd "$(dirname "${BASH_SOURCE[0]}")/../.."
 seconds=${1:-20}
 targets=("${@:2}")
 [ ${#targets[@]} -gt 0 ] || targets=(RequestHead Response RequestPath WebSocketFrame JSON KeySet Token
-    ListenerHTTP1 ListenerHTTP2 AccountBody)
+    ListenerHTTP1 ListenerHTTP2 AccountBody CBOR)
 built=.build/release
 work=.build/fuzz
 mkdir -p "$work"
@@ -56,6 +56,7 @@ build_pure() {
             Sources/Pipeline/Respond/GatewayError.swift)
         ;;
     JSON) sources=() ;;
+    CBOR) sources=(Sources/LocalPool/WebAuthn/{CBOR,AuthenticatorData}.swift) ;;
     KeySet) sources=("${verify[@]}") ;;
     Token)
         sources=("${verify[@]}" Tests/PipelineTests/AlgorithmTokens.swift)

@@ -44,6 +44,15 @@ struct ClientTests {
                 == .notAuthorized("Unable to verify secret hash for client \(TestPool.clientID)"))
     }
 
+    @Test("A client without a secret must not send a hash", arguments: operations)
+    func needlessHash(operation: String, request: JSONObject) async throws {
+        let pool = try TestPool { $0.clients = [.init(id: TestPool.clientID, secret: nil)] }
+        #expect(
+            try await pool.refusal(operation, request)
+                == .invalidParameter(
+                    "App client \(TestPool.clientID) is not configured for secret but secret hash was received"))
+    }
+
     @Test("Sign-in checks the hash before the password")
     func signInHash() async throws {
         let pool = try TestPool()

@@ -90,6 +90,7 @@ struct ConfigurationTests {
                 mfa: {mode: required, methods: [EMAIL_OTP]}
                 devices: opt_in
                 hourly_limits: false
+                password_cost: 10
                 """)
         #expect(configuration.clients.map(\.id) == ["abc", "def"])
         #expect(configuration.clients[0].flows == LocalPoolConfiguration.Client.allFlows)
@@ -107,6 +108,7 @@ struct ConfigurationTests {
         #expect(configuration.mfa.methods == ["EMAIL_OTP"])
         #expect(configuration.devices == .optIn)
         #expect(!configuration.hasHourlyLimits)
+        #expect(configuration.passwordCost == 10)
     }
 
     @Test("Triggers refuse all users or some")
@@ -152,8 +154,8 @@ struct ConfigurationTests {
         (known here: administrator, alias_attributes, allow_admin_create_user_only, apple, attributes, \
         attributes_require_verification_before_update, client, custom_auth, database, devices, endpoint, \
         first_factors, get_tokens_from_refresh_token, groups, hourly_limits, identity_providers, lifetimes, \
-        listen, lockout, mfa, more_clients, password_policy, pool_id, prevent_user_existence_errors, region, rotation, triggers, \
-        username_attributes, username_case_sensitive, users, web_authn)
+        listen, lockout, mfa, more_clients, password_cost, password_policy, pool_id, prevent_user_existence_errors, region, rotation, \
+        triggers, username_attributes, username_case_sensitive, users, web_authn)
         """
 
     static let errors: [(String, String)] = [

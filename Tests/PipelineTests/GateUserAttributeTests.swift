@@ -1,7 +1,8 @@
 import Encoding
 import HTTPTypes
-import Pipeline
 import Testing
+
+@testable import Pipeline
 
 @Suite("Attributes of users that access tokens do not have")
 struct GateUserAttributeTests {
@@ -100,6 +101,20 @@ struct GateUserAttributeTests {
         #expect(lines.contains("X-Auth-Subject: 6f1c2a4e-0000-4000-8000-1234567890ab\r\n"))
         #expect(lines.contains("X-Auth-Groups: beta,staff\r\n"))
         #expect(!lines.contains("Ada") && !lines.contains("X-Auth-Groups: admin"))
+    }
+
+    @Test(
+        "An address is marked as not proven unless Cognito says otherwise, whether or not the mark was asked for",
+        arguments: [([:], false), (["email_verified": "false"], false), (["email_verified": "true"], true)])
+    func proof(flag: [String: String], isVerified: Bool) throws {
+        let rule = UserAttributeRule(issuer: "pool", attributes: ["email"], failsOpen: false)
+        #expect(rule.attributes == ["email", "email_verified"])
+        let token = try #require(tokens.verified(try tokens.token(claims: Self.scoped)))
+        let values = flag.merging(["email": "ada@example.com"]) { $1 }
+        #expect(token.with(values, of: rule).emailVerified == isVerified)
+        let own = try #require(
+            tokens.verified(try tokens.token(claims: Self.scoped.with("email", "own@example.com"))))
+        #expect(own.with(values, of: rule).emailVerified == nil)
     }
 
     @Test("Where they cannot be read, requests are refused, or go on without them as set", arguments: [false, true])

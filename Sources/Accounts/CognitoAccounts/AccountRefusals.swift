@@ -3,33 +3,6 @@ internal import Encoding
 internal import HTTPTypes
 internal import Pipeline
 
-/// How far a caller has come in proving who they are, which decides what may be told.
-enum CallStage: Sendable {
-    /// With a name and a password, or nothing.
-    case signIn
-    /// With a right password: a challenge is answered.
-    case challenge
-    /// With a refresh token.
-    case refresh
-    /// With the code of a message, in place of a password.
-    case oneTimeCode
-    /// With another first factor than a password or a code.
-    case firstFactor
-    /// With an access token that the gateway has verified.
-    case bearer
-    /// As `bearer`, with a passkey to register or delete.
-    case passkey
-    /// As `bearer`, with the current password to prove.
-    case passwordChange
-    case registration
-    /// As `bearer`, with the code of a message to a new address.
-    case contactCode
-    /// With a code that came by message, or should have.
-    case code
-    /// Asks for such a code.
-    case delivery
-}
-
 /// The refusal for an error of Cognito's, by stage: the one table from provider errors to refusals.
 ///
 /// Two rules decide it. Before the caller has proven who they are, nothing may tell whether a user exists. And what
@@ -86,8 +59,12 @@ enum AccountRefusals {
     private static func trigger(_ error: CognitoError, at stage: CallStage, _ rules: Rules) -> Refusal {
         let refused = TriggerRefusal(error)
         if rules.conceals, !refused.followsProof {
-            if stage == .signIn { return wrongCredentials(error.kind) }
-            if stage == .code { return wrongCode(error.kind) }
+            switch stage {
+            case .signIn: return wrongCredentials(error.kind)
+            case .code: return wrongCode(error.kind)
+            case .oneTimeCode, .firstFactor: return failedFactor(at: stage)
+            case .challenge, .refresh, .bearer, .passkey, .passwordChange, .registration, .contactCode, .delivery: break
+            }
         }
         let message = rules.showsTriggerMessages ? refused.message : nil
         return Refusal(.rejectedByTrigger, message: message, reason: .cognito(error.kind))

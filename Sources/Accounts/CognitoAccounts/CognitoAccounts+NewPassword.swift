@@ -81,6 +81,26 @@ extension CognitoAccounts {
         try await revokeAtCognito(session.refreshToken, of: session.clientID, request)
     }
 
+    /// Ends the other sessions of a user who has set a new password during a sign-in. The sign-in goes on in any case:
+    /// the step that has set the password cannot be repeated.
+    ///
+    /// - Parameters:
+    ///   - claims: of the new access token; nil where another challenge follows.
+    ///   - name: for sign-in.
+    func endSessions(
+        before claims: JSONObject?, named name: String?, requestID: String
+    ) async {
+        do throws(Refusal) {
+            try await endSessions(named: name, claims: claims, requestID: requestID)
+        } catch {
+            logger.error(
+                "the other sessions of a user with a new password could not be ended",
+                metadata: [
+                    "request_id": "\(requestID)", "pool_id": "\(settings.poolID)", "error": "\(error.reason.code)",
+                ])
+        }
+    }
+
     /// Ends the other sessions after a direct call has set a new password.
     ///
     /// - Parameters:
@@ -97,12 +117,18 @@ extension CognitoAccounts {
         try await endSessions(of: subject, sparing: nil, request)
     }
 
-    /// The user who has signed in by this name; nil where nobody has, who then has no session either.
+    /// The user who has signed in or refreshed by this name; nil where nobody has. The log tells of the latter, since
+    /// sessions that the gateway has never seen by this name go on.
     func subject(named name: String, _ request: AccountRequest) async throws(Refusal) -> String? {
         guard settings.passwordChanges.endsOtherSessions else { return nil }
-        return try await withRecords(request) {
+        let known = try await withRecords(request) {
             try await flow.accountGuard.subject(named: name, poolID: settings.poolID)
         }
+        if let known { return known }
+        logger.notice(
+            "a password was set under a name that nobody has signed in with, so no session was ended",
+            metadata: ["request_id": "\(request.requestID)", "pool_id": "\(settings.poolID)"])
+        return nil
     }
 
     /// Whether the revocation list has tokens with these claims. Cognito has given them.

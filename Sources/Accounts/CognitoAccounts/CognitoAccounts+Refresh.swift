@@ -8,7 +8,7 @@ internal import Sealing
 /// The exchange of refresh tokens.
 extension CognitoAccounts {
     func exchange(
-        _ sealed: SealedRefreshToken, _ request: AccountRequest
+        _ sealed: SealedRefreshToken, metadata: JSON? = nil, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
         if let session = try await judge(
             withRecords(request) { try await sessions.standing(of: sealed) }, sealed, request)
@@ -18,7 +18,7 @@ extension CognitoAccounts {
         let refresher = try refresher(for: sealed)
         let result: AuthenticationResult
         do throws(CognitoError) {
-            result = try await refresher.tokens(for: sealed.provided)
+            result = try await refresher.tokens(for: sealed.provided, metadata: metadata)
         } catch {
             return try await otherwise(error, sealed, request)
         }

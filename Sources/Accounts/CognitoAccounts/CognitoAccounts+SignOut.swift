@@ -138,15 +138,19 @@ extension CognitoAccounts {
         _ token: Secret, of clientID: String? = nil, _ request: AccountRequest
     ) async throws(Refusal) {
         guard let app = if let clientID { tokenClient(clientID)?.app } else { app } else { return }
-        var input: JSONObject = ["ClientId": .string(app.clientID), "Token": .string(token.exposeText())]
-        input["ClientSecret"] = app.rawSecret
         do {
-            _ = try await client.call(.revokeToken, input)
+            try await revokeToken(token, of: app)
         } catch {
             // An app client without token revocation: the token is sealed, and nobody unseals it any more.
             guard error.kind != .unsupportedOperation else { return }
             try signedOutAlready(error, request)
         }
+    }
+
+    func revokeToken(_ token: Secret, of app: AppClient) async throws(CognitoError) {
+        var input: JSONObject = ["ClientId": .string(app.clientID), "Token": .string(token.exposeText())]
+        input["ClientSecret"] = app.rawSecret
+        _ = try await client.call(.revokeToken, input)
     }
 
     /// A token that Cognito does not know any more is what signing out is for. Other failures are told: the client may

@@ -17,7 +17,7 @@ extension CognitoAccounts {
     /// Exchanges the token, and begins a session with what it gave. A token that was shown before is judged as a
     /// sealed one is that was used: the same response for 60 seconds, and the session's end after that.
     func takeOver(
-        _ shown: ShownRefreshToken, _ request: AccountRequest
+        _ shown: ShownRefreshToken, metadata: JSON?, _ request: AccountRequest
     ) async throws(Refusal) -> RefreshedSession {
         let standIn = shown.standIn(poolID: settings.poolID, deviceID: shown.device?.deviceID)
         if let session = try await judge(
@@ -27,7 +27,7 @@ extension CognitoAccounts {
         }
         let exchanged: (result: AuthenticationResult, client: TokenClient)
         do throws(CognitoError) {
-            exchanged = try await exchange(shown)
+            exchanged = try await exchange(shown, metadata)
         } catch {
             return try await otherwise(error, standIn, request)
         }
@@ -44,13 +44,15 @@ extension CognitoAccounts {
 
     /// Asks for one client after the other, since the token does not say whose it is.
     private func exchange(
-        _ shown: ShownRefreshToken
+        _ shown: ShownRefreshToken, _ metadata: JSON?
     ) async throws(CognitoError) -> (result: AuthenticationResult, client: TokenClient) {
         let listed = settings.sessionTakeover?.clientIDs ?? []
         let candidates = shown.clientID.map { [$0] } ?? listed
         for client in candidates.compactMap(tokenClient) {
             do throws(CognitoError) {
-                return (try await client.refresher.tokens(forShown: shown.token, deviceKey: shown.deviceKey), client)
+                let result = try await client.refresher.tokens(
+                    forShown: shown.token, deviceKey: shown.deviceKey, metadata: metadata)
+                return (result, client)
             } catch {
                 guard error.isOfOtherClient else { throw error }
             }

@@ -139,6 +139,8 @@ extension CognitoAccounts {
     private func beginCustom(
         _ context: SignInContext, _ metadata: JSON?, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
+        // Most such challenges are codes that the pool's trigger sends.
+        try await countMessage(admission.call)
         let isClosed = await flow.accountGuard.identify(&admission, as: nil) != nil
         let answer: AuthenticationAnswer
         do {
@@ -188,7 +190,7 @@ extension CognitoAccounts {
         var message = call
         message.operation = .signInCode
         let admission = try await flow.accountGuard.admit(message)
-        try? await flow.accountGuard.end(admission, .succeeded)
+        try await flow.accountGuard.end(admission, .succeeded)
     }
 }
 

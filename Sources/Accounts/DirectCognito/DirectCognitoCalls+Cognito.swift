@@ -11,6 +11,7 @@ extension DirectCognitoCalls {
         _ call: TranslatedCall, of pool: DirectCognitoPool, _ request: DirectCognitoRequest
     ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
         if isRevoked(call.claims, of: pool) { return try await refuseRevoked(call, of: pool) }
+        if isMade(call, at: pool) { return .empty }
         var answer = try await send(call.operation, call.input, to: pool)
         if let former = call.asFormerClient, answer.isRefusedToken {
             let second = try await send(call.operation, former, to: pool)
@@ -71,9 +72,11 @@ extension DirectCognitoCalls {
     }
 
     /// A sign-in that the guard lets not count: nobody gets its tokens, and the refresh token ends at Cognito.
-    func takeBack(_ answer: CognitoAnswer, from pool: DirectCognitoPool) async {
-        guard let token = answer.refreshToken else { return }
-        var input: JSONObject = ["ClientId": .string(pool.settings.clientID), "Token": .string(token.exposeText())]
+    func takeBack(_ refreshToken: Secret?, from pool: DirectCognitoPool) async {
+        guard let refreshToken else { return }
+        var input: JSONObject = [
+            "ClientId": .string(pool.settings.clientID), "Token": .string(refreshToken.exposeText()),
+        ]
         input["ClientSecret"] = pool.settings.clientSecret.map { .string($0.exposeText()) }
         // Of a Cognito that cannot be had the log tells already.
         guard let error = (try? await send("RevokeToken", input, to: pool))?.error else { return }

@@ -1,9 +1,7 @@
 internal import Cognito
 internal import Cryptography
 internal import Encoding
-internal import HTTPClient
 internal import HTTPTypes
-internal import Logging
 internal import Pipeline
 
 /// Direct requests for the hosted domain: browsers are sent on to it, and what apps ask is asked with the secret added.
@@ -46,7 +44,7 @@ extension DirectCognitoCalls {
     }
 
     /// Where a request goes, and with which parameters.
-    private struct HostedCall {
+    struct HostedCall {
         var pool: DirectCognitoPool
         var domain: HostedDomain
         var parameters: [(String, String)]
@@ -144,89 +142,6 @@ extension DirectCognitoCalls {
         let domain = HostedDomain(
             url: settings.hosted?.domain ?? "", app: app, fetcher: pool.fetcher, deadline: settings.deadline)
         return HostedCall(pool: pool, domain: domain, parameters: parameters)
-    }
-
-    // MARK: The domain's part
-
-    private func perform(
-        _ request: DirectHostedRequest, _ hosted: HostedCall
-    ) async throws(Refusal) -> AccountAnswer {
-        switch request.path {
-        // To the domain of the settings and nowhere else. Its own list of redirect URIs decides what follows.
-        case .authorize, .login, .signUp, .forgotPassword, .logout:
-            return .redirect(to: hosted.domain.url(of: request.path.rawValue, hosted.parameters))
-        case .userInfo: return try await userInfo(request, hosted)
-        case .token, .revoke: return try await tokens(request, hosted)
-        }
-    }
-
-    private func tokens(
-        _ request: DirectHostedRequest, _ hosted: HostedCall
-    ) async throws(Refusal) -> AccountAnswer {
-        let response = try await asked(request) { () async throws(CognitoError) in
-            try await hosted.domain.post(request.path.rawValue, hosted.parameters)
-        }
-        guard let object = (try? JSON.parse(response.body))?.objectValue,
-            let result = AuthenticationResult.oauth(object), let access = result.accessClaims,
-            let user = AccountUser(accessClaims: access, idClaims: result.idClaims)
-        else { throw .retryLater(.identityProviderUnavailable, after: 5, reason: .cognito(.unavailable)) }
-        if let token = result.refreshToken {
-            sessions.note(access, by: DirectCognitoTranslation.digest(token.exposeText()))
-        }
-        var answer = AccountAnswer(.ok, object, subject: user.id, outcome: .signedIn(user))
-        answer.sessionEnd = { [self] in await end(result, hosted.pool) }
-        return answer
-    }
-
-    private func end(_ result: AuthenticationResult, _ pool: DirectCognitoPool) async {
-        guard let token = result.refreshToken else { return }
-        var input: JSONObject = ["ClientId": .string(pool.settings.clientID), "Token": .string(token.exposeText())]
-        input["ClientSecret"] = pool.settings.clientSecret.map { .string($0.exposeText()) }
-        // In a task of its own: the caller's hanging up must not leave it half-done.
-        await Task { [input] in _ = try? await send("RevokeToken", input, to: pool) }.value
-    }
-
-    private func userInfo(
-        _ request: DirectHostedRequest, _ hosted: HostedCall
-    ) async throws(Refusal) -> AccountAnswer {
-        let invalid = Refusal.tokenInvalid(.notAuthorized, reason: .cognito(.tokenRevoked))
-        guard let token = request.bearer, let claims = hosted.pool.claims(of: token.exposeText()) else { throw invalid }
-        let response = try await asked(request) { () async throws(CognitoError) in
-            try await hosted.domain.userInfo(token)
-        }
-        guard let object = (try? JSON.parse(response.body))?.objectValue, !isRevoked(claims, of: hosted.pool) else {
-            throw invalid
-        }
-        return AccountAnswer(.ok, object, subject: claims["sub"]?.stringValue)
-    }
-
-    /// - Returns: a response with status 200.
-    /// - Throws: the domain's refusal as the caller's, or 503 where it cannot be had or refuses the gateway.
-    private func asked(
-        _ request: DirectHostedRequest, _ ask: () async throws(CognitoError) -> FetchResponse
-    ) async throws(Refusal) -> FetchResponse {
-        let error: CognitoError
-        do throws(CognitoError) {
-            let response = try await ask()
-            if response.status == 200 { return response }
-            error = CognitoError(oauth: response)
-        } catch let failure {
-            error = failure
-        }
-        let reason = Reason.cognito(error.kind)
-        switch error.kind {
-        case .codeMismatch: throw Refusal(.notAuthorized, message: "The code is not valid.", reason: reason)
-        case .tokenRevoked: throw .tokenInvalid(.notAuthorized, reason: reason)
-        case .invalidParameter: throw Refusal(.invalidParameter, reason: reason)
-        default:
-            logger.error(
-                "the hosted domain refuses the gateway, or cannot be reached",
-                metadata: [
-                    "operation": "\(request.path.rawValue)", "request_id": "\(request.direct.requestID)",
-                    "error": "\(error.type)", "setting": "\(error.kind.guiltySetting ?? "")",
-                ])
-            throw .retryLater(.identityProviderUnavailable, after: 5, reason: reason)
-        }
     }
 }
 

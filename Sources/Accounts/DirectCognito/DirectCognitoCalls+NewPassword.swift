@@ -3,17 +3,64 @@ internal import Cryptography
 internal import Encoding
 internal import Pipeline
 
+extension TranslatedCall {
+    fileprivate var setsPasswordAtSignIn: Bool {
+        ExactText(operation) == "RespondToAuthChallenge"
+            && (input["ChallengeName"]?.stringValue).hasSameBytes(as: "NEW_PASSWORD_REQUIRED")
+    }
+}
+
 /// The end of a user's other sessions after an app's own call of Cognito's has set a new password.
 extension DirectCognitoCalls {
+    /// A call that sets a new password.
+    private struct NewPassword {
+        var owner: CognitoAccounts
+        var change: PasswordChange
+        /// Under which an attempt is noted whose sessions could not be ended.
+        var key: String
+
+        init?(_ call: TranslatedCall, _ owner: CognitoAccounts?) {
+            guard let owner else { return nil }
+            let names: (current: String, new: String)
+            switch ExactText(call.operation) {
+            case "ChangePassword": names = ("PreviousPassword", "ProposedPassword")
+            case "ConfirmForgotPassword": names = ("ConfirmationCode", "Password")
+            default: return nil
+            }
+            guard let user = call.claims == nil ? call.account : call.claimed.subject,
+                let current = call.input[names.current]?.stringValue, let new = call.input[names.new]?.stringValue
+            else { return nil }
+            self.owner = owner
+            change = PasswordChange(current: Secret(current), new: Secret(new))
+            key = "direct/\(call.operation)/\(user)"
+        }
+    }
+
+    private func newPassword(_ call: TranslatedCall, _ pool: DirectCognitoPool) -> NewPassword? {
+        NewPassword(call, accounts.first { $0.app.clientID.hasSameBytes(as: pool.settings.clientID) })
+    }
+
+    /// Whether an earlier attempt has set this very password, and only the end of the other sessions is left to be done.
+    func isMade(_ call: TranslatedCall, at pool: DirectCognitoPool) -> Bool {
+        guard let new = newPassword(call, pool) else { return false }
+        return new.owner.unansweredChanges.remove(new.change, of: new.key)
+    }
+
+    /// - Parameter account: the name that the sign-in began with, where the call is a step of one.
     func endOtherSessions(
-        of call: TranslatedCall, at pool: DirectCognitoPool, requestID: String
+        of call: TranslatedCall, _ answer: CognitoAnswer, account: String?, at pool: DirectCognitoPool,
+        requestID: String
     ) async throws(DirectCognitoRefusal) {
-        guard call.operation.isOne(of: ["ChangePassword", "ConfirmForgotPassword"]),
-            let owner = accounts.first(where: { $0.app.clientID.hasSameBytes(as: pool.settings.clientID) })
-        else { return }
+        if call.setsPasswordAtSignIn {
+            let owner = accounts.first { $0.app.clientID.hasSameBytes(as: pool.settings.clientID) }
+            await owner?.endSessions(before: answer.accessClaims, named: account, requestID: requestID)
+            return
+        }
+        guard let new = newPassword(call, pool) else { return }
         do {
-            try await owner.endSessions(named: call.account, claims: call.claims, requestID: requestID)
+            try await new.owner.endSessions(named: call.account, claims: call.claims, requestID: requestID)
         } catch {
+            new.owner.unansweredChanges.note(new.change, of: new.key)
             throw .unavailable(error.reason)
         }
     }

@@ -103,7 +103,8 @@ package struct DirectCognitoCalls: Sendable {
         guard let pool = pools.first(where: { $0.isMeant(by: input) }) ?? pools.first else { throw .notCarriedOut }
         let translated = try DirectCognitoTranslation(pool: pool)
             .call(operation, input, clientAddress: request.clientAddress)
-        call.operation = ClientOperation.accountOperation(of: translated.operation)
+        call.operation = ClientOperation.accountOperation(
+            of: translated.operation, attribute: input["AttributeName"]?.stringValue)
         call.method = call.operation.budget == .signIn ? .translated : nil
         call.poolID = pool.settings.poolID
         call.account = translated.account
@@ -145,9 +146,12 @@ package struct DirectCognitoCalls: Sendable {
         noteSession(answer, to: call)
         let outcome = note(answer, to: call, in: &admission.call)
         await note(answer, to: call, of: read, &admission)
+        if admission.call.operation == .refresh, case .signedIn(let user) = answer.outcome {
+            await flow.accountGuard.noteNames(of: user, poolID: read.pool.settings.poolID)
+        }
         return DirectAnswer(
-            answer: answer, outcome: outcome, call: call, pool: read.pool, calls: self,
-            requestID: request.requestID)
+            answer: answer, outcome: outcome, call: call, account: admission.call.account, pool: read.pool,
+            calls: self, requestID: request.requestID)
     }
 
     /// For how many seconds the account is closed that a call is of; nil where it is not, or guesses nothing.
@@ -190,6 +194,8 @@ private struct DirectAnswer: AccountReply {
     var answer: CognitoAnswer
     var outcome: AccountOutcome
     var call: TranslatedCall
+    /// As in the account call.
+    var account: String?
     var pool: DirectCognitoPool
     var calls: DirectCognitoCalls
     var requestID: String
@@ -200,12 +206,12 @@ private struct DirectAnswer: AccountReply {
     func takeBack() async {
         guard case .signedIn = outcome else { return }
         // In a task of its own: the caller's hanging up must not leave it half-done.
-        await Task { await calls.takeBack(answer, from: pool) }.value
+        await Task { await calls.takeBack(answer.refreshToken, from: pool) }.value
     }
 
     func finish() async throws(DirectCognitoRefusal) {
         guard answer.error == nil else { return }
         try await calls.endTokens(of: call, at: pool)
-        try await calls.endOtherSessions(of: call, at: pool, requestID: requestID)
+        try await calls.endOtherSessions(of: call, answer, account: account, at: pool, requestID: requestID)
     }
 }

@@ -113,6 +113,10 @@ struct ChallengeEndpoint: AccountEndpoint {
         } catch {
             throw accounts.refusal(of: error, at: .challenge, request)
         }
+        if challenge == .newPassword {
+            await accounts.endSessions(
+                before: answer.accessClaims, named: asked.account, requestID: request.requestID)
+        }
         return try await accounts.finish(answer, context, request)
     }
 
@@ -162,9 +166,13 @@ struct ChallengeEndpoint: AccountEndpoint {
         do {
             result = try await accounts.authenticator.respond(response)
         } catch {
+            admission.call.wasAnsweredWrong = challenge == .custom && error.kind == .rejectedByTrigger
             throw accounts.refusal(of: error, at: stage, request)
         }
         guard !isImpossible else { throw AccountRefusals.failedFactor(at: stage) }
+        if case .challenge(let next) = result, challenge == .custom {
+            admission.call.wasAnsweredWrong = next.name.hasSameBytes(as: challenge.rawValue)
+        }
         return try await accounts.finish(result, context, request)
     }
 

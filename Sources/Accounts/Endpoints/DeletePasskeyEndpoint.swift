@@ -5,7 +5,8 @@ internal import Pipeline
 
 extension AccountOperation {
     static let deletePasskey = AccountOperation(
-        "delete-passkey", .delete, "me/passkeys/*", bearer: .required, budget: .account)
+        "delete-passkey", .delete, "me/passkeys/*", bearer: .required, budget: .account,
+        effect: .passkeyDeleted)
 }
 
 /// `DELETE me/passkeys/{id}`: DeleteWebAuthnCredential.

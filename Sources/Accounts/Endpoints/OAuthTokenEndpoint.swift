@@ -88,7 +88,8 @@ struct OAuthTokenEndpoint: AccountEndpoint {
             await accounts.giveUp(result, request)
             throw Self.invalid(.invalidAuthorizationCode)
         }
-        let account = user.email ?? user.username
+        // An address that the pool has not proven is not the user's: it may be somebody else's.
+        let account = user.emailVerified ? user.email ?? user.username : user.username
         admission.call.account = account
         return try await accounts.signedIn(
             result,

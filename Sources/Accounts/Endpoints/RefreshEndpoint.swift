@@ -23,6 +23,7 @@ struct RefreshEndpoint: AccountEndpoint {
 
     private let refreshToken: Secret
     private let shown: Shown
+    private let metadata: JSON?
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         var fields = try request.fields()
@@ -30,6 +31,7 @@ struct RefreshEndpoint: AccountEndpoint {
         let device = fields.device()
         let clientID = fields.optionalText("client_id", atMost: 128, .address)
         let deviceKey = fields.optionalText("device_key", atMost: 55, .address)
+        metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         try fields.check()
         call.device = device
         guard let sealed = accounts.sealedToken(in: refreshToken) else {
@@ -58,17 +60,21 @@ struct RefreshEndpoint: AccountEndpoint {
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
         if case .foreign(let foreign) = shown { try await check(foreign, accounts, request, &admission.call) }
+        // One token is exchanged once: the metadata of the request that does it count.
         let outcome = await accounts.flights.outcome(for: SHA256.hash(refreshToken.expose())) {
             do throws(Refusal) {
                 return switch shown {
-                case .sealed(let sealed): .success(try await accounts.exchange(sealed, request))
-                case .foreign(let foreign): .success(try await accounts.takeOver(foreign, request))
+                case .sealed(let sealed): .success(try await accounts.exchange(sealed, metadata: metadata, request))
+                case .foreign(let foreign): .success(try await accounts.takeOver(foreign, metadata: metadata, request))
                 }
             } catch {
                 return .failure(error)
             }
         }
         let session = try outcome.get()
+        if let user = session.user {
+            await accounts.flow.accountGuard.noteNames(of: user, poolID: accounts.settings.poolID)
+        }
         var answer: JSONObject = [
             "access_token": .string(session.accessToken.exposeText()),
             "refresh_token": .string(session.refreshToken.exposeText()),

@@ -5,7 +5,8 @@ internal import Pipeline
 
 extension AccountOperation {
     static let registerPasskey = AccountOperation(
-        "register-passkey", .post, "me/passkeys", bearer: .required, budget: .account)
+        "register-passkey", .post, "me/passkeys", bearer: .required, budget: .account,
+        effect: .passkeyRegistered)
 }
 
 /// `POST me/passkeys`: CompleteWebAuthnRegistration, with the authenticator's response to the options.

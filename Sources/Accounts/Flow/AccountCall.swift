@@ -39,6 +39,9 @@ package struct AccountCall: Sendable {
     /// Digests of a direct sign-in step whose owner the gateway does not know: only the client says that it is
     /// ``account``'s. Nil for all other calls.
     var unknownStep: [String]?
+    /// Whether the answer to a challenge was wrong, though the outcome does not say so: a pool's own challenge is asked
+    /// again then, or its trigger fails.
+    var wasAnsweredWrong = false
     /// As the gateway trusts it: an IPv4 or IPv6 literal.
     package var clientAddress: String
     package var userAgent: String?

@@ -34,6 +34,9 @@ package protocol AccountGuard: Sendable {
     /// The `sub` of the user whom earlier sign-ins have shown to have a name; nil where nobody has.
     func subject(named name: String, poolID: String) async throws -> String?
 
+    /// Called when a refresh has shown whose session it is, so that ``subject(named:poolID:)`` knows the user.
+    func noteNames(of user: AccountUser, poolID: String) async
+
     /// Called for a call that was not admitted.
     func refused(_ call: AccountCall, _ outcome: AccountOutcome) async
 }
@@ -47,6 +50,8 @@ extension AccountGuard {
     }
 
     package func subject(named name: String, poolID: String) async throws -> String? { nil }
+
+    package func noteNames(of user: AccountUser, poolID: String) async {}
 }
 
 /// An account call that was let through. It ends once, with its outcome; dropped, it ends without one.

@@ -70,7 +70,8 @@ package struct AccountOperation: Sendable {
     /// The change that a success makes, other than a sign-in.
     package enum Effect: Sendable {
         case none, registered, confirmed, passwordReset, passwordChanged, refreshed, signedOut, userDeleted,
-            userExported, sessionsEnded, userChanged, emailChanged, phoneNumberChanged, secondFactorsChanged
+            userExported, sessionsEnded, userChanged, emailChanged, phoneNumberChanged, secondFactorsChanged,
+            passkeyRegistered, passkeyDeleted
     }
 }
 

@@ -3,10 +3,10 @@ internal import Pipeline
 
 /// The parameters of a query or a form (RFC 6749, 3.1 and 3.2).
 struct OAuthParameters: Sendable {
-    private let text: String
+    private let text: [UInt8]
 
     init(_ text: String) {
-        self.text = text
+        self.text = Array(text.utf8)
     }
 
     /// The value; nil if it isn't there or is empty, which is the same.

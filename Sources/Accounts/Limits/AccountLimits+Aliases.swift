@@ -37,7 +37,7 @@ extension AccountLimits {
 
     private func removeFailures(of key: String) async {
         do {
-            try await records.removeFailures(of: key)
+            try await resetFailures(of: [key])
         } catch {
             logger.error("failed sign-ins were reset in memory only", metadata: ["error": "\(error)"])
         }
@@ -74,7 +74,7 @@ extension AccountLimits {
             if !keys.contains(key) { keys.append(key) }
         }
         do {
-            for key in keys where forget(key) { try await records.removeFailures(of: key) }
+            try await resetFailures(of: keys.filter(forget))
             guard let device = call.device else { return }
             let known = [
                 call.account.map { self.keys.knownDevice(device, of: $0) },
@@ -100,25 +100,24 @@ extension AccountLimits {
     func unlock(account: String) async {
         let typed = keys.failures(of: account)
         do {
-            for key in forgetAll(calledBy: typed) { try await records.removeFailures(of: key) }
+            try await resetFailures(of: forgetAll(calledBy: typed))
         } catch {
             logger.error("failed sign-ins were reset in memory only", metadata: ["error": "\(error)"])
         }
     }
 
-    /// Whether one of the accounts that a name may be of knows the device.
+    /// Whether one of the accounts that a name may be of knows the device. Their failures are taken over from the store.
     ///
     /// - Parameters:
-    ///   - accounts: the keys that count the accounts' failures. If there are none, a meaningless key is looked up
-    ///     instead, which takes as long.
+    ///   - accounts: the keys that count the accounts' failures: at most one, or two for an unknown step. Instead of
+    ///     those that are missing meaningless keys are looked up, which takes as long.
     ///   - typed: the key that counts the failures of the name.
     private func isKnownDevice(_ call: LimitedCall, of accounts: [String], calledBy typed: String) async -> Bool {
-        guard !call.isUnknownStep, let device = call.device else { return false }
-        for key in accounts.isEmpty ? [keys.padding(of: typed, number: 0)] : accounts {
-            let known = keys.knownDevice(device, ofKey: key)
-            if (try? await records.knows(device: known, now: now() / 1000)) == true { return true }
-        }
-        return false
+        let most = call.isUnknownStep ? 2 : 1
+        let padding = (accounts.count..<max(most, accounts.count)).map { keys.padding(of: typed, number: $0) }
+        let account = accounts.first ?? keys.padding(of: typed, number: 0)
+        let device = call.isUnknownStep ? nil : call.device.map { keys.knownDevice($0, ofKey: account) }
+        return await knows(device: device, failures: accounts, padding: padding)
     }
 
     private func note(alias typed: String, of key: String) {

@@ -114,18 +114,9 @@ package final class AccountLimits: Sendable {
         let knownDevice = await knownDevice(of: call)
         let now = now()
         var admitted = AdmittedCall()
-        if call.countsGuesses, let account = call.account {
-            admitted.failureKeys = [
-                knownDevice.map { keys.failures(of: account, on: $0) } ?? keys.failures(of: account)
-            ]
-            admitted.isKnownDevice = knownDevice != nil
-        }
-        if let account = call.guessedAccount { admitted.failureKeys = [keys.failures(of: account)] }
-        if call.budget == .signIn, let shown = call.unknownStep {
-            admitted.isUnknownStep = true
-            admitted.failureKeys += shown.map(keys.failures(ofStep:))
-            admitted.failureKeys.append(keys.failures(ofStepsFrom: call.clientAddress))
-        }
+        admitted.failureKeys = failureKeys(of: call, knownDevice: knownDevice)
+        admitted.isKnownDevice = call.countsGuesses && call.account != nil && knownDevice != nil
+        admitted.isUnknownStep = call.budget == .signIn && call.isUnknownStep
         let reached = state.withLock { state in
             let counted = counted(call, state.settings, knownDevice: knownDevice)
             return state.admit(counted, failures: admitted.failureKeys, at: now)
@@ -178,16 +169,53 @@ package final class AccountLimits: Sendable {
         }
     }
 
+    private func failureKeys(of call: LimitedCall, knownDevice: String?) -> [String] {
+        var failureKeys: [String] = []
+        if call.countsGuesses, let account = call.account {
+            failureKeys = [knownDevice.map { keys.failures(of: account, on: $0) } ?? keys.failures(of: account)]
+        }
+        if let account = call.guessedAccount { failureKeys = [keys.failures(of: account)] }
+        if call.budget == .signIn, let shown = call.unknownStep {
+            failureKeys += shown.map(keys.failures(ofStep:))
+            failureKeys.append(keys.failures(ofStepsFrom: call.clientAddress))
+        }
+        return failureKeys
+    }
+
+    /// The device of a call, where the account knows it. The failures that others have counted or reset are taken over
+    /// from the same read, so that they count for this call.
     private func knownDevice(of call: LimitedCall) async -> String? {
-        guard !call.isUnknownStep else { return nil }
-        if let device = call.provenDevice { return device }
-        guard let account = call.account, let device = call.device else { return nil }
+        let proven = call.isUnknownStep ? nil : call.provenDevice
+        let device = call.isUnknownStep || proven != nil || call.account == nil ? nil : call.device
+        let counted = Set(
+            failureKeys(of: call, knownDevice: nil) + failureKeys(of: call, knownDevice: proven ?? device))
+        let named = device.flatMap { device in call.account.map { keys.knownDevice(device, of: $0) } }
+        guard named != nil || !counted.isEmpty else { return proven }
+        let knows = await knows(device: named, failures: counted.sorted())
+        return proven ?? (knows ? device : nil)
+    }
+
+    /// Whether a device is known, as the store says; what it says of failures is taken over.
+    ///
+    /// - Parameter padding: keys that are looked up for the time that it takes.
+    func knows(device key: String?, failures keys: [String], padding: [String] = []) async -> Bool {
         do {
-            let key = keys.knownDevice(device, of: account)
-            return try await records.knows(device: key, now: now() / 1000) ? device : nil
+            let standing = try await records.standing(ofDevice: key, failures: keys + padding, now: now() / 1000)
+            _ = adopt(standing.failures.filter { keys.contains($0.key) }, at: now())
+            return standing.knowsDevice
         } catch {
-            logger.error("known devices cannot be looked up", metadata: ["error": "\(error)"])
-            return nil
+            logger.error("known devices and failed sign-ins cannot be looked up", metadata: ["error": "\(error)"])
+            return false
+        }
+    }
+
+    /// Resets failures in the store, for all who share it.
+    func resetFailures(of keys: [String]) async throws {
+        let now = now()
+        let endsAt = now / 1000 + state.withLock { $0.settings.lockout?.forgetAfter ?? 0 }
+        for key in keys {
+            let record = try await records.resetFailures(of: key, at: now, endsAt: endsAt)
+            _ = adopt([record], at: now)
         }
     }
 

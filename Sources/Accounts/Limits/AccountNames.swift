@@ -6,8 +6,8 @@ package import Store
 
 /// The users by their names for sign-in: a call that sets a new password by a code has the name only.
 ///
-/// A name is noted at a sign-in, when Cognito has shown whose it is. One that the pool has not proven is never noted:
-/// else somebody could pass for the owner of another one's address.
+/// A name is noted at a sign-in and at a refresh, when Cognito has shown whose it is. One that the pool has not proven is
+/// never noted: else somebody could pass for the owner of another one's address.
 package final class AccountNames: Sendable {
     /// The longest life of a refresh token, in seconds: ten years.
     private static let lifetime: Int64 = 3650 * 86_400
@@ -35,9 +35,10 @@ package final class AccountNames: Sendable {
         self.now = now
     }
 
-    /// Notes a sign-in.
+    /// Notes a sign-in or a refresh.
     ///
-    /// - Parameter typed: the name that the sign-in began with; nil where there was none.
+    /// - Parameter typed: the name that the sign-in began with, under which Cognito has signed the user in; nil where
+    ///   there was none.
     func note(_ user: AccountUser, typed: String?, poolID: String) async {
         let now = now()
         let names = Set(([typed] + user.provenNames).compactMap { $0 }.map { keys.accountName($0, in: poolID) })
@@ -51,7 +52,7 @@ package final class AccountNames: Sendable {
                 for name in new { stored.set(user.id, of: name, endsAt: now + Self.interval, at: now) }
             }
         } catch {
-            logger.error("a sign-in's names were not stored", metadata: ["error": "\(error)"])
+            logger.error("a user's names were not stored", metadata: ["error": "\(error)"])
         }
     }
 

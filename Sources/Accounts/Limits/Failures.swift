@@ -7,6 +7,8 @@ struct Failures: Sendable, Equatable {
     var lastAt: Int64 = 0
     /// Attempts whose outcome is not known yet, each of which may be a failure.
     var pending = 0
+    /// The epoch of the store's record in which the failures were counted, as far as is known; see ``FailureRecord``.
+    var epoch: Int64 = 0
 
     /// Milliseconds until one more may try; 0 when it may now.
     ///

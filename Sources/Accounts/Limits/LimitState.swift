@@ -113,7 +113,7 @@ struct LimitState: Sendable {
     mutating func settle(_ key: String, at now: Int64) {
         guard let policy = settings.lockout, var known = failures(of: key, at: now) else { return }
         known.pending = max(0, known.pending - 1)
-        guard known.count > 0 || known.pending > 0 else { return failures.remove(key) }
+        guard known.count > 0 || known.pending > 0 || known.epoch > 0 else { return failures.remove(key) }
         // An attempt that proves nothing does not keep earlier failures from being forgotten.
         let since = known.count > 0 ? known.lastAt : now
         failures.set(known, of: key, endsAt: since / 1000 + policy.forgetAfter, at: now / 1000)
@@ -207,9 +207,18 @@ struct LimitState: Sendable {
     mutating func adopt(_ record: FailureRecord, at now: Int64) -> Bool {
         guard let policy = settings.lockout else { return false }
         var known = failures(of: record.key, at: now) ?? Failures()
-        known.count = max(known.count, record.count)
         // A record of the future is by a clock that has been set back since.
-        known.lastAt = max(known.lastAt, min(record.lastAt, now))
+        let lastAt = min(record.lastAt, now)
+        if record.epoch > known.epoch {
+            // Someone has reset the failures: those that were counted here before count no more.
+            (known.count, known.lastAt, known.epoch) = (record.count, lastAt, record.epoch)
+        } else if record.count > known.count, record.epoch == known.epoch || record.lastAt > known.epoch {
+            known.count = record.count
+            known.lastAt = max(known.lastAt, lastAt)
+        } else {
+            // Nothing new, or it was read before the reset that is known here.
+            return known.wait(policy, at: now) > 0
+        }
         let endsAt = min(record.endsAt, now / 1000 + policy.forgetAfter)
         failures.set(known, of: record.key, endsAt: endsAt, at: now / 1000)
         return known.wait(policy, at: now) > 0

@@ -62,7 +62,8 @@ package struct AccountServices: Sendable {
         let outbox = outbox.status
         return MetricsReadings.Accounts(
             refusals: limits.refusals, calls: tally.snapshot, signIns: tally.signIns.snapshot,
-            sessionLengths: tally.sessions.snapshot, lockouts: tally.lockouts, outboxWaiting: outbox.waiting,
-            outboxDelivered: outbox.delivered, outboxFailures: outbox.failures, outboxLost: outbox.lost)
+            sessionLengths: tally.sessions.snapshot, userAttributes: tally.userAttributes.snapshot,
+            lockouts: tally.lockouts, outboxWaiting: outbox.waiting, outboxDelivered: outbox.delivered,
+            outboxFailures: outbox.failures, outboxLost: outbox.lost)
     }
 }

@@ -46,6 +46,8 @@ extension AuditEvent {
         case .emailChanged: .emailChanged
         case .phoneNumberChanged: .phoneNumberChanged
         case .secondFactorsChanged: .secondFactorsChanged
+        case .passkeyRegistered: .passkeyRegistered
+        case .passkeyDeleted: .passkeyDeleted
         }
     }
 
@@ -53,12 +55,15 @@ extension AuditEvent {
     private static func kind(ofRefused operation: AccountOperation, _ reason: Reason) -> AuditEventKind? {
         guard !reason.isOfMalformedBody else { return nil }
         if operation.budget == .signIn { return reason.isLock ? .lockedOut : .signInFailed }
+        // The current password can be guessed as at a sign-in.
+        if operation.countsGuesses || operation.effect == .passwordChanged {
+            return reason.isLock ? .lockedOut : reason.isOfPassword ? .signInFailed : nil
+        }
         switch operation.effect {
         case .refreshed, .signedOut: break
-        // The current password can be guessed as at a sign-in.
-        case .passwordChanged: return reason.isLock ? .lockedOut : reason.isOfPassword ? .signInFailed : nil
-        case .none, .registered, .confirmed, .passwordReset, .userDeleted, .userExported, .sessionsEnded,
-            .userChanged, .emailChanged, .phoneNumberChanged, .secondFactorsChanged:
+        case .none, .registered, .confirmed, .passwordReset, .passwordChanged, .userDeleted, .userExported,
+            .sessionsEnded, .userChanged, .emailChanged, .phoneNumberChanged, .secondFactorsChanged,
+            .passkeyRegistered, .passkeyDeleted:
             return nil
         }
         switch reason.ofSession {

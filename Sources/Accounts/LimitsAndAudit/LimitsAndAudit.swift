@@ -51,6 +51,10 @@ struct LimitsAndAudit: AccountGuard {
         try await names.subject(named: name, poolID: poolID)
     }
 
+    func noteNames(of user: AccountUser, poolID: String) async {
+        await names.note(user, typed: nil, poolID: poolID)
+    }
+
     func refused(_ call: AccountCall, _ outcome: AccountOutcome) async {
         report(of: call, outcome)
         await record(call, outcome, locks: false)
@@ -116,6 +120,9 @@ struct LimitsAndAudit: AccountGuard {
             await admission.signedIn(as: LimitedCall.user(user.username, in: call.poolID))
         case .refused(let error, let reason) where reason.isGuess(refusedWith: error):
             return await admission.failed()
+        // Forgotten when the user signs in. A challenge of several questions looks the same.
+        case .challenged where call.wasAnsweredWrong, .refused where call.wasAnsweredWrong:
+            return await admission.failed()
         case .succeeded where call.operation.effect == .passwordChanged: await admission.proven()
         case .succeeded where call.operation.effect == .passwordReset:
             _ = consume admission
@@ -175,7 +182,8 @@ extension SessionLengths.End {
         case .signedOut: self = .signOut
         case .userDeleted: self = .deletion
         case .none, .registered, .confirmed, .passwordReset, .passwordChanged, .refreshed, .userExported,
-            .sessionsEnded, .userChanged, .emailChanged, .phoneNumberChanged, .secondFactorsChanged:
+            .sessionsEnded, .userChanged, .emailChanged, .phoneNumberChanged, .secondFactorsChanged,
+            .passkeyRegistered, .passkeyDeleted:
             return nil
         }
     }

@@ -84,7 +84,8 @@ package struct UserSync: Sendable {
         case .confirmed: return (.confirmed, ["id": .null, "email": call.account.map(JSON.string) ?? .null])
         case .userDeleted: return (.deleted, ["id": call.subject.map(JSON.string) ?? .null])
         case .none, .registered, .passwordReset, .passwordChanged, .refreshed, .signedOut, .userExported,
-            .sessionsEnded, .userChanged, .emailChanged, .phoneNumberChanged, .secondFactorsChanged:
+            .sessionsEnded, .userChanged, .emailChanged, .phoneNumberChanged, .secondFactorsChanged,
+            .passkeyRegistered, .passkeyDeleted:
             return nil
         }
     }
@@ -111,7 +112,7 @@ extension AccountOperation.Effect {
         switch self {
         case .userChanged, .emailChanged, .phoneNumberChanged: true
         case .none, .registered, .confirmed, .passwordReset, .passwordChanged, .refreshed, .signedOut, .userDeleted,
-            .userExported, .sessionsEnded, .secondFactorsChanged:
+            .userExported, .sessionsEnded, .secondFactorsChanged, .passkeyRegistered, .passkeyDeleted:
             false
         }
     }

@@ -1,3 +1,4 @@
+internal import Cognito
 internal import Cryptography
 internal import Encoding
 internal import Sealing
@@ -153,6 +154,13 @@ struct RefreshedSession: Sendable {
     var subject: String
     /// In seconds since 1970.
     var accessExpiresAt: Int64
+
+    /// The user whom the tokens are of; nil for tokens that cannot be read.
+    var user: AccountUser? {
+        let result = AuthenticationResult(
+            accessToken: accessToken, idToken: idToken, refreshToken: nil, expiresIn: 0)
+        return result.accessClaims.flatMap { AccountUser(accessClaims: $0, idClaims: result.idClaims) }
+    }
 }
 
 extension SessionRecord {

@@ -3,6 +3,7 @@ internal import Cryptography
 internal import Encoding
 package import Logging
 package import Pipeline
+package import Telemetry
 
 /// Reads the attributes of access tokens' users at Cognito, once for each token: a verified one that the gateway has
 /// not seen before.
@@ -27,30 +28,41 @@ package actor UserAttributeService {
 
     package nonisolated let settings: Settings
     private let client: CognitoClient
+    private let tally: UserAttributeTally
     private let maximumFlights: Int
     private let now: @Sendable () -> Int64
     private let logger: Logger
     private var known: ExpiringTable<(answer: UserAttributeAnswer, subject: String)>
-    private var flights: [String: Task<UserAttributeAnswer, Never>] = [:]
-    /// How often a user's attributes have changed: a call that was under way then may have the old ones.
-    private var changes = 0
+    private var flights: [String: Flight] = [:]
+    /// Tells a flight from a later one of the same token.
+    private var flightNumber = 0
     /// Whether the last call has failed.
     private var hasFailed = false
+
+    /// A call that is under way.
+    private struct Flight {
+        var number: Int
+        var subject: String
+        var task: Task<UserAttributeAnswer, Never>
+    }
 
     private static let refusalLifetime: Int64 = 5
     private static let failureLifetime: Int64 = 2
 
     /// - Parameters:
     ///   - client: with the timeout of the settings.
+    ///   - tally: counts the calls, and the requests that get no call.
     ///   - maximumFlights: how many calls run at once. A token beyond that counts as one that cannot be asked about.
     ///   - capacity: how many tokens' results are remembered.
     ///   - now: seconds since 1970.
     package init(
-        _ settings: Settings, client: CognitoClient, maximumFlights: Int = 64, capacity: Int = 10_000,
+        _ settings: Settings, client: CognitoClient, tally: UserAttributeTally, maximumFlights: Int = 64,
+        capacity: Int = 10_000,
         now: @escaping @Sendable () -> Int64, logger: Logger
     ) {
         self.settings = settings
         self.client = client
+        self.tally = tally
         self.maximumFlights = maximumFlights
         self.now = now
         self.logger = logger
@@ -60,24 +72,41 @@ package actor UserAttributeService {
     package func answer(_ question: UserAttributeQuestion) async -> UserAttributeAnswer {
         let key = Base64URL.encode(SHA256.hash(question.token.expose()))
         if let known = known.value(of: key, at: now()) { return known.answer }
-        if let flight = flights[key] { return await flight.value }
-        guard flights.count < maximumFlights else { return .unavailable }
-        // Unstructured on purpose: the first request's end must not take the answer from the others.
-        let changes = changes
-        let flight = Task {
-            let answer = await ask(question)
+        if let flight = flights[key] { return await flight.task.value }
+        guard flights.count < maximumFlights else {
+            tally.count(.failed)
+            return .unavailable
+        }
+        return await begin(question, key).task.value
+    }
+
+    /// Unstructured on purpose: the first request's end must not take the answer from the others.
+    private func begin(_ question: UserAttributeQuestion, _ key: String) -> Flight {
+        flightNumber += 1
+        let number = flightNumber
+        let task = Task { await fly(question, key, number) }
+        let flight = Flight(number: number, subject: question.subject, task: task)
+        flights[key] = flight
+        return flight
+    }
+
+    private func fly(_ question: UserAttributeQuestion, _ key: String, _ number: Int) async -> UserAttributeAnswer {
+        let answer = await ask(question)
+        tally.count(UserAttributeTally.Result(answer))
+        if flights[key]?.number == number {
             flights[key] = nil
-            if changes == self.changes { remember(answer, key, question) }
+            remember(answer, key, question)
             return answer
         }
-        flights[key] = flight
-        return await flight.value
+        // The user's attributes have changed since: the answer may be the former ones, and event loops keep what they get.
+        if let known = known.value(of: key, at: now()) { return known.answer }
+        return await (flights[key] ?? begin(question, key)).task.value
     }
 
     /// Forgets what is known of a user, whose attributes have changed.
     package func forget(_ subject: String) {
-        changes += 1
         known.removeAll { $0.subject.hasSameBytes(as: subject) }
+        flights = flights.filter { !$0.value.subject.hasSameBytes(as: subject) }
     }
 
     private func remember(_ answer: UserAttributeAnswer, _ key: String, _ question: UserAttributeQuestion) {
@@ -126,6 +155,17 @@ package actor UserAttributeService {
         guard hasFailed else { return }
         hasFailed = false
         logger.notice("user attributes are read again", metadata: ["issuer": "\(settings.rule.issuer)"])
+    }
+}
+
+extension UserAttributeTally.Result {
+    fileprivate init(_ answer: UserAttributeAnswer) {
+        self =
+            switch answer {
+            case .found: .read
+            case .tokenRefused: .refused
+            case .unavailable: .failed
+            }
     }
 }
 

@@ -77,7 +77,8 @@ extension SnapshotMaker {
         let client = CognitoClient(
             endpoint: values.endpoint, fetcher: try await tracedFetcher(plain: endpoint.isPlain),
             deadline: values.timeout)
-        return UserAttributeService(values, client: client, now: { WallClock.seconds() }, logger: logger)
+        return UserAttributeService(
+            values, client: client, tally: accountTally.userAttributes, now: { WallClock.seconds() }, logger: logger)
     }
 
     /// The service that carries out direct calls; nil if they are refused.

@@ -99,7 +99,8 @@ struct SnapshotMaker: Sendable {
                 ?? store.map { StoreUpkeep($0, logger: logger) { WallClock.seconds() } },
             storeWatch: previous?.storeWatch ?? store.map { StoreWatch($0, logger: logger) }, places: places,
             sessions: sessions, userSessions: userSessions, grantValidation: endpoints?.grantValidation,
-            accountServices: accountServices)
+            accountServices: accountServices,
+            unredeemedCodes: UnredeemedCodes(accounts.flatMap(\.members).map(\.accounts)))
     }
 
     func fetcher(

@@ -34,6 +34,26 @@ extension Wiring {
         return routes
     }
 
+    /// The groups of pools that have hosted sign-in, with their numbers.
+    static func hostedGroups(_ settings: GatewaySettings) -> [(number: Int, pools: [CognitoSettings])] {
+        AccountGroup.settings(settings).enumerated().map { (number: $0.offset, pools: $0.element) }
+            .filter { group in group.pools.contains { $0.signIn.hosted != nil } }
+    }
+
+    /// The routes of the metadata of hosted sign-in, which are public as its endpoints are.
+    static func metadataRoutes(_ settings: GatewaySettings, first: Int) throws(RouteError) -> [Route] {
+        var routes: [Route] = []
+        for (number, pools) in hostedGroups(settings) {
+            routes.append(
+                Route(
+                    name: "gatehouse:\(number == 0 ? "" : "\(pools[0].issuer):")oauth-metadata",
+                    pattern: try RoutePattern(HostedSignInSettings.metadataPath(prefix: pools[0].prefix)),
+                    methods: [.get], access: .public, destination: .endpoint(first + routes.count),
+                    crossOrigin: pools.lazy.compactMap(\.crossOrigin).first))
+        }
+        return routes
+    }
+
     /// The dependencies that the account endpoints of all pools share.
     struct AccountDependencies {
         /// May fetch without TLS only where the flag says so.

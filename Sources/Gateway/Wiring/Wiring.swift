@@ -68,7 +68,7 @@ package enum Wiring {
         var routes = try accountRoutes(settings)
         routes += try sessionRoutes(settings, first: routes.count)
         if publishesKeys(settings) { routes.append(try GatewayEndpoint.keySetRoute(number: routes.count)) }
-        return routes
+        return try routes + metadataRoutes(settings, first: routes.count)
     }
 
     /// In the order of their routes.
@@ -78,7 +78,8 @@ package enum Wiring {
                 .map { GatewayEndpoint.account($0, group: group) }
         }
         let sessions = sessionOperations(settings).map { GatewayEndpoint.session($0) }
-        return accounts + sessions + (publishesKeys(settings) ? [.keySet] : [])
+        let metadata = hostedGroups(settings).map { GatewayEndpoint.authorizationServer(group: $0.number) }
+        return accounts + sessions + (publishesKeys(settings) ? [.keySet] : []) + metadata
     }
 
     private static func publishesKeys(_ settings: GatewaySettings) -> Bool {

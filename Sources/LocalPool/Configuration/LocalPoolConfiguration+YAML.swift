@@ -36,6 +36,7 @@ extension LocalPoolConfiguration {
         lifetimes = file.section("lifetimes", Lifetimes.init(reading:))
         rotation = file.section("rotation", Rotation.init(reading:))
         passwords = file.section("password_policy", PasswordRule.init(reading:))
+        passwordCost = UInt64(file.value("password_cost", .integer(10...18), default: Int(passwordCost)))
         mfa = file.section("mfa", MFA.init(reading:))
         passwordless = Passwordless(reading: file)
         devices = file.value("devices", .oneOf, default: devices)

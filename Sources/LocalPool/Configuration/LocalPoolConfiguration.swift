@@ -24,6 +24,8 @@ package struct LocalPoolConfiguration: Sendable {
     package var lifetimes = Lifetimes()
     package var rotation = Rotation()
     package var passwords = PasswordRule()
+    /// The cost of a password's hash: the base-2 logarithm of scrypt's N.
+    var passwordCost: UInt64 = 15
     package var mfa = MFA()
     /// The ways to sign in with USER_AUTH, and CUSTOM_AUTH's challenges.
     package var passwordless = Passwordless()

@@ -36,7 +36,7 @@ extension UserPool {
         return try await store.read { database in
             guard let session = try ChallengeRecord.find(token, in: database, now: now),
                 session.name == Self.browserName, let sub = session.sub,
-                let user = try UserRecord.find(sub, in: database), user.isEnabled
+                let user = try UserRecord.find(sub: sub, in: database), user.isEnabled
             else { return nil }
             return user
         }
@@ -80,7 +80,7 @@ extension UserPool {
             deviceKey: nil, authTime: clock(), expires: clock() + configuration.lifetimes.refreshToken,
             scope: taken.data["scope"]?.stringValue)
         let user = try await store.write { database -> UserRecord? in
-            guard let user = try UserRecord.find(sub, in: database), user.isEnabled else { return nil }
+            guard let user = try UserRecord.find(sub: sub, in: database), user.isEnabled else { return nil }
             try session.insert(in: database)
             return user
         }

@@ -60,6 +60,7 @@ extension UserPool {
         "DeleteUserPoolClient": UserPool.deleteUserPoolClient,
         "ListUserPoolClients": UserPool.listUserPoolClients,
         "DescribeUserPool": UserPool.describeUserPool, "GetUserPoolMfaConfig": UserPool.getUserPoolMfaConfig,
+        "SetUserPoolMfaConfig": UserPool.setUserPoolMfaConfig,
     ]
 
     /// Whether the operation has to be signed.

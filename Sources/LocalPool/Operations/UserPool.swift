@@ -13,6 +13,7 @@ internal import Store
 package struct UserPool: Sendable {
     let configuration: LocalPoolConfiguration
     let registry: ClientRegistry
+    let factorSettings: FactorSettings
     let store: Store
     let keys: KeyRing
     let passwords: PasswordHashing
@@ -43,7 +44,8 @@ package struct UserPool: Sendable {
         let store = try Store(path: configuration.databasePath, migrations: PoolSchema.migrations)
         try self.init(
             configuration: configuration, logger: logger, clock: clock, random: random, store: store,
-            keys: PoolKeys(store: store, random: random), passwords: .scrypt)
+            keys: PoolKeys(store: store, random: random),
+            passwords: .scrypt(cost: configuration.passwordCost))
     }
 
     /// As the other one with what is costly to make given.
@@ -56,6 +58,7 @@ package struct UserPool: Sendable {
         self.clock = PoolClock(clock)
         self.random = random
         registry = try ClientRegistry(configuration.clients, store: store)
+        factorSettings = try FactorSettings(configuration, store: store)
         endpoint = configuration.endpoint ?? "http://\(configuration.host):\(configuration.port)"
         self.store = store
         self.keys = KeyRing(keys)
@@ -111,7 +114,7 @@ package struct UserPool: Sendable {
         of claims: AccessTokenReader.Claims
     ) async throws -> (user: UserRecord, claims: AccessTokenReader.Claims) {
         let user = try await store.read { database in
-            let user = try UserRecord.find(claims.sub, in: database)
+            let user = try UserRecord.find(sub: claims.sub, in: database)
             if user != nil, try RefreshTokenRecord.isRevoked(originJTI: claims.originJTI, in: database) {
                 throw PoolError.revokedAccessToken
             }
@@ -126,7 +129,7 @@ package struct UserPool: Sendable {
     func change(_ sub: String, _ body: @escaping @Sendable (inout UserRecord) throws -> Void) async throws {
         let now = clock()
         try await store.write { database in
-            guard var user = try UserRecord.find(sub, in: database) else { throw PoolError.userNotFound }
+            guard var user = try UserRecord.find(sub: sub, in: database) else { throw PoolError.userNotFound }
             try body(&user)
             try user.update(in: database, now: now)
         }

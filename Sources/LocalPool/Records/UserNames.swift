@@ -59,7 +59,7 @@ enum UserNames {
         guard let rule = try rule(in: database), rule.hasUsernames else { return }
         for name in rule.names(of: user) where name.attribute != nil {
             guard let owner = try owner(of: name.text, in: database), owner != user.sub,
-                var other = try UserRecord.find(owner, in: database)
+                var other = try UserRecord.find(sub: owner, in: database)
             else { continue }
             if name.attribute == "email" { other.isEmailVerified = false }
             if name.attribute == "phone_number" { other.isPhoneVerified = false }

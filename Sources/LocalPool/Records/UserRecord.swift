@@ -73,7 +73,11 @@ struct UserRecord: Sendable {
 
     /// The user of this name, which is a `sub` or one that the pool's rule gives the user.
     static func find(_ username: String, in database: Database) throws -> UserRecord? {
-        let sub = try UserNames.owner(of: username, in: database) ?? username
+        try find(sub: UserNames.owner(of: username, in: database) ?? username, in: database)
+    }
+
+    /// The user of this `sub`, also where it is another user's name.
+    static func find(sub: String, in database: Database) throws -> UserRecord? {
         let statement = try database.cachedStatement(sql: "SELECT * FROM users WHERE sub = ?")
         return try Row.fetchOne(statement, arguments: [sub]).map(UserRecord.init)
     }

@@ -25,7 +25,7 @@ struct LocalPoolRequest: Sendable {
 
     /// The value of the query parameter `name`, percent-decoded. Nil if it isn't there or isn't UTF-8.
     func query(_ name: String) -> String? {
-        FormEncoding.values(of: name, in: query).first.flatMap { $0 }
+        FormEncoding.values(of: name, in: String(query)).first.flatMap { $0 }
     }
 }
 

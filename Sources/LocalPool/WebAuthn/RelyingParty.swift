@@ -13,11 +13,13 @@ struct RelyingParty: Sendable {
 
     /// PublicKeyCredentialCreationOptionsJSON, with the passkeys that the user has already.
     func creationOptions(for user: UserRecord, challenge: String, excluding ids: [String]) -> JSONObject {
-        [
+        // Authenticators show it: the user name, or the address that stands for it.
+        let name = user.chosenName ?? (user.email.isEmpty ? user.phoneNumber ?? user.sub : user.email)
+        return [
             "rp": ["id": .string(configuration.relyingPartyID), "name": .string(configuration.relyingPartyID)],
             "user": [
-                "id": .string(Base64URL.encode(Array(user.sub.utf8))), "name": .string(user.email),
-                "displayName": .string(user.email),
+                "id": .string(Base64URL.encode(Array(user.sub.utf8))), "name": .string(name),
+                "displayName": .string(name),
             ],
             "challenge": .string(challenge),
             "pubKeyCredParams": .array(

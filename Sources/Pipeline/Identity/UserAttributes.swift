@@ -5,14 +5,16 @@ internal import Encoding
 package struct UserAttributeRule: Sendable, Equatable {
     /// The issuer's name in the configuration: a user pool.
     package var issuer: String
-    /// Cognito's names, such as `email` or `custom:plan`.
-    package var attributes: [String]
+    /// Cognito's names, such as `email` or `custom:plan`. `email` and `phone_number` have their `_verified` beside them.
+    package let attributes: [String]
     /// Whether a request goes on without them where they cannot be read.
     package var failsOpen: Bool
 
     package init(issuer: String, attributes: [String], failsOpen: Bool) {
         self.issuer = issuer
-        self.attributes = attributes
+        // An address counts for nothing without this: the user may have set it, and not be its owner.
+        let proofs = ["email", "phone_number"].filter { $0.isOne(of: attributes) }.map { $0 + "_verified" }
+        self.attributes = attributes + proofs.filter { !$0.isOne(of: attributes) }
         self.failsOpen = failsOpen
     }
 
@@ -61,9 +63,14 @@ extension VerifiedToken {
     func with(_ values: [String: String], of rule: UserAttributeRule) -> VerifiedToken {
         var token = self
         for name in rule.attributes where token.claims[name] == nil {
-            guard let value = values[name] else { continue }
-            let isFlag = name.hasSameBytes(as: "email_verified") || name.hasSameBytes(as: "phone_number_verified")
-            token.claims[name] = isFlag ? .bool(value.hasSameBytes(as: "true")) : .string(value)
+            // Cognito leaves out an attribute that was never set: such an address is not proven.
+            if let address = ["email", "phone_number"].first(where: { name.hasSameBytes(as: $0 + "_verified") }) {
+                // Of a token's own address, which may be another one, only the token can say it.
+                guard claims[address] == nil else { continue }
+                token.claims[name] = .bool(values[name].hasSameBytes(as: "true"))
+            } else if let value = values[name] {
+                token.claims[name] = .string(value)
+            }
         }
         token.email = token.claims["email"]?.stringValue
         token.emailVerified = token.claims["email_verified"]?.flagValue

@@ -17,6 +17,8 @@ package enum AuditEventKind: String, Sendable, CaseIterable {
     case emailChanged = "email_changed"
     case phoneNumberChanged = "phone_number_changed"
     case secondFactorsChanged = "second_factors_changed"
+    case passkeyRegistered = "passkey_registered"
+    case passkeyDeleted = "passkey_deleted"
     /// An operator has ended sessions, or the user has ended others than the own.
     case sessionsEnded = "sessions_ended"
     /// An operator has given a user another role, which ends their sessions.

@@ -12,7 +12,12 @@ extension StoredUsers: SpentRecords {
     }
 
     package func spend(_ proof: UserSignIn.Proof, now: Int64) async throws -> SpendingStep {
-        try await store.write { [store] in try Self.spend(proof, pruning: store.pruningTime(now), in: $0) }
+        do {
+            try await store.write { [store] in try Self.spend(proof, pruning: store.pruningTime(now), in: $0) }
+            return .spent
+        } catch let used as ProofUsed {
+            return used.proof == .identityToken ? .replayed : .nonceReused
+        }
     }
 
     package func isSpent(_ digest: [UInt8]) async throws -> Bool {
@@ -30,21 +35,37 @@ extension StoredUsers: SpentRecords {
     /// - Parameter pruning: what has ended by then is removed.
     static func spend(_ digest: [UInt8], until endsAt: Int64, pruning: Int64, in database: Database) throws -> Bool {
         try removeEnded(by: pruning, in: database)
-        try database.execute(
-            sql: "INSERT INTO spent (digest, ends_at) VALUES (?, ?) ON CONFLICT DO NOTHING",
-            arguments: [Data(digest), endsAt])
-        return database.changesCount > 0
+        return try !insert([UserSignIn.Spent(digest: digest, endsAt: endsAt)], in: database).isEmpty
     }
 
-    /// Nothing of it is used up where any of it was used before.
-    static func spend(_ proof: UserSignIn.Proof, pruning: Int64, in database: Database) throws -> SpendingStep {
-        guard try isUnspent(proof.digest, in: database) else { return .replayed }
-        if let nonce = proof.nonce {
-            let isFirst = try spend(nonce.digest, until: nonce.endsAt, pruning: pruning, in: database)
-            guard isFirst else { return .nonceReused }
-        }
-        _ = try spend(proof.digest, until: proof.endsAt, pruning: pruning, in: database)
-        return .spent
+    /// Thrown where something of a proof was used before. It undoes the transaction, and with it whatever else of the
+    /// proof was marked as used.
+    struct ProofUsed: Error {
+        enum Part { case identityToken, nonce }
+        let proof: Part
+    }
+
+    /// Marks all of a proof as used, in one statement: only a writer who gets a row for each part has used it.
+    ///
+    /// - Throws: also ``ProofUsed``.
+    static func spend(_ proof: UserSignIn.Proof, pruning: Int64, in database: Database) throws {
+        let parts = [UserSignIn.Spent(digest: proof.digest, endsAt: proof.endsAt)] + [proof.nonce].compactMap { $0 }
+        let inserted = try insert(parts, in: database)
+        guard inserted.contains(Data(proof.digest)) else { throw ProofUsed(proof: .identityToken) }
+        guard inserted.count == parts.count else { throw ProofUsed(proof: .nonce) }
+        try removeEnded(by: pruning, in: database)
+    }
+
+    /// - Returns: the digests that were not there before.
+    private static func insert(_ parts: [UserSignIn.Spent], in database: Database) throws -> [Data] {
+        let rows = Array(repeating: "(?, ?)", count: parts.count).joined(separator: ", ")
+        return try Data.fetchAll(
+            database.cachedStatement(
+                sql: """
+                    INSERT INTO spent (digest, ends_at) VALUES \(rows)
+                    ON CONFLICT (digest) DO NOTHING RETURNING digest
+                    """),
+            arguments: parts.reduce(into: StatementArguments()) { $0 += [Data($1.digest), $1.endsAt] })
     }
 
     private static func removeEnded(by time: Int64, in database: Database) throws {

@@ -8,17 +8,19 @@ extension StoredUsers: UserSessionRecords {
     private static let tidiedAtOnce = 8
 
     package func signIn(_ signIn: UserSignIn) async throws -> UserSignInStep {
+        do {
+            return try await signInOnce(signIn)
+        } catch let used as ProofUsed {
+            return used.proof == .identityToken ? .replayed : .nonceReused
+        }
+    }
+
+    /// - Throws: also ``ProofUsed``, which undoes all of it.
+    private func signInOnce(_ signIn: UserSignIn) async throws -> UserSignInStep {
         try await store.write { [store] database in
-            let now = signIn.session.createdAt
-            let pruning = store.pruningTime(now)
-            if let proof = signIn.proof {
-                // From here on the identity token is used up, whoever its user turns out to be.
-                switch try Self.spend(proof, pruning: pruning, in: database) {
-                case .spent: break
-                case .replayed: return .replayed
-                case .nonceReused: return .nonceReused
-                }
-            }
+            let pruning = store.pruningTime(signIn.session.createdAt)
+            // From here on the identity token is used up, whoever its user turns out to be.
+            if let proof = signIn.proof { try Self.spend(proof, pruning: pruning, in: database) }
             let known = try Self.user(issuer: signIn.user.issuer, subject: signIn.user.subject, in: database)
             if let known {
                 guard known.disabledAt == nil else { return .disabled(known) }
@@ -46,20 +48,22 @@ extension StoredUsers: UserSessionRecords {
 
     package func advance(to record: UserSessionRecord) async throws -> UserSessionStep {
         try await store.write { [store] database in
-            try Self.tidy(database, pruning: store.pruningTime(record.refreshedAt))
             let statement = try database.cachedStatement(
                 sql: """
                     UPDATE user_sessions SET rotation = ?, successor = ?, retry_until = 0, refreshed_at = ?,
                         expires_at = ?, previous_expires_at = max(previous_expires_at, expires_at), ends_at = ?
                     WHERE id = ? AND rotation < ? AND ended_at IS NULL
                         AND EXISTS (SELECT 1 FROM users WHERE id = user_id AND disabled_at IS NULL)
+                    RETURNING rotation
                     """)
-            try statement.execute(arguments: [
+            let arguments: StatementArguments = [
                 record.rotation, record.successor.map { Data($0) }, record.refreshedAt, record.expiresAt,
                 record.endsAt, record.id, record.rotation,
-            ])
-            guard database.changesCount == 0 else { return .taken }
-            return .overtaken(try Self.session(record.id, in: database))
+            ]
+            let isTaken = try Int64.fetchOne(statement, arguments: arguments) != nil
+            guard isTaken else { return .overtaken(try Self.session(record.id, in: database)) }
+            try Self.tidy(database, pruning: store.pruningTime(record.refreshedAt))
+            return .taken
         }
     }
 
@@ -174,17 +178,23 @@ extension StoredUsers: UserSessionRecords {
         try statement.execute(arguments: values + record.device.values)
     }
 
+    /// Ends sessions. The first statement decides which: no session is returned to two callers.
+    ///
     /// The token goes with the session: what is left says when there was one.
     private static func end(
         _ database: Database, _ condition: String, _ value: String, at now: Int64
     ) throws -> [UserSessionRecord] {
         let ended = try Row.fetchAll(
-            database, sql: "SELECT * FROM user_sessions WHERE ended_at IS NULL AND \(condition)", arguments: [value]
+            database, sql: "UPDATE user_sessions SET ended_at = ? WHERE ended_at IS NULL AND \(condition) RETURNING *",
+            arguments: [now, value]
         ).map(UserSessionRecord.init)
-        try database.execute(
-            sql: "UPDATE user_sessions SET ended_at = ?, successor = NULL WHERE ended_at IS NULL AND \(condition)",
-            arguments: [now, value])
-        return ended
+        let clearing = try database.cachedStatement(sql: "UPDATE user_sessions SET successor = NULL WHERE id = ?")
+        for record in ended { try clearing.execute(arguments: [record.id]) }
+        return ended.map { record in
+            var record = record
+            record.endedAt = nil
+            return record
+        }
     }
 
     /// Forgets sessions that nobody can have a token of, tokens that nobody may ask for any more, and what was used up

@@ -22,6 +22,8 @@ package final class AccountTally: Sendable {
     package let sessions = SessionLengths()
     /// Those of them that are sign-ins, by method.
     package let signIns = SignInTally()
+    /// Reads of users' attributes for backends.
+    package let userAttributes = UserAttributeTally()
     private let counts: Locked<[Key: Int]>
     private let lockoutCount = Atomic(0)
 

@@ -83,6 +83,7 @@ extension Metric {
         case .accountCalls: .counter("operation", "result", "reason", help: "Account calls by operation and result.")
         case .signIns: .counter("method", "result", help: "Steps of sign-ins by method and result.")
         case .sessionLength: .histogram("end", help: "Session lengths, by what ended the session.")
+        case .userAttributeReads: .counter("result", help: "Reads of users' attributes for backends.")
         case .accountLimits: .counter("cause", help: "Account calls refused by a limit or a lock.")
         case .accountLockouts: .counter(help: "Accounts or known devices locked by failed sign-ins.")
         case .outboxWaiting: .gauge(help: "Messages to backends that wait for delivery.")

@@ -51,6 +51,7 @@ package enum Metric: String, CaseIterable, Sendable {
     case accountCalls = "gatehouse_account_calls_total"
     case signIns = "gatehouse_sign_ins_total"
     case sessionLength = "gatehouse_session_length_seconds"
+    case userAttributeReads = "gatehouse_user_attribute_reads_total"
     case accountLimits = "gatehouse_account_limits_total"
     case accountLockouts = "gatehouse_account_lockouts_total"
     case outboxWaiting = "gatehouse_outbox_waiting"

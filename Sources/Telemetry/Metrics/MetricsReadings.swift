@@ -70,6 +70,8 @@ package struct MetricsReadings: Sendable {
         package var signIns: [SignInTally.Reading]
         /// How long sessions lasted.
         package var sessionLengths: [SessionLengths.Reading]
+        /// Reads of users' attributes for backends, by result.
+        package var userAttributes: [UserAttributeTally.Reading]
         /// Accounts that failed sign-ins have locked.
         package var lockouts: Int
         package var outboxWaiting: Int
@@ -79,13 +81,15 @@ package struct MetricsReadings: Sendable {
 
         package init(
             refusals: [(cause: String, count: Int)], calls: [(key: AccountTally.Key, count: Int)] = [],
-            signIns: [SignInTally.Reading] = [], sessionLengths: [SessionLengths.Reading] = [], lockouts: Int = 0,
+            signIns: [SignInTally.Reading] = [], sessionLengths: [SessionLengths.Reading] = [],
+            userAttributes: [UserAttributeTally.Reading] = [], lockouts: Int = 0,
             outboxWaiting: Int, outboxDelivered: Int, outboxFailures: Int, outboxLost: Int
         ) {
             self.refusals = refusals
             self.calls = calls
             self.signIns = signIns
             self.sessionLengths = sessionLengths
+            self.userAttributes = userAttributes
             self.lockouts = lockouts
             self.outboxWaiting = outboxWaiting
             self.outboxDelivered = outboxDelivered

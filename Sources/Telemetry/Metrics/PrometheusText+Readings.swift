@@ -58,6 +58,9 @@ extension PrometheusText {
                 counts: length.counts, sum: String(length.sum))
         }
         family(
+            .userAttributeReads, accountServices.userAttributes.map(\.result.rawValue),
+            accountServices.userAttributes.map(\.count))
+        family(
             .accountLimits, accountServices.refusals.map(\.cause), accountServices.refusals.map { Int64($0.count) })
         single(.accountLockouts, Int64(accountServices.lockouts))
         single(.outboxWaiting, Int64(accountServices.outboxWaiting))

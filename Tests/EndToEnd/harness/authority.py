@@ -111,6 +111,8 @@ class TLSServer(http.server.ThreadingHTTPServer):
 
 class _Handler(http.server.BaseHTTPRequestHandler):
     protocol_version = "HTTP/1.1"
+    # Head and body are two writes, and the second must not wait for an acknowledgement of the first.
+    disable_nagle_algorithm = True
 
     def do_GET(self) -> None:
         subject = dict(pair for part in self.connection.getpeercert()["subject"] for pair in part)

@@ -24,6 +24,8 @@ class CredentialEndpoint:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # Head and body are two writes, and the second must not wait for an acknowledgement of the first.
+            disable_nagle_algorithm = True
 
             def do_PUT(self) -> None:
                 outer.asked.append(("PUT", self.path))

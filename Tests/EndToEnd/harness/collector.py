@@ -44,6 +44,8 @@ class Collector:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # Head and body are two writes, and the second must not wait for an acknowledgement of the first.
+            disable_nagle_algorithm = True
 
             def do_POST(self):
                 body = self.rfile.read(int(self.headers["Content-Length"]))

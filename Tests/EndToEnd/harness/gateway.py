@@ -21,6 +21,8 @@ POOL_ID = "eu-central-1_LocalPool"
 POOL_CLIENT_ID = "7local0pool0client00000000"
 POOL_CLIENT_SECRET = "1locaL0secReT0forthetests0a2b4c6d8e0f1g3h5j7k9m1n3"
 ADA = ("ada@example.com", "Correct-Horse-7-Battery")
+# Costs of a password at LocalPool: the least, for a few milliseconds, and the usual one.
+QUICK, USUAL = 10, 15
 BUDGETS = ("sign_in", "codes", "messages", "refresh", "account")
 GRACE_UNCONFIRMED = ("grace@example.com", "Unconfirmed-Horse-8")
 
@@ -288,6 +290,8 @@ class LocalPool(Served):
             "database": str(directory / f"{name}.sqlite"),
             # Many tests fail to sign in on purpose.
             "lockout": False,
+            # And many sign in that are not about how long it takes.
+            "password_cost": QUICK,
             "users": [
                 {"email": ADA[0], "password": ADA[1], "confirmed": True, "groups": ["beta"]},
                 {"email": GRACE_UNCONFIRMED[0], "password": GRACE_UNCONFIRMED[1], "confirmed": False},

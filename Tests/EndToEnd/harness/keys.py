@@ -58,6 +58,8 @@ class KeySetServer:
 
         class Handler(BaseHTTPRequestHandler):
             protocol_version = "HTTP/1.1"
+            # Head and body are two writes, and the second must not wait for an acknowledgement of the first.
+            disable_nagle_algorithm = True
 
             def do_GET(self) -> None:
                 outer.fetches += 1

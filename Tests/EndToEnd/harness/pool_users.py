@@ -5,9 +5,11 @@ import time
 import uuid
 from contextlib import closing
 
-from .gateway import LocalPool
+from .account import Account
+from .gateway import ADA, LocalPool
 
-UNKNOWN = "unknown"
+UNKNOWN, LOCKED = "unknown", "locked"
+# The states of an account, but for those at the gateway.
 STATES = {
     "unconfirmed": {"status": "UNCONFIRMED", "is_email_verified": 0},
     "confirmed": {"status": "CONFIRMED"},
@@ -34,6 +36,19 @@ def add_user(pool: LocalPool, email: str, like: str, **columns: object) -> str:
         database.execute(f"INSERT INTO users ({names}) VALUES ({', '.join('?' * len(row))})", tuple(row.values()))
         database.execute("INSERT INTO user_names (folded, exact, sub) VALUES (?, '', ?)", (email.lower(), sub))
     return sub
+
+
+def put_in_state(account: Account, pool: LocalPool, email: str, state: str, **columns: object) -> str:
+    """Gives the address an account in this state, with another one's password; the address.
+
+    `LOCKED`, and that with `UNKNOWN` behind it, are locked at the gateway, which must lock after a failure or two.
+    """
+    if state != UNKNOWN and state != f"{LOCKED} {UNKNOWN}":
+        add_user(pool, email, ADA[0], **STATES.get(state, STATES["confirmed"]) | columns)
+    if state.startswith(LOCKED):
+        for _ in range(account.gateway.config["account_limits"]["lockout"]["after"]):
+            assert account.login(email, "Nobody-Horse-33").status == 401
+    return email
 
 
 def change_user(pool: LocalPool, email: str, **columns: object) -> None:

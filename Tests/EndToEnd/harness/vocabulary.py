@@ -71,7 +71,7 @@ def denied(text: str) -> list[str]:
 # MARK: Text of sources
 
 LITERAL = re.compile(r'"""\n(?P<many>.*?)"""|#"(?P<raw>[^\n]*?)"#|"(?P<one>(?:[^"\\\n]|\\[^(]|\\\((?:[^()"]|"[^"]*"|\((?:[^()]|\([^()]*\))*\))*\))*)"', re.DOTALL)
-SQL = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE FROM|CREATE|PRAGMA|WHERE|ALTER TABLE|DROP)\b")
+SQL = re.compile(r"\b(?:SELECT|INSERT|UPDATE|DELETE FROM|CREATE|PRAGMA|WHERE|IS NULL|ALTER TABLE|DROP)\b")
 
 
 def without_comments(code: str) -> str:

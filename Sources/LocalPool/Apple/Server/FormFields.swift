@@ -14,7 +14,7 @@ struct FormFields: Sendable {
 
     /// - Throws: `invalid_request` for a field that isn't there, is empty or is there twice (RFC 6749, 3.2).
     func required(_ name: String) throws(AppleError) -> String {
-        let values = FormEncoding.values(of: name, in: text[...])
+        let values = FormEncoding.values(of: name, in: text)
         guard values.count == 1, let value = values[0], !value.isEmpty else { throw .invalidRequest }
         return value
     }

@@ -61,7 +61,7 @@ extension UserPool {
         let now = clock()
         let refusal = try await store.write { database -> PoolError? in
             if let refusal = try exceeded(.verifyAttribute, user.sub, in: database, now: now) { return refusal }
-            guard var user = try UserRecord.find(user.sub, in: database) else { return .userNotFound }
+            guard var user = try UserRecord.find(sub: user.sub, in: database) else { return .userNotFound }
             let pending = try ConfirmationCode.pendingValue(purpose, of: user.sub, in: database)
             if let refusal = try ConfirmationCode.redeem(code, purpose, of: user.sub, in: database, now: now) {
                 return refusal
@@ -88,7 +88,7 @@ extension UserPool {
         let values = attributes.map { ($0.name, $0.value) }
         let (naming, schema) = (configuration.naming, configuration.schema)
         return try await store.write { database in
-            guard var user = try UserRecord.find(sub, in: database) else { throw PoolError.userNotFound }
+            guard var user = try UserRecord.find(sub: sub, in: database) else { throw PoolError.userNotFound }
             var changed: [(purpose: ConfirmationCode.Purpose, pending: String?)] = []
             for (name, value) in values {
                 guard !value.isEmpty else {

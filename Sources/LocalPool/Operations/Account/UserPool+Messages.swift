@@ -60,11 +60,21 @@ extension UserPool {
     /// The same for a user who isn't there: as if a code had been sent to the address that was named, or to one that is
     /// always the same.
     func pretendedDelivery(to username: String) -> JSONObject {
+        let medium: Message.Medium = UserAttribute.isPhoneNumber(username) ? .sms : .email
+        let address = pretendedAddress(of: username, medium)
+        return Self.delivery(Message(medium: medium, address: address, purpose: "", code: ""))
+    }
+
+    /// The address of a user who isn't there: the name where it is one, else one that is always the same.
+    func pretendedAddress(of username: String, _ medium: Message.Medium) -> String {
         let sub = Pretence(username: username.lowercased(), key: pretenceKey).sub
-        let isPhone = UserAttribute.isPhoneNumber(username)
-        let isAddress = isPhone || EmailAddress.isPlausible(username)
-        let address = isAddress ? username : "\(sub.prefix(1))@\(sub.suffix(1)).invalid"
-        return Self.delivery(Message(medium: isPhone ? .sms : .email, address: address, purpose: "", code: ""))
+        switch medium {
+        case .email:
+            return EmailAddress.isPlausible(username) ? username : "\(sub.prefix(1))@\(sub.suffix(1)).invalid"
+        case .sms:
+            let digits = sub.utf8.suffix(4).map { String($0 % 10) }.joined()
+            return UserAttribute.isPhoneNumber(username) ? username : "+1555555\(digits)"
+        }
     }
 
     /// Counts one more request of `who`; the refusal if there were too many.

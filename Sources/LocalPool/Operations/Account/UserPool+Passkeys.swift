@@ -69,7 +69,7 @@ extension UserPool {
         guard first >= 0 else { throw PoolError.invalidParameter("Invalid NextToken.") }
         let (user, _) = try await signedIn(fields)
         let all = try await store.read { try PasskeyRecord.all(of: user.sub, in: $0) }
-        let party = configuration.passwordless.webAuthn?.relyingPartyID ?? ""
+        let party = webAuthn?.relyingPartyID ?? ""
         let end = min(all.count, first + (maximum == 0 ? 20 : Int(maximum)))
         var answer: JSONObject = [
             "Credentials": .array(all[min(first, end)..<end].map { .object($0.description(relyingPartyID: party)) })
@@ -99,7 +99,8 @@ extension UserPool {
             configuration.passwordless.firstFactors.contains)
         let factors = try await factors(of: user, among: allowed)
         var answer: JSONObject = [
-            "Username": .string(user.sub), "ConfiguredUserAuthFactors": .array(factors.map { .string($0.rawValue) }),
+            "Username": .string(user.username),
+            "ConfiguredUserAuthFactors": .array(factors.map { .string($0.rawValue) }),
         ]
         Self.addPreference(of: user, to: &answer)
         return answer
@@ -110,7 +111,7 @@ extension UserPool {
 
     private func relyingParty() throws(PoolError) -> RelyingParty {
         guard configuration.passwordless.firstFactors.contains(.passkey) else { throw .passkeysNotEnabled }
-        guard let webAuthn = configuration.passwordless.webAuthn else { throw .passkeysNotConfigured }
+        guard let webAuthn else { throw .passkeysNotConfigured }
         return RelyingParty(configuration: webAuthn)
     }
 

@@ -43,7 +43,7 @@ extension UserPool {
         let refusal = try await store.write { database -> PoolError? in
             let who = known?.sub ?? username.lowercased()
             if let refusal = try exceeded(.confirmReset, who, in: database, now: now) { return refusal }
-            guard let known, var user = try UserRecord.find(known.sub, in: database) else {
+            guard let known, var user = try UserRecord.find(sub: known.sub, in: database) else {
                 return hidesUsers ? .codeMismatch : .userNotFound
             }
             if let refusal = try ConfirmationCode.redeem(code, .passwordReset, of: user.sub, in: database, now: now) {

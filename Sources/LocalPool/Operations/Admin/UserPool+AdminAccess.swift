@@ -51,7 +51,7 @@ extension UserPool {
         let user = try await named(RequestFields(object: request))
         let now = clock()
         try await store.write { database in
-            guard var user = try UserRecord.find(user.sub, in: database) else { throw PoolError.userNotFound }
+            guard var user = try UserRecord.find(sub: user.sub, in: database) else { throw PoolError.userNotFound }
             guard user.status == .confirmed || user.status == .mustResetPassword else {
                 throw PoolError.notAuthorized("User password cannot be reset in the current state.")
             }

@@ -32,25 +32,6 @@ extension UserPool {
         return ["UserPool": .object(pool)]
     }
 
-    /// GetUserPoolMfaConfig.
-    func getUserPoolMfaConfig(_ request: JSONObject) async throws -> JSONObject {
-        let methods = configuration.mfa.methods
-        var answer: JSONObject = ["MfaConfiguration": mfaMode]
-        guard configuration.mfa.mode != .off else { return answer }
-        answer["SoftwareTokenMfaConfiguration"] = ["Enabled": .bool(methods.contains("SOFTWARE_TOKEN_MFA"))]
-        if methods.contains("SMS_MFA") { answer["SmsMfaConfiguration"] = [:] }
-        if methods.contains("EMAIL_OTP") { answer["EmailMfaConfiguration"] = [:] }
-        return answer
-    }
-
-    private var mfaMode: JSON {
-        switch configuration.mfa.mode {
-        case .off: "OFF"
-        case .optional: "OPTIONAL"
-        case .required: "ON"
-        }
-    }
-
     private var passwordPolicy: JSON {
         let rule = configuration.passwords
         return [

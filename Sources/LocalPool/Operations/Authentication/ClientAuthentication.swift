@@ -69,9 +69,15 @@ struct ClientAuthentication: Sendable {
     }
 
     /// The hash, which a client with a secret has to send, and one without must not; nil for a client without one.
+    ///
+    /// AWS does not document the error for a client without one. Reports of developers who met it agree:
+    /// github.com/pmill/aws-cognito/pull/23, pastebin.com/juYYVtBx.
     func received(_ hash: String?) throws(PoolError) -> String? {
         guard secret != nil else {
-            guard hash == nil else { throw .notAuthorized("Unable to verify secret hash for client \(clientID)") }
+            guard hash == nil else {
+                throw .invalidParameter(
+                    "App client \(clientID) is not configured for secret but secret hash was received")
+            }
             return nil
         }
         guard let hash else {

@@ -7,8 +7,11 @@ struct PasswordHashing: Sendable {
     let make: @Sendable (Secret) throws -> String
     let matches: @Sendable (Secret, String) -> Bool
 
-    static let scrypt = PasswordHashing(
-        make: { try PasswordHash.make($0) }, matches: { PasswordHash.matches($0, $1) })
+    /// - Parameter cost: the logarithm of scrypt's N.
+    static func scrypt(cost: UInt64) -> PasswordHashing {
+        PasswordHashing(
+            make: { try PasswordHash.make($0, logN: cost) }, matches: { PasswordHash.matches($0, $1) })
+    }
 
     /// Hashing computes for tens of milliseconds, so it runs on threads that no other task waits for.
     func matchesOffThread(_ password: String, _ stored: String) async throws -> Bool {

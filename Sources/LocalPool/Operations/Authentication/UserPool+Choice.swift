@@ -116,8 +116,7 @@ extension UserPool {
         if let user = choice.user {
             message.address = medium == .email ? user.email : user.phoneNumber ?? ""
         } else {
-            let isNamed = medium == .email && EmailAddress.isPlausible(choice.username)
-            message.address = isNamed ? choice.username : "+15550000000"
+            message.address = pretendedAddress(of: choice.username, medium)
         }
         return try await ask(
             name,

@@ -19,11 +19,12 @@ extension UserPool {
             guard user.isEnabled else { throw PoolError.userDisabled }
             guard user.isConfirmed else { throw PoolError.userNotConfirmed }
         }
-        let pretended = Pretence(username: username.lowercased(), key: pretenceKey).sub
+        let pretence = Pretence(username: username.lowercased(), key: pretenceKey)
+        let name = user?.username ?? pretendedName(username, pretence)
         let attempt = SignInAttempt(clientID: client.clientID, deviceKey: try parameters.optional("DEVICE_KEY"))
         let now = clock()
         return try await store.write { database in
-            try customChallenge(0, user?.sub, name: user?.sub ?? pretended, attempt, in: database, now: now)
+            try customChallenge(0, user?.sub, name: name, attempt, in: database, now: now)
         }
     }
 
@@ -41,7 +42,7 @@ extension UserPool {
             var attempt = SignInAttempt(challenge)
             guard number + 1 == challenges.count else {
                 let next = try customChallenge(
-                    number + 1, user.sub, name: user.sub, attempt, in: database, now: now)
+                    number + 1, user.sub, name: user.username, attempt, in: database, now: now)
                 return (.challenge(next), user)
             }
             attempt.hasSecondFactor = true

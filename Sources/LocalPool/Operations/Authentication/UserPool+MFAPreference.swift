@@ -39,7 +39,7 @@ extension UserPool {
     }
 
     private func check(_ method: SecondFactors.Method, of user: UserRecord) throws(PoolError) {
-        guard configuration.mfa.mode != .off, configuration.mfa.methods.contains(method.rawValue) else {
+        guard mfa.mode != .off, mfa.methods.contains(method.rawValue) else {
             throw .invalidParameter("\(method.rawValue) is not enabled for the user pool.")
         }
         switch method {

@@ -5,7 +5,7 @@ internal import Store
 extension UserPool {
     /// WEB_AUTHN: the options for the authenticator. A user who isn't there seems to have one passkey.
     func askForPasskey(_ choice: Choice) async throws -> JSONObject {
-        guard let webAuthn = configuration.passwordless.webAuthn else { throw PoolError.passkeysNotConfigured }
+        guard let webAuthn else { throw PoolError.passkeysNotConfigured }
         var ids: [String]
         if let user = choice.user {
             ids = try await store.read { try PasskeyRecord.all(of: user.sub, in: $0).map(\.id) }
@@ -41,7 +41,7 @@ extension UserPool {
     private func isRight(
         _ credential: JSONObject, for challenge: ChallengeRecord, of user: UserRecord, in database: Database
     ) throws -> Bool {
-        guard let webAuthn = configuration.passwordless.webAuthn,
+        guard let webAuthn,
             let expected = challenge.data["challenge"]?.stringValue,
             let id = credential["id"]?.stringValue?.prefix(while: { $0 != "=" }),
             let passkey = try PasskeyRecord.find(String(id), of: user.sub, in: database),

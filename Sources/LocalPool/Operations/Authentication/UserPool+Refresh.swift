@@ -59,7 +59,7 @@ extension UserPool {
     ) throws -> (RefreshTokenRecord, UserRecord) {
         guard let session = try RefreshTokenRecord.find(token, in: database),
             session.clientID.isEmpty || session.clientID == client.clientID,
-            let user = try UserRecord.find(session.sub, in: database)
+            let user = try UserRecord.find(sub: session.sub, in: database)
         else { throw PoolError.invalidRefreshToken }
         return (session, user)
     }

@@ -25,7 +25,7 @@ extension UserPool {
 
     /// The real name that a user who isn't there would have: what was typed is one in a pool of such names, unless it
     /// is an alias.
-    private func pretendedName(_ typed: String, _ pretence: Pretence) -> String {
+    func pretendedName(_ typed: String, _ pretence: Pretence) -> String {
         guard configuration.naming.hasUsernames else { return pretence.sub }
         do throws(PoolError) {
             _ = try configuration.naming.attribute(named: typed)

@@ -8,7 +8,7 @@ extension UserPool {
     func secondFactorChallenge(
         _ user: UserRecord, _ attempt: SignInAttempt, in database: Database, now: Int64
     ) throws -> SignInStep? {
-        guard configuration.mfa.mode != .off else { return nil }
+        guard mfa.mode != .off else { return nil }
         let usable = usableMethods(of: user)
         let method = user.secondFactors.preferred.flatMap { usable.contains($0) ? $0 : nil }
         if let method = method ?? (usable.count == 1 ? usable.first : nil) {
@@ -18,14 +18,14 @@ extension UserPool {
             return try challenge(
                 "SELECT_MFA_TYPE", ["MFAS_CAN_CHOOSE": Self.names(usable)], of: user, attempt, in: database, now: now)
         }
-        guard configuration.mfa.mode == .required else { return nil }
+        guard mfa.mode == .required else { return nil }
         return try challenge(
             "MFA_SETUP", ["MFAS_CAN_SETUP": Self.names(methodsToSetUp)], of: user, attempt, in: database, now: now)
     }
 
     /// Those that the pool has.
     var methodsToSetUp: [SecondFactors.Method] {
-        SecondFactors.Method.allCases.filter { configuration.mfa.methods.contains($0.rawValue) }
+        SecondFactors.Method.allCases.filter { mfa.methods.contains($0.rawValue) }
     }
 
     /// The code of a second factor, or of a first one. A wrong code leaves the session good for a few more.
@@ -110,9 +110,9 @@ extension UserPool {
     /// The methods that are switched on, that the pool has, and that there is something to use for.
     private func usableMethods(of user: UserRecord) -> [SecondFactors.Method] {
         var methods = user.secondFactors.methods
-        if configuration.mfa.mode == .required, methods.isEmpty { methods = [.sms] }
+        if mfa.mode == .required, methods.isEmpty { methods = [.sms] }
         return methods.filter { method in
-            guard configuration.mfa.methods.contains(method.rawValue) else { return false }
+            guard mfa.methods.contains(method.rawValue) else { return false }
             return switch method {
             case .sms: user.phoneNumber != nil
             case .softwareToken: user.secondFactors.softwareTokenKey != nil

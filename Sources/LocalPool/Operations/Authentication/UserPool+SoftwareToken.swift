@@ -78,7 +78,7 @@ extension UserPool {
     ) throws -> (ChallengeRecord, UserRecord) {
         let challenge = try ChallengeRecord.take(session, in: database, now: now)
         guard challenge.name == "MFA_SETUP", let sub = challenge.sub,
-            let user = try UserRecord.find(sub, in: database)
+            let user = try UserRecord.find(sub: sub, in: database)
         else { throw PoolError.invalidSession }
         return (challenge, user)
     }

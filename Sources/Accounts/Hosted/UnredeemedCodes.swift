@@ -1,0 +1,78 @@
+internal import Cognito
+internal import Cryptography
+internal import Logging
+internal import Pipeline
+internal import Sealing
+internal import Store
+
+/// Ends sign-ins at Cognito whose authorization code nobody has redeemed. Their refresh tokens, which nobody has, would
+/// live on there for as long as the app client allows.
+package final class UnredeemedCodes: Sendable {
+    private static let interval = Duration.seconds(60)
+
+    private let accounts: [CognitoAccounts]
+
+    /// - Returns: nil where nobody signs in on hosted pages.
+    package init?(_ accounts: [CognitoAccounts]) {
+        self.accounts = accounts.filter { $0.hosted != nil }
+        if self.accounts.isEmpty { return nil }
+    }
+
+    /// Until cancelled; at first at once, since codes can have ended while nothing ran.
+    package func run() async {
+        while !Task.isCancelled {
+            for each in accounts {
+                // In a task of its own: a reload must not leave it half-done.
+                await Task { await each.endUnredeemed() }.value
+            }
+            do {
+                try await Task.sleep(for: Self.interval)
+            } catch {
+                return
+            }
+        }
+    }
+}
+
+extension CognitoAccounts {
+    private static let unredeemedAtOnce = 16
+    /// The most that one look ends.
+    private static let maximumUnredeemed = 1024
+
+    /// Ends the sign-ins whose codes have ended without use. Each is tried once, and nothing depends on it.
+    func endUnredeemed() async {
+        guard let hosted else { return }
+        var (count, isReachable) = (0, true)
+        repeat {
+            let results: [[UInt8]]
+            do {
+                results = try await hosted.codes.takeUnused(
+                    poolID: settings.poolID, now: now(), limit: Self.unredeemedAtOnce)
+            } catch {
+                return logger.debug(
+                    "unredeemed authorization codes cannot be read",
+                    metadata: ["pool_id": "\(settings.poolID)", "error": "\(error)"])
+            }
+            for result in results where isReachable { isReachable = await endUnredeemed(result) }
+            count += results.count
+            guard results.count == Self.unredeemedAtOnce else { return }
+        } while isReachable && count < Self.maximumUnredeemed
+    }
+
+    /// - Returns: whether Cognito can be asked.
+    private func endUnredeemed(_ text: [UInt8]) async -> Bool {
+        let error: any Error
+        do {
+            let result = try SealedCodeResult(opening: Secret(text), with: sealingKeys, poolID: settings.poolID)
+            guard let token = result.refreshToken, let app = tokenClient(result.clientID)?.app else { return true }
+            try await revokeToken(token, of: app)
+            return true
+        } catch let failure {
+            error = failure
+        }
+        logger.debug(
+            "an unredeemed sign-in continues at Cognito",
+            metadata: ["pool_id": "\(settings.poolID)", "error": "\((error as? CognitoError)?.type ?? "\(error)")"])
+        return (error as? CognitoError)?.kind != .unavailable
+    }
+}
