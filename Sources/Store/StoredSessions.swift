@@ -35,8 +35,6 @@ package struct StoredSessions: SessionRecords {
         accountNames,
     ]
 
-    /// For how many seconds after a refresh the same one may be asked for once more.
-    package static let retryWindow = LostAnswers.window
     /// The most rows of each kind that one write tidies, so that no write takes long.
     private static let tidiedAtOnce = 8
 
@@ -198,7 +196,7 @@ package struct StoredSessions: SessionRecords {
                     SELECT family FROM sessions
                     WHERE answer IS NOT NULL AND refreshed_at < ? AND retry_until < ? LIMIT ?)
                 """
-        ).execute(arguments: [pruning - retryWindow, pruning, tidiedAtOnce])
+        ).execute(arguments: [pruning - LostAnswers.window, pruning, tidiedAtOnce])
     }
 }
 

@@ -79,7 +79,7 @@ package final class SessionEnds: SessionRevocations {
             if let before {
                 // Sessions refreshed elsewhere after the clock was set back have earlier times than the known ones.
                 try await records.refreshed(
-                    since: before.time <= time ? before.time : time - StoredUsers.retryWindow,
+                    since: before.time <= time ? before.time : time - LostAnswers.window,
                     limit: revocations.room)
             } else {
                 try await records.superseded(now: time, limit: revocations.room)
@@ -95,7 +95,7 @@ package final class SessionEnds: SessionRevocations {
         let now = now()
         // As ``Store/LostAnswers``: a refresh further ahead than the window was by a clock that has been set back
         // since.
-        let open = now - StoredUsers.retryWindow...now + StoredUsers.retryWindow
+        let open = now - LostAnswers.window...now + LostAnswers.window
         let due = waiting.withLock { $0.takeDue { !open.contains($0.refreshedAt) } }
         guard !due.isEmpty else { return }
         await revocations.supersede(

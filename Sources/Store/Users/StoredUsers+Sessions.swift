@@ -2,8 +2,6 @@ internal import FoundationEssentials
 internal import GRDB
 
 extension StoredUsers: UserSessionRecords {
-    /// For how many seconds after a refresh the same one may be asked for once more.
-    package static let retryWindow = LostAnswers.window
     /// The most rows of each kind that one write tidies, so that no write takes long.
     private static let tidiedAtOnce = 8
 
@@ -209,7 +207,7 @@ extension StoredUsers: UserSessionRecords {
                     SELECT id FROM user_sessions
                     WHERE successor IS NOT NULL AND refreshed_at < ? AND retry_until < ? LIMIT ?)
                 """
-        ).execute(arguments: [pruning - retryWindow, pruning, tidiedAtOnce])
+        ).execute(arguments: [pruning - LostAnswers.window, pruning, tidiedAtOnce])
     }
 }
 
