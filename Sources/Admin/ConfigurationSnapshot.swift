@@ -29,10 +29,8 @@ package struct ConfigurationSnapshot: Sendable {
     package let storeWatch: StoreWatch?
     /// Where its logs go.
     package let places: LogPlaces
-    /// Nil where nobody has signed in here.
-    package let sessions: StoredSessions?
     /// Nil where the gateway keeps no users and no sessions of its own.
-    package let userSessions: SessionService?
+    package let sessionEnds: SessionEnds?
     /// Nil where the gateway does not speak to Apple.
     package let grantValidation: AppleGrantValidation?
     /// Nil where no tokens are taken.
@@ -43,9 +41,8 @@ package struct ConfigurationSnapshot: Sendable {
     package init(
         settings: GatewaySettings, plan: ServingPlan, metrics: [LoopMetrics], listeners: [ListenerSettings],
         checks: [ServerCheck], accessLog: AccessLog?, store: Store?, upkeep: StoreUpkeep?, storeWatch: StoreWatch?,
-        places: LogPlaces, sessions: StoredSessions?, userSessions: SessionService?,
-        grantValidation: AppleGrantValidation?, accountServices: AccountServices?,
-        unredeemedCodes: UnredeemedCodes?
+        places: LogPlaces, sessionEnds: SessionEnds?, grantValidation: AppleGrantValidation?,
+        accountServices: AccountServices?, unredeemedCodes: UnredeemedCodes?
     ) {
         self.settings = settings
         self.plan = plan
@@ -57,8 +54,7 @@ package struct ConfigurationSnapshot: Sendable {
         self.upkeep = upkeep
         self.storeWatch = storeWatch
         self.places = places
-        self.sessions = sessions
-        self.userSessions = userSessions
+        self.sessionEnds = sessionEnds
         self.grantValidation = grantValidation
         self.accountServices = accountServices
         self.unredeemedCodes = unredeemedCodes
@@ -67,7 +63,7 @@ package struct ConfigurationSnapshot: Sendable {
     /// The services that run beside requests, in the order in which they begin.
     package var services: [any BackgroundService] {
         let single: [(any BackgroundService)?] = [
-            plan.assertionKeys, plan.sessionKeys?.keys, userSessions?.ends, grantValidation, plan.revocations, upkeep,
+            plan.assertionKeys, plan.sessionKeys?.keys, sessionEnds, grantValidation, plan.revocations, upkeep,
             storeWatch, accountServices?.limits, accountServices?.outbox, unredeemedCodes, plan.tracing,
         ]
         return plan.keyServices + single.compactMap { $0 } + checks

@@ -99,10 +99,9 @@ extension Store {
         }
         pruningClock.withLock { $0 = PruningClock(newest: newest ?? now, uptime: uptime) }
     }
+}
 
-    /// Keeps how far the clock is, for the next process. One that is further already stays so.
-    ///
-    /// - Parameter now: seconds since 1970.
+extension Store: RecordClock {
     package func keepPruningClock(now: Int64) async throws {
         guard let clock = pruningClock.withLock({ $0 }) else { return }
         _ = clock.time(now)
@@ -114,23 +113,14 @@ extension Store {
         }
     }
 
-    /// The time by which ended rows may be removed.
-    ///
-    /// - Parameter now: the time of day, in seconds since 1970.
     package func pruningTime(_ now: Int64) -> Int64 {
         pruningClock.withLock { $0 }?.time(now) ?? now
     }
 
-    /// The time of day as far as it is believed: see ``PruningClock/believed(_:)``.
-    ///
-    /// - Parameter now: the time of day, in seconds since 1970.
     package func believedTime(_ now: Int64) -> Int64 {
         pruningClock.withLock { $0 }?.believed(now) ?? now
     }
 
-    /// The time by which tokens are revoked: see ``PruningClock/latest(_:)``.
-    ///
-    /// - Parameter now: the time of day, in seconds since 1970.
     package func latestTime(_ now: Int64) -> Int64 {
         pruningClock.withLock { $0 }?.latest(now) ?? now
     }

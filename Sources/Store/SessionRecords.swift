@@ -89,4 +89,10 @@ package protocol SessionRecords: Sendable {
 
     /// Forgets a user.
     func forget(subject: String, poolID: String) async throws
+
+    /// Forgets sessions that nobody can have a token of, answers that nobody may ask for any more, and names that nobody
+    /// has signed in by for long.
+    ///
+    /// - Parameter now: seconds since 1970; an earlier time counts while that is not believed (``PruningClock``).
+    func removeEnded(now: Int64) async throws
 }

@@ -8,27 +8,21 @@ package final class StoreUpkeep: Sendable {
     /// How many intervals pass between two looks for what has ended.
     private static let roundsOfRemoval = 10
 
-    private let store: Store
-    private let sessions: StoredSessions
-    private let users: StoredUsers
-    private let codes: StoredAuthorizationCodes
+    private let records: GatewayRecords
     private let now: @Sendable () -> Int64
     private let logger: Logger
 
     /// - Parameter now: seconds since 1970.
-    package init(_ store: Store, logger: Logger, now: @escaping @Sendable () -> Int64) {
-        self.store = store
-        sessions = StoredSessions(store)
-        users = StoredUsers(store)
-        codes = StoredAuthorizationCodes(store)
+    package init(_ records: GatewayRecords, logger: Logger, now: @escaping @Sendable () -> Int64) {
+        self.records = records
         self.logger = logger
         self.now = now
     }
 
     func removeEnded() async throws {
-        try await sessions.removeEnded(now: now())
-        try await users.removeEnded(now: now())
-        try await codes.removeEnded(now: now())
+        try await records.sessions.removeEnded(now: now())
+        try await records.users.removeEnded(now: now())
+        try await records.codes.removeEnded(now: now())
     }
 
     /// Until cancelled; at first at once, since what ended while nothing ran is there as well.
@@ -37,7 +31,7 @@ package final class StoreUpkeep: Sendable {
         while !Task.isCancelled {
             do {
                 if rounds % Self.roundsOfRemoval == 0 { try await removeEnded() }
-                try await store.keepPruningClock(now: now())
+                try await records.clock.keepPruningClock(now: now())
             } catch {
                 guard !Task.isCancelled else { return }
                 logger.error("expired records cannot be removed", metadata: ["error": "\(error)"])

@@ -111,7 +111,6 @@ package struct StoredSessions: SessionRecords {
         }
     }
 
-    /// Forgets sessions that nobody can have a token of, and answers that nobody may ask for any more.
     package func removeEnded(now: Int64) async throws {
         for table in ["sessions", "account_names"] {
             try await store.removeInSteps(table, where: "ends_at <= ?", [store.pruningTime(now)])

@@ -225,5 +225,6 @@ struct RotationTests {
         ) async throws -> [SessionRecord] { throw Broken() }
         func all(subject: String, poolID: String) async throws -> [SessionRecord] { throw Broken() }
         func forget(subject: String, poolID: String) async throws { throw Broken() }
+        func removeEnded(now: Int64) async throws { throw Broken() }
     }
 }

@@ -382,5 +382,10 @@ final class FailingRecords: UserSessionRecords {
         try await records.refreshed(since: time, limit: limit)
     }
 
+    func removeEnded(now: Int64) async throws {
+        try fail(at: .writing)
+        try await records.removeEnded(now: now)
+    }
+
     func foreignChanges() async throws -> Int64 { try await records.foreignChanges() }
 }

@@ -311,7 +311,8 @@ struct StoreTests {
         clock.advance(99)
         #expect(store.pruningTime(clock.read()) == 1999)
         let upkeep = StoreUpkeep(
-            store, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() }, now: { clock.read() })
+            GatewayRecords(store), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            now: { clock.read() })
         try await clock.take(steps) { try await upkeep.removeEnded() }
         for name in 1...3 as ClosedRange<UInt8> {
             #expect(try await sessions.session([name])?.answer == (name == 1 ? nil : [1]))

@@ -13,14 +13,14 @@ extension SnapshotMaker {
 
     /// The service from before has read its file again by then: a rotation by command is followed at once.
     func assertionKeys(
-        _ settings: GatewaySettings, _ store: Store?, after previous: ConfigurationSnapshot?
+        _ settings: GatewaySettings, _ clock: (any RecordClock)?, after previous: ConfigurationSnapshot?
     ) throws -> AssertionKeyService? {
         guard let schedule = RotationSchedule.assertionKeys(settings) else { return nil }
         let service =
             previous?.plan.assertionKeys
             ?? AssertionKeyService(
                 file: KeyRingFile(.assertion, stateDirectory: settings.stateDirectory), schedule: schedule,
-                logger: logger, now: Self.rotationTime(store),
+                logger: logger, now: Self.rotationTime(clock),
                 publish: { [directory] in directory.refreshAssertionKeys() })
         try service.follow()
         return service
@@ -28,7 +28,7 @@ extension SnapshotMaker {
 
     /// As ``assertionKeys(_:_:after:)``.
     func sessionKeys(
-        _ settings: GatewaySettings, _ store: Store?, after previous: ConfigurationSnapshot?
+        _ settings: GatewaySettings, _ clock: (any RecordClock)?, after previous: ConfigurationSnapshot?
     ) throws -> SessionKeyService? {
         guard let schedule = RotationSchedule.sessionKeys(settings) else { return nil }
         let service =
@@ -36,7 +36,7 @@ extension SnapshotMaker {
             ?? SessionKeyService(
                 AssertionKeyService(
                     file: KeyRingFile(.session, stateDirectory: settings.stateDirectory), schedule: schedule,
-                    logger: logger, now: Self.rotationTime(store),
+                    logger: logger, now: Self.rotationTime(clock),
                     publish: { [directory] in
                         directory.refreshAssertionKeys()
                         directory.refreshKeySets()
@@ -46,11 +46,11 @@ extension SnapshotMaker {
     }
 
     /// Seconds since 1970. A clock that is wrong for a while must not have keys removed that are still needed: where
-    /// there is a store, its clock counts.
-    private static func rotationTime(_ store: Store?) -> @Sendable () -> Int64 {
-        { [store] in
+    /// there are records, their clock counts.
+    private static func rotationTime(_ clock: (any RecordClock)?) -> @Sendable () -> Int64 {
+        { [clock] in
             let now = WallClock.seconds()
-            return store?.believedTime(now) ?? now
+            return clock?.believedTime(now) ?? now
         }
     }
 

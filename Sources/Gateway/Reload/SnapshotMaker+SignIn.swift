@@ -14,32 +14,32 @@ internal import Telemetry
 extension SnapshotMaker {
     // MARK: Sessions of the gateway's own
 
-    func userSessions(
-        _ settings: GatewaySettings, _ store: Store?, _ revocations: RevocationService?,
+    func sessionEnds(
+        _ settings: GatewaySettings, _ records: GatewayRecords?, _ revocations: RevocationService?,
         after previous: ConfigurationSnapshot?
-    ) async throws -> SessionService? {
-        guard settings.signIn.apple != nil, let store, let revocations else { return previous?.userSessions }
-        return try await SessionService.make(
-            settings, store, revocations, logger: logger, after: previous?.userSessions)
+    ) async throws -> SessionEnds? {
+        guard settings.signIn.apple != nil, let records, let revocations else { return previous?.sessionEnds }
+        return try await SessionEnds.make(
+            settings, records.users, revocations, logger: logger, after: previous?.sessionEnds)
     }
 
     func sessionEndpoints(
-        _ settings: GatewaySettings, _ service: SessionService?, _ keys: SessionKeyService?,
+        _ settings: GatewaySettings, _ records: GatewayRecords?, _ ends: SessionEnds?, _ keys: SessionKeyService?,
         _ keyServices: [KeySetService], _ accountServices: AccountServices?, after previous: ConfigurationSnapshot?
     ) async throws -> SessionEndpoints? {
-        guard let apple = settings.signIn.apple, let service, let accountServices,
+        guard let apple = settings.signIn.apple, let records, let ends, let accountServices,
             let issuerKeys = keyServices.first(where: { $0.issuer.name == apple.issuer }),
             let issuer = settings.trustedIssuers.first(where: { $0.name == apple.issuer })
         else { return nil }
         let sessions = try keys.flatMap { keys in
             try Wiring.userSessions(
-                settings, Wiring.SessionDependencies(service: service, keys: keys, logger: logger),
+                settings, Wiring.SessionDependencies(users: records.users, ends: ends, keys: keys, logger: logger),
                 after: previous?.plan.sessions?.sessions)
         }
         let signIn = try await Wiring.appleSignIn(
             settings, apple, issuer,
             Wiring.AppleDependencies(
-                keys: issuerKeys, users: service.users, outbox: accountServices.outbox,
+                keys: issuerKeys, records: records.users, outbox: accountServices.outbox,
                 previous: previous?.plan.sessions?.apple,
                 fetcher: { try await tracedFetcher(plain: $0) }, logger: logger))
         return SessionEndpoints(
@@ -50,15 +50,15 @@ extension SnapshotMaker {
     // MARK: Accounts
 
     func accounts(
-        _ settings: GatewaySettings, _ store: Store?, _ sessions: StoredSessions?, _ revocations: RevocationService?,
+        _ settings: GatewaySettings, _ records: GatewayRecords?, _ revocations: RevocationService?,
         _ accountServices: AccountServices?, after previous: ConfigurationSnapshot?
     ) async throws -> [AccountGroup] {
-        guard let store, let sessions, let revocations, let accountServices else { return [] }
+        guard let records, let revocations, let accountServices else { return [] }
         return try await Wiring.accounts(
             settings,
             Wiring.AccountDependencies(
-                fetcher: { try await tracedFetcher(plain: $0) }, sessions: sessions,
-                codes: StoredAuthorizationCodes(store), flow: accountServices.accountFlow,
+                fetcher: { try await tracedFetcher(plain: $0) }, sessions: records.sessions,
+                codes: records.codes, flow: accountServices.accountFlow,
                 revoke: { try await revocations.revoke($0) },
                 isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
                 logger: logger),
@@ -83,10 +83,10 @@ extension SnapshotMaker {
 
     /// The service that carries out direct calls; nil if they are refused.
     func directCalls(
-        _ settings: GatewaySettings, _ sessions: StoredSessions?, _ accountServices: AccountServices?,
+        _ settings: GatewaySettings, _ records: GatewayRecords?, _ accountServices: AccountServices?,
         _ revocations: RevocationService?, _ accounts: [AccountGroup]
     ) async throws -> DirectCognitoCalls? {
-        guard settings.directCognito.mode == .translate, let sessions, let accountServices, let revocations else {
+        guard settings.directCognito.mode == .translate, let records, let accountServices, let revocations else {
             return nil
         }
         return DirectCognitoCalls(
@@ -94,17 +94,17 @@ extension SnapshotMaker {
             flow: accountServices.accountFlow, steps: accountServices.steps,
             sessions: accountServices.directSessions,
             revoke: { try await revocations.revoke($0) }, accounts: accounts.flatMap(\.members).map(\.accounts),
-            forget: { try await sessions.forget(subject: $0, poolID: $1) },
+            forget: { try await records.sessions.forget(subject: $0, poolID: $1) },
             isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
             logger: logger)
     }
 
     /// The limits and the audit of account calls.
     func accountServices(
-        _ settings: GatewaySettings, _ store: Store?, _ assertionKeys: AssertionKeyService?, _ places: LogPlaces,
-        _ userAttributes: UserAttributeService?, after previous: ConfigurationSnapshot?
+        _ settings: GatewaySettings, _ records: GatewayRecords?, _ assertionKeys: AssertionKeyService?,
+        _ places: LogPlaces, _ userAttributes: UserAttributeService?, after previous: ConfigurationSnapshot?
     ) async throws -> AccountServices? {
-        guard let store else { return nil }
+        guard let records else { return nil }
         let attributesChanged = userAttributes.map { [directory] service in
             { @Sendable (subject: String) async in
                 await service.forget(subject)
@@ -114,7 +114,7 @@ extension SnapshotMaker {
         return try await AccountServices(
             settings,
             AccountServices.Dependencies(
-                assertionKeys: assertionKeys, store: store, auditPlace: places.audit,
+                assertionKeys: assertionKeys, records: records, auditPlace: places.audit,
                 fetcher: { try await tracedFetcher(plain: $0) }, recent: recent, tally: accountTally,
                 attributesChanged: attributesChanged, logger: logger),
             after: previous?.accountServices)

@@ -56,20 +56,20 @@ struct SnapshotMaker: Sendable {
         let served = upstreams.map { Self.served($0, after: previous) }
         let places = try logs.places(settings)
         let store = try await store(settings, after: previous)
-        let revocations = try await revocations(settings, store, after: previous)
-        let sessions = try sessions(settings, store, after: previous)
-        let assertionKeys = try assertionKeys(settings, store, after: previous)
-        let sessionKeys = try sessionKeys(settings, store, after: previous)
+        let records = store.map { GatewayRecords($0) }
+        let revocations = try await revocations(settings, records, after: previous)
+        let assertionKeys = try assertionKeys(settings, records?.clock, after: previous)
+        let sessionKeys = try sessionKeys(settings, records?.clock, after: previous)
         let userAttributes = try await userAttributes(settings, after: previous)
         let accountServices = try await accountServices(
-            settings, store, assertionKeys, places, userAttributes, after: previous)
+            settings, records, assertionKeys, places, userAttributes, after: previous)
         let accessLog = Self.accessLog(settings, places, accountServices?.hashes, after: previous)
         let tracing = try await traceService(settings, after: previous)
-        let userSessions = try await userSessions(settings, store, revocations, after: previous)
+        let sessionEnds = try await sessionEnds(settings, records, revocations, after: previous)
         let keyServices = try await keyServices(settings, issuers, sessionKeys, after: previous)
         let endpoints = try await sessionEndpoints(
-            settings, userSessions, sessionKeys, keyServices, accountServices, after: previous)
-        let accounts = try await accounts(settings, store, sessions, revocations, accountServices, after: previous)
+            settings, records, sessionEnds, sessionKeys, keyServices, accountServices, after: previous)
+        let accounts = try await accounts(settings, records, revocations, accountServices, after: previous)
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
             timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
@@ -80,7 +80,7 @@ struct SnapshotMaker: Sendable {
             userAttributes: userAttributes,
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
-            directCalls: try await directCalls(settings, sessions, accountServices, revocations, accounts),
+            directCalls: try await directCalls(settings, records, accountServices, revocations, accounts),
             directApplications: previous?.plan.directApplications ?? ApplicationTally(),
             audit: accountServices?.audit, trustedProxies: TrustedProxies(settings.trustedProxies),
             assertionKeys: assertionKeys, sessionKeys: sessionKeys,
@@ -95,10 +95,9 @@ struct SnapshotMaker: Sendable {
         return ConfigurationSnapshot(
             settings: settings, plan: plan, metrics: metrics.successors(labels), listeners: listeners,
             checks: try await checks(served, after: previous), accessLog: accessLog, store: store,
-            upkeep: previous?.upkeep
-                ?? store.map { StoreUpkeep($0, logger: logger) { WallClock.seconds() } },
+            upkeep: previous?.upkeep ?? records.map { StoreUpkeep($0, logger: logger) { WallClock.seconds() } },
             storeWatch: previous?.storeWatch ?? store.map { StoreWatch($0, logger: logger) }, places: places,
-            sessions: sessions, userSessions: userSessions, grantValidation: endpoints?.grantValidation,
+            sessionEnds: sessionEnds, grantValidation: endpoints?.grantValidation,
             accountServices: accountServices,
             unredeemedCodes: UnredeemedCodes(accounts.flatMap(\.members).map(\.accounts)))
     }
@@ -187,28 +186,21 @@ struct SnapshotMaker: Sendable {
         return try await GatewayStore.openToServe(in: settings.stateDirectory)
     }
 
-    private func sessions(
-        _ settings: GatewaySettings, _ store: Store?, after previous: ConfigurationSnapshot?
-    ) throws -> StoredSessions? {
-        if let known = previous?.sessions { return known }
-        guard !settings.signIn.pools.isEmpty, let store else { return nil }
-        return StoredSessions(store)
-    }
-
     // MARK: Revocations
 
     /// Has read all that is kept, so that no revoked token is let in after a restart.
     private func revocations(
-        _ settings: GatewaySettings, _ store: Store?, after previous: ConfigurationSnapshot?
+        _ settings: GatewaySettings, _ records: GatewayRecords?, after previous: ConfigurationSnapshot?
     ) async throws -> RevocationService? {
-        guard let store else { return nil }
+        guard let records else { return nil }
+        let clock = records.clock
         let service =
             previous?.plan.revocations
             ?? RevocationService(
-                records: StoredRevocations(store),
+                records: records.revocations,
                 maximumCount: settings.limits.revocations, logger: logger,
-                now: { store.pruningTime(WallClock.seconds()) },
-                revocationTime: { store.latestTime(WallClock.seconds()) },
+                now: { clock.pruningTime(WallClock.seconds()) },
+                revocationTime: { clock.latestTime(WallClock.seconds()) },
                 publish: { [directory] in await directory.refreshRevocations() })
         do {
             try await service.follow()

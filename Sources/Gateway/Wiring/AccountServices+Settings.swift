@@ -15,7 +15,7 @@ extension AccountServices {
     /// The dependencies of a service.
     struct Dependencies: Sendable {
         var assertionKeys: AssertionKeyService?
-        var store: Store
+        var records: GatewayRecords
         /// Where audit lines go.
         var auditPlace: LogPlace
         /// May fetch without TLS only where the flag says so.
@@ -45,10 +45,10 @@ extension AccountServices {
         if let previous {
             (limits, outbox, auditLog, steps) = (previous.limits, previous.outbox, previous.auditLog, previous.steps)
         } else {
-            let store = dependencies.store
-            limits = try await Self.limits(settings.accountLimits, limitsKey, store, dependencies.logger)
+            let records = dependencies.records
+            limits = try await Self.limits(settings.accountLimits, limitsKey, records.limits, dependencies.logger)
             outbox = Outbox(
-                records: StoredOutbox(store), logger: dependencies.logger, now: { WallClock.milliseconds() })
+                records: records.outbox, logger: dependencies.logger, now: { WallClock.milliseconds() })
             auditLog = AuditLog(AuditEncoder(hashes, place.format), write: place.write)
             steps = SignInSteps { WallClock.seconds() }
         }
@@ -73,7 +73,7 @@ extension AccountServices {
 
     private static func names(_ key: Secret, _ dependencies: Dependencies) -> AccountNames {
         AccountNames(
-            key: key, records: StoredSessions(dependencies.store), logger: dependencies.logger,
+            key: key, records: dependencies.records.sessions, logger: dependencies.logger,
             now: { WallClock.seconds() })
     }
 
@@ -107,10 +107,10 @@ extension AccountServices {
 
     /// Has read all that is kept, so that no restart gives anyone another try.
     private static func limits(
-        _ settings: AccountLimitSettings, _ key: Secret, _ store: Store, _ logger: Logger
+        _ settings: AccountLimitSettings, _ key: Secret, _ records: any LimitRecords, _ logger: Logger
     ) async throws -> AccountLimits {
         let limits = AccountLimits(
-            settings: settings, key: key, records: StoredLimits(store), logger: logger,
+            settings: settings, key: key, records: records, logger: logger,
             now: WallClock.steadyMilliseconds())
         do {
             try await limits.load()

@@ -16,7 +16,7 @@ extension Wiring {
     /// The dependencies that it shares with the rest of the gateway.
     struct AppleDependencies {
         var keys: any IssuerKeys
-        var users: StoredUsers
+        var records: any SpentRecords & AppleTokenRecords
         /// Sends what is to be taken back. Nil where no messages are kept.
         var outbox: Outbox?
         /// The endpoints that served until now.
@@ -39,7 +39,7 @@ extension Wiring {
         let sealingKeys = try SealingKeys.ring([], stateDirectory: settings.stateDirectory)
         return AppleSignIn(
             issuer: issuer, settings: apple.signIn, maximumTokenBytes: settings.limits.tokenBytes,
-            keys: dependencies.keys, spent: dependencies.users,
+            keys: dependencies.keys, spent: dependencies.records,
             grants: try await grants(apple, dependencies, sealingKeys), sealingKeys: sealingKeys,
             now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) }, logger: logger)
     }
@@ -51,7 +51,7 @@ extension Wiring {
         guard let server = apple.server, dependencies.outbox != nil else { return nil }
         return AppleGrants(
             client: try appleClient(server, try await dependencies.fetcher(server.endpoint.isPlain)),
-            records: dependencies.users, sealingKeys: sealingKeys,
+            records: dependencies.records, sealingKeys: sealingKeys,
             message: { revocation in
                 AppleRevocationReceiver.message(
                     revocation, key: Hexadecimal.encode(SecureRandom.bytes(16)), now: WallClock.milliseconds())

@@ -45,7 +45,8 @@ extension Wiring {
 
     /// The dependencies that the sessions' endpoints share with the rest of the gateway.
     struct SessionDependencies {
-        var service: SessionService
+        var users: any UserRecords & UserSessionRecords
+        var ends: SessionEnds
         var keys: SessionKeyService
         var logger: Logger
     }
@@ -56,10 +57,10 @@ extension Wiring {
     ) throws -> UserSessions? {
         guard let session = settings.signIn.apple?.session, let issuer = settings.sessionIssuer else { return nil }
         return UserSessions(
-            issuer: issuer, settings: session, users: dependencies.service.users, records: dependencies.service.users,
+            issuer: issuer, settings: session, users: dependencies.users, records: dependencies.users,
             keys: dependencies.keys,
             sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory),
-            revocations: dependencies.service.ends, after: previous, now: { WallClock.seconds() },
+            revocations: dependencies.ends, after: previous, now: { WallClock.seconds() },
             random: { SecureRandom.bytes($0) }, logger: dependencies.logger)
     }
 }

@@ -33,8 +33,8 @@ package struct OperatorRevocation: Sendable {
             throw StartupError(description: "there are several issuers: say which one with --issuer")
         }
         guard let issuer = issuer.first else { throw StartupError(description: "no issuer has this name") }
-        let store = try GatewayStore.open(in: settings.stateDirectory, now: now)
-        let latest = store.latestTime(now)
+        let records = GatewayRecords(try GatewayStore.open(in: settings.stateDirectory, now: now))
+        let latest = records.clock.latestTime(now)
         // Of a clock that is behind, a running gateway stores how far it was once a minute.
         let now = latest > now ? latest + 60 : now
         let target: Revocation.Target =
@@ -45,7 +45,7 @@ package struct OperatorRevocation: Sendable {
             case .session(let value): .session(value)
             }
         let revocation = Revocation(issuer: issuer.issuer, target, endsAt: now + Int64(days) * 86_400)
-        try await StoredRevocations(store).keep([RevocationRecord(revocation)])
+        try await records.revocations.keep([RevocationRecord(revocation)])
         return "revoked at \(issuer.name) for \(days) days; a running gateway follows within two seconds"
     }
 }

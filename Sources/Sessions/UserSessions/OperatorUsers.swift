@@ -10,11 +10,11 @@ internal import Store
 package enum OperatorUsers {
     /// Puts revocations into the state directory. A running gateway follows within two seconds.
     private struct RevocationWriter: SessionRevocations {
-        let store: StoredRevocations
+        let records: any RevocationRecords
         var current: RevocationList { .empty }
 
         func revoke(_ revocations: [Revocation]) async throws {
-            try await store.keep(revocations.map(RevocationRecord.init))
+            try await records.keep(revocations.map(RevocationRecord.init))
         }
 
         func supersede(_ session: SupersededSession) {}
@@ -25,17 +25,16 @@ package enum OperatorUsers {
         guard let apple = settings.signIn.apple, let session = apple.session,
             let issuer = settings.sessionIssuer, let schedule = RotationSchedule.sessionKeys(settings)
         else { throw StartupError(description: "this gateway keeps no users: there is no sign_in.apple.session") }
-        let store = try GatewayStore.open(in: settings.stateDirectory)
-        let (users, revocations) = (StoredUsers(store), StoredRevocations(store))
+        let records = GatewayRecords(try GatewayStore.open(in: settings.stateDirectory))
         // Nothing is signed here: the keys are not even read.
         let keys = AssertionKeyService(
             file: KeyRingFile(.session, stateDirectory: settings.stateDirectory), schedule: schedule, logger: logger,
             now: { WallClock.seconds() }, publish: {})
         let sessions = UserSessions(
-            issuer: issuer, settings: session, users: users, records: users,
+            issuer: issuer, settings: session, users: records.users, records: records.users,
             keys: SessionKeyService(keys),
             sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory),
-            revocations: RevocationWriter(store: revocations), now: { WallClock.seconds() },
+            revocations: RevocationWriter(records: records.revocations), now: { WallClock.seconds() },
             random: { SecureRandom.bytes($0) }, logger: logger)
         return UserAdministration(sessions, roles: Set(apple.signIn.roles.values))
     }

@@ -16,7 +16,7 @@ package final class SessionEnds: SessionRevocations {
     private let records: any UserSessionRecords
     private let revocations: RevocationService
     /// The `iss` of the sessions.
-    private let issuer: String
+    let issuer: String
     private let now: @Sendable () -> Int64
     /// In the order of their refreshes; those before `begin` are done with.
     private let waiting = Locked<Queue>(Queue())

@@ -127,8 +127,6 @@ extension StoredUsers: UserSessionRecords {
         try await store.foreignChanges()
     }
 
-    /// Forgets sessions that nobody can have a token of, tokens that nobody may ask for any more, and what was used up
-    /// and counts no more anyway.
     package func removeEnded(now: Int64) async throws {
         let pruning = store.pruningTime(now)
         try await store.removeInSteps("user_sessions", where: "ends_at <= ?", [pruning])

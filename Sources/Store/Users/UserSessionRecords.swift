@@ -171,4 +171,10 @@ package protocol UserSessionRecords: Sendable {
 
     /// Another value each time when what is kept was changed by anyone but this process.
     func foreignChanges() async throws -> Int64
+
+    /// Forgets sessions that nobody can have a token of, tokens that nobody may ask for any more, and what sign-ins used
+    /// up and counts no more anyway.
+    ///
+    /// - Parameter now: as in ``SessionRecords/removeEnded(now:)``.
+    func removeEnded(now: Int64) async throws
 }

@@ -102,4 +102,5 @@ private struct NoRecords: SessionRecords {
     ) async throws -> [SessionRecord] { [] }
     func all(subject: String, poolID: String) async throws -> [SessionRecord] { [] }
     func forget(subject: String, poolID: String) async throws {}
+    func removeEnded(now: Int64) async throws {}
 }

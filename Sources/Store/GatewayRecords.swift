@@ -1,0 +1,24 @@
+/// All records that a gateway keeps, with the clock by which they end. Services take those that they need, and know
+/// nothing of the store behind them.
+package struct GatewayRecords: Sendable {
+    /// The sessions of users of a pool, with the names that these have signed in by.
+    package let sessions: any SessionRecords & AccountNameRecords
+    /// The gateway's own users, their sessions, and what they sign in with: a sign-in is one step.
+    package let users: any UserRecords & UserSessionRecords & SpentRecords & AppleTokenRecords
+    package let codes: any AuthorizationCodeRecords
+    package let revocations: any RevocationRecords
+    package let limits: any LimitRecords
+    package let outbox: any OutboxRecords
+    package let clock: any RecordClock
+
+    /// Records in SQLite.
+    package init(_ store: Store) {
+        sessions = StoredSessions(store)
+        users = StoredUsers(store)
+        codes = StoredAuthorizationCodes(store)
+        revocations = StoredRevocations(store)
+        limits = StoredLimits(store)
+        outbox = StoredOutbox(store)
+        clock = store
+    }
+}

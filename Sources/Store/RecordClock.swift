@@ -1,0 +1,17 @@
+/// The clock by which records end. The time of day can be wrong for a while; what it had removed could not be brought
+/// back.
+package protocol RecordClock: Sendable {
+    /// The time by which ended rows may be removed.
+    ///
+    /// - Parameter now: the time of day, in seconds since 1970, here and below.
+    func pruningTime(_ now: Int64) -> Int64
+
+    /// The time of day as far as it is believed: see ``PruningClock/believed(_:)``.
+    func believedTime(_ now: Int64) -> Int64
+
+    /// The time by which tokens are revoked: see ``PruningClock/latest(_:)``.
+    func latestTime(_ now: Int64) -> Int64
+
+    /// Keeps how far the clock is, for the next process. One that is further already stays so.
+    func keepPruningClock(now: Int64) async throws
+}
