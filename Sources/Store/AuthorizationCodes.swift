@@ -27,11 +27,12 @@ package struct AuthorizationCodeRecord: Sendable {
     }
 }
 
-/// The result of taking a code.
-package enum AuthorizationCodeStep: Sendable, Equatable {
-    case taken(result: [UInt8], family: [UInt8])
-    /// Somebody took it before: the family of refresh tokens that was begun with it.
-    case reused(family: [UInt8])
+/// An authorization code's state.
+package enum AuthorizationCodeState: Sendable, Equatable {
+    /// Nobody has used it, and it has not ended.
+    case open(result: [UInt8], family: [UInt8])
+    /// Somebody used it: the family of refresh tokens that was begun with it, if a session was.
+    case used(family: [UInt8])
     case unknown
 }
 
@@ -39,10 +40,12 @@ package enum AuthorizationCodeStep: Sendable, Equatable {
 package protocol AuthorizationCodeRecords: Sendable {
     /// - Returns: false, with nothing stored, if the sign-in has given a code before.
     func add(_ record: AuthorizationCodeRecord, now: Int64) async throws -> Bool
-    /// Takes a code, which nobody else can take after that.
-    func take(_ hash: [UInt8], poolID: String, now: Int64) async throws -> AuthorizationCodeStep
-    /// Whether somebody has tried to take a code that was taken.
-    func isReused(_ hash: [UInt8]) async throws -> Bool
+    /// Looks a code up. Only ``SessionRecords/begin(_:redeeming:)`` and ``use(_:poolID:now:)`` decide who uses it.
+    func state(of hash: [UInt8], poolID: String, now: Int64) async throws -> AuthorizationCodeState
+    /// Uses a code up without a session.
+    ///
+    /// - Returns: false if it is unknown, has ended or was used before.
+    func use(_ hash: [UInt8], poolID: String, now: Int64) async throws -> Bool
     /// Takes the results of codes that have ended without use. Nobody else gets these.
     ///
     /// - Parameter limit: the most at once.
@@ -69,7 +72,10 @@ package struct StoredAuthorizationCodes: AuthorizationCodeRecords {
                     is_reused INTEGER NOT NULL DEFAULT 0
                 ) STRICT, WITHOUT ROWID;
                 CREATE INDEX authorization_codes_by_end ON authorization_codes (forget_at);
-                """)
+                """),
+        // A code is used and its session begun by one transaction: nothing can happen in between that it told of.
+        Store.Migration(
+            name: "authorization-codes-2", sql: "ALTER TABLE authorization_codes DROP COLUMN is_reused"),
     ]
 
     /// How long after its end a code is known as used, and its sign-in as one that has given a code: the longest that a
@@ -79,7 +85,7 @@ package struct StoredAuthorizationCodes: AuthorizationCodeRecords {
     /// How long the results of codes that ended without use stay, for ``takeUnused(poolID:now:limit:)``.
     private static let memoryOfUnused: Int64 = 300
 
-    private let store: Store
+    let store: Store
 
     package init(_ store: Store) {
         self.store = store
@@ -108,40 +114,38 @@ package struct StoredAuthorizationCodes: AuthorizationCodeRecords {
         }
     }
 
-    package func take(_ hash: [UInt8], poolID: String, now: Int64) async throws -> AuthorizationCodeStep {
-        try await store.write { database in
+    package func state(
+        of hash: [UInt8], poolID: String, now: Int64
+    ) async throws -> AuthorizationCodeState {
+        // On the connection that writes: it has the statement prepared, and needs no snapshot for one row.
+        try await store.writeWithoutTransaction { database in
             let found = try Row.fetchOne(
                 database.cachedStatement(
                     sql: """
-                        SELECT result, family FROM authorization_codes
-                        WHERE hash = ? AND pool_id = ? AND used_at IS NULL AND expires_at > ?
-                        """), arguments: [Data(hash), poolID, now])
-            if let found {
-                // Nobody else writes in between: the transaction has been the only one that does from its start.
-                try database.cachedStatement(
-                    sql: "UPDATE authorization_codes SET used_at = ?, result = NULL WHERE hash = ?"
-                ).execute(arguments: [now, Data(hash)])
-                let (result, family): (Data?, Data) = (found["result"], found["family"])
-                return .taken(result: [UInt8](result ?? Data()), family: [UInt8](family))
-            }
-            let reused = try Row.fetchOne(
-                database.cachedStatement(
-                    sql: """
-                        UPDATE authorization_codes SET is_reused = 1
-                        WHERE hash = ? AND pool_id = ? AND used_at IS NOT NULL RETURNING family
+                        SELECT result, family, used_at, expires_at FROM authorization_codes
+                        WHERE hash = ? AND pool_id = ?
                         """), arguments: [Data(hash), poolID])
-            guard let family: Data = reused?["family"] else { return .unknown }
-            return .reused(family: [UInt8](family))
+            guard let found else { return .unknown }
+            let (result, family): (Data?, Data) = (found["result"], found["family"])
+            let (usedAt, expiresAt): (Int64?, Int64) = (found["used_at"], found["expires_at"])
+            if usedAt != nil { return .used(family: [UInt8](family)) }
+            guard let result, expiresAt > now else { return .unknown }
+            return .open(result: [UInt8](result), family: [UInt8](family))
         }
     }
 
-    package func isReused(_ hash: [UInt8]) async throws -> Bool {
-        // On the connection that writes: it has the statement prepared, and needs no snapshot for one row.
-        try await store.writeWithoutTransaction { database in
-            try Bool.fetchOne(
-                database.cachedStatement(sql: "SELECT is_reused FROM authorization_codes WHERE hash = ?"),
-                arguments: [Data(hash)]) ?? false
-        }
+    package func use(_ hash: [UInt8], poolID: String, now: Int64) async throws -> Bool {
+        try await store.write { try Self.use(hash, poolID: poolID, now: now, in: $0) }
+    }
+
+    /// The one statement decides and writes: of several who use a code, one gets true.
+    static func use(_ hash: [UInt8], poolID: String, now: Int64, in database: Database) throws -> Bool {
+        let statement = try database.cachedStatement(
+            sql: """
+                UPDATE authorization_codes SET used_at = ?, result = NULL
+                WHERE hash = ? AND pool_id = ? AND used_at IS NULL AND expires_at > ? RETURNING 1
+                """)
+        return try Int64.fetchOne(statement, arguments: [now, Data(hash), poolID, now]) != nil
     }
 
     package func takeUnused(poolID: String, now: Int64, limit: Int) async throws -> [[UInt8]] {

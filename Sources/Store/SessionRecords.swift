@@ -64,7 +64,11 @@ package enum SessionStep: Sendable, Equatable {
 /// Where sessions outlast the process. Each operation is one atomic step.
 package protocol SessionRecords: Sendable {
     /// Keeps a new session.
-    func begin(_ record: SessionRecord) async throws
+    ///
+    /// - Parameter code: the SHA-256 of the authorization code that the session is given for, which is used up by it;
+    ///   nil for any other sign-in.
+    /// - Returns: false, with nothing stored, if the code is unknown, has ended or was used before.
+    func begin(_ record: SessionRecord, redeeming code: [UInt8]?) async throws -> Bool
 
     func session(_ family: [UInt8]) async throws -> SessionRecord?
 

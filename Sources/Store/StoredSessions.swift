@@ -44,10 +44,15 @@ package struct StoredSessions: SessionRecords {
         self.store = store
     }
 
-    package func begin(_ record: SessionRecord) async throws {
+    package func begin(_ record: SessionRecord, redeeming code: [UInt8]?) async throws -> Bool {
         try await store.write { [store] database in
+            if let code {
+                let isOpen = try StoredAuthorizationCodes.use(
+                    code, poolID: record.poolID, now: record.signedInAt, in: database)
+                guard isOpen else { return false }
+            }
             try Self.tidy(database, pruning: store.pruningTime(record.refreshedAt))
-            _ = try Self.put(record, where: "TRUE", in: database)
+            return try Self.put(record, where: "TRUE", in: database)
         }
     }
 

@@ -19,7 +19,8 @@ struct HostedSignInTests {
     private static let random32 = Base64URL.encode([UInt8](repeating: 9, count: 32))
 
     private static func codes() throws -> StoredAuthorizationCodes {
-        try StoredAuthorizationCodes(Store(path: ":memory:", migrations: StoredAuthorizationCodes.migrations))
+        try StoredAuthorizationCodes(
+            Store(path: ":memory:", migrations: StoredSessions.migrations + StoredAuthorizationCodes.migrations))
     }
 
     private static var settings: CognitoSignInSettings {
@@ -34,7 +35,8 @@ struct HostedSignInTests {
         _ fetcher: any Fetcher, _ codes: StoredAuthorizationCodes, now: Int64 = Fixture.now,
         records: StoredSessions? = nil
     ) throws -> CognitoAccounts {
-        try Fixture.accounts(fetcher, settings: settings, now: now, records: records, codes: codes)
+        try Fixture.accounts(
+            fetcher, settings: settings, now: now, records: records ?? StoredSessions(codes.store), codes: codes)
     }
 
     private static func browserRequest(_ operation: AccountOperation, _ query: String) -> AccountRequest {
@@ -208,6 +210,50 @@ struct HostedSignInTests {
         #expect(await fetcher.operations.isEmpty)
     }
 
+    @Test("A code gives one session, and one that is used again ends it, also while both are under way")
+    func oneSession() async throws {
+        let codes = try Self.codes()
+        _ = try await Self.comeBack(Self.accounts(RecordedFetcher(Self.tokens()), codes), codes)
+        let fetcher = RepeatingFetcher([.success(Fixture.output([:]))])
+        let accounts = try Self.accounts(fetcher, codes)
+        let redeemed = await withTaskGroup { group in
+            for _ in 0..<8 as Range<Int> { group.addTask { await accounts.answer(Self.redemption()).status } }
+            return await group.reduce(into: 0) { $0 += $1 == .ok ? 1 : 0 }
+        }
+        #expect(redeemed == 1)
+        let session = try #require(
+            try await StoredSessions(codes.store).all(subject: Fixture.username, poolID: Fixture.poolID).first)
+        #expect(session.endedAt == Fixture.now)
+    }
+
+    @Test("A code whose session cannot be stored can be shown again, and its sign-in goes on at Cognito")
+    func failedSession() async throws {
+        let codes = try Self.codes()
+        _ = try await Self.comeBack(Self.accounts(RecordedFetcher(Self.tokens()), codes), codes)
+        let fetcher = RecordedFetcher()
+        // A store without the codes' table: the transaction that uses the code fails.
+        let failing = try Self.accounts(fetcher, codes, records: Fixture.records())
+        #expect(await failing.answer(Self.redemption()).status == .serviceUnavailable)
+        #expect(await fetcher.operations.isEmpty)
+        #expect(try await Self.accounts(fetcher, codes).answer(Self.redemption()).status == .ok)
+        #expect(await fetcher.operations.isEmpty)
+    }
+
+    @Test("A wrong proof uses the code up, and its sign-in ends at Cognito")
+    func wrongProof() async throws {
+        let codes = try Self.codes()
+        _ = try await Self.comeBack(Self.accounts(RecordedFetcher(Self.tokens()), codes), codes)
+        let fetcher = RecordedFetcher(Fixture.output([:]))
+        let accounts = try Self.accounts(fetcher, codes)
+        var wrong = Self.redemption()
+        wrong.body = String(decoding: wrong.body, as: UTF8.self).replacing(Self.verifier, with: Self.verifier + "w")
+            .utf8.map { $0 }
+        #expect(await accounts.answer(wrong).status == .badRequest)
+        #expect(await fetcher.operations == ["RevokeToken"])
+        #expect(await accounts.answer(Self.redemption()).status == .badRequest)
+        #expect(await fetcher.operations == ["RevokeToken"])
+    }
+
     @Test("Unredeemed codes are taken once, of one pool, so many at a time, and are kept for minutes")
     func takingUnused() async throws {
         let codes = try Self.codes()
@@ -217,7 +263,7 @@ struct HostedSignInTests {
                 family: [number], expiresAt: 60)
             #expect(try await codes.add(record, now: 0))
         }
-        #expect(try await codes.take([0], poolID: "p", now: 1) == .taken(result: [0], family: [0]))
+        #expect(try await codes.use([0], poolID: "p", now: 1))
         #expect(try await codes.takeUnused(poolID: "p", now: 59, limit: 16).isEmpty)
         try await codes.removeEnded(now: 359)
         let first = try await codes.takeUnused(poolID: "p", now: 359, limit: 16)
@@ -279,14 +325,17 @@ struct HostedSignInTests {
         let record = AuthorizationCodeRecord(
             hash: [1], signInID: [2], poolID: "p", result: [3], family: [4], expiresAt: 60)
         #expect(try await codes.add(record, now: 0))
-        #expect(try await codes.take([1], poolID: "other", now: 1) == .unknown)
-        #expect(try await codes.take([1], poolID: "p", now: 1) == .taken(result: [3], family: [4]))
-        #expect(try await !codes.isReused([1]))
+        #expect(try await codes.state(of: [1], poolID: "other", now: 1) == .unknown)
+        #expect(try await !codes.use([1], poolID: "other", now: 1))
+        #expect(try await codes.state(of: [1], poolID: "p", now: 59) == .open(result: [3], family: [4]))
+        #expect(try await codes.state(of: [1], poolID: "p", now: 60) == .unknown)
+        #expect(try await !codes.use([1], poolID: "p", now: 60))
+        #expect(try await codes.use([1], poolID: "p", now: 59))
+        #expect(try await !codes.use([1], poolID: "p", now: 59))
         try await codes.removeEnded(now: 659)
-        #expect(try await codes.take([1], poolID: "p", now: 659) == .reused(family: [4]))
-        #expect(try await codes.isReused([1]))
+        #expect(try await codes.state(of: [1], poolID: "p", now: 659) == .used(family: [4]))
         #expect(try await !codes.add(record, now: 659))
         try await codes.removeEnded(now: 660)
-        #expect(try await codes.take([1], poolID: "p", now: 660) == .unknown)
+        #expect(try await codes.state(of: [1], poolID: "p", now: 660) == .unknown)
     }
 }

@@ -211,7 +211,7 @@ struct RotationTests {
         struct Broken: Error {}
         let canRead: Bool
 
-        func begin(_ record: SessionRecord) async throws { throw Broken() }
+        func begin(_ record: SessionRecord, redeeming code: [UInt8]?) async throws -> Bool { throw Broken() }
         func session(_ family: [UInt8]) async throws -> SessionRecord? {
             if canRead { return nil }
             throw Broken()

@@ -95,6 +95,30 @@ struct ConcurrentWritersTests {
         #expect(ended.flatMap(\.self).allSatisfy { !$0.token.isEmpty && $0.endedAt == nil })
     }
 
+    @Test("Of sessions for one authorization code one begins, also beside those who only use it up")
+    func authorizationCodes() async throws {
+        defer { fixture.remove() }
+        let stores = try [fixture.open(), fixture.open()]
+        for round in 0..<Self.rounds {
+            let (hash, family) = (Self.digest(3, round), Self.digest(4, round))
+            let code = AuthorizationCodeRecord(
+                hash: hash, signInID: hash, poolID: "p", result: [1], family: family, expiresAt: Self.now + 60)
+            #expect(try await StoredAuthorizationCodes(stores[0]).add(code, now: Self.now))
+            let uses = try await race(stores) { store, writer in
+                if writer == round % 10 {
+                    return (writer, try await StoredAuthorizationCodes(store).use(hash, poolID: "p", now: Self.now))
+                }
+                var record = StoreFixture.session(1)
+                (record.family, record.signedInAt, record.token) = (family, Self.now, [UInt8(writer)])
+                return (writer, try await StoredSessions(store).begin(record, redeeming: hash))
+            }
+            let winners = uses.filter(\.1).map(\.0)
+            #expect(winners.count == 1)
+            let token = try await StoredSessions(stores[1]).session(family)?.token
+            #expect(token == (winners == [round % 10] ? nil : winners.map(UInt8.init)))
+        }
+    }
+
     @Test("Of refreshes of a user's session one takes the step; then one of many ends it")
     func userSessions() async throws {
         defer { fixture.remove() }

@@ -34,6 +34,11 @@ struct StoreFixture {
     }
 }
 
+extension SessionRecords {
+    /// Keeps a new session that is given for no authorization code.
+    func begin(_ record: SessionRecord) async throws { _ = try await begin(record, redeeming: nil) }
+}
+
 @Suite("The gateway's database")
 struct StoreTests {
     @Test("Everything is in one file, that only its owner may read, and there again after it was closed")

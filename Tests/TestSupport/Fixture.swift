@@ -129,3 +129,8 @@ extension AccountAnswer {
     package var json: JSON { (try? JSON.parse(body)) ?? .null }
     package var text: String { String(decoding: body, as: UTF8.self) }
 }
+
+extension SessionRecords {
+    /// Keeps a new session that is given for no authorization code.
+    package func begin(_ record: SessionRecord) async throws { _ = try await begin(record, redeeming: nil) }
+}

@@ -16,8 +16,15 @@ struct SignInContext: Sendable {
     var deviceID: String?
     /// The device's credentials, if the pool knows it.
     var credentials: DeviceCredentials?
-    /// The family of its refresh tokens, where it has been chosen before.
-    var family: [UInt8]?
+    /// The authorization code that it is given for.
+    var code: RedeemedCode?
+
+    struct RedeemedCode: Sendable {
+        /// SHA-256 of the code.
+        var hash: [UInt8]
+        /// The family of refresh tokens that the code begins.
+        var family: [UInt8]
+    }
 }
 
 extension CognitoAccounts {

@@ -9,6 +9,9 @@ internal import Store
 
 extension CognitoAccounts {
     /// The end of a sign-in: the session begins here and in the records, and the client gets its tokens.
+    ///
+    /// - Throws: with ``AccountError/authorizationCodeReused`` if the code that it is for cannot be used any more; no
+    ///   session has begun then, and the one of whoever used the code goes on.
     func signedIn(
         _ result: AuthenticationResult, _ context: SignInContext, _ request: AccountRequest
     ) async throws(Refusal) -> AccountAnswer {
@@ -21,32 +24,34 @@ extension CognitoAccounts {
         let sealed = SealedRefreshToken(
             clientID: settings.clientID, username: user.username, subject: user.id,
             originID: access["origin_jti"]?.stringValue, refreshToken: refreshToken, deviceID: context.deviceID,
-            deviceKey: device?.key ?? result.newDevice?.key, family: context.family ?? random(16), generation: 0,
+            deviceKey: device?.key ?? result.newDevice?.key, family: context.code?.family ?? random(16), generation: 0,
             issuedAt: issuedAt,
             expiresAt: issuedAt + (context.rememberMe ? settings.refreshLifetime : brief))
-        let takeBack: @Sendable () async -> Void = { await self.takeBack(sealed, request) }
+        let tokens: JSONObject?
         do {
-            let tokens = try await begin(sealed, result, user, device, context, request)
-            var answer = AccountAnswer.showing(shown(user), subject: user.id, outcome: .signedIn(user)) { user in
-                var body: JSONObject = ["user": .object(user)]
-                for (name, value) in tokens { body[name] = value }
-                return body
-            }
-            answer.sessionEnd = takeBack
-            return answer
+            tokens = try await begin(sealed, result, user, device, context, request)
         } catch {
-            await takeBack()
+            // A code that has begun no session can be shown again: it needs what Cognito gave for it.
+            await takeBack(sealed, request, evenIfNotBegun: context.code == nil)
             throw error
         }
+        guard let tokens else { throw OAuthTokenEndpoint.invalid(.authorizationCodeReused) }
+        var answer = AccountAnswer.showing(shown(user), subject: user.id, outcome: .signedIn(user)) { user in
+            var body: JSONObject = ["user": .object(user)]
+            for (name, value) in tokens { body[name] = value }
+            return body
+        }
+        answer.sessionEnd = { await self.takeBack(sealed, request, evenIfNotBegun: true) }
+        return answer
     }
 
     /// Begins the session.
     ///
-    /// - Returns: the body of the answer but the user.
+    /// - Returns: the body of the answer but the user; nil if the code that it is for cannot be used any more.
     private func begin(
         _ sealed: SealedRefreshToken, _ result: AuthenticationResult, _ user: AccountUser,
         _ device: DeviceCredentials?, _ context: SignInContext, _ request: AccountRequest
-    ) async throws(Refusal) -> JSONObject {
+    ) async throws(Refusal) -> JSONObject? {
         let text = try sealing(request) { () throws(SealingFailure) in
             try sealed.sealed(with: sealingKeys, poolID: settings.poolID)
         }
@@ -62,18 +67,21 @@ extension CognitoAccounts {
             }
             body["device_token"] = .string(token.exposeText())
         }
-        try await withRecords(request) {
-            try await sessions.begin(sealed, text, on: context.device)
+        let isBegun = try await withRecords(request) {
+            try await sessions.begin(sealed, text, on: context.device, redeeming: context.code?.hash)
         }
-        return body
+        return isBegun ? body : nil
     }
 
     /// Ends the session of a sign-in that comes to nothing, here and at Cognito. Nobody has a token of it, so that the
     /// revocation list needs no entry. The log tells of what fails, and one failure keeps nothing else from being done.
-    private func takeBack(_ sealed: SealedRefreshToken, _ request: AccountRequest) async {
+    ///
+    /// - Parameter evenIfNotBegun: whether it also ends at Cognito where no session has begun here.
+    private func takeBack(_ sealed: SealedRefreshToken, _ request: AccountRequest, evenIfNotBegun: Bool) async {
         // In a task of its own: the client's hanging up must not leave it half-done.
         await Task {
-            _ = try? await withRecords(request) { try await sessions.end(family: sealed.family, originIDs: []) }
+            let ended = try? await withRecords(request) { try await sessions.end(family: sealed.family, originIDs: []) }
+            guard evenIfNotBegun || ended?.isEmpty == false else { return }
             try? await revokeAtCognito(sealed.refreshToken, request)
         }.value
     }

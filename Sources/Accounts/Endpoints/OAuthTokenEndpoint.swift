@@ -45,57 +45,64 @@ struct OAuthTokenEndpoint: AccountEndpoint {
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
-        let codes = try accounts.requireHosted().codes
-        let (hash, now, poolID) = (SHA256.hash(code.expose()), accounts.now(), accounts.settings.poolID)
-        let step = try await accounts.withRecords(request) {
-            try await codes.take(hash, poolID: poolID, now: now)
+        let (codes, hash) = (try accounts.requireHosted().codes, SHA256.hash(code.expose()))
+        func state() async throws(Refusal) -> AuthorizationCodeState {
+            let (now, poolID) = (accounts.now(), accounts.settings.poolID)
+            return try await accounts.withRecords(request) { try await codes.state(of: hash, poolID: poolID, now: now) }
         }
-        switch step {
+        switch try await state() {
         case .unknown: throw Self.invalid(.invalidAuthorizationCode)
-        case .reused(let family):
-            try await accounts.endSession(family, request)
-            throw Self.invalid(.authorizationCodeReused)
-        case .taken(let sealed, let family):
-            let answer = try await signIn(sealed, family, accounts, request, &admission)
-            // Somebody may have shown the code again before there was a session to end.
-            guard try await accounts.withRecords(request, { try await codes.isReused(hash) }) else { return answer }
-            await answer.takeBack()
-            throw Self.invalid(.authorizationCodeReused)
+        case .used(let family): throw try await accounts.endSession(family, request)
+        case .open(let sealed, let family):
+            let signIn = try await proven(sealed, hash, accounts, request)
+            admission.call.account = signIn.account
+            do {
+                return try await accounts.signedIn(
+                    signIn.result,
+                    SignInContext(
+                        account: signIn.account, rememberMe: true, device: device, deviceID: device?.deviceID,
+                        code: SignInContext.RedeemedCode(hash: hash, family: family)),
+                    request)
+            } catch {
+                // Somebody else may have used it since it was looked up.
+                guard error.reason == .account(.authorizationCodeReused), case .used(let family) = try await state()
+                else { throw error }
+                throw try await accounts.endSession(family, request)
+            }
         }
     }
 
     /// One refusal for everything that is wrong with a code.
-    private static func invalid(_ reason: AccountError) -> Refusal {
+    static func invalid(_ reason: AccountError) -> Refusal {
         Refusal(.notAuthorized, message: "The code is not valid. Sign in again.", reason: .account(reason))
     }
 
-    private func signIn(
-        _ text: [UInt8], _ family: [UInt8], _ accounts: CognitoAccounts, _ request: AccountRequest,
-        _ admission: inout Admission
-    ) async throws(Refusal) -> AccountAnswer {
-        let settings = accounts.settings
+    /// The result of the sign-in that the code is for, if the app has proven that it began it. A wrong proof uses the
+    /// code up.
+    private func proven(
+        _ text: [UInt8], _ hash: [UInt8], _ accounts: CognitoAccounts, _ request: AccountRequest
+    ) async throws(Refusal) -> (result: AuthenticationResult, account: String) {
+        let (settings, now) = (accounts.settings, accounts.now())
         guard
             let stored = try? SealedCodeResult(
                 opening: Secret(text), with: accounts.sealingKeys, poolID: settings.poolID)
         else { throw Self.invalid(.invalidAuthorizationCode) }
         let result = AuthenticationResult(
             accessToken: stored.accessToken, idToken: stored.idToken, refreshToken: stored.refreshToken,
-            expiresIn: max(0, stored.accessExpiresAt - accounts.now()))
+            expiresIn: max(0, stored.accessExpiresAt - now))
         guard stored.clientID.hasSameBytes(as: settings.clientID), stored.redirectURI.hasSameBytes(as: redirectURI),
             isProof(of: stored.codeChallenge), let access = result.accessClaims,
             let user = AccountUser(accessClaims: access, idClaims: result.idClaims)
         else {
-            await accounts.giveUp(result, request)
+            let codes = try accounts.requireHosted().codes
+            let isOurs = try await accounts.withRecords(request) {
+                try await codes.use(hash, poolID: settings.poolID, now: now)
+            }
+            if isOurs { await accounts.giveUp(result, request) }
             throw Self.invalid(.invalidAuthorizationCode)
         }
         // An address that the pool has not proven is not the user's: it may be somebody else's.
-        let account = user.emailVerified ? user.email ?? user.username : user.username
-        admission.call.account = account
-        return try await accounts.signedIn(
-            result,
-            SignInContext(
-                account: account, rememberMe: true, device: device, deviceID: device?.deviceID, family: family),
-            request)
+        return (result, user.emailVerified ? user.email ?? user.username : user.username)
     }
 
     /// RFC 7636, 4.1 and 4.6.
@@ -144,7 +151,9 @@ extension AccountRequest {
 
 extension CognitoAccounts {
     /// Ends the session that was begun with a code which somebody shows again (RFC 6749, 4.1.2 and 10.5).
-    fileprivate func endSession(_ family: [UInt8], _ request: AccountRequest) async throws(Refusal) {
+    ///
+    /// - Returns: the refusal for whoever shows it.
+    fileprivate func endSession(_ family: [UInt8], _ request: AccountRequest) async throws(Refusal) -> Refusal {
         let ended = try await withRecords(request) { try await sessions.end(family: family, originIDs: []) }
         logger.warning(
             "an authorization code was used again: its session has been ended",
@@ -155,5 +164,6 @@ extension CognitoAccounts {
         } then: { () async throws(Refusal) in
             for session in ended { try await revokeAtCognito(session.refreshToken, request) }
         }
+        return OAuthTokenEndpoint.invalid(.authorizationCodeReused)
     }
 }

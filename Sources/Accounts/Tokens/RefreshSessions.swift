@@ -32,13 +32,19 @@ struct RefreshSessions: Sendable {
         var refreshToken: Secret
     }
 
-    func begin(_ sealed: SealedRefreshToken, _ text: Secret, on device: DeviceInfo?) async throws {
+    /// - Parameter code: the SHA-256 of the authorization code that it is given for, if it is for one.
+    /// - Returns: false, with nothing stored, if that code cannot be used any more.
+    @discardableResult
+    func begin(
+        _ sealed: SealedRefreshToken, _ text: Secret, on device: DeviceInfo?, redeeming code: [UInt8]? = nil
+    ) async throws -> Bool {
         try await records.begin(
             SessionRecord(
                 family: sealed.family, poolID: poolID, subject: sealed.subject, originID: sealed.originID,
                 deviceID: sealed.deviceID, platform: device?.platform, device: SessionDevice(device),
                 generation: sealed.generation, token: text.expose(),
-                signedInAt: sealed.issuedAt, refreshedAt: sealed.issuedAt, endsAt: sealed.expiresAt))
+                signedInAt: sealed.issuedAt, refreshedAt: sealed.issuedAt, endsAt: sealed.expiresAt),
+            redeeming: code)
     }
 
     // MARK: Refresh
