@@ -119,6 +119,9 @@ let package = Package(
             ],
             swiftSettings: safe),
 
+        // The same records in PostgreSQL, which several gateways share.
+        .target(name: "PostgresStore", dependencies: ["Postgres", "Store"], swiftSettings: safe),
+
         // Keys and accounts.
         // Text that clients or the store keep encrypted with the gateway's keys.
         .target(name: "Sealing", dependencies: ["Cryptography", "Encoding"], swiftSettings: safe),
@@ -321,7 +324,8 @@ let package = Package(
             dependencies: ["ClockSteps", "Cryptography", "Encoding", "Keys", "Store", "TestSupport", grdb, logging],
             swiftSettings: strict),
         .testTarget(
-            name: "PostgresTests", dependencies: ["Cryptography", "Postgres"], swiftSettings: strict),
+            name: "PostgresTests", dependencies: ["Cryptography", "Postgres", "PostgresStore", "Store"],
+            swiftSettings: strict),
         .testTarget(
             name: "UpstreamTests",
             dependencies: [
