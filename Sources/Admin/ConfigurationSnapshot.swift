@@ -22,7 +22,7 @@ package struct ConfigurationSnapshot: Sendable {
     /// Made when it is first switched on, and kept. The plan has it only while it is switched on.
     package let accessLog: AccessLog?
     /// Nil where no tokens are taken.
-    package let store: Store?
+    package let store: (any StateStore)?
     /// Nil where there is no store.
     package let upkeep: StoreUpkeep?
     /// Nil where there is no store.
@@ -40,7 +40,8 @@ package struct ConfigurationSnapshot: Sendable {
 
     package init(
         settings: GatewaySettings, plan: ServingPlan, metrics: [LoopMetrics], listeners: [ListenerSettings],
-        checks: [ServerCheck], accessLog: AccessLog?, store: Store?, upkeep: StoreUpkeep?, storeWatch: StoreWatch?,
+        checks: [ServerCheck], accessLog: AccessLog?, store: (any StateStore)?, upkeep: StoreUpkeep?,
+        storeWatch: StoreWatch?,
         places: LogPlaces, sessionEnds: SessionEnds?, grantValidation: AppleGrantValidation?,
         accountServices: AccountServices?, unredeemedCodes: UnredeemedCodes?
     ) {

@@ -12,7 +12,7 @@ package struct GatewayRecords: Sendable {
     package let clock: any RecordClock
 
     /// Records in SQLite.
-    package init(_ store: Store) {
+    init(_ store: Store) {
         sessions = StoredSessions(store)
         users = StoredUsers(store)
         codes = StoredAuthorizationCodes(store)

@@ -98,7 +98,7 @@ package final class Store: Sendable {
 
     /// Tries whether the database can be written, for a bounded time, beside the queue of writes. The result is at
     /// ``writeError``.
-    func tryWriting() async {
+    package func tryWriting() async {
         await trial?.run { [log] in try await log?.wait() }
     }
 

@@ -5,10 +5,10 @@ package import Logging
 package final class StoreWatch: Sendable {
     private static let interval = Duration.seconds(2)
 
-    private let store: Store
+    private let store: any StateStore
     private let logger: Logger
 
-    package init(_ store: Store, logger: Logger) {
+    package init(_ store: any StateStore, logger: Logger) {
         self.store = store
         self.logger = logger
     }

@@ -316,7 +316,7 @@ struct StoreTests {
         clock.advance(99)
         #expect(store.pruningTime(clock.read()) == 1999)
         let upkeep = StoreUpkeep(
-            GatewayRecords(store), logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
+            store.records, logger: Logger(label: "test") { _ in SwiftLogNoOpLogHandler() },
             now: { clock.read() })
         try await clock.take(steps) { try await upkeep.removeEnded() }
         for name in 1...3 as ClosedRange<UInt8> {

@@ -309,9 +309,7 @@ actor RunningGateway {
     private func noteEnd() async {
         guard let store = snapshot.store else { return }
         do {
-            let now = WallClock.seconds()
-            try await store.keepPruningClock(now: now)
-            try await LostAnswers.endInGoodOrder(store, now: now)
+            try await store.endInGoodOrder(now: WallClock.seconds())
         } catch {
             // The next start takes it for a kill, which costs nobody anything.
             logger.warning("the end of the process is not recorded", metadata: ["error": "\(error)"])

@@ -56,7 +56,7 @@ struct SnapshotMaker: Sendable {
         let served = upstreams.map { Self.served($0, after: previous) }
         let places = try logs.places(settings)
         let store = try await store(settings, after: previous)
-        let records = store.map { GatewayRecords($0) }
+        let records = store?.records
         let revocations = try await revocations(settings, records, after: previous)
         let assertionKeys = try assertionKeys(settings, records?.clock, after: previous)
         let sessionKeys = try sessionKeys(settings, records?.clock, after: previous)
@@ -180,7 +180,9 @@ struct SnapshotMaker: Sendable {
     }
 
     /// Where no tokens are taken there is none, and no state directory.
-    private func store(_ settings: GatewaySettings, after previous: ConfigurationSnapshot?) async throws -> Store? {
+    private func store(
+        _ settings: GatewaySettings, after previous: ConfigurationSnapshot?
+    ) async throws -> (any StateStore)? {
         if let known = previous?.store { return known }
         guard !settings.issuers.isEmpty else { return nil }
         return try await GatewayStore.openToServe(in: settings.stateDirectory)

@@ -12,7 +12,7 @@ extension GatewayStore {
         let path = Self.path(in: stateDirectory)
         guard FileManager.default.fileExists(atPath: path) else { return .empty }
         do {
-            let records = try await GatewayRecords(try Store(reading: path)).revocations.all(now: now)
+            let records = try await Store(reading: path).records.revocations.all(now: now)
             return RevocationList.empty.adding(records.compactMap(Revocation.init))
         } catch {
             throw StartupError(description: "\(path): revocations cannot be read: \(StoreError.words(error))")

@@ -33,7 +33,7 @@ package struct OperatorRevocation: Sendable {
             throw StartupError(description: "there are several issuers: say which one with --issuer")
         }
         guard let issuer = issuer.first else { throw StartupError(description: "no issuer has this name") }
-        let records = GatewayRecords(try GatewayStore.open(in: settings.stateDirectory, now: now))
+        let records = try GatewayStore.open(in: settings.stateDirectory, now: now).records
         let latest = records.clock.latestTime(now)
         // Of a clock that is behind, a running gateway stores how far it was once a minute.
         let now = latest > now ? latest + 60 : now

@@ -25,7 +25,7 @@ package enum OperatorUsers {
         guard let apple = settings.signIn.apple, let session = apple.session,
             let issuer = settings.sessionIssuer, let schedule = RotationSchedule.sessionKeys(settings)
         else { throw StartupError(description: "this gateway keeps no users: there is no sign_in.apple.session") }
-        let records = GatewayRecords(try GatewayStore.open(in: settings.stateDirectory))
+        let records = try GatewayStore.open(in: settings.stateDirectory).records
         // Nothing is signed here: the keys are not even read.
         let keys = AssertionKeyService(
             file: KeyRingFile(.session, stateDirectory: settings.stateDirectory), schedule: schedule, logger: logger,

@@ -1,0 +1,23 @@
+/// One open place of a gateway's records, whichever database it is.
+package protocol StateStore: Sendable {
+    var records: GatewayRecords { get }
+    /// How many steps the schema has.
+    var schemaVersion: Int { get }
+    /// Why nothing can be written, by the last writes and trials; nil while all is well. Names no file and no value.
+    var writeError: String? { get }
+    /// Tries whether it can be written, for ``writeError``.
+    func tryWriting() async
+    /// The process has ended its service, and has answered whom it could.
+    ///
+    /// - Parameter now: seconds since 1970.
+    func endInGoodOrder(now: Int64) async throws
+}
+
+extension Store: StateStore {
+    package var records: GatewayRecords { GatewayRecords(self) }
+
+    package func endInGoodOrder(now: Int64) async throws {
+        try await keepPruningClock(now: now)
+        try await LostAnswers.endInGoodOrder(self, now: now)
+    }
+}
