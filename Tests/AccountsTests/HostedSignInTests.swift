@@ -12,18 +12,18 @@ import Testing
 
 @Suite("Hosted sign-in")
 struct HostedSignInTests {
-    private static let app = "com.example.app:/oauth"
-    private static let verifier = String(repeating: "v", count: 43)
+    static let app = "com.example.app:/oauth"
+    static let verifier = String(repeating: "v", count: 43)
     // The bytes of all random numbers are 9 in these tests.
-    private static let nonce = Base64URL.encode([UInt8](repeating: 9, count: 16))
-    private static let random32 = Base64URL.encode([UInt8](repeating: 9, count: 32))
+    static let nonce = Base64URL.encode([UInt8](repeating: 9, count: 16))
+    static let random32 = Base64URL.encode([UInt8](repeating: 9, count: 32))
 
-    private static func codes() throws -> StoredAuthorizationCodes {
+    static func codes() throws -> StoredAuthorizationCodes {
         try StoredAuthorizationCodes(
             Store(path: ":memory:", migrations: StoredSessions.migrations + StoredAuthorizationCodes.migrations))
     }
 
-    private static var settings: CognitoSignInSettings {
+    static var settings: CognitoSignInSettings {
         var settings = Fixture.settings()
         settings.hosted = HostedSignInSettings(
             domain: "https://auth.example.com", issuer: "https://api.example.com/api/v1/auth/oauth",
@@ -31,7 +31,7 @@ struct HostedSignInTests {
         return settings
     }
 
-    private static func accounts(
+    static func accounts(
         _ fetcher: any Fetcher, _ codes: StoredAuthorizationCodes, now: Int64 = Fixture.now,
         records: StoredSessions? = nil
     ) throws -> CognitoAccounts {
@@ -39,7 +39,7 @@ struct HostedSignInTests {
             fetcher, settings: settings, now: now, records: records ?? StoredSessions(codes.store), codes: codes)
     }
 
-    private static func browserRequest(_ operation: AccountOperation, _ query: String) -> AccountRequest {
+    static func browserRequest(_ operation: AccountOperation, _ query: String) -> AccountRequest {
         var request = Fixture.request(operation)
         request.query = query
         var head = HTTPRequest(method: .get, scheme: "https", authority: "api.example.com", path: "/")
@@ -49,7 +49,7 @@ struct HostedSignInTests {
     }
 
     /// The answer to a callback with the state of a sign-in that began at the fixture's time.
-    private static func comeBack(
+    static func comeBack(
         _ accounts: CognitoAccounts, _ codes: StoredAuthorizationCodes, cookie: Bool = true
     ) async throws -> AccountAnswer {
         let challenge = SHA256.codeChallenge(of: verifier)
@@ -66,7 +66,7 @@ struct HostedSignInTests {
         return await accounts.answer(request)
     }
 
-    private static func tokens(nonce: String = nonce, client: String = Fixture.clientID) -> FetchResponse {
+    static func tokens(nonce: String = nonce, client: String = Fixture.clientID) -> FetchResponse {
         let common: JSONObject = ["iss": .string(Fixture.issuer), "sub": .string(Fixture.username)]
         var access = common
         access["client_id"] = .string(client)
@@ -85,7 +85,7 @@ struct HostedSignInTests {
         return FetchResponse(status: 200, body: body.encoded())
     }
 
-    private static func redemption() -> AccountRequest {
+    static func redemption() -> AccountRequest {
         Fixture.request(
             .oauthToken,
             [
@@ -210,94 +210,6 @@ struct HostedSignInTests {
         #expect(await fetcher.operations.isEmpty)
     }
 
-    @Test("A code gives one session, and one that is used again ends it, also while both are under way")
-    func oneSession() async throws {
-        let codes = try Self.codes()
-        _ = try await Self.comeBack(Self.accounts(RecordedFetcher(Self.tokens()), codes), codes)
-        let fetcher = RepeatingFetcher([.success(Fixture.output([:]))])
-        let accounts = try Self.accounts(fetcher, codes)
-        let redeemed = await withTaskGroup { group in
-            for _ in 0..<8 as Range<Int> { group.addTask { await accounts.answer(Self.redemption()).status } }
-            return await group.reduce(into: 0) { $0 += $1 == .ok ? 1 : 0 }
-        }
-        #expect(redeemed == 1)
-        let session = try #require(
-            try await StoredSessions(codes.store).all(subject: Fixture.username, poolID: Fixture.poolID).first)
-        #expect(session.endedAt == Fixture.now)
-    }
-
-    @Test("A code whose session cannot be stored can be shown again, and its sign-in goes on at Cognito")
-    func failedSession() async throws {
-        let codes = try Self.codes()
-        _ = try await Self.comeBack(Self.accounts(RecordedFetcher(Self.tokens()), codes), codes)
-        let fetcher = RecordedFetcher()
-        // A store without the codes' table: the transaction that uses the code fails.
-        let failing = try Self.accounts(fetcher, codes, records: Fixture.records())
-        #expect(await failing.answer(Self.redemption()).status == .serviceUnavailable)
-        #expect(await fetcher.operations.isEmpty)
-        #expect(try await Self.accounts(fetcher, codes).answer(Self.redemption()).status == .ok)
-        #expect(await fetcher.operations.isEmpty)
-    }
-
-    @Test("A wrong proof uses the code up, and its sign-in ends at Cognito")
-    func wrongProof() async throws {
-        let codes = try Self.codes()
-        _ = try await Self.comeBack(Self.accounts(RecordedFetcher(Self.tokens()), codes), codes)
-        let fetcher = RecordedFetcher(Fixture.output([:]))
-        let accounts = try Self.accounts(fetcher, codes)
-        var wrong = Self.redemption()
-        wrong.body = String(decoding: wrong.body, as: UTF8.self).replacing(Self.verifier, with: Self.verifier + "w")
-            .utf8.map { $0 }
-        #expect(await accounts.answer(wrong).status == .badRequest)
-        #expect(await fetcher.operations == ["RevokeToken"])
-        #expect(await accounts.answer(Self.redemption()).status == .badRequest)
-        #expect(await fetcher.operations == ["RevokeToken"])
-    }
-
-    @Test("Unredeemed codes are taken once, of one pool, so many at a time, and are kept for minutes")
-    func takingUnused() async throws {
-        let codes = try Self.codes()
-        for number in 0..<20 as Range<UInt8> {
-            let record = AuthorizationCodeRecord(
-                hash: [number], signInID: [number], poolID: number < 18 ? "p" : "other", result: [number],
-                family: [number], expiresAt: 60)
-            #expect(try await codes.add(record, now: 0))
-        }
-        #expect(try await codes.use([0], poolID: "p", now: 1))
-        #expect(try await codes.takeUnused(poolID: "p", now: 59, limit: 16).isEmpty)
-        try await codes.removeEnded(now: 359)
-        let first = try await codes.takeUnused(poolID: "p", now: 359, limit: 16)
-        let second = try await codes.takeUnused(poolID: "p", now: 359, limit: 16)
-        #expect((first.count, second.count) == (16, 1))
-        #expect(Set((first + second).map { $0[0] }) == Set(1..<18))
-        try await codes.removeEnded(now: 360)
-        #expect(try await codes.takeUnused(poolID: "other", now: 360, limit: 16).isEmpty)
-    }
-
-    @Test("Many unredeemed codes end in one look; it stops where Cognito cannot be asked")
-    func manyUnredeemed() async throws {
-        for isReachable in [true, false] {
-            let codes = try Self.codes()
-            let sealed = try SealedCodeResult(
-                clientID: Fixture.clientID, redirectURI: Self.app, codeChallenge: "c", accessToken: Secret("a"),
-                idToken: nil, refreshToken: Secret("token"), accessExpiresAt: 0
-            ).sealed(with: Fixture.ring(), poolID: Fixture.poolID).expose()
-            for number in 0..<40 as Range<UInt8> {
-                let record = AuthorizationCodeRecord(
-                    hash: [number], signInID: [number], poolID: Fixture.poolID, result: sealed, family: [number],
-                    expiresAt: Fixture.now)
-                #expect(try await codes.add(record, now: Fixture.now - 60))
-            }
-            let answer = isReachable ? Fixture.output([:]) : Fixture.failure("InternalErrorException")
-            let fetcher = RepeatingFetcher([.success(answer)])
-            let log = CapturedLog()
-            try await Fixture.accounts(fetcher, settings: Self.settings, log: log, codes: codes).endUnredeemed()
-            let left = try await codes.takeUnused(poolID: Fixture.poolID, now: Fixture.now, limit: 100).count
-            #expect(left == (isReachable ? 0 : 24))
-            #expect(!log.lines.joined().contains("token"))
-        }
-    }
-
     @Test("The metadata of RFC 8414 name the endpoints below the issuer")
     func metadata() async throws {
         let accounts = try Self.accounts(RecordedFetcher(), Self.codes())
@@ -316,26 +228,5 @@ struct HostedSignInTests {
         #expect(
             HostedSignInSettings.metadataPath(prefix: "/api/v1/auth")
                 == "/.well-known/oauth-authorization-server/api/v1/auth/oauth")
-    }
-
-    @Test("Used and expired codes are forgotten ten minutes after their end, and nothing sooner")
-    func forgetting() async throws {
-        let store = try Store(path: ":memory:", migrations: StoredAuthorizationCodes.migrations)
-        let codes = StoredAuthorizationCodes(store)
-        let record = AuthorizationCodeRecord(
-            hash: [1], signInID: [2], poolID: "p", result: [3], family: [4], expiresAt: 60)
-        #expect(try await codes.add(record, now: 0))
-        #expect(try await codes.state(of: [1], poolID: "other", now: 1) == .unknown)
-        #expect(try await !codes.use([1], poolID: "other", now: 1))
-        #expect(try await codes.state(of: [1], poolID: "p", now: 59) == .open(result: [3], family: [4]))
-        #expect(try await codes.state(of: [1], poolID: "p", now: 60) == .unknown)
-        #expect(try await !codes.use([1], poolID: "p", now: 60))
-        #expect(try await codes.use([1], poolID: "p", now: 59))
-        #expect(try await !codes.use([1], poolID: "p", now: 59))
-        try await codes.removeEnded(now: 659)
-        #expect(try await codes.state(of: [1], poolID: "p", now: 659) == .used(family: [4]))
-        #expect(try await !codes.add(record, now: 659))
-        try await codes.removeEnded(now: 660)
-        #expect(try await codes.state(of: [1], poolID: "p", now: 660) == .unknown)
     }
 }

@@ -54,9 +54,9 @@ struct OAuthTokenEndpoint: AccountEndpoint {
         case .unknown: throw Self.invalid(.invalidAuthorizationCode)
         case .used(let family): throw try await accounts.endSession(family, request)
         case .open(let sealed, let family):
-            let signIn = try await proven(sealed, hash, accounts, request)
-            admission.call.account = signIn.account
             do {
+                let signIn = try await proven(sealed, hash, accounts, request)
+                admission.call.account = signIn.account
                 return try await accounts.signedIn(
                     signIn.result,
                     SignInContext(
@@ -98,7 +98,8 @@ struct OAuthTokenEndpoint: AccountEndpoint {
             let isOurs = try await accounts.withRecords(request) {
                 try await codes.use(hash, poolID: settings.poolID, now: now)
             }
-            if isOurs { await accounts.giveUp(result, request) }
+            guard isOurs else { throw Self.invalid(.authorizationCodeReused) }
+            await accounts.giveUp(result, request)
             throw Self.invalid(.invalidAuthorizationCode)
         }
         // An address that the pool has not proven is not the user's: it may be somebody else's.
