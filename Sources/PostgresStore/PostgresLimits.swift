@@ -1,0 +1,225 @@
+internal import Postgres
+package import Store
+
+/// Counters in PostgreSQL. Their keys are hashes, which hold no U+0000, which no text here may.
+package struct PostgresLimits: LimitRecords {
+    static let migrations = [
+        PostgresStore.Migration(
+            name: "limits-1",
+            statements: [
+                """
+                CREATE TABLE limit_counts (
+                    key text COLLATE "C" NOT NULL,
+                    window_number bigint NOT NULL,
+                    count bigint NOT NULL,
+                    ends_at bigint NOT NULL,
+                    PRIMARY KEY (key, window_number)
+                )
+                """,
+                "CREATE INDEX limit_counts_by_end ON limit_counts (ends_at)",
+                """
+                CREATE TABLE sign_in_failures (
+                    key text COLLATE "C" PRIMARY KEY,
+                    count bigint NOT NULL,
+                    last_at bigint NOT NULL,
+                    ends_at bigint NOT NULL,
+                    epoch bigint NOT NULL DEFAULT 0
+                )
+                """,
+                "CREATE INDEX sign_in_failures_by_end ON sign_in_failures (ends_at)",
+                """
+                CREATE TABLE known_devices (
+                    key text COLLATE "C" PRIMARY KEY,
+                    ends_at bigint NOT NULL
+                )
+                """,
+                "CREATE INDEX known_devices_by_end ON known_devices (ends_at)",
+            ])
+    ]
+
+    private static let tables = [
+        ("limit_counts", ["key", "window_number"]), ("sign_in_failures", ["key"]), ("known_devices", ["key"]),
+    ]
+
+    private let store: PostgresStore
+    private let clock: any RecordClock
+
+    /// - Parameter clock: by which records end, as a guard against a time of day that is ahead.
+    package init(_ store: PostgresStore, clock: any RecordClock) {
+        self.store = store
+        self.clock = clock
+    }
+
+    package func add(_ counts: [CountRecord]) async throws -> [Int64] {
+        guard !counts.isEmpty else { return [] }
+        let once = SummedOnce(
+            counts.map { (RowKey($0.key, $0.window), $0.count) }, endsAt: counts.map(\.endsAt))
+        var parameters = PostgresParameters()
+        let rows = once.sums.map { sum in
+            parameters.row([.text(sum.key.text), .integer(sum.key.window), .integer(sum.count), .integer(sum.endsAt)])
+        }
+        let totals = try await store.repeatedRows(
+            """
+            INSERT INTO limit_counts AS l (key, window_number, count, ends_at) VALUES \(rows.joined(separator: ", "))
+            ON CONFLICT (key, window_number) DO UPDATE SET count = l.count + excluded.count
+            RETURNING key, window_number, count
+            """, parameters.values)
+        let byKey = Dictionary(
+            uniqueKeysWithValues: try totals.map {
+                (RowKey(try $0.text("key"), try $0.integer("window_number")), try $0.integer("count"))
+            })
+        return try once.later.map { key, later in
+            guard let total = byKey[key] else { throw StoreError.rowVanished }
+            return total - later
+        }
+    }
+
+    package func addFailures(
+        of keys: [String], at milliseconds: Int64, endsAt: Int64
+    ) async throws -> [FailureRecord] {
+        guard !keys.isEmpty else { return [] }
+        let once = SummedOnce(keys.map { (RowKey($0), 1) }, endsAt: keys.map { _ in endsAt })
+        var parameters = PostgresParameters()
+        let rows = once.sums.map {
+            parameters.row([.text($0.key.text), .integer($0.count), .integer(milliseconds), .integer($0.endsAt)])
+        }
+        let found = try await store.repeatedRows(
+            """
+            INSERT INTO sign_in_failures AS l (key, count, last_at, ends_at) VALUES \(rows.joined(separator: ", "))
+            ON CONFLICT (key) DO UPDATE SET
+                count = CASE WHEN l.ends_at * 1000 > excluded.last_at THEN l.count ELSE 0 END + excluded.count,
+                -- Not the later ones: a clock that was ahead would keep them there.
+                last_at = excluded.last_at, ends_at = excluded.ends_at
+            RETURNING l.*
+            """, parameters.values)
+        let byKey = Dictionary(uniqueKeysWithValues: try found.map(FailureRecord.init).map { (RowKey($0.key), $0) })
+        return try once.later.map { key, later in
+            guard var record = byKey[key] else { throw StoreError.rowVanished }
+            record.count -= later
+            return record
+        }
+    }
+
+    package func resetFailures(of key: String, at milliseconds: Int64, endsAt: Int64) async throws -> FailureRecord {
+        let rows = try await store.repeatedRows(
+            """
+            INSERT INTO sign_in_failures AS l (key, count, last_at, ends_at, epoch) VALUES ($1, 0, $2, $3, $2)
+            ON CONFLICT (key) DO UPDATE SET
+                count = 0,
+                ends_at = GREATEST(l.ends_at, excluded.ends_at),
+                epoch = CASE WHEN l.epoch < excluded.epoch THEN excluded.epoch ELSE l.epoch + 1 END
+            RETURNING l.*
+            """, [.text(key), .integer(milliseconds), .integer(endsAt)])
+        guard let row = rows.first else { throw StoreError.rowVanished }
+        return try FailureRecord(row)
+    }
+
+    package func remember(device key: String, endsAt: Int64) async throws {
+        try await store.run(
+            """
+            INSERT INTO known_devices AS l (key, ends_at) VALUES ($1, $2)
+            ON CONFLICT (key) DO UPDATE SET ends_at = excluded.ends_at WHERE l.ends_at < excluded.ends_at
+            """, [.text(key), .integer(endsAt)])
+    }
+
+    package func standing(
+        ofDevice device: String?, failures keys: [String], now: Int64
+    ) async throws -> LimitStanding {
+        var parameters = PostgresParameters()
+        let (device, now, pruning) = (
+            parameters.add(.text(device ?? "")), parameters.add(.integer(now)),
+            parameters.add(.integer(clock.pruningTime(now)))
+        )
+        let names = keys.map { parameters.add(.text($0)) }
+        let isMeant = names.isEmpty ? "FALSE" : "l.key IN (\(names.joined(separator: ", ")))"
+        // One row at least, which has nothing of any failure where there is none.
+        let rows = try await store.rows(
+            """
+            SELECT EXISTS (SELECT 1 FROM known_devices WHERE key = \(device) AND ends_at > \(now)) AS knows, l.*
+            FROM (SELECT 1) AS one LEFT JOIN sign_in_failures AS l ON \(isMeant) AND l.ends_at > \(pruning)
+            """, parameters.values)
+        let found = try rows.filter { try $0.optional(PostgresRow.text, "key") != nil }.map(FailureRecord.init)
+        let byKey = Dictionary(uniqueKeysWithValues: found.map { (RowKey($0.key), $0) })
+        return LimitStanding(
+            knowsDevice: try rows.first?.boolean("knows") ?? false, failures: keys.compactMap { byKey[RowKey($0)] })
+    }
+
+    package func counts(now: Int64, limit: Int) async throws -> [CountRecord] {
+        // The newest of them, the older windows first.
+        try await store.rows(
+            """
+            SELECT * FROM (SELECT * FROM limit_counts WHERE ends_at > $1 ORDER BY ends_at DESC LIMIT $2) AS l
+            ORDER BY window_number
+            """, [.integer(clock.pruningTime(now)), .integer(limit)]
+        ).map {
+            CountRecord(
+                key: try $0.text("key"), window: try $0.integer("window_number"), count: try $0.integer("count"),
+                endsAt: try $0.integer("ends_at"))
+        }
+    }
+
+    package func failures(now: Int64, limit: Int) async throws -> [FailureRecord] {
+        try await store.rows(
+            "SELECT * FROM sign_in_failures WHERE ends_at > $1 AND count > 0 ORDER BY ends_at DESC LIMIT $2",
+            [.integer(clock.pruningTime(now)), .integer(limit)]
+        ).map(FailureRecord.init)
+    }
+
+    package func removeEnded(now: Int64, limit: Int) async throws {
+        let pruning = clock.pruningTime(now)
+        for (table, key) in Self.tables {
+            try await store.removeInSteps(table, key: key, where: "l.ends_at <= $1", [.integer(pruning)])
+            // Rows beyond the limit go, those that end first before the others.
+            let first = try await store.rows(
+                "SELECT ends_at FROM \(table) ORDER BY ends_at DESC LIMIT 1 OFFSET $1", [.integer(max(0, limit - 1))])
+            guard let first = try first.first?.integer("ends_at") else { continue }
+            try await store.removeInSteps(table, key: key, where: "l.ends_at < $1", [.integer(first)])
+        }
+    }
+}
+
+/// A row's key, by its bytes.
+private struct RowKey: Hashable {
+    let bytes: [UInt8]
+    let window: Int64
+
+    init(_ text: String, _ window: Int64 = 0) {
+        bytes = Array(text.utf8)
+        self.window = window
+    }
+
+    var text: String { String(decoding: bytes, as: UTF8.self) }
+
+    static func precedes(_ one: RowKey, _ other: RowKey) -> Bool {
+        one.bytes == other.bytes ? one.window < other.window : one.bytes.lexicographicallyPrecedes(other.bytes)
+    }
+}
+
+/// Numbers for rows of which some may be the same: a statement changes a row once at most, and locks the rows in the
+/// order of their keys, so that no two statements wait for each other.
+private struct SummedOnce {
+    /// By their keys' order.
+    let sums: [(key: RowKey, count: Int64, endsAt: Int64)]
+    /// For each number, in the order given, how much comes after it for the same row.
+    let later: [(key: RowKey, count: Int64)]
+
+    init(_ numbers: [(key: RowKey, count: Int64)], endsAt: [Int64]) {
+        var sums: [RowKey: (count: Int64, endsAt: Int64)] = [:]
+        var later: [(RowKey, Int64)] = []
+        for (number, endsAt) in zip(numbers, endsAt).reversed() {
+            let after = sums[number.key]?.count ?? 0
+            later.append((number.key, after))
+            sums[number.key] = (after + number.count, endsAt)
+        }
+        self.sums = sums.map { ($0.key, $0.value.count, $0.value.endsAt) }.sorted { RowKey.precedes($0.key, $1.key) }
+        self.later = later.reversed()
+    }
+}
+
+extension FailureRecord {
+    fileprivate init(_ row: PostgresRow) throws {
+        self.init(
+            key: try row.text("key"), count: try row.integer("count"), lastAt: try row.integer("last_at"),
+            endsAt: try row.integer("ends_at"), epoch: try row.integer("epoch"))
+    }
+}
