@@ -13,7 +13,7 @@ package struct OutboxMessage: Sendable, Equatable {
     package var body: String
     /// Milliseconds since 1970, here and below.
     package var createdAt: Int64
-    var dueAt: Int64
+    package var dueAt: Int64
     /// How often it has been tried.
     package var attempts: Int
     /// Whether nothing that comes later says the same. Such messages have room of their own.

@@ -1,0 +1,126 @@
+internal import Postgres
+package import Store
+
+/// The outbox in PostgreSQL. Its texts are the gateway's own: names, and JSON, in which U+0000 is escaped.
+package struct PostgresOutbox: OutboxRecords {
+    static let migrations = [
+        PostgresStore.Migration(
+            name: "outbox-1",
+            statements: [
+                """
+                CREATE TABLE outbox (
+                    key text COLLATE "C" PRIMARY KEY,
+                    destination text COLLATE "C" NOT NULL,
+                    kind text NOT NULL,
+                    subject text,
+                    body text NOT NULL,
+                    created_at bigint NOT NULL,
+                    due_at bigint NOT NULL,
+                    attempts bigint NOT NULL,
+                    must_arrive boolean NOT NULL
+                )
+                """,
+                "CREATE INDEX outbox_by_creation ON outbox (created_at)",
+                "CREATE INDEX outbox_by_destination ON outbox (destination, due_at)",
+                "CREATE INDEX outbox_by_room ON outbox (destination, must_arrive)",
+            ])
+    ]
+
+    /// By how many milliseconds the leases of two processes may differ.
+    private static let leaseDifference: Int64 = 60_000
+
+    private let store: PostgresStore
+    private let clock: any RecordClock
+
+    /// - Parameter clock: by which messages are given up, as a guard against a time of day that is ahead.
+    package init(_ store: PostgresStore, clock: any RecordClock) {
+        self.store = store
+        self.clock = clock
+    }
+
+    /// Writers at the same moment do not count each other's messages: the limit may be exceeded by as many.
+    package func add(_ message: OutboxMessage, limit: Int) async throws -> Bool {
+        let (sql, values) = Self.adding(message, limit: limit)
+        return try await store.run(sql, values) > 0
+    }
+
+    /// The statement that keeps a message; it changes no row where too many wait.
+    static func adding(_ message: OutboxMessage, limit: Int) -> (sql: String, values: [PostgresValue]) {
+        let sql = """
+            INSERT INTO outbox
+                (key, destination, kind, subject, body, created_at, due_at, attempts, must_arrive)
+            SELECT $1, $2, $3, $4::text, $5, $6, $7, $8, $9
+            WHERE (SELECT count(*) FROM outbox WHERE destination = $2 AND must_arrive = $9) < $10
+            ON CONFLICT DO NOTHING
+            """
+        return (
+            sql,
+            [
+                .text(message.key), .text(message.destination), .text(message.kind), .optional(message.subject),
+                .text(message.body), .integer(message.createdAt), .integer(message.dueAt), .integer(message.attempts),
+                .boolean(message.mustArrive), .integer(limit),
+            ]
+        )
+    }
+
+    package func claim(
+        for destination: String, now: Int64, lease: Int64, longestPause: Int64, limit: Int
+    ) async throws -> [OutboxMessage] {
+        // Attempts are kept within what the shift and the column can hold, whatever is stored. Rows that another
+        // process claims at this moment are left to it.
+        try await store.rows(
+            """
+            WITH due AS MATERIALIZED (
+                SELECT key FROM outbox WHERE destination = $3 AND due_at <= $4
+                ORDER BY due_at, created_at LIMIT $6 FOR UPDATE SKIP LOCKED),
+            ahead AS MATERIALIZED (
+                SELECT key FROM outbox WHERE destination = $3 AND due_at > $5 LIMIT $6 FOR UPDATE SKIP LOCKED),
+            chosen AS MATERIALIZED (SELECT key FROM due UNION ALL SELECT key FROM ahead LIMIT $6)
+            UPDATE outbox AS l SET
+                due_at = $1 + LEAST(1000::bigint << LEAST(GREATEST(l.attempts, 0), 20)::integer, $2),
+                attempts = LEAST(GREATEST(l.attempts, 0), 1000000) + 1
+            FROM chosen WHERE l.key = chosen.key
+            RETURNING l.*
+            """,
+            [
+                .integer(now + lease), .integer(longestPause), .text(destination), .integer(now),
+                .integer(now + lease + longestPause + Self.leaseDifference), .integer(limit),
+            ]
+        ).map(OutboxMessage.init).sorted { $0.createdAt < $1.createdAt }
+    }
+
+    package func remove(key: String) async throws {
+        try await store.run("DELETE FROM outbox WHERE key = $1", [.text(key)])
+    }
+
+    package func postpone(key: String, until: Int64) async throws {
+        try await store.run("UPDATE outbox SET due_at = $1 WHERE key = $2", [.integer(until), .text(key)])
+    }
+
+    package func removeOlder(than age: Int64, now: Int64) async throws -> [OutboxMessage] {
+        let time = min(now, (clock.pruningTime(now / 1000) + 1) * 1000) - age
+        return try await store.rows(
+            """
+            WITH chosen AS MATERIALIZED (
+                SELECT key FROM outbox WHERE created_at < $1 ORDER BY created_at LIMIT $2 FOR UPDATE SKIP LOCKED)
+            DELETE FROM outbox AS l USING chosen WHERE l.key = chosen.key RETURNING l.*
+            """, [.integer(time), .integer(PostgresStore.removedAtOnce)]
+        ).map(OutboxMessage.init)
+    }
+
+    package func count() async throws -> Int {
+        let rows = try await store.rows("SELECT count(*) AS count FROM outbox")
+        return Int(try rows.first?.integer("count") ?? 0)
+    }
+}
+
+extension OutboxMessage {
+    fileprivate init(_ row: PostgresRow) throws {
+        self.init(
+            key: try row.text("key"), destination: try row.text("destination"), kind: try row.text("kind"),
+            subject: try row.optional(PostgresRow.text, "subject"), body: try row.text("body"),
+            createdAt: try row.integer("created_at"), mustArrive: try row.boolean("must_arrive"))
+        dueAt = try row.integer("due_at")
+        attempts = Int(try row.integer("attempts"))
+    }
+}
