@@ -1,0 +1,67 @@
+internal import Postgres
+internal import Store
+
+extension PostgresStore {
+    /// All steps of the schema, in their order. They run once each; a published step is never changed.
+    ///
+    /// A step only adds: while gateways are replaced one by one, the version before still works with the schema. For
+    /// the same reason statements name the columns that they read and write.
+    static let migrations: [Migration] =
+        PostgresSessions.migrations + PostgresAuthorizationCodes.migrations + PostgresRevocations.migrations
+
+    /// Brings the database to the current schema. Of several gateways that start at once one does, and the others wait.
+    ///
+    /// - Throws: PostgreSQL's error, and ``StoreError/newerSchema(_:)``.
+    package func migrate() async throws {
+        try await migrate(Self.migrations)
+    }
+
+    func migrate(_ migrations: [Migration]) async throws {
+        // A connection that comes back within a transaction is closed, which undoes the transaction.
+        try await pool.withConnection { connection in
+            _ = try await connection.query("BEGIN")
+            try await Self.migrate(connection, migrations)
+            _ = try await connection.query("COMMIT")
+        }
+    }
+
+    private static func migrate(_ connection: PostgresConnection, _ migrations: [Migration]) async throws {
+        let deadline = ContinuousClock.now + patience
+        func run(_ sql: String, _ values: [PostgresValue] = []) async throws -> PostgresRows {
+            try await connection.query(sql, values, deadline: deadline)
+        }
+        // Steps and the wait for another gateway's may take longer than the statements of service.
+        for limit in ["lock_timeout", "statement_timeout", "idle_in_transaction_session_timeout"] {
+            _ = try await run("SET LOCAL \(limit) = '\(patience.components.seconds)s'")
+        }
+        _ = try await run("SELECT pg_advisory_xact_lock($1)", [.integer(lockKey)])
+        // Where all is there, nothing asks for the right to make tables.
+        let exists = try await run("SELECT to_regclass('gatehouse_migrations') IS NOT NULL")
+        if exists.first != [.boolean(true)] { _ = try await run(table) }
+        let known = try await run("SELECT name FROM gatehouse_migrations").rows.compactMap(\.first)
+        let unknown = known.filter { name in !migrations.contains { .text($0.name) == name } }
+        guard unknown.isEmpty else { throw StoreError.newerSchema(unknown.compactMap(Self.text).sorted()) }
+        for step in migrations where !known.contains(.text(step.name)) {
+            for statement in step.statements { _ = try await run(statement) }
+            _ = try await run("INSERT INTO gatehouse_migrations (name) VALUES ($1)", [.text(step.name)])
+        }
+    }
+
+    /// How long the steps of a start may take, the wait for those of another gateway included.
+    private static let patience = Duration.seconds(60)
+
+    /// Any number that is always the same, of a lock that nobody else takes: "gatehous" in ASCII.
+    private static let lockKey: Int64 = 0x6761_7465_686F_7573
+
+    private static let table = """
+        CREATE TABLE gatehouse_migrations (
+            name text COLLATE "C" PRIMARY KEY,
+            applied_at timestamptz NOT NULL DEFAULT now()
+        )
+        """
+
+    private static func text(_ value: PostgresValue) -> String? {
+        guard case .text(let text) = value else { return nil }
+        return text
+    }
+}
