@@ -1,0 +1,145 @@
+import Store
+import Testing
+
+@testable import PostgresStore
+
+extension PostgresTests {
+    @Suite("Records of sessions")
+    struct Sessions {
+        private static let now: Int64 = 1_700_000_000
+
+        private static func record(
+            _ family: UInt8 = 1, generation: Int64 = 0, subject: String = "ada", answer: [UInt8]? = nil,
+            at time: Int64 = now, endsAt: Int64 = now + 1000
+        ) -> SessionRecord {
+            SessionRecord(
+                family: [UInt8](repeating: family, count: 16), poolID: "pool", subject: subject,
+                originID: "origin-\(family)", deviceID: "d", platform: "ios", generation: generation,
+                token: [UInt8(generation)], answer: answer, signedInAt: now, refreshedAt: time, endsAt: endsAt)
+        }
+
+        private func records() async throws -> PostgresSessions {
+            PostgresSessions(try await RecordsDatabase().store)
+        }
+
+        private func begin(_ record: SessionRecord, _ records: PostgresSessions) async throws {
+            #expect(try await records.begin(record, redeeming: nil))
+        }
+
+        @Test("What is kept is found as it was")
+        func roundTrip() async throws {
+            let records = try await records()
+            var record = Self.record(answer: [1, 2, 3])
+            (record.retryUntil, record.endedAt) = (Self.now + 9, 7)
+            record.device = SessionDevice(name: "Ada's", model: "m", osVersion: "1", appVersion: "2")
+            try await begin(record, records)
+            #expect(try await records.session(record.family) == record)
+            #expect(try await records.session([9]) == nil)
+            #expect(try await records.all(subject: "ada", poolID: "pool") == [record])
+            #expect(try await records.all(subject: "ada", poolID: "other").isEmpty)
+            let bare = SessionRecord(
+                family: [7], poolID: "q", subject: "\"\\{}", originID: nil, deviceID: nil, platform: nil,
+                generation: 0, token: [], signedInAt: 1, refreshedAt: 1, endsAt: 1)
+            try await begin(bare, records)
+            #expect(try await records.session([7]) == bare)
+        }
+
+        @Test("A session that is not there, or fell behind, is brought to where its token is, and never back")
+        func steps() async throws {
+            let records = try await records()
+            #expect(try await records.advance(to: Self.record(generation: 4)) == .taken)
+            var ahead = Self.record(generation: 9, subject: "eve", answer: [9], at: Self.now + 5)
+            ahead.retryUntil = 3
+            #expect(try await records.advance(to: ahead) == .taken)
+            ahead.subject = "ada"
+            for generation in [9, 4] as [Int64] {
+                let step = try await records.advance(to: Self.record(generation: generation))
+                #expect(step == .overtaken(ahead), "the sign-in stays as it was")
+            }
+        }
+
+        @Test("A session that was ended goes no further, and gives no answer once more")
+        func ended() async throws {
+            let records = try await records()
+            let first = Self.record(answer: [1])
+            try await begin(first, records)
+            let ended = try await records.end(family: first.family, originIDs: [], poolID: "pool", at: Self.now + 5)
+            #expect(ended == [first], "whoever ended it has its token still")
+            var expected = first
+            (expected.endedAt, expected.token, expected.answer) = (Self.now + 5, [], nil)
+            #expect(try await records.advance(to: Self.record(generation: 1)) == .overtaken(expected))
+            let again = try await records.end(
+                family: first.family, originIDs: ["origin-1"], poolID: "pool", at: Self.now + 9)
+            #expect(again.isEmpty, "it ended once")
+        }
+
+        @Test("Sessions end by family, by origin, or all of a user's, and those of other pools and users go on")
+        func whichEnd() async throws {
+            let records = try await records()
+            for family in 1...5 as ClosedRange<UInt8> { try await begin(Self.record(family), records) }
+            try await begin(Self.record(6, subject: "ben"), records)
+            #expect(try await records.end(family: nil, originIDs: [], poolID: "pool", at: Self.now).isEmpty)
+            let some = try await records.end(
+                family: Self.record(1).family, originIDs: ["origin-2", "un\"known\\,"], poolID: "pool", at: Self.now)
+            #expect(some.map { $0.family[0] } == [1, 2])
+            #expect(try await records.endAll(subject: "ada", poolID: "other", except: nil, at: Self.now).isEmpty)
+            let except = Self.record(5).family
+            let ended = try await records.endAll(subject: "ada", poolID: "pool", except: except, at: Self.now)
+            #expect(ended.map { $0.family[0] } == [3, 4])
+            let last = try await records.endAll(subject: "ada", poolID: "pool", except: nil, at: Self.now)
+            #expect(last.map { $0.family[0] } == [5])
+            #expect(try await records.session(Self.record(6).family)?.endedAt == nil)
+            try await records.forget(subject: "ada", poolID: "pool")
+            #expect(try await records.all(subject: "ada", poolID: "pool").isEmpty)
+            #expect(try await records.all(subject: "ben", poolID: "pool").count == 1)
+        }
+
+        @Test("Sessions past their end go, and answers past their window, by the clock that is believed")
+        func removed() async throws {
+            let database = try await RecordsDatabase()
+            let doubting = PostgresSessions(database.store, clock: LimitedClock(limit: Self.now + 40))
+            let records = PostgresSessions(database.store)
+            try await begin(Self.record(1, answer: [1], endsAt: Self.now + 50), records)
+            try await begin(Self.record(2, answer: [2], at: Self.now), records)
+            try await begin(Self.record(3, answer: [3], at: Self.now + 30), records)
+            var reopened = Self.record(4, answer: [4], at: Self.now)
+            reopened.retryUntil = Self.now + 61
+            try await begin(reopened, records)
+            try await records.note(["old"], of: "ada", poolID: "pool", endsAt: Self.now + 50)
+            try await records.note(["new"], of: "ada", poolID: "pool", endsAt: Self.now + 99)
+            try await doubting.removeEnded(now: Self.now + 500)
+            #expect(try await records.all(subject: "ada", poolID: "pool").compactMap(\.answer) == [[1], [2], [3], [4]])
+            #expect(try await records.subject(named: "old", poolID: "pool") == "ada")
+            try await records.removeEnded(now: Self.now + 61)
+            #expect(try await records.all(subject: "ada", poolID: "pool").map(\.answer) == [nil, [3], [4]])
+            #expect(try await records.subject(named: "old", poolID: "pool") == nil)
+            #expect(try await records.subject(named: "new", poolID: "pool") == "ada")
+        }
+
+        @Test("Many that are over go in as many statements as it takes")
+        func many() async throws {
+            let store = try await RecordsDatabase().store
+            let records = PostgresSessions(store)
+            let names = (0..<1201).map { "name-\($0)" }
+            try await records.note(names, of: "ada", poolID: "pool", endsAt: Self.now)
+            try await records.note(["lasting"], of: "ada", poolID: "pool", endsAt: Self.now + 1)
+            try await records.removeEnded(now: Self.now)
+            #expect(try await store.rows("SELECT name FROM account_names").map { try $0.text("name") } == ["lasting"])
+        }
+
+        @Test("A name is of the last one who has signed in by it, and of nobody who is forgotten")
+        func names() async throws {
+            let records = try await records()
+            for id in ["ada", "eve", "ada"] {
+                try await records.note(["shared", "of-\(id)", "shared"], of: id, poolID: "p", endsAt: Self.now)
+                #expect(try await records.subject(named: "shared", poolID: "p") == id)
+            }
+            try await records.note([], of: "ada", poolID: "p", endsAt: Self.now)
+            #expect(try await records.subject(named: "shared", poolID: "q") == nil)
+            #expect(try await records.subject(named: "Shared", poolID: "p") == nil)
+            try await records.forget(subject: "ada", poolID: "p")
+            #expect(try await records.subject(named: "shared", poolID: "p") == nil)
+            #expect(try await records.subject(named: "of-eve", poolID: "p") == "eve")
+        }
+    }
+}
