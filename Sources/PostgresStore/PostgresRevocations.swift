@@ -58,18 +58,30 @@ package struct PostgresRevocations: RevocationRecords {
         try await store.run(sql, values)
     }
 
+    /// Read in pages of the key's order, so that no response is large. A record that is kept meanwhile may be left out:
+    /// ``foreignChanges()`` of before then differs from the one after.
     package func all(now: Int64) async throws -> [RevocationRecord] {
         let sql = """
-            SELECT issuer, claim, value, is_sparing, spared, before, ends_at FROM revocations WHERE ends_at > $1
+            SELECT issuer, claim, value, is_sparing, spared, before, ends_at FROM revocations
+            WHERE ends_at > $1 AND (issuer, claim, value, is_sparing, spared) > ($2, $3, $4, $5, $6)
+            ORDER BY issuer, claim, value, is_sparing, spared LIMIT \(Self.page)
             """
-        return try await store.rows(sql, [.integer(clock.pruningTime(now))]).map { row in
-            RevocationRecord(
-                issuer: try row.text("issuer"), claim: try row.text("claim"), value: try row.text("value"),
-                before: try row.optional(PostgresRow.integer, "before"),
-                sparing: try row.boolean("is_sparing") ? try row.text("spared") : nil,
-                endsAt: try row.integer("ends_at"))
+        let end = PostgresValue.integer(clock.pruningTime(now))
+        // Before all keys: no claim is empty.
+        var last: [PostgresValue] = [.text(""), .text(""), .text(""), .boolean(false), .text("")]
+        var records: [RevocationRecord] = []
+        while true {
+            let rows = try await store.rows(sql, [end] + last)
+            records += try rows.map(RevocationRecord.init)
+            guard rows.count == Self.page, let row = rows.last else { return records }
+            last = [
+                .text(try row.text("issuer")), .text(try row.text("claim")), .text(try row.text("value")),
+                .boolean(try row.boolean("is_sparing")), .text(try row.text("spared")),
+            ]
         }
     }
+
+    private static let page = 1000
 
     package func removeEnded(now: Int64) async throws {
         try await store.removeEnded(
@@ -89,5 +101,15 @@ package struct PostgresRevocations: RevocationRecords {
             """
         guard let row = try await store.rows(sql).first else { return 0 }
         return try row.integer("hash")
+    }
+}
+
+extension RevocationRecord {
+    fileprivate init(_ row: PostgresRow) throws {
+        self.init(
+            issuer: try row.text("issuer"), claim: try row.text("claim"), value: try row.text("value"),
+            before: try row.optional(PostgresRow.integer, "before"),
+            sparing: try row.boolean("is_sparing") ? try row.text("spared") : nil,
+            endsAt: try row.integer("ends_at"))
     }
 }
