@@ -175,7 +175,7 @@ struct BackpressureTests {
             [[half], [half], []],
             settings: {
                 // Long enough for what follows the pause, also on a busy machine.
-                $0.timeouts.idle = .seconds(2)
+                $0.timeouts.idle = .seconds(5)
                 $0.timeouts.firstByte = .seconds(1)
             }
         ) { client async throws in
