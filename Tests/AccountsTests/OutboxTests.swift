@@ -41,6 +41,38 @@ struct OutboxTests {
             createdAt: clock.now)
     }
 
+    /// Records whose removal of old messages takes until its task is cancelled.
+    private struct WaitingRecords: OutboxRecords {
+        let began: AsyncStream<Void>.Continuation
+
+        func removeOlder(than age: Int64, now: Int64) async throws -> [OutboxMessage] {
+            began.yield()
+            try await Task.sleep(for: .seconds(3600))
+            return []
+        }
+
+        func add(_ message: OutboxMessage, limit: Int) async throws -> Bool { true }
+        func claim(
+            for destination: String, now: Int64, lease: Int64, longestPause: Int64, limit: Int
+        ) async throws -> [OutboxMessage] { [] }
+        func remove(key: String) async throws {}
+        func postpone(key: String, until: Int64) async throws {}
+        func count() async throws -> Int { 0 }
+    }
+
+    @Test("A stop while the database is asked is no error")
+    func stop() async throws {
+        let (began, continuation) = AsyncStream<Void>.makeStream()
+        let log = CapturedLog()
+        let outbox = Outbox(
+            records: WaitingRecords(began: continuation), logger: log.logger, now: { 0 }, random: { 0 })
+        let running = Task { await outbox.run() }
+        for await _ in began { break }
+        running.cancel()
+        await running.value
+        #expect(log.lines.isEmpty)
+    }
+
     @Test("What is received is sent once, with a key to know it by")
     func once() async throws {
         let receiver = ScriptedReceiver()

@@ -272,12 +272,12 @@ package final class AccountLimits: Sendable {
             try? await Task.sleep(for: Self.interval)
             rounds += 1
             do {
+                let limit = rounds % Self.roundsOfKeeping == 0 ? state.withLock { $0.settings.maximumKeys } : nil
                 // A task that is cancelled could not write.
-                try await Task { try await write() }.value
-                if rounds % Self.roundsOfKeeping == 0 {
-                    let limit = state.withLock { $0.settings.maximumKeys }
-                    try await records.removeEnded(now: now() / 1000, limit: limit)
-                }
+                try await Task {
+                    try await write()
+                    if let limit { try await records.removeEnded(now: now() / 1000, limit: limit) }
+                }.value
             } catch {
                 logger.error("counts of account calls are not stored", metadata: ["error": "\(error)"])
             }

@@ -253,6 +253,7 @@ package actor Outbox {
                     ])
             }
         } catch {
+            guard !Task.isCancelled else { return }
             logger.error("the outbox cannot be written to", metadata: ["error": "\(error)"])
         }
     }

@@ -158,6 +158,7 @@ package actor RevocationService {
                 try await follow()
                 if rounds % Self.roundsOfKeeping == 0 { try await removeEnded() }
             } catch {
+                guard !Task.isCancelled else { return }
                 logger.error("revocations of other processes cannot be read", metadata: ["error": "\(error)"])
             }
         }

@@ -49,6 +49,7 @@ package final class AppleGrantValidation: Sendable {
                 }
             }
         } catch {
+            guard !Task.isCancelled else { return }
             grants.logger.error("Apple's refresh tokens cannot be read", metadata: ["error": "\(error)"])
         }
     }

@@ -117,6 +117,7 @@ package final class SessionEnds: SessionRevocations {
             do {
                 if rounds % Self.roundsOfFollowing == 0 { try await follow() }
             } catch {
+                guard !Task.isCancelled else { return }
                 logger.error("refreshes of other processes cannot be read", metadata: ["error": "\(error)"])
             }
             await endDue()
