@@ -76,7 +76,9 @@ let package = Package(
             name: "SettingsReader", dependencies: ["Cryptography", "Encoding", yams], swiftSettings: safe),
         .target(
             name: "Settings",
-            dependencies: ["Cryptography", "Encoding", "Pipeline", "SettingsReader", httpTypes, nio("NIOCore")],
+            dependencies: [
+                "Cryptography", "Encoding", "Pipeline", "Postgres", "SettingsReader", httpTypes, nio("NIOCore"),
+            ],
             resources: [.embedInCode("Schema/key-descriptions.txt")], swiftSettings: safe),
 
         // I/O.
@@ -120,7 +122,7 @@ let package = Package(
             swiftSettings: safe),
 
         // The same records in PostgreSQL, which several gateways share.
-        .target(name: "PostgresStore", dependencies: ["Postgres", "Store"], swiftSettings: safe),
+        .target(name: "PostgresStore", dependencies: ["Encoding", "Postgres", "Store"], swiftSettings: safe),
 
         // Keys and accounts.
         // Text that clients or the store keep encrypted with the gateway's keys.
@@ -250,7 +252,7 @@ let package = Package(
         .testTarget(
             name: "SettingsTests",
             dependencies: [
-                "Cryptography", "Encoding", "Pipeline", "Settings", "SettingsReader", nio("NIOCore"),
+                "Cryptography", "Encoding", "Pipeline", "Postgres", "Settings", "SettingsReader", nio("NIOCore"),
             ],
             swiftSettings: strict),
         .testTarget(
@@ -324,7 +326,8 @@ let package = Package(
             dependencies: ["ClockSteps", "Cryptography", "Encoding", "Keys", "Store", "TestSupport", grdb, logging],
             swiftSettings: strict),
         .testTarget(
-            name: "PostgresTests", dependencies: ["Cryptography", "Postgres", "PostgresStore", "Store"],
+            name: "PostgresTests",
+            dependencies: ["Cryptography", "Encoding", "Postgres", "PostgresStore", "Store", grdb],
             swiftSettings: strict),
         .testTarget(
             name: "UpstreamTests",
