@@ -120,7 +120,7 @@ let package = Package(
             swiftSettings: safe),
 
         // The same records in PostgreSQL, which several gateways share.
-        .target(name: "PostgresStore", dependencies: ["Postgres", "Store"], swiftSettings: safe),
+        .target(name: "PostgresStore", dependencies: ["Clocks", "Locking", "Postgres", "Store"], swiftSettings: safe),
 
         // Keys and accounts.
         // Text that clients or the store keep encrypted with the gateway's keys.
@@ -324,7 +324,7 @@ let package = Package(
             dependencies: ["ClockSteps", "Cryptography", "Encoding", "Keys", "Store", "TestSupport", grdb, logging],
             swiftSettings: strict),
         .testTarget(
-            name: "PostgresTests", dependencies: ["Cryptography", "Postgres", "PostgresStore", "Store"],
+            name: "PostgresTests", dependencies: ["Cryptography", "Locking", "Postgres", "PostgresStore", "Store"],
             swiftSettings: strict),
         .testTarget(
             name: "UpstreamTests",
