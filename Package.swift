@@ -122,7 +122,9 @@ let package = Package(
             swiftSettings: safe),
 
         // The same records in PostgreSQL, which several gateways share.
-        .target(name: "PostgresStore", dependencies: ["Encoding", "Postgres", "Store"], swiftSettings: safe),
+        .target(
+            name: "PostgresStore", dependencies: ["Clocks", "Encoding", "Locking", "Postgres", "Store"],
+            swiftSettings: safe),
 
         // Keys and accounts.
         // Text that clients or the store keep encrypted with the gateway's keys.
@@ -327,7 +329,7 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "PostgresTests",
-            dependencies: ["Cryptography", "Encoding", "Postgres", "PostgresStore", "Store", grdb],
+            dependencies: ["Cryptography", "Encoding", "Locking", "Postgres", "PostgresStore", "Store", grdb],
             swiftSettings: strict),
         .testTarget(
             name: "UpstreamTests",

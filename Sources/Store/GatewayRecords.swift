@@ -11,6 +11,21 @@ package struct GatewayRecords: Sendable {
     package let outbox: any OutboxRecords
     package let clock: any RecordClock
 
+    package init(
+        sessions: any SessionRecords & AccountNameRecords,
+        users: any UserRecords & UserSessionRecords & SpentRecords & AppleTokenRecords,
+        codes: any AuthorizationCodeRecords, revocations: any RevocationRecords, limits: any LimitRecords,
+        outbox: any OutboxRecords, clock: any RecordClock
+    ) {
+        self.sessions = sessions
+        self.users = users
+        self.codes = codes
+        self.revocations = revocations
+        self.limits = limits
+        self.outbox = outbox
+        self.clock = clock
+    }
+
     /// Records in SQLite.
     init(_ store: Store) {
         sessions = StoredSessions(store)
