@@ -192,7 +192,8 @@ let package = Package(
             name: "Gateway",
             dependencies: [
                 "Accounts", "Admin", "Clocks", "Cognito", "Cryptography", "Curl", "Encoding", "HTTP1", "HTTPClient",
-                "Keys", "Listener", "Pipeline", "Proxy", "Sealing", "Sessions", "Settings", "SettingsReader", "Store",
+                "Keys", "Listener", "Pipeline", "PostgresStore", "Proxy", "Sealing", "Sessions", "Settings",
+                "SettingsReader", "Store",
                 "Telemetry", "Upstream", httpTypes, lifecycle, logging, nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: safe),
@@ -201,6 +202,7 @@ let package = Package(
             name: "Diagnostics",
             dependencies: [
                 "Clocks", "Cognito", "Cryptography", "Curl", "Encoding", "Gateway", "HTTPClient", "Keys", "Pipeline",
+                "Postgres", "PostgresStore",
                 "Sessions", "Settings", "Store", "Upstream", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: safe),

@@ -1,4 +1,5 @@
 package import Encoding
+internal import FoundationEssentials
 internal import GRDB
 
 /// A table of records in SQLite, for moving all of them to another store and back.

@@ -46,6 +46,7 @@ extension StateSettings {
 
 extension PostgresStateSettings {
     fileprivate init?(reading keys: SettingsMapping) {
+        for name in ["url", "password", "sealing_keys", "trusted_certificates"] { keys.notePlace(of: name) }
         let url = keys.required("url", .postgresURL)
         let passwordNode = keys.optional("password")
         let password = passwordNode?.readSecret()
