@@ -124,7 +124,7 @@ let package = Package(
 
         // Keys and accounts.
         // Text that clients or the store keep encrypted with the gateway's keys.
-        .target(name: "Sealing", dependencies: ["Cryptography", "Encoding"], swiftSettings: safe),
+        .target(name: "Sealing", dependencies: ["Cryptography", "Encoding", "Locking"], swiftSettings: safe),
         // Key sets of issuers, the gateway's own keys and their rotation, and revocations.
         .target(
             name: "Keys",
@@ -300,8 +300,8 @@ let package = Package(
         .testTarget(
             name: "KeysTests",
             dependencies: [
-                "ClockSteps", "Cryptography", "Encoding", "Gateway", "HTTPClient", "Keys", "Pipeline", "Store",
-                "TestSupport", logging,
+                "ClockSteps", "Cryptography", "Encoding", "Gateway", "HTTPClient", "Keys", "Locking", "Pipeline",
+                "Sealing", "Store", "TestSupport", logging,
             ],
             swiftSettings: strict),
         .testTarget(
@@ -324,7 +324,8 @@ let package = Package(
             dependencies: ["ClockSteps", "Cryptography", "Encoding", "Keys", "Store", "TestSupport", grdb, logging],
             swiftSettings: strict),
         .testTarget(
-            name: "PostgresTests", dependencies: ["Cryptography", "Postgres", "PostgresStore", "Store"],
+            name: "PostgresTests",
+            dependencies: ["Cryptography", "Keys", "Postgres", "PostgresStore", "Sealing", "Store"],
             swiftSettings: strict),
         .testTarget(
             name: "UpstreamTests",
