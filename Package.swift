@@ -128,7 +128,7 @@ let package = Package(
 
         // Keys and accounts.
         // Text that clients or the store keep encrypted with the gateway's keys.
-        .target(name: "Sealing", dependencies: ["Cryptography", "Encoding"], swiftSettings: safe),
+        .target(name: "Sealing", dependencies: ["Cryptography", "Encoding", "Locking"], swiftSettings: safe),
         // Key sets of issuers, the gateway's own keys and their rotation, and revocations.
         .target(
             name: "Keys",
@@ -306,8 +306,8 @@ let package = Package(
         .testTarget(
             name: "KeysTests",
             dependencies: [
-                "ClockSteps", "Cryptography", "Encoding", "Gateway", "HTTPClient", "Keys", "Pipeline", "Store",
-                "TestSupport", logging,
+                "ClockSteps", "Cryptography", "Encoding", "Gateway", "HTTPClient", "Keys", "Locking", "Pipeline",
+                "Sealing", "Store", "TestSupport", logging,
             ],
             swiftSettings: strict),
         .testTarget(
@@ -331,7 +331,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "PostgresTests",
-            dependencies: ["Cryptography", "Encoding", "Locking", "Postgres", "PostgresStore", "Store", grdb],
+            dependencies: [
+                "Cryptography", "Encoding", "Keys", "Locking", "Postgres", "PostgresStore", "Sealing", "Store", grdb,
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "UpstreamTests",

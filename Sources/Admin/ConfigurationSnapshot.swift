@@ -35,6 +35,8 @@ package struct ConfigurationSnapshot: Sendable {
     package let grantValidation: AppleGrantValidation?
     /// Nil where no tokens are taken.
     package let accountServices: AccountServices?
+    /// Empty where the keys are in the state directory.
+    package let sharedKeys: SharedKeyServices
     /// Nil where nobody signs in on hosted pages.
     package let unredeemedCodes: UnredeemedCodes?
 
@@ -43,7 +45,7 @@ package struct ConfigurationSnapshot: Sendable {
         checks: [ServerCheck], accessLog: AccessLog?, store: (any StateStore)?, upkeep: StoreUpkeep?,
         storeWatch: StoreWatch?,
         places: LogPlaces, sessionEnds: SessionEnds?, grantValidation: AppleGrantValidation?,
-        accountServices: AccountServices?, unredeemedCodes: UnredeemedCodes?
+        accountServices: AccountServices?, sharedKeys: SharedKeyServices, unredeemedCodes: UnredeemedCodes?
     ) {
         self.settings = settings
         self.plan = plan
@@ -58,6 +60,7 @@ package struct ConfigurationSnapshot: Sendable {
         self.sessionEnds = sessionEnds
         self.grantValidation = grantValidation
         self.accountServices = accountServices
+        self.sharedKeys = sharedKeys
         self.unredeemedCodes = unredeemedCodes
     }
 
@@ -67,7 +70,7 @@ package struct ConfigurationSnapshot: Sendable {
             plan.assertionKeys, plan.sessionKeys?.keys, sessionEnds, grantValidation, plan.revocations, upkeep,
             storeWatch, accountServices?.limits, accountServices?.outbox, unredeemedCodes, plan.tracing,
         ]
-        return plan.keyServices + single.compactMap { $0 } + checks
+        return plan.keyServices + single.compactMap { $0 } + sharedKeys.services + checks
     }
 
     /// For each listener the certificates that it presents.

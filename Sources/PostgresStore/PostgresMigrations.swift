@@ -10,6 +10,7 @@ extension PostgresStore {
         PostgresSessions.migrations + PostgresAuthorizationCodes.migrations + PostgresRevocations.migrations
         + PostgresLimits.migrations + PostgresOutbox.migrations + PostgresUsers.migrations
         + PostgresClock.migrations + PostgresState.migrations
+        + PostgresKeyRings.migrations
 
     /// Brings the database to the current schema. Of several gateways that start at once one does, and the others wait.
     ///

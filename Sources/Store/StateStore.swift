@@ -1,6 +1,8 @@
 /// One open place of a gateway's records, whichever database it is.
 package protocol StateStore: Sendable {
     var records: GatewayRecords { get }
+    /// The gateway's own keys, where several gateways share them; nil where they are in the state directory.
+    var keyRings: (any KeyRingRecords)? { get }
     /// How many steps the schema has.
     var schemaVersion: Int { get }
     /// Why nothing can be written, by the last writes and trials; nil while all is well. Names no file and no value.
@@ -15,6 +17,7 @@ package protocol StateStore: Sendable {
 
 extension Store: StateStore {
     package var records: GatewayRecords { GatewayRecords(self) }
+    package var keyRings: (any KeyRingRecords)? { nil }
 
     package func endInGoodOrder(now: Int64) async throws {
         try await keepPruningClock(now: now)

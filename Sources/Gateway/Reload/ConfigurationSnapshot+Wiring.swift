@@ -23,6 +23,7 @@ extension ConfigurationSnapshot {
         for (service, policy) in zip(plan.keyServices, Wiring.keySetPolicies(settings)) { service.adopt(policy) }
         if let schedule = RotationSchedule.assertionKeys(settings) { plan.assertionKeys?.adopt(schedule) }
         if let schedule = RotationSchedule.sessionKeys(settings) { plan.sessionKeys?.keys.adopt(schedule) }
+        sharedKeys.sealing?.adopt(.sealingKeys(settings, isShared: true))
         plan.revocations?.adopt(maximumCount: settings.limits.revocations)
         accountServices?.adopt()
         accessLog?.use(accountServices?.hashes, places.access.format, write: places.access.write)

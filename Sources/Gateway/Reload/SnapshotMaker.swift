@@ -38,6 +38,9 @@ struct SnapshotMaker: Sendable {
         do {
             return try await snapshot(of: settings, after: previous)
         } catch {
+            if let error = error as? SharedKeyError {
+                throw SettingsErrors(errors: [settings.error(of: SharedKeyError.setting, error.description)])
+            }
             guard let error = error as? KeyFileError ?? (error as? StartupError)?.ofStateDirectory, !error.mayPass
             else {
                 throw error
@@ -58,18 +61,19 @@ struct SnapshotMaker: Sendable {
         let store = try await store(settings, after: previous)
         let records = store?.records
         let revocations = try await revocations(settings, records, after: previous)
-        let assertionKeys = try assertionKeys(settings, records?.clock, after: previous)
-        let sessionKeys = try sessionKeys(settings, records?.clock, after: previous)
+        let ownKeys = try await ownKeys(settings, store, after: previous)
+        let assertionKeys = try await assertionKeys(settings, ownKeys.rings, records?.clock, after: previous)
+        let sessionKeys = try await sessionKeys(settings, ownKeys.rings, records?.clock, after: previous)
         let userAttributes = try await userAttributes(settings, after: previous)
         let accountServices = try await accountServices(
-            settings, records, assertionKeys, places, userAttributes, after: previous)
+            settings, records, assertionKeys, ownKeys, places, userAttributes, after: previous)
         let accessLog = Self.accessLog(settings, places, accountServices?.hashes, after: previous)
         let tracing = try await traceService(settings, after: previous)
         let sessionEnds = try await sessionEnds(settings, records, revocations, after: previous)
         let keyServices = try await keyServices(settings, issuers, sessionKeys, after: previous)
         let endpoints = try await sessionEndpoints(
-            settings, records, sessionEnds, sessionKeys, keyServices, accountServices, after: previous)
-        let accounts = try await accounts(settings, records, revocations, accountServices, after: previous)
+            settings, records, sessionEnds, sessionKeys, ownKeys, keyServices, accountServices, after: previous)
+        let accounts = try await accounts(settings, records, revocations, ownKeys, accountServices, after: previous)
         let plan = ServingPlan(
             gate: gate, upstreamOfRoute: Wiring.upstreamOfRoute(gate, upstreams), upstreams: served,
             timeoutsOfRoute: Wiring.timeoutsOfRoute(settings, gate, upstreams),
@@ -98,7 +102,7 @@ struct SnapshotMaker: Sendable {
             upkeep: previous?.upkeep ?? records.map { StoreUpkeep($0, logger: logger) { WallClock.seconds() } },
             storeWatch: previous?.storeWatch ?? store.map { StoreWatch($0, logger: logger) }, places: places,
             sessionEnds: sessionEnds, grantValidation: endpoints?.grantValidation,
-            accountServices: accountServices,
+            accountServices: accountServices, sharedKeys: ownKeys.shared,
             unredeemedCodes: UnredeemedCodes(accounts.flatMap(\.members).map(\.accounts)))
     }
 

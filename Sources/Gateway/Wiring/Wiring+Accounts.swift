@@ -10,6 +10,7 @@ internal import Keys
 internal import Logging
 internal import Pipeline
 internal import Proxy
+internal import Sealing
 internal import Settings
 internal import Store
 
@@ -58,6 +59,8 @@ extension Wiring {
     struct AccountDependencies {
         /// May fetch without TLS only where the flag says so.
         var fetcher: (_ plain: Bool) async throws -> any Fetcher
+        /// The gateway's own, for pools that configure none.
+        var sealingKeys: () throws -> SealingKeyRing
         var sessions: any SessionRecords
         var codes: any AuthorizationCodeRecords
         var flow: AccountFlow
@@ -78,7 +81,7 @@ extension Wiring {
                 members.append(
                     AccountGroup.Member(
                         hosts: Set(pool.hosts),
-                        accounts: try await accounts(pool, settings.stateDirectory, dependencies, after: previous)))
+                        accounts: try await accounts(pool, dependencies, after: previous)))
             }
             groups.append(AccountGroup(members: members))
         }
@@ -86,8 +89,7 @@ extension Wiring {
     }
 
     private static func accounts(
-        _ pool: CognitoSettings, _ stateDirectory: String, _ dependencies: AccountDependencies,
-        after previous: [AccountGroup]
+        _ pool: CognitoSettings, _ dependencies: AccountDependencies, after previous: [AccountGroup]
     ) async throws -> CognitoAccounts {
         let now: @Sendable () -> Int64 = { WallClock.seconds() }
         var signer: RequestSigner?
@@ -98,7 +100,7 @@ extension Wiring {
         let known = previous.flatMap(\.members).map(\.accounts)
         return CognitoAccounts(
             settings: pool.signIn,
-            sealingKeys: try SealingKeys.ring(pool.sealingKeys, stateDirectory: stateDirectory),
+            sealingKeys: try SealingKeys.ring(pool.sealingKeys) ?? dependencies.sealingKeys(),
             fetcher: try await dependencies.fetcher(pool.isPlain), signer: signer,
             records: dependencies.sessions, codes: dependencies.codes, flow: dependencies.flow,
             revoke: dependencies.revoke, isRevoked: dependencies.isRevoked,

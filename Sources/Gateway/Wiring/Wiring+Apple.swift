@@ -17,6 +17,7 @@ extension Wiring {
     struct AppleDependencies {
         var keys: any IssuerKeys
         var records: any SpentRecords & AppleTokenRecords
+        var sealingKeys: SealingKeyRing
         /// Sends what is to be taken back. Nil where no messages are kept.
         var outbox: Outbox?
         /// The endpoints that served until now.
@@ -36,22 +37,21 @@ extension Wiring {
                 "sign-ins with a userIdentifier and no identity token go to the backend unverified",
                 metadata: ["setting": "sign_in.apple.legacy_user_identifier"])
         }
-        let sealingKeys = try SealingKeys.ring([], stateDirectory: settings.stateDirectory)
         return AppleSignIn(
             issuer: issuer, settings: apple.signIn, maximumTokenBytes: settings.limits.tokenBytes,
             keys: dependencies.keys, spent: dependencies.records,
-            grants: try await grants(apple, dependencies, sealingKeys), sealingKeys: sealingKeys,
+            grants: try await grants(apple, dependencies), sealingKeys: dependencies.sealingKeys,
             now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) }, logger: logger)
     }
 
     /// Nil where the gateway does not speak to Apple.
     private static func grants(
-        _ apple: AppleSettings, _ dependencies: AppleDependencies, _ sealingKeys: SealingKeyRing
+        _ apple: AppleSettings, _ dependencies: AppleDependencies
     ) async throws -> AppleGrants? {
         guard let server = apple.server, dependencies.outbox != nil else { return nil }
         return AppleGrants(
             client: try appleClient(server, try await dependencies.fetcher(server.endpoint.isPlain)),
-            records: dependencies.records, sealingKeys: sealingKeys,
+            records: dependencies.records, sealingKeys: dependencies.sealingKeys,
             message: { revocation in
                 AppleRevocationReceiver.message(
                     revocation, key: Hexadecimal.encode(SecureRandom.bytes(16)), now: WallClock.milliseconds())
