@@ -120,7 +120,7 @@ let package = Package(
             swiftSettings: safe),
 
         // The same records in PostgreSQL, which several gateways share.
-        .target(name: "PostgresStore", dependencies: ["Postgres", "Store"], swiftSettings: safe),
+        .target(name: "PostgresStore", dependencies: ["Locking", "Postgres", "Store"], swiftSettings: safe),
 
         // Keys and accounts.
         // Text that clients or the store keep encrypted with the gateway's keys.
@@ -324,7 +324,8 @@ let package = Package(
             dependencies: ["ClockSteps", "Cryptography", "Encoding", "Keys", "Store", "TestSupport", grdb, logging],
             swiftSettings: strict),
         .testTarget(
-            name: "PostgresTests", dependencies: ["Cryptography", "Postgres", "PostgresStore", "Store"],
+            name: "PostgresTests",
+            dependencies: ["Cryptography", "Keys", "Pipeline", "Postgres", "PostgresStore", "Store", logging],
             swiftSettings: strict),
         .testTarget(
             name: "UpstreamTests",

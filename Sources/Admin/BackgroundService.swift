@@ -21,6 +21,7 @@ extension AssertionKeyService: BackgroundService {}
 extension KeySetService: BackgroundService {}
 extension LogWatch: BackgroundService {}
 extension Outbox: BackgroundService {}
+extension ReplicaService: BackgroundService {}
 extension RevocationService: BackgroundService {}
 extension ServerCheck: BackgroundService {}
 extension SessionEnds: BackgroundService {}

@@ -10,6 +10,8 @@ package struct GatewayRecords: Sendable {
     package let limits: any LimitRecords
     package let outbox: any OutboxRecords
     package let clock: any RecordClock
+    /// The gateways that share the records; nil where there is one process.
+    package let replicas: (any ReplicaRecords)?
 
     /// Records in SQLite.
     init(_ store: Store) {
@@ -20,5 +22,6 @@ package struct GatewayRecords: Sendable {
         limits = StoredLimits(store)
         outbox = StoredOutbox(store)
         clock = store
+        replicas = nil
     }
 }

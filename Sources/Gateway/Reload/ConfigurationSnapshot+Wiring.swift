@@ -24,6 +24,8 @@ extension ConfigurationSnapshot {
         if let schedule = RotationSchedule.assertionKeys(settings) { plan.assertionKeys?.adopt(schedule) }
         if let schedule = RotationSchedule.sessionKeys(settings) { plan.sessionKeys?.keys.adopt(schedule) }
         plan.revocations?.adopt(maximumCount: settings.limits.revocations)
+        plan.revocations?.adopt(Wiring.staleness(settings))
+        replicas?.adopt(configuration: settings.digest)
         accountServices?.adopt()
         accessLog?.use(accountServices?.hashes, places.access.format, write: places.access.write)
     }
