@@ -82,15 +82,15 @@ struct RevocationTests {
         }
     }
 
-    static let told: [[Revocation.Target]] = [
+    static let lists: [[Revocation.Target]] = [
         [.originID("a"), .tokenID("b"), .session("c"), .subject("d", before: 7)],
         [.otherSignIns("d", before: 7, sparing: "o")],
         [.otherSignIns("d", before: 7, sparing: "o"), .subject("d", before: 5)],
         [.otherSignIns("d", before: 9, sparing: "o"), .otherSignIns("d", before: 7, sparing: "p")],
     ]
 
-    @Test("A list is told by its revocations, and lacks those that mean more than it does", arguments: told)
-    func told(targets: [Revocation.Target]) {
+    @Test("A list is told by its revocations, and lacks those that mean more than it does", arguments: lists)
+    func roundTrip(targets: [Revocation.Target]) {
         let list = Self.list(targets)
         let copy = RevocationList.empty.adding(list.revocations(notIn: .empty))
         #expect(list.revocations(notIn: copy).isEmpty && copy.revocations(notIn: list).isEmpty)

@@ -4,6 +4,7 @@ internal import Keys
 internal import Listener
 internal import Proxy
 internal import Settings
+internal import Store
 internal import Telemetry
 
 extension ConfigurationSnapshot {
