@@ -120,7 +120,7 @@ let package = Package(
             swiftSettings: safe),
 
         // The same records in PostgreSQL, which several gateways share.
-        .target(name: "PostgresStore", dependencies: ["Locking", "Postgres", "Store"], swiftSettings: safe),
+        .target(name: "PostgresStore", dependencies: ["Clocks", "Locking", "Postgres", "Store"], swiftSettings: safe),
 
         // Keys and accounts.
         // Text that clients or the store keep encrypted with the gateway's keys.
@@ -325,7 +325,9 @@ let package = Package(
             swiftSettings: strict),
         .testTarget(
             name: "PostgresTests",
-            dependencies: ["Cryptography", "Keys", "Pipeline", "Postgres", "PostgresStore", "Store", logging],
+            dependencies: [
+                "Cryptography", "Keys", "Locking", "Pipeline", "Postgres", "PostgresStore", "Store", logging,
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "UpstreamTests",

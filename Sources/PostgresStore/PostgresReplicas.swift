@@ -42,7 +42,7 @@ package struct PostgresReplicas: ReplicaRecords {
     private let answers: [Answers]
 
     /// - Parameter answers: the tables whose windows are opened once more.
-    package init(_ store: PostgresStore, answers: [Answers] = [PostgresSessions.answers]) {
+    package init(_ store: PostgresStore, answers: [Answers] = [PostgresSessions.answers, PostgresUsers.answers]) {
         self.store = store
         self.answers = answers
     }
@@ -168,6 +168,11 @@ package struct PostgresReplicas: ReplicaRecords {
         guard let row = try await store.rows(sql, values).first else { throw PostgresRow.MissingColumn(name: "every") }
         return Confirmations(confirmed: Int(try row.integer("confirmed")), all: Int(try row.integer("every")))
     }
+}
+
+extension PostgresUsers {
+    /// The tokens that took others' places.
+    package static let answers = PostgresReplicas.Answers(table: "user_sessions", key: "id", answer: "successor")
 }
 
 extension PostgresSessions {

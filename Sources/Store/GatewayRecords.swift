@@ -13,6 +13,22 @@ package struct GatewayRecords: Sendable {
     /// The gateways that share the records; nil where there is one process.
     package let replicas: (any ReplicaRecords)?
 
+    package init(
+        sessions: any SessionRecords & AccountNameRecords,
+        users: any UserRecords & UserSessionRecords & SpentRecords & AppleTokenRecords,
+        codes: any AuthorizationCodeRecords, revocations: any RevocationRecords, limits: any LimitRecords,
+        outbox: any OutboxRecords, clock: any RecordClock, replicas: (any ReplicaRecords)? = nil
+    ) {
+        self.sessions = sessions
+        self.users = users
+        self.codes = codes
+        self.revocations = revocations
+        self.limits = limits
+        self.outbox = outbox
+        self.clock = clock
+        self.replicas = replicas
+    }
+
     /// Records in SQLite.
     init(_ store: Store) {
         sessions = StoredSessions(store)
