@@ -332,7 +332,8 @@ let package = Package(
         .testTarget(
             name: "PostgresTests",
             dependencies: [
-                "Cryptography", "Encoding", "Keys", "Locking", "Postgres", "PostgresStore", "Sealing", "Store", grdb,
+                "Cryptography", "Encoding", "Keys", "Locking", "Pipeline", "Postgres", "PostgresStore", "Sealing",
+                "Store", grdb, logging,
             ],
             swiftSettings: strict),
         .testTarget(

@@ -22,6 +22,7 @@ extension AuditKeyService: BackgroundService {}
 extension KeySetService: BackgroundService {}
 extension LogWatch: BackgroundService {}
 extension Outbox: BackgroundService {}
+extension ReplicaService: BackgroundService {}
 extension RevocationService: BackgroundService {}
 extension SealingKeyService: BackgroundService {}
 extension ServerCheck: BackgroundService {}

@@ -27,6 +27,8 @@ package struct ConfigurationSnapshot: Sendable {
     package let upkeep: StoreUpkeep?
     /// Nil where there is no store.
     package let storeWatch: StoreWatch?
+    /// Nil where no other gateway has the same store.
+    package let replicas: ReplicaService?
     /// Where its logs go.
     package let places: LogPlaces
     /// Nil where the gateway keeps no users and no sessions of its own.
@@ -43,7 +45,7 @@ package struct ConfigurationSnapshot: Sendable {
     package init(
         settings: GatewaySettings, plan: ServingPlan, metrics: [LoopMetrics], listeners: [ListenerSettings],
         checks: [ServerCheck], accessLog: AccessLog?, store: (any StateStore)?, upkeep: StoreUpkeep?,
-        storeWatch: StoreWatch?,
+        storeWatch: StoreWatch?, replicas: ReplicaService? = nil,
         places: LogPlaces, sessionEnds: SessionEnds?, grantValidation: AppleGrantValidation?,
         accountServices: AccountServices?, sharedKeys: SharedKeyServices, unredeemedCodes: UnredeemedCodes?
     ) {
@@ -56,6 +58,7 @@ package struct ConfigurationSnapshot: Sendable {
         self.store = store
         self.upkeep = upkeep
         self.storeWatch = storeWatch
+        self.replicas = replicas
         self.places = places
         self.sessionEnds = sessionEnds
         self.grantValidation = grantValidation
@@ -68,7 +71,7 @@ package struct ConfigurationSnapshot: Sendable {
     package var services: [any BackgroundService] {
         let single: [(any BackgroundService)?] = [
             plan.assertionKeys, plan.sessionKeys?.keys, sessionEnds, grantValidation, plan.revocations, upkeep,
-            storeWatch, accountServices?.limits, accountServices?.outbox, unredeemedCodes, plan.tracing,
+            storeWatch, replicas, accountServices?.limits, accountServices?.outbox, unredeemedCodes, plan.tracing,
         ]
         return plan.keyServices + single.compactMap { $0 } + sharedKeys.services + checks
     }

@@ -11,6 +11,7 @@ extension PostgresStore {
         + PostgresLimits.migrations + PostgresOutbox.migrations + PostgresUsers.migrations
         + PostgresClock.migrations + PostgresState.migrations
         + PostgresKeyRings.migrations
+        + PostgresReplicas.migrations + PostgresSupersededSessions.migrations
 
     /// Brings the database to the current schema. Of several gateways that start at once one does, and the others wait.
     ///

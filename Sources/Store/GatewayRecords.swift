@@ -10,12 +10,14 @@ package struct GatewayRecords: Sendable {
     package let limits: any LimitRecords
     package let outbox: any OutboxRecords
     package let clock: any RecordClock
+    /// The gateways that share the records; nil where there is one process.
+    package let replicas: (any ReplicaRecords)?
 
     package init(
         sessions: any SessionRecords & AccountNameRecords,
         users: any UserRecords & UserSessionRecords & SpentRecords & AppleTokenRecords,
         codes: any AuthorizationCodeRecords, revocations: any RevocationRecords, limits: any LimitRecords,
-        outbox: any OutboxRecords, clock: any RecordClock
+        outbox: any OutboxRecords, clock: any RecordClock, replicas: (any ReplicaRecords)? = nil
     ) {
         self.sessions = sessions
         self.users = users
@@ -24,6 +26,7 @@ package struct GatewayRecords: Sendable {
         self.limits = limits
         self.outbox = outbox
         self.clock = clock
+        self.replicas = replicas
     }
 
     /// Records in SQLite.
@@ -35,5 +38,6 @@ package struct GatewayRecords: Sendable {
         limits = StoredLimits(store)
         outbox = StoredOutbox(store)
         clock = store
+        replicas = nil
     }
 }

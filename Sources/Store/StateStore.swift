@@ -7,12 +7,21 @@ package protocol StateStore: Sendable {
     var schemaVersion: Int { get }
     /// Why nothing can be written, by the last writes and trials; nil while all is well. Names no file and no value.
     var writeError: String? { get }
+    /// Whether several gateways share it: then it is away for all of them at once, and each serves on what it can.
+    var isShared: Bool { get }
+    /// Numbers for metrics; nil where the database is no server.
+    var readings: StoreReadings? { get }
     /// Tries whether it can be written, for ``writeError``.
     func tryWriting() async
     /// The process has ended its service, and has answered whom it could.
     ///
     /// - Parameter now: seconds since 1970.
     func endInGoodOrder(now: Int64) async throws
+}
+
+extension StateStore {
+    package var isShared: Bool { false }
+    package var readings: StoreReadings? { nil }
 }
 
 extension Store: StateStore {

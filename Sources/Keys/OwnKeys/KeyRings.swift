@@ -26,7 +26,11 @@ package struct KeyRings: Sendable {
     ///
     /// - Parameter store: nil where it is not open.
     package init(_ settings: GatewaySettings, _ store: (any StateStore)?) throws {
-        self.init(stateDirectory: settings.stateDirectory)
+        guard let state = settings.state?.postgres, let records = store?.keyRings else {
+            return self.init(stateDirectory: settings.stateDirectory)
+        }
+        let keys = try state.sealingKeys.map { try SealingKey(id: $0.id, $0.key) }
+        self.init(records, sealedWith: SealingKeyRing(sealing: keys[0], opening: Array(keys.dropFirst())))
     }
 
     package subscript(_ purpose: KeyPurpose) -> any KeyRingStorage { storage(purpose) }
