@@ -27,6 +27,7 @@ package struct CognitoAccounts: Sendable {
     let unansweredChanges: UnansweredChanges
     let provenErrors: ProvenErrors
     let passkeyChallenges: PasskeyChallenges
+    let begunContactChanges: BegunContactChanges
     let flow: AccountFlow
     let revoke: TokenRevocation
     let isRevoked: @Sendable (VerifiedToken) -> Bool
@@ -72,6 +73,7 @@ package struct CognitoAccounts: Sendable {
             provenErrors = ProvenErrors()
         }
         passkeyChallenges = previous?.passkeyChallenges ?? PasskeyChallenges(random: random)
+        begunContactChanges = previous?.begunContactChanges ?? BegunContactChanges(now: now)
         self.flow = flow
         self.revoke = revoke
         self.isRevoked = isRevoked

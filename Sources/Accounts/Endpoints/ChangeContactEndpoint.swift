@@ -31,14 +31,17 @@ struct ChangeContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
                 .invalidParameter, fields: [ExactText(Attribute.attribute): "is verified already"],
                 reason: .account(.invalidFields))
         }
-        var answer = AccountAnswer(
-            .accepted, ["delivery": Attribute.delivery(to: address).json], subject: caller.subject)
+        let delivery = Attribute.delivery(to: address)
+        var change = BegunContactChanges.Change(delivery: delivery, isRefused: false)
+        var answer = AccountAnswer(.accepted, ["delivery": delivery.json], subject: caller.subject)
         do {
             try await begin(accounts)
         } catch {
             guard error.kind == .usernameExists else { throw accounts.refusal(of: error, at: .bearer, request) }
+            change.isRefused = true
             answer.outcome = .refused(.usernameExists, reason: .cognito(error.kind))
         }
+        accounts.begunContactChanges.note(change, of: Attribute.attribute, caller.subject)
         return answer
     }
 
@@ -67,14 +70,20 @@ struct ResendContactCodeEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
     func perform(
         _ accounts: CognitoAccounts, _ request: AccountRequest, _ admission: inout Admission
     ) async throws(Refusal) -> AccountAnswer {
+        let begun = accounts.begunContactChanges.change(of: Attribute.attribute, caller.subject)
+        if let begun, begun.isRefused {
+            // There is no code, and one to the old address would tell that. The token is judged as by the call for one.
+            _ = try await accounts.user(caller, request)
+            return AccountAnswer(.accepted, ["delivery": begun.delivery.json], subject: caller.subject)
+        }
         let output: JSONObject
         do {
             output = try await accounts.sendCode(for: Attribute.self, caller)
         } catch {
             throw accounts.refusal(of: error, at: .bearer, request)
         }
-        return AccountAnswer(
-            .accepted, ["delivery": CodeDelivery(output, account: "").json], subject: caller.subject)
+        let delivery = begun?.delivery ?? CodeDelivery(output, account: "")
+        return AccountAnswer(.accepted, ["delivery": delivery.json], subject: caller.subject)
     }
 }
 
@@ -99,6 +108,7 @@ struct VerifyContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
         input["AttributeName"] = .string(Attribute.attribute)
         input["Code"] = .string(code.exposeText())
         _ = try await accounts.call(.verifyUserAttribute, input, for: request, at: .contactCode)
+        accounts.begunContactChanges.remove(Attribute.attribute, caller.subject)
         let user = try await accounts.user(caller, request)
         return accounts.answer(showing: user)
     }

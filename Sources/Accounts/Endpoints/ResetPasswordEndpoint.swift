@@ -52,6 +52,10 @@ struct ResetPasswordEndpoint: AccountEndpoint {
         input["Password"] = .string(newPassword.exposeText())
         input["UserContextData"] = accounts.userContext(request)
         input["ClientMetadata"] = metadata
-        _ = try await accounts.call(.confirmForgotPassword, input, for: request, at: .code)
+        do {
+            _ = try await accounts.client.call(.confirmForgotPassword, input)
+        } catch {
+            throw await accounts.resetRefusal(of: error, code: code, input, request)
+        }
     }
 }
