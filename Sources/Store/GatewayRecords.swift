@@ -3,6 +3,7 @@
 package struct GatewayRecords: Sendable {
     /// The sessions of users of a pool, with the names that these have signed in by.
     package let sessions: any SessionRecords & AccountNameRecords
+    package let directSessions: any DirectSessionRecords
     /// The gateway's own users, their sessions, and what they sign in with: a sign-in is one step.
     package let users: any UserRecords & UserSessionRecords & SpentRecords & AppleTokenRecords
     package let codes: any AuthorizationCodeRecords
@@ -14,6 +15,7 @@ package struct GatewayRecords: Sendable {
     /// Records in SQLite.
     init(_ store: Store) {
         sessions = StoredSessions(store)
+        directSessions = StoredDirectSessions(store)
         users = StoredUsers(store)
         codes = StoredAuthorizationCodes(store)
         revocations = StoredRevocations(store)

@@ -143,7 +143,7 @@ package struct DirectCognitoCalls: Sendable {
         let answer =
             ExactText(call.operation) == "RevokeToken"
             ? try await signOut(&call, of: read.pool, request) : try await carryOut(call, of: read.pool, request)
-        noteSession(answer, to: call)
+        await noteSession(answer, to: call, at: read.pool)
         let outcome = note(answer, to: call, in: &admission.call)
         await note(answer, to: call, of: read, &admission)
         if admission.call.operation == .refresh, case .signedIn(let user) = answer.outcome {

@@ -65,7 +65,8 @@ extension AccountServices {
             settings.userSync, notified, outbox, dependencies.logger, makeKey)
         self.init(
             limits: limits, outbox: outbox, auditLog: auditLog, steps: steps,
-            directSessions: previous?.directSessions ?? DirectSessions { WallClock.seconds() },
+            directSessions: previous?.directSessions
+                ?? DirectSessions(records: dependencies.records.directSessions) { WallClock.seconds() },
             names: previous?.names ?? Self.names(limitsKey, dependencies), audit: audit, sync: sync,
             tally: dependencies.tally, limitSettings: settings.accountLimits, receivers: receivers,
             attributesChanged: dependencies.attributesChanged, hashes: hashes, place: place)
