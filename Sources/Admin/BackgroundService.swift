@@ -19,6 +19,7 @@ extension AccountLimits: BackgroundService {}
 extension AppleGrantValidation: BackgroundService {}
 extension AssertionKeyService: BackgroundService {}
 extension KeySetService: BackgroundService {}
+extension LeftOverSessions: BackgroundService {}
 extension LogWatch: BackgroundService {}
 extension Outbox: BackgroundService {}
 extension RevocationService: BackgroundService {}

@@ -37,13 +37,15 @@ package struct ConfigurationSnapshot: Sendable {
     package let accountServices: AccountServices?
     /// Nil where nobody signs in on hosted pages.
     package let unredeemedCodes: UnredeemedCodes?
+    /// Nil where nobody signs in at a pool.
+    package let leftOverSessions: LeftOverSessions?
 
     package init(
         settings: GatewaySettings, plan: ServingPlan, metrics: [LoopMetrics], listeners: [ListenerSettings],
         checks: [ServerCheck], accessLog: AccessLog?, store: (any StateStore)?, upkeep: StoreUpkeep?,
         storeWatch: StoreWatch?,
         places: LogPlaces, sessionEnds: SessionEnds?, grantValidation: AppleGrantValidation?,
-        accountServices: AccountServices?, unredeemedCodes: UnredeemedCodes?
+        accountServices: AccountServices?, unredeemedCodes: UnredeemedCodes?, leftOverSessions: LeftOverSessions?
     ) {
         self.settings = settings
         self.plan = plan
@@ -59,13 +61,15 @@ package struct ConfigurationSnapshot: Sendable {
         self.grantValidation = grantValidation
         self.accountServices = accountServices
         self.unredeemedCodes = unredeemedCodes
+        self.leftOverSessions = leftOverSessions
     }
 
     /// The services that run beside requests, in the order in which they begin.
     package var services: [any BackgroundService] {
         let single: [(any BackgroundService)?] = [
             plan.assertionKeys, plan.sessionKeys?.keys, sessionEnds, grantValidation, plan.revocations, upkeep,
-            storeWatch, accountServices?.limits, accountServices?.outbox, unredeemedCodes, plan.tracing,
+            storeWatch, accountServices?.limits, accountServices?.outbox, unredeemedCodes, leftOverSessions,
+            plan.tracing,
         ]
         return plan.keyServices + single.compactMap { $0 } + checks
     }

@@ -4,6 +4,7 @@ package struct GatewayRecords: Sendable {
     /// The sessions of users of a pool, with the names that these have signed in by.
     package let sessions: any SessionRecords & AccountNameRecords
     package let directSessions: any DirectSessionRecords
+    package let passwordChanges: any PasswordChangeRecords
     /// The gateway's own users, their sessions, and what they sign in with: a sign-in is one step.
     package let users: any UserRecords & UserSessionRecords & SpentRecords & AppleTokenRecords
     package let codes: any AuthorizationCodeRecords
@@ -16,6 +17,7 @@ package struct GatewayRecords: Sendable {
     init(_ store: Store) {
         sessions = StoredSessions(store)
         directSessions = StoredDirectSessions(store)
+        passwordChanges = StoredPasswordChanges(store)
         users = StoredUsers(store)
         codes = StoredAuthorizationCodes(store)
         revocations = StoredRevocations(store)

@@ -107,15 +107,19 @@ struct ChallengeEndpoint: AccountEndpoint {
         var response = cognitoResponse(accounts, request)
         if case .setUpCode(let code) = answer { response.session = try await finishSetUp(code, accounts, request) }
         if case .setUpAddress = answer { try await accounts.countMessage(admission.call) }
+        let stored =
+            challenge == .newPassword ? try await accounts.storeChangeAtSignIn(named: asked.account, request) : nil
         let answer: AuthenticationAnswer
         do {
             answer = try await accounts.authenticator.respond(response)
         } catch {
+            await accounts.finish(stored)
             throw accounts.refusal(of: error, at: .challenge, request)
         }
         if challenge == .newPassword {
-            await accounts.endSessions(
+            let haveEnded = await accounts.endSessions(
                 before: answer.accessClaims, named: asked.account, requestID: request.requestID)
+            if haveEnded { await accounts.finish(stored) } else { accounts.leave(stored) }
         }
         return try await accounts.finish(answer, context, request)
     }

@@ -58,7 +58,8 @@ extension SnapshotMaker {
             settings,
             Wiring.AccountDependencies(
                 fetcher: { try await tracedFetcher(plain: $0) }, sessions: records.sessions,
-                codes: records.codes, flow: accountServices.accountFlow,
+                codes: records.codes, passwordChanges: accountServices.passwordChanges,
+                flow: accountServices.accountFlow,
                 revoke: { try await revocations.revoke($0) },
                 isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
                 logger: logger),

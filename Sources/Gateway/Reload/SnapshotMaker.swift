@@ -99,7 +99,8 @@ struct SnapshotMaker: Sendable {
             storeWatch: previous?.storeWatch ?? store.map { StoreWatch($0, logger: logger) }, places: places,
             sessionEnds: sessionEnds, grantValidation: endpoints?.grantValidation,
             accountServices: accountServices,
-            unredeemedCodes: UnredeemedCodes(accounts.flatMap(\.members).map(\.accounts)))
+            unredeemedCodes: UnredeemedCodes(accounts.flatMap(\.members).map(\.accounts)),
+            leftOverSessions: LeftOverSessions(accounts.flatMap(\.members).map(\.accounts)))
     }
 
     func fetcher(
