@@ -15,9 +15,10 @@ extension CognitoAccounts {
     ) async -> Refusal {
         let refusal = refusal(of: error, at: .code, request)
         guard refusal.error == .invalidPassword else { return refusal }
-        let known = provenErrors.isHarmlessAtReset(error.kind)
+        let type = ExactText(error.type)
+        let known = provenErrors.isHarmlessAtReset(type)
         let isHarmless =
-            if let known { known } else { await findWhetherHarmless(error.kind, code: code, input, request) }
+            if let known { known } else { await findWhetherHarmless(type, code: code, input, request) }
         return isHarmless ? refusal : AccountRefusals.wrongCode(error.kind)
     }
 
@@ -26,26 +27,26 @@ extension CognitoAccounts {
     /// the same password, and then the same user's with a wrong code: once in a process, so that the time of a response
     /// tells nothing.
     private func findWhetherHarmless(
-        _ kind: CognitoErrorKind, code: Secret, _ input: JSONObject, _ request: AccountRequest
+        _ type: ExactText, code: Secret, _ input: JSONObject, _ request: AccountRequest
     ) async -> Bool {
         var nobodys = input
         for (name, value) in app.input(username: Decoy.username()) { nobodys[name] = value }
         let toNobody = await resetError(nobodys)
-        guard toNobody != kind else { return note(kind, isHarmless: true, request) }
+        guard toNobody.map({ ExactText($0.type) }) != type else { return note(type, isHarmless: true, request) }
         var wrong = input
         wrong["ConfirmationCode"] = .string(Decoy.code(otherThan: code.exposeText()))
         let toWrongCode = await resetError(wrong)
-        guard let toNobody, let toWrongCode, Set([toNobody, toWrongCode]).isDisjoint(with: Self.inconclusive) else {
-            return false
-        }
-        return note(kind, isHarmless: toWrongCode != kind, request)
+        guard let toNobody, let toWrongCode,
+            Set([toNobody.kind, toWrongCode.kind]).isDisjoint(with: Self.inconclusive)
+        else { return false }
+        return note(type, isHarmless: ExactText(toWrongCode.type) != type, request)
     }
 
     /// The errors that say nothing of the order in which the pool checks.
     private static let inconclusive: Set<CognitoErrorKind> = [.unavailable, .throttled, .lockedOut]
 
-    private func note(_ kind: CognitoErrorKind, isHarmless: Bool, _ request: AccountRequest) -> Bool {
-        provenErrors.note(kind, isHarmlessAtReset: isHarmless)
+    private func note(_ type: ExactText, isHarmless: Bool, _ request: AccountRequest) -> Bool {
+        provenErrors.note(type, isHarmlessAtReset: isHarmless)
         if !isHarmless {
             logger.notice(
                 "the user pool checks new passwords of users alone before codes; clients get a weak one as a wrong code",
@@ -55,12 +56,12 @@ extension CognitoAccounts {
     }
 
     /// Nil for a reset that Cognito carries out, which it never does here.
-    private func resetError(_ input: JSONObject) async -> CognitoErrorKind? {
+    private func resetError(_ input: JSONObject) async -> CognitoError? {
         do {
             _ = try await client.call(.confirmForgotPassword, input)
             return nil
         } catch {
-            return error.kind
+            return error
         }
     }
 }

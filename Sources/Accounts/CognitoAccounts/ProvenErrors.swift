@@ -10,7 +10,8 @@ internal import Pipeline
 /// for other pools, nor for temporary passwords and passwords to reset. So the gateway finds out.
 final class ProvenErrors: Sendable {
     private let known = Locked<[CognitoErrorKind: Bool]>([:])
-    private let knownAtReset = Locked<[CognitoErrorKind: Bool]>([:])
+    /// By Cognito's own names: a pool may check its policy and the history of passwords at different times.
+    private let knownAtReset = Locked<[ExactText: Bool]>([:])
 
     /// Nil while it is unknown.
     func provesPassword(_ kind: CognitoErrorKind) -> Bool? { known.withLock { $0[kind] } }
@@ -19,10 +20,10 @@ final class ProvenErrors: Sendable {
 
     /// Whether an error about the new password of a reset tells nothing of the account (``CognitoAccounts``). Nil while
     /// it is unknown.
-    func isHarmlessAtReset(_ kind: CognitoErrorKind) -> Bool? { knownAtReset.withLock { $0[kind] } }
+    func isHarmlessAtReset(_ type: ExactText) -> Bool? { knownAtReset.withLock { $0[type] } }
 
-    func note(_ kind: CognitoErrorKind, isHarmlessAtReset: Bool) {
-        knownAtReset.withLock { $0[kind] = isHarmlessAtReset }
+    func note(_ type: ExactText, isHarmlessAtReset: Bool) {
+        knownAtReset.withLock { $0[type] = isHarmlessAtReset }
     }
 }
 
