@@ -13,12 +13,15 @@ from harness.process import SILENT_PORT
 from harness.transcripts import Call, Stage, new_address, posting
 from test_account_privacy import BODIES, CALLS, MINE, NEW
 
-FACTORS = ["EMAIL_OTP", "SMS_OTP", "WEB_AUTHN", "PASSWORD"]
+FIRST_FACTORS = ["EMAIL_OTP", "SMS_OTP", "WEB_AUTHN", "PASSWORD"]
+# The pool has both kinds of password or none.
+FACTORS = [*FIRST_FACTORS, "PASSWORD_SRP"]
 RELYING_PARTY = {"relying_party_id": "auth.example.com"}
 WRONG = {
     "EMAIL_OTP": {"code": "00000x"},
     "SMS_OTP": {"code": "00000x"},
     "PASSWORD": {"password": MINE},
+    "PASSWORD_SRP": {"password": MINE},
     "WEB_AUTHN": {"credential": {"id": "eA", "type": "public-key", "response": {}}},
     "CUSTOM": {"answer": "max"},
 }
@@ -65,7 +68,7 @@ REPEATED = {f"{factor}, again and again": answered(factor, times=3) for factor i
 @pytest.fixture(scope="module", params=[True, False], ids=["hiding", "legacy"])
 def factor_pool(run_directory, request):
     changes = {
-        "first_factors": FACTORS,
+        "first_factors": FIRST_FACTORS,
         "web_authn": RELYING_PARTY,
         "custom_auth": [{"parameters": {"question": "Your first pet?"}, "answer": "rex"}],
         "hourly_limits": False,

@@ -103,20 +103,7 @@ enum AccountRefusals {
     }
 
     private static func firstFactor(_ error: CognitoError, at stage: CallStage) -> Refusal? {
-        isOfAccount(error) ? failedFactor(at: stage) : nil
-    }
-
-    /// Whether an error at a sign-in without a password tells of the account, be it that there is none.
-    static func isOfAccount(_ error: CognitoError) -> Bool {
-        switch error.kind {
-        case .badCredentials, .temporaryPasswordExpired, .userNotFound, .userNotConfirmed, .passwordResetRequired,
-            .userDisabled, .lockedOut,
-            .codeMismatch, .codeExpired, .invalidSession, .invalidParameter, .deviceUnknown, .secondFactorMissing,
-            .tokenRevoked, .tokenExpired, .tokenReused, .alreadyConfirmed:
-            true
-        case .throttled: error.isLimitOfUser
-        default: false
-        }
+        error.isOfAccount ? failedFactor(at: stage) : nil
     }
 
     private static func passkey(_ error: CognitoError) -> Refusal? {

@@ -11,12 +11,14 @@ struct ChangeContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
 
     private let address: String
     private let password: Secret?
+    private let metadata: JSON?
     private let caller: Caller
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
         var fields = try request.fields()
         address = Attribute.read(&fields)
         password = fields.proof(accounts.settings.contactChange)
+        metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
         try fields.check()
         caller = try accounts.caller(request)
     }
@@ -49,10 +51,11 @@ struct ChangeContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
     private func begin(_ accounts: CognitoAccounts) async throws(CognitoError) {
         var input = caller.input
         input["UserAttributes"] = [UserAttribute(name: Attribute.attribute, value: address).json]
+        input["ClientMetadata"] = metadata
         let output = try await accounts.client.call(.updateUserAttributes, input)
         let sent = output["CodeDeliveryDetailsList"]?.arrayValue ?? []
         guard !sent.contains(where: { $0["AttributeName"] == .string(Attribute.attribute) }) else { return }
-        _ = try await accounts.sendCode(for: Attribute.self, caller)
+        _ = try await accounts.sendCode(for: Attribute.self, caller, metadata)
     }
 }
 
@@ -61,9 +64,13 @@ struct ChangeContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
 struct ResendContactCodeEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
     static var operation: AccountOperation { Attribute.resend }
 
+    private let metadata: JSON?
     private let caller: Caller
 
     init(_ request: AccountRequest, _ accounts: CognitoAccounts, _ call: inout AccountCall) throws(Refusal) {
+        var fields = request.body.isEmpty ? RequestFields([:]) : try request.fields()
+        metadata = fields.clientMetadata(accounts.settings.choice.metadataKeys)
+        try fields.check()
         caller = try accounts.caller(request)
     }
 
@@ -78,7 +85,7 @@ struct ResendContactCodeEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
         }
         let output: JSONObject
         do {
-            output = try await accounts.sendCode(for: Attribute.self, caller)
+            output = try await accounts.sendCode(for: Attribute.self, caller, metadata)
         } catch {
             throw accounts.refusal(of: error, at: .bearer, request)
         }
@@ -116,10 +123,11 @@ struct VerifyContactEndpoint<Attribute: ContactAttribute>: AccountEndpoint {
 
 extension CognitoAccounts {
     fileprivate func sendCode<Attribute: ContactAttribute>(
-        for attribute: Attribute.Type, _ caller: Caller
+        for attribute: Attribute.Type, _ caller: Caller, _ metadata: JSON?
     ) async throws(CognitoError) -> JSONObject {
         var input = caller.input
         input["AttributeName"] = .string(attribute.attribute)
+        input["ClientMetadata"] = metadata
         return try await client.call(.getUserAttributeVerificationCode, input)
     }
 }
