@@ -99,7 +99,8 @@ package struct CognitoAccounts: Sendable {
         let isOAuth = request.operation == .oauthToken
         let request = isOAuth ? OAuthTokenEndpoint.asRefresh(request) ?? request : request
         do {
-            let answer = try await flow.answer(request, among: Self.endpoints, of: self, poolID: settings.poolID)
+            let answer = try await flow.answer(
+                request, among: Self.endpointsByOperation, of: self, poolID: settings.poolID)
             return try await answer.next?() ?? answer
         } catch {
             return isOAuth
@@ -126,6 +127,9 @@ extension CognitoAccounts {
     ]
 
     package static let operations = endpoints.map { $0.operation }
+
+    private static let endpointsByOperation = AccountEndpoints<CognitoAccounts>(
+        uniqueKeysWithValues: endpoints.map { ($0.operation, $0) })
 
     /// The operations of pools with these settings.
     package static func operations(hasHosted: Bool) -> [AccountOperation] {
