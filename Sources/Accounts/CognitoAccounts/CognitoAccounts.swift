@@ -88,7 +88,7 @@ package struct CognitoAccounts: Sendable {
         sessions = RefreshSessions(records: records, poolID: settings.poolID, keys: sealingKeys, now: now)
         if let hosted = settings.hosted, let codes {
             let domain = HostedDomain(url: hosted.domain, app: app, fetcher: fetcher, deadline: settings.deadline)
-            self.hosted = HostedSignIn(settings: hosted, domain: domain, codes: codes)
+            self.hosted = HostedSignIn(settings: hosted, domain: domain, codes: RecentCodes(codes))
         } else {
             hosted = nil
         }
