@@ -57,7 +57,7 @@ package struct StoredSessions: SessionRecords {
     }
 
     package func session(_ family: [UInt8]) async throws -> SessionRecord? {
-        try await store.read { try Self.find(family, in: $0) }
+        try await store.lookUp { try Self.find(family, in: $0) }
     }
 
     package func advance(to record: SessionRecord) async throws -> SessionStep {

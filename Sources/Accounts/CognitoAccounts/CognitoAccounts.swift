@@ -99,7 +99,7 @@ package struct CognitoAccounts: Sendable {
             records: records, poolID: settings.poolID, keys: sealingKeys, otherKeys: siblings.sealingKeys, now: now)
         if let hosted = settings.hosted, let codes {
             let domain = HostedDomain(url: hosted.domain, app: app, fetcher: fetcher, deadline: settings.deadline)
-            self.hosted = HostedSignIn(settings: hosted, domain: domain, codes: codes)
+            self.hosted = HostedSignIn(settings: hosted, domain: domain, codes: RecentCodes(codes))
         } else {
             hosted = nil
         }
@@ -110,7 +110,8 @@ package struct CognitoAccounts: Sendable {
         let isOAuth = request.operation == .oauthToken
         let request = isOAuth ? OAuthTokenEndpoint.asRefresh(request) ?? request : request
         do {
-            let answer = try await flow.answer(request, among: Self.endpoints, of: self, poolID: settings.poolID)
+            let answer = try await flow.answer(
+                request, among: Self.endpointsByOperation, of: self, poolID: settings.poolID)
             return try await answer.next?() ?? answer
         } catch {
             return isOAuth
@@ -137,6 +138,9 @@ extension CognitoAccounts {
     ]
 
     package static let operations = endpoints.map { $0.operation }
+
+    private static let endpointsByOperation = AccountEndpoints<CognitoAccounts>(
+        uniqueKeysWithValues: endpoints.map { ($0.operation, $0) })
 
     /// The operations of pools with these settings.
     package static func operations(hasHosted: Bool) -> [AccountOperation] {
