@@ -11,7 +11,7 @@ package enum GatewayStore {
     static let migrations =
         StoredRevocations.migrations + StoredSessions.migrations + StoredLimits.migrations + StoredOutbox.migrations
         + StoredUsers.migrations + LostAnswers.migrations + PruningClock.migrations
-        + StoredAuthorizationCodes.migrations
+        + StoredAuthorizationCodes.migrations + StoredPasswordChanges.migrations
 
     static let name = "gatehouse.sqlite"
 
