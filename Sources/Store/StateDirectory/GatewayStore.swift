@@ -38,6 +38,25 @@ package enum GatewayStore {
         }
     }
 
+    /// Opens it while no other process has it open, and none may.
+    ///
+    /// - Throws: ``StartupError``, as ``open(in:now:)``
+    package static func openAlone(in stateDirectory: String) throws(StartupError) -> Store {
+        let path = path(in: stateDirectory)
+        let lock = try StateDirectoryLock(stateDirectory, .alone)
+        do {
+            try checkDirectory(stateDirectory)
+            return try Store(path: path, migrations: migrations, keeping: lock)
+        } catch let error as StartupError {
+            throw error
+        } catch {
+            throw StartupError(description: "\(path): cannot be opened: \(StoreError.words(error))")
+        }
+    }
+
+    /// Makes an empty database with the current schema.
+    package static func make(at path: String) throws -> Store { try Store(path: path, migrations: migrations) }
+
     /// Opens it to serve.
     ///
     /// - Throws: ``StartupError``
