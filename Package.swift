@@ -324,7 +324,11 @@ let package = Package(
             dependencies: ["ClockSteps", "Cryptography", "Encoding", "Keys", "Store", "TestSupport", grdb, logging],
             swiftSettings: strict),
         .testTarget(
-            name: "PostgresTests", dependencies: ["Cryptography", "Postgres", "PostgresStore", "Store"],
+            name: "PostgresTests",
+            dependencies: [
+                "Accounts", "Cryptography", "Encoding", "HTTPClient", "Pipeline", "Postgres", "PostgresStore",
+                "Sealing", "Store", "Telemetry", "TestSupport", httpTypes,
+            ],
             swiftSettings: strict),
         .testTarget(
             name: "UpstreamTests",
