@@ -8,6 +8,7 @@ extension PostgresStore {
     /// the same reason statements name the columns that they read and write.
     static let migrations: [Migration] =
         PostgresSessions.migrations + PostgresAuthorizationCodes.migrations + PostgresRevocations.migrations
+        + PostgresShortLived.migrations
 
     /// Brings the database to the current schema. Of several gateways that start at once one does, and the others wait.
     ///

@@ -9,6 +9,8 @@ package struct GatewayRecords: Sendable {
     package let revocations: any RevocationRecords
     package let limits: any LimitRecords
     package let outbox: any OutboxRecords
+    /// What gateways need of each other for a while; nil where one process has the state, which knows it by itself.
+    package let shortLived: (any ShortLivedRecords)?
     package let clock: any RecordClock
 
     /// Records in SQLite.
@@ -19,6 +21,7 @@ package struct GatewayRecords: Sendable {
         revocations = StoredRevocations(store)
         limits = StoredLimits(store)
         outbox = StoredOutbox(store)
+        shortLived = nil
         clock = store
     }
 }

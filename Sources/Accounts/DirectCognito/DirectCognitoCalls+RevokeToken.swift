@@ -6,18 +6,18 @@ internal import Pipeline
 /// The end of one session by its refresh token, as an app's own sign-out asks for it.
 extension DirectCognitoCalls {
     /// Notes the session that a response gives tokens of.
-    func noteSession(_ answer: CognitoAnswer, to call: TranslatedCall) {
+    func noteSession(_ answer: CognitoAnswer, to call: TranslatedCall) async {
         guard answer.error == nil, let claims = answer.accessClaims else { return }
         let given = answer.refreshToken.map { DirectCognitoTranslation.digest($0.exposeText()) }
         guard let digest = given ?? call.refreshDigest else { return }
-        sessions.note(claims, by: digest)
+        await noteSession(claims, by: digest)
     }
 
     /// Carries `RevokeToken` out. The session that it ends is in the call's claims afterwards, where it is known.
     func signOut(
         _ call: inout TranslatedCall, of pool: DirectCognitoPool, _ request: DirectCognitoRequest
     ) async throws(DirectCognitoRefusal) -> CognitoAnswer {
-        let known = call.tokenDigest.flatMap(sessions.claims)
+        let known = try await sessionClaims(by: call.tokenDigest)
         let found = known == nil ? try await exchange(call, of: pool) : nil
         var answer = try await carryOut(call, of: pool, request)
         if let found, let next = found.successor {

@@ -39,7 +39,8 @@ extension SnapshotMaker {
         let signIn = try await Wiring.appleSignIn(
             settings, apple, issuer,
             Wiring.AppleDependencies(
-                keys: issuerKeys, records: records.users, outbox: accountServices.outbox,
+                keys: issuerKeys, records: records.users, shared: try Wiring.sharedValues(settings, records),
+                outbox: accountServices.outbox,
                 previous: previous?.plan.sessions?.apple,
                 fetcher: { try await tracedFetcher(plain: $0) }, logger: logger))
         return SessionEndpoints(
@@ -93,6 +94,7 @@ extension SnapshotMaker {
             pools: try await Wiring.directPools(settings) { try await tracedFetcher(plain: $0) },
             flow: accountServices.accountFlow, steps: accountServices.steps,
             sessions: accountServices.directSessions,
+            shared: try Wiring.sharedValues(settings, records),
             revoke: { try await revocations.revoke($0) }, accounts: accounts.flatMap(\.members).map(\.accounts),
             forget: { try await records.sessions.forget(subject: $0, poolID: $1) },
             isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,

@@ -119,6 +119,13 @@ extension Wiring {
                 now: { WallClock.seconds() }))
     }
 
+    /// By which gateways know of each other; nil where one process has the state.
+    static func sharedValues(_ settings: GatewaySettings, _ records: GatewayRecords) throws -> SharedValues? {
+        guard let shortLived = records.shortLived else { return nil }
+        return SharedValues(
+            shortLived, sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory))
+    }
+
     /// The pools that direct calls are for. Former clients are the first one's.
     static func directPools(
         _ settings: GatewaySettings, fetcher: (_ plain: Bool) async throws -> any Fetcher

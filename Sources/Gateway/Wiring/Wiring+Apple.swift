@@ -17,6 +17,8 @@ extension Wiring {
     struct AppleDependencies {
         var keys: any IssuerKeys
         var records: any SpentRecords & AppleTokenRecords
+        /// By which other gateways know of sign-ins that may be tried again; nil where there are none.
+        var shared: SharedValues?
         /// Sends what is to be taken back. Nil where no messages are kept.
         var outbox: Outbox?
         /// The endpoints that served until now.
@@ -55,7 +57,8 @@ extension Wiring {
             message: { revocation in
                 AppleRevocationReceiver.message(
                     revocation, key: Hexadecimal.encode(SecureRandom.bytes(16)), now: WallClock.milliseconds())
-            }, limit: Outbox.limit, after: dependencies.previous?.grants, now: { WallClock.seconds() },
+            }, limit: Outbox.limit, shared: dependencies.shared, after: dependencies.previous?.grants,
+            now: { WallClock.seconds() },
             logger: dependencies.logger)
     }
 
