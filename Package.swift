@@ -76,7 +76,9 @@ let package = Package(
             name: "SettingsReader", dependencies: ["Cryptography", "Encoding", yams], swiftSettings: safe),
         .target(
             name: "Settings",
-            dependencies: ["Cryptography", "Encoding", "Pipeline", "SettingsReader", httpTypes, nio("NIOCore")],
+            dependencies: [
+                "Cryptography", "Encoding", "Pipeline", "Postgres", "SettingsReader", httpTypes, nio("NIOCore"),
+            ],
             resources: [.embedInCode("Schema/key-descriptions.txt")], swiftSettings: safe),
 
         // I/O.
@@ -120,7 +122,9 @@ let package = Package(
             swiftSettings: safe),
 
         // The same records in PostgreSQL, which several gateways share.
-        .target(name: "PostgresStore", dependencies: ["Postgres", "Store"], swiftSettings: safe),
+        .target(
+            name: "PostgresStore", dependencies: ["Clocks", "Encoding", "Locking", "Postgres", "Store"],
+            swiftSettings: safe),
 
         // Keys and accounts.
         // Text that clients or the store keep encrypted with the gateway's keys.
@@ -188,7 +192,8 @@ let package = Package(
             name: "Gateway",
             dependencies: [
                 "Accounts", "Admin", "Clocks", "Cognito", "Cryptography", "Curl", "Encoding", "HTTP1", "HTTPClient",
-                "Keys", "Listener", "Pipeline", "Proxy", "Sealing", "Sessions", "Settings", "SettingsReader", "Store",
+                "Keys", "Listener", "Pipeline", "PostgresStore", "Proxy", "Sealing", "Sessions", "Settings",
+                "SettingsReader", "Store",
                 "Telemetry", "Upstream", httpTypes, lifecycle, logging, nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: safe),
@@ -197,6 +202,7 @@ let package = Package(
             name: "Diagnostics",
             dependencies: [
                 "Clocks", "Cognito", "Cryptography", "Curl", "Encoding", "Gateway", "HTTPClient", "Keys", "Pipeline",
+                "Postgres", "PostgresStore",
                 "Sessions", "Settings", "Store", "Upstream", httpTypes, logging, nio("NIOCore"), nio("NIOPosix"),
             ],
             swiftSettings: safe),
@@ -250,7 +256,7 @@ let package = Package(
         .testTarget(
             name: "SettingsTests",
             dependencies: [
-                "Cryptography", "Encoding", "Pipeline", "Settings", "SettingsReader", nio("NIOCore"),
+                "Cryptography", "Encoding", "Pipeline", "Postgres", "Settings", "SettingsReader", nio("NIOCore"),
             ],
             swiftSettings: strict),
         .testTarget(
@@ -326,8 +332,8 @@ let package = Package(
         .testTarget(
             name: "PostgresTests",
             dependencies: [
-                "Accounts", "Cryptography", "Encoding", "HTTPClient", "Pipeline", "Postgres", "PostgresStore",
-                "Sealing", "Store", "Telemetry", "TestSupport", httpTypes,
+                "Accounts", "Cryptography", "Encoding", "HTTPClient", "Locking", "Pipeline", "Postgres",
+                "PostgresStore", "Sealing", "Store", "Telemetry", "TestSupport", grdb, httpTypes,
             ],
             swiftSettings: strict),
         .testTarget(

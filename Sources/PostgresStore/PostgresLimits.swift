@@ -110,6 +110,7 @@ package struct PostgresLimits: LimitRecords {
         of keys: [String], at milliseconds: Int64, endsAt: Int64
     ) async throws -> [FailureRecord] {
         guard !keys.isEmpty else { return [] }
+        let (milliseconds, endsAt) = shared(milliseconds, endsAt: endsAt)
         let once = SummedOnce(keys.map { (RowKey($0), 1) }, endsAt: keys.map { _ in endsAt })
         var parameters = PostgresParameters()
         let rows = once.sums.map {
@@ -133,6 +134,7 @@ package struct PostgresLimits: LimitRecords {
     }
 
     package func resetFailures(of key: String, at milliseconds: Int64, endsAt: Int64) async throws -> FailureRecord {
+        let (milliseconds, endsAt) = shared(milliseconds, endsAt: endsAt)
         let rows = try await store.repeatedRows(
             """
             INSERT INTO sign_in_failures AS l (key, count, last_at, ends_at, epoch) VALUES ($1, 0, $2, $3, $2)
@@ -144,6 +146,12 @@ package struct PostgresLimits: LimitRecords {
             """, [.text(key), .integer(milliseconds), .integer(endsAt)])
         guard let row = rows.first else { throw StoreError.rowVanished }
         return try FailureRecord(row)
+    }
+
+    /// Both times by the clock of all gateways.
+    private func shared(_ milliseconds: Int64, endsAt: Int64) -> (at: Int64, endsAt: Int64) {
+        let time = clock.sharedMilliseconds(milliseconds)
+        return (time, endsAt + (time - milliseconds) / 1000)
     }
 
     package func remember(device key: String, endsAt: Int64) async throws {
@@ -174,7 +182,7 @@ package struct PostgresLimits: LimitRecords {
         var parameters = PostgresParameters()
         let name = parameters.add(.text(name ?? ""))
         let (device, now, pruning) = (
-            parameters.add(.text(device ?? "")), parameters.add(.integer(now)),
+            parameters.add(.text(device ?? "")), parameters.add(.integer(clock.sharedTime(now))),
             parameters.add(.integer(clock.pruningTime(now)))
         )
         let names = keys.map { parameters.add(.text($0)) }

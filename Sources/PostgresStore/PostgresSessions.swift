@@ -49,9 +49,10 @@ package struct PostgresSessions: SessionRecords {
         guard let code else { return try await put(record, update: "TRUE") }
         // Of several who use the code, all but one wait for it here, find it used, and insert nothing.
         let use = PostgresAuthorizationCodes.use(
-            code: "$\(Self.columns.count + 1)", poolID: "$2::text", now: "$\(Self.signedInAt)::bigint")
+            code: "$\(Self.columns.count + 1)", poolID: "$2::text", now: "$\(Self.columns.count + 2)")
         return try await put(
-            record, with: "WITH used AS (\(use))", where: "EXISTS (SELECT FROM used)", update: "TRUE", [.bytes(code)])
+            record, with: "WITH used AS (\(use))", where: "EXISTS (SELECT FROM used)", update: "TRUE",
+            [.bytes(code), .integer(clock.sharedTime(record.signedInAt))])
     }
 
     package func session(_ family: [UInt8]) async throws -> SessionRecord? {
@@ -132,8 +133,6 @@ package struct PostgresSessions: SessionRecords {
         ("ended_at", "bigint"), ("device_name", "text"), ("device_model", "text"), ("os_version", "text"),
         ("app_version", "text"),
     ]
-    /// The number of the parameter that is `signed_in_at`.
-    private static let signedInAt = 11
 
     private static let list = columns.map(\.name).joined(separator: ", ")
 
@@ -177,7 +176,8 @@ package struct PostgresSessions: SessionRecords {
             )
             SELECT \(Self.list) FROM ended ORDER BY family
             """
-        return try await store.rows(sql, [.integer(now), .text(poolID)] + values).map(SessionRecord.init)
+        return try await store.rows(sql, [.integer(clock.sharedTime(now)), .text(poolID)] + values)
+            .map(SessionRecord.init)
     }
 }
 

@@ -13,6 +13,22 @@ package struct GatewayRecords: Sendable {
     package let shortLived: (any ShortLivedRecords)?
     package let clock: any RecordClock
 
+    package init(
+        sessions: any SessionRecords & AccountNameRecords,
+        users: any UserRecords & UserSessionRecords & SpentRecords & AppleTokenRecords,
+        codes: any AuthorizationCodeRecords, revocations: any RevocationRecords, limits: any LimitRecords,
+        outbox: any OutboxRecords, shortLived: (any ShortLivedRecords)?, clock: any RecordClock
+    ) {
+        self.sessions = sessions
+        self.users = users
+        self.codes = codes
+        self.revocations = revocations
+        self.limits = limits
+        self.outbox = outbox
+        self.shortLived = shortLived
+        self.clock = clock
+    }
+
     /// Records in SQLite.
     init(_ store: Store) {
         sessions = StoredSessions(store)

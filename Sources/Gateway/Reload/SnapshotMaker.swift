@@ -185,7 +185,7 @@ struct SnapshotMaker: Sendable {
     ) async throws -> (any StateStore)? {
         if let known = previous?.store { return known }
         guard !settings.issuers.isEmpty else { return nil }
-        return try await GatewayStore.openToServe(in: settings.stateDirectory)
+        return try await GatewayState.openToServe(settings)
     }
 
     // MARK: Revocations
