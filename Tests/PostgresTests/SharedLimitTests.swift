@@ -55,7 +55,7 @@ extension PostgresTests {
         @Test("Of guesses at once at three gateways no more than one each is let through beyond the policy's")
         func guesses() async throws {
             let gateways = (0..<3).map { gateway($0) }
-            for limits in gateways { limits.adopt(gateways: 3) }
+            for limits in gateways { limits.share(among: { 3 }) }
             for round in 0..<20 {
                 let name = "user-\(round)"
                 let admitted = await withTaskGroup(of: AdmittedCall?.self) { group in
@@ -79,7 +79,7 @@ extension PostgresTests {
             var admitted: [AdmittedCall] = []
             while let call = try? await limits.admit(Self.signIn()) { admitted.append(call) }
             #expect(admitted.count == 5)
-            limits.adopt(gateways: 2)
+            limits.share(among: { 2 })
             for call in admitted { limits.ended(call) }
             admitted = []
             while let call = try? await limits.admit(Self.signIn()) { admitted.append(call) }

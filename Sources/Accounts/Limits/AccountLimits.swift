@@ -80,6 +80,7 @@ package final class AccountLimits: Sendable {
     private static let roundsOfKeeping = 300
 
     let state: Locked<LimitState>
+    private let gateways = Locked<@Sendable () -> Int>({ 1 })
     let keys: LimitKeys
     let records: any LimitRecords
     /// Milliseconds since 1970.
@@ -105,9 +106,11 @@ package final class AccountLimits: Sendable {
         state.withLock { $0.settings = settings }
     }
 
-    /// How many gateways share the records. They divide attempts that are made at the same time among themselves.
-    package func adopt(gateways: Int) {
-        state.withLock { $0.gateways = gateways }
+    /// From now on divides attempts that are made at the same time among the gateways that share the records.
+    ///
+    /// - Parameter gateways: how many there are, this one included. Asked for each call.
+    package func share(among gateways: @escaping @Sendable () -> Int) {
+        self.gateways.withLock { $0 = gateways }
     }
 
     /// How many calls were not let through, by cause.
@@ -126,7 +129,9 @@ package final class AccountLimits: Sendable {
         admitted.failureKeys = failureKeys(of: call, knownDevice: knownDevice)
         admitted.isKnownDevice = call.countsGuesses && call.account != nil && knownDevice != nil
         admitted.isUnknownStep = call.budget == .signIn && call.isUnknownStep
+        let gateways = self.gateways.withLock { $0 }()
         let reached = state.withLock { state in
+            state.gateways = gateways
             let counted = counted(call, state.settings, knownDevice: knownDevice)
             return state.admit(counted, failures: admitted.failureKeys, at: now)
         }

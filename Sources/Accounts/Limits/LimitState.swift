@@ -18,7 +18,7 @@ struct CountedLimit {
 /// The limits' state in memory. Times are milliseconds since 1970 unless they say otherwise.
 struct LimitState: Sendable {
     var settings: AccountLimitSettings
-    /// How many gateways share the records.
+    /// How many gateways share the records, as of the last call.
     var gateways = 1
     private var counts: ExpiringTable<SlidingCount>
     private var failures: ExpiringTable<Failures>

@@ -20,7 +20,7 @@ extension SnapshotMaker {
     ) async throws -> SessionEnds? {
         guard settings.signIn.apple != nil, let records, let revocations else { return previous?.sessionEnds }
         return try await SessionEnds.make(
-            settings, records.users, revocations, logger: logger, after: previous?.sessionEnds)
+            settings, records.users, revocations, logger: logger, now: records.time, after: previous?.sessionEnds)
     }
 
     func sessionEndpoints(
@@ -33,14 +33,16 @@ extension SnapshotMaker {
         else { return nil }
         let sessions = try keys.flatMap { keys in
             try Wiring.userSessions(
-                settings, Wiring.SessionDependencies(users: records.users, ends: ends, keys: keys, logger: logger),
+                settings,
+                Wiring.SessionDependencies(
+                    users: records.users, ends: ends, keys: keys, time: records.time, logger: logger),
                 after: previous?.plan.sessions?.sessions)
         }
         let signIn = try await Wiring.appleSignIn(
             settings, apple, issuer,
             Wiring.AppleDependencies(
                 keys: issuerKeys, records: records.users, shared: try Wiring.sharedValues(settings, records),
-                outbox: accountServices.outbox,
+                time: records.time, outbox: accountServices.outbox,
                 previous: previous?.plan.sessions?.apple,
                 fetcher: { try await tracedFetcher(plain: $0) }, logger: logger))
         return SessionEndpoints(
@@ -59,7 +61,7 @@ extension SnapshotMaker {
             settings,
             Wiring.AccountDependencies(
                 fetcher: { try await tracedFetcher(plain: $0) }, sessions: records.sessions,
-                codes: records.codes, flow: accountServices.accountFlow,
+                codes: records.codes, time: records.time, flow: accountServices.accountFlow,
                 revoke: { try await revocations.revoke($0) },
                 isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
                 logger: logger),

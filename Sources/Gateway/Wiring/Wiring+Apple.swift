@@ -19,6 +19,8 @@ extension Wiring {
         var records: any SpentRecords & AppleTokenRecords
         /// By which other gateways know of sign-ins that may be tried again; nil where there are none.
         var shared: SharedValues?
+        /// Seconds since 1970, by the clock of the records.
+        var time: @Sendable () -> Int64
         /// Sends what is to be taken back. Nil where no messages are kept.
         var outbox: Outbox?
         /// The endpoints that served until now.
@@ -43,7 +45,7 @@ extension Wiring {
             issuer: issuer, settings: apple.signIn, maximumTokenBytes: settings.limits.tokenBytes,
             keys: dependencies.keys, spent: dependencies.records,
             grants: try await grants(apple, dependencies, sealingKeys), sealingKeys: sealingKeys,
-            now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) }, logger: logger)
+            now: dependencies.time, random: { SecureRandom.bytes($0) }, logger: logger)
     }
 
     /// Nil where the gateway does not speak to Apple.
@@ -58,8 +60,7 @@ extension Wiring {
                 AppleRevocationReceiver.message(
                     revocation, key: Hexadecimal.encode(SecureRandom.bytes(16)), now: WallClock.milliseconds())
             }, limit: Outbox.limit, shared: dependencies.shared, after: dependencies.previous?.grants,
-            now: { WallClock.seconds() },
-            logger: dependencies.logger)
+            now: dependencies.time, logger: dependencies.logger)
     }
 
     package static func appleClient(_ server: AppleServerSettings, _ fetcher: any Fetcher) throws -> AppleClient {

@@ -48,6 +48,8 @@ extension Wiring {
         var users: any UserRecords & UserSessionRecords
         var ends: SessionEnds
         var keys: SessionKeyService
+        /// Seconds since 1970, by the clock of the records.
+        var time: @Sendable () -> Int64
         var logger: Logger
     }
 
@@ -60,7 +62,7 @@ extension Wiring {
             issuer: issuer, settings: session, users: dependencies.users, records: dependencies.users,
             keys: dependencies.keys,
             sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory),
-            revocations: dependencies.ends, after: previous, now: { WallClock.seconds() },
+            revocations: dependencies.ends, after: previous, now: dependencies.time,
             random: { SecureRandom.bytes($0) }, logger: dependencies.logger)
     }
 }
