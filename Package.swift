@@ -128,7 +128,7 @@ let package = Package(
 
         // Keys and accounts.
         // Text that clients or the store keep encrypted with the gateway's keys.
-        .target(name: "Sealing", dependencies: ["Cryptography", "Encoding"], swiftSettings: safe),
+        .target(name: "Sealing", dependencies: ["Cryptography", "Encoding", "Locking"], swiftSettings: safe),
         // Key sets of issuers, the gateway's own keys and their rotation, and revocations.
         .target(
             name: "Keys",
@@ -306,8 +306,8 @@ let package = Package(
         .testTarget(
             name: "KeysTests",
             dependencies: [
-                "ClockSteps", "Cryptography", "Encoding", "Gateway", "HTTPClient", "Keys", "Pipeline", "Store",
-                "TestSupport", logging,
+                "ClockSteps", "Cryptography", "Encoding", "Gateway", "HTTPClient", "Keys", "Locking", "Pipeline",
+                "Sealing", "Store", "TestSupport", logging,
             ],
             swiftSettings: strict),
         .testTarget(
@@ -332,8 +332,8 @@ let package = Package(
         .testTarget(
             name: "PostgresTests",
             dependencies: [
-                "Accounts", "Cryptography", "Encoding", "HTTPClient", "Locking", "Pipeline", "Postgres",
-                "PostgresStore", "Sealing", "Store", "Telemetry", "TestSupport", grdb, httpTypes,
+                "Accounts", "Cryptography", "Encoding", "HTTPClient", "Keys", "Locking", "Pipeline", "Postgres",
+                "PostgresStore", "Sealing", "Store", "Telemetry", "TestSupport", grdb, httpTypes, logging,
             ],
             swiftSettings: strict),
         .testTarget(

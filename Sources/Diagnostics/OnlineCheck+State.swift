@@ -3,6 +3,7 @@ internal import Gateway
 internal import Postgres
 internal import PostgresStore
 internal import Settings
+internal import Store
 
 /// The database that gateways share.
 extension OnlineCheck {

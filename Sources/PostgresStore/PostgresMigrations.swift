@@ -10,6 +10,8 @@ extension PostgresStore {
         PostgresSessions.migrations + PostgresAuthorizationCodes.migrations + PostgresRevocations.migrations
         + PostgresLimits.migrations + PostgresOutbox.migrations + PostgresUsers.migrations
         + PostgresClock.migrations + PostgresState.migrations
+        + PostgresKeyRings.migrations
+        + PostgresReplicas.migrations + PostgresSupersededSessions.migrations
         + PostgresShortLived.migrations
 
     /// Brings the database to the current schema. Of several gateways that start at once one does, and the others wait.

@@ -22,7 +22,9 @@ package final class PostgresState: StateStore {
     /// Of this process.
     private let process: String
 
-    private init(_ store: PostgresStore, _ clock: PostgresClock, schemaVersion: Int) {
+    private init(
+        _ store: PostgresStore, _ clock: PostgresClock, _ settings: PostgresSettings, schemaVersion: Int
+    ) {
         self.store = store
         self.clock = clock
         self.schemaVersion = schemaVersion
@@ -31,9 +33,13 @@ package final class PostgresState: StateStore {
         records = GatewayRecords(
             sessions: PostgresSessions(store, clock: clock), users: PostgresUsers(store, clock: clock),
             codes: PostgresAuthorizationCodes(store, clock: clock),
-            revocations: PostgresRevocations(store, clock: clock), limits: PostgresLimits(store, clock: clock),
-            outbox: PostgresOutbox(store, clock: clock), shortLived: PostgresShortLived(store), clock: clock)
+            revocations: PostgresRevocations(
+                store, clock: clock, listener: PostgresListener(settings, channel: PostgresRevocations.channel)),
+            limits: PostgresLimits(store, clock: clock), outbox: PostgresOutbox(store, clock: clock),
+            shortLived: PostgresShortLived(store), clock: clock, replicas: PostgresReplicas(store))
     }
+
+    package var keyRings: (any KeyRingRecords)? { PostgresKeyRings(store) }
 
     /// Connects, brings the database to the current schema, and makes sure that it can be written.
     ///
@@ -52,7 +58,7 @@ package final class PostgresState: StateStore {
                 if let uptime { try await PostgresClock.open(store, uptime: uptime) } else {
                     try await PostgresClock.open(store)
                 }
-            let state = PostgresState(store, clock, schemaVersion: count)
+            let state = PostgresState(store, clock, settings, schemaVersion: count)
             try await state.writeTrial()
             return state
         } catch {
@@ -60,6 +66,8 @@ package final class PostgresState: StateStore {
         }
     }
 
+    package var isShared: Bool { true }
+    package var readings: StoreReadings? { store.readings }
     package var writeError: String? { store.condition.error }
 
     /// The write also brings the clock in line with the database's. It takes as long as the settings give a response at

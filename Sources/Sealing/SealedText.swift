@@ -42,6 +42,8 @@ package enum SealedText {
         case authorizationCode = "authorization code"
         /// A value for other gateways of the same database.
         case shared = "shared"
+        /// The gateway's own keys, in a database.
+        case keyRing = "key ring"
     }
 
     /// Sealed with the ring's first key.
@@ -67,6 +69,14 @@ package enum SealedText {
                 box, authenticating: authenticatedData(purpose, keyID: key.id, poolID: poolID))
         else { throw InvalidSealedToken() }
         return plain
+    }
+
+    /// The name of the key that sealed a text; nil for a text of another form.
+    package static func keyID(of text: Secret) -> String? {
+        let parts = text.expose().split(separator: UInt8(ascii: "."), omittingEmptySubsequences: false)
+        guard parts.count == 3, parts[0].elementsEqual("v2".utf8) else { return nil }
+        let id = String(decoding: parts[1], as: UTF8.self)
+        return SealingKey.isIdentifier(id) ? id : nil
     }
 
     /// Whether a text was sealed with the key that seals now.

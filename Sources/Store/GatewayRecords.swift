@@ -12,12 +12,15 @@ package struct GatewayRecords: Sendable {
     /// What gateways need of each other for a while; nil where one process has the state, which knows it by itself.
     package let shortLived: (any ShortLivedRecords)?
     package let clock: any RecordClock
+    /// The gateways that share the records; nil where there is one process.
+    package let replicas: (any ReplicaRecords)?
 
     package init(
         sessions: any SessionRecords & AccountNameRecords,
         users: any UserRecords & UserSessionRecords & SpentRecords & AppleTokenRecords,
         codes: any AuthorizationCodeRecords, revocations: any RevocationRecords, limits: any LimitRecords,
-        outbox: any OutboxRecords, shortLived: (any ShortLivedRecords)?, clock: any RecordClock
+        outbox: any OutboxRecords, shortLived: (any ShortLivedRecords)?, clock: any RecordClock,
+        replicas: (any ReplicaRecords)? = nil
     ) {
         self.sessions = sessions
         self.users = users
@@ -27,6 +30,7 @@ package struct GatewayRecords: Sendable {
         self.outbox = outbox
         self.shortLived = shortLived
         self.clock = clock
+        self.replicas = replicas
     }
 
     /// Records in SQLite.
@@ -39,5 +43,6 @@ package struct GatewayRecords: Sendable {
         outbox = StoredOutbox(store)
         shortLived = nil
         clock = store
+        replicas = nil
     }
 }

@@ -166,5 +166,5 @@ private func administering(
 ) async throws {
     let settings = try options.loadForState()
     let logger = Logger(label: "gatehouse") { StreamLogHandler.standardError(label: $0) }
-    try await body(try OperatorUsers.administration(settings, logger: logger))
+    try await body(try await OperatorUsers.administration(settings, try options.keyRings(settings), logger: logger))
 }

@@ -1,6 +1,7 @@
 import Cryptography
 import Encoding
 import Foundation
+import Keys
 import Logging
 import Pipeline
 import SettingsReader
@@ -80,7 +81,9 @@ struct OfflineVerifierTests {
 
     func finding(_ question: OfflineQuestion, _ token: [UInt8]) async throws -> OfflineVerifier.Finding {
         let logger = Logger(label: "test", factory: { _ in SwiftLogNoOpLogHandler() })
-        return try await OfflineVerifier.with(settings(), question, logger: logger) { await $0.examine(token) }
+        let settings = try settings()
+        let rings = KeyRings(stateDirectory: settings.stateDirectory)
+        return try await OfflineVerifier.with(settings, rings, question, logger: logger) { await $0.examine(token) }
     }
 
     @Test("Without a route any issuer's token is good, and the backend's headers are told")

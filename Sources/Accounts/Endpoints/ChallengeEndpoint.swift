@@ -73,6 +73,7 @@ struct ChallengeEndpoint: AccountEndpoint {
         do {
             asked = try SealedChallenge(opening: session, with: accounts.sealingKeys, poolID: settings.poolID)
         } catch {
+            try accounts.sealingKeys.requireKey(of: session)
             throw AccountRefusals.endedSession(reason: .account(.invalidChallengeSession))
         }
         (call.account, call.provenDevice) = (asked.account, asked.device?.key)

@@ -67,8 +67,8 @@ extension RequestFault {
         switch self {
         case .bodyTooLarge: true
         case .tokenMissing, .repeatedAuthorization, .repeatedToken, .crossSiteRequest, .noRoute, .hostNotServed,
-            .methodNotAllowed, .keysUnavailable, .attributesUnavailable, .identityTooLarge, .directCognito,
-            .clientDisconnected,
+            .methodNotAllowed, .keysUnavailable, .revocationsUnavailable, .attributesUnavailable, .identityTooLarge,
+            .directCognito, .clientDisconnected,
             .requestTimeout, .requestTooSlow, .crossOriginNotAllowed, .overloaded, .overloadedAddress,
             .webSocketHandshake, .webSocketVersion, .webSocketNotServed, .assertionNotSigned,
             .endpointWithoutService, .routeWithoutUpstream, .userSyncFailed, .invalidParameter:

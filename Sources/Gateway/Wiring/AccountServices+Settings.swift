@@ -15,6 +15,7 @@ extension AccountServices {
     /// The dependencies of a service.
     struct Dependencies: Sendable {
         var assertionKeys: AssertionKeyService?
+        var keys: GatewayKeys
         var records: GatewayRecords
         /// Where audit lines go.
         var auditPlace: LogPlace
@@ -35,9 +36,8 @@ extension AccountServices {
         _ settings: GatewaySettings, _ dependencies: Dependencies, after previous: AccountServices?
     ) async throws {
         // Before the audit log's key, of which it comes where that is there already.
-        let limitsKey = try Self.limitsKey(settings.stateDirectory)
-        let key = try Self.auditKey(settings.stateDirectory)
-        let hashes = UserHashes(key: key)
+        let limitsKey = try await Self.limitsKey(dependencies.keys.rings)
+        let hashes = try await Self.hashes(dependencies.keys)
         let notified = try await Self.receivers(settings, dependencies)
         let receivers = notified + [try await Self.apple(settings, dependencies)].compactMap { $0 }
         let place = dependencies.auditPlace
@@ -93,15 +93,16 @@ extension AccountServices {
     private static let webhookName = "audit_webhook"
 
     /// Made once and kept: what it hashed stays comparable.
-    private static func auditKey(_ stateDirectory: String) throws -> Secret {
-        let ring = try KeyRingFile(.audit, stateDirectory: stateDirectory).readOrMake(now: WallClock.seconds())
+    private static func hashes(_ keys: GatewayKeys) async throws -> UserHashes {
+        if let shared = keys.audit { return shared.hashes }
+        let ring = try await keys.rings[.audit].readOrMake(now: WallClock.seconds())
         guard let key = ring.current else { throw StartupError(description: "there is no audit key") }
-        return key.material
+        return UserHashes(key: key.material)
     }
 
     /// Another one than the audit log's, whose rotation is to end no lock.
-    private static func limitsKey(_ stateDirectory: String) throws -> Secret {
-        let ring = try KeyRingFile.limits(stateDirectory: stateDirectory, now: WallClock.seconds())
+    private static func limitsKey(_ rings: KeyRings) async throws -> Secret {
+        let ring = try await rings.limits(now: WallClock.seconds())
         guard let key = ring.current else { throw StartupError(description: "there is no key for limits") }
         return key.material
     }
@@ -131,7 +132,7 @@ extension AccountServices {
             timeout: server.timeout,
             revoker: AppleRevoker(
                 client: try Wiring.appleClient(server, fetcher),
-                sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory),
+                sealingKeys: try dependencies.keys.ownSealingKeys(),
                 logger: dependencies.logger))
     }
 

@@ -10,6 +10,7 @@ internal import Keys
 internal import Logging
 internal import Pipeline
 internal import Proxy
+internal import Sealing
 internal import Settings
 internal import Store
 
@@ -58,6 +59,8 @@ extension Wiring {
     struct AccountDependencies {
         /// May fetch without TLS only where the flag says so.
         var fetcher: (_ plain: Bool) async throws -> any Fetcher
+        /// The gateway's own, for pools that configure none.
+        var sealingKeys: () throws -> SealingKeyRing
         var sessions: any SessionRecords
         var codes: any AuthorizationCodeRecords
         /// Seconds since 1970, by the clock of the records.
@@ -80,7 +83,7 @@ extension Wiring {
                 members.append(
                     AccountGroup.Member(
                         hosts: Set(pool.hosts),
-                        accounts: try await accounts(pool, settings.stateDirectory, dependencies, after: previous)))
+                        accounts: try await accounts(pool, dependencies, after: previous)))
             }
             groups.append(AccountGroup(members: members))
         }
@@ -88,8 +91,7 @@ extension Wiring {
     }
 
     private static func accounts(
-        _ pool: CognitoSettings, _ stateDirectory: String, _ dependencies: AccountDependencies,
-        after previous: [AccountGroup]
+        _ pool: CognitoSettings, _ dependencies: AccountDependencies, after previous: [AccountGroup]
     ) async throws -> CognitoAccounts {
         var signer: RequestSigner?
         if pool.signIn.flow == .admin {
@@ -99,7 +101,7 @@ extension Wiring {
         let known = previous.flatMap(\.members).map(\.accounts)
         return CognitoAccounts(
             settings: pool.signIn,
-            sealingKeys: try SealingKeys.ring(pool.sealingKeys, stateDirectory: stateDirectory),
+            sealingKeys: try SealingKeys.ring(pool.sealingKeys) ?? dependencies.sealingKeys(),
             fetcher: try await dependencies.fetcher(pool.isPlain), signer: signer,
             records: dependencies.sessions, codes: dependencies.codes, flow: dependencies.flow,
             revoke: dependencies.revoke, isRevoked: dependencies.isRevoked,
@@ -121,10 +123,13 @@ extension Wiring {
     }
 
     /// By which gateways know of each other; nil where one process has the state.
-    static func sharedValues(_ settings: GatewaySettings, _ records: GatewayRecords) throws -> SharedValues? {
+    static func sharedValues(
+        _ settings: GatewaySettings, _ records: GatewayRecords, _ ownKeys: GatewayKeys
+    ) throws -> SharedValues? {
         guard let shortLived = records.shortLived else { return nil }
-        return SharedValues(
-            shortLived, sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory))
+        // Where no key of the gateway's own seals, all pools have keys in the configuration, which gateways share too.
+        let configured = try settings.signIn.pools.first.flatMap { try SealingKeys.ring($0.sealingKeys) }
+        return SharedValues(shortLived, sealingKeys: try ownKeys.sealing ?? configured ?? ownKeys.ownSealingKeys())
     }
 
     /// The pools that direct calls are for. Former clients are the first one's.

@@ -16,7 +16,8 @@ extension PostgresUsers: UserSessionRecords {
     package func advance(to record: UserSessionRecord) async throws -> UserSessionStep {
         let sql = """
             UPDATE user_sessions AS s SET rotation = $2, successor = $3::bytea, retry_until = 0, refreshed_at = $4,
-                expires_at = $5, previous_expires_at = GREATEST(s.previous_expires_at, s.expires_at), ends_at = $6
+                expires_at = $5, previous_expires_at = GREATEST(s.previous_expires_at, s.expires_at), ends_at = $6,
+                changed = pg_current_xact_id()
             WHERE s.id = $1 AND s.rotation < $2 AND s.ended_at IS NULL
                 AND EXISTS (SELECT FROM users AS u WHERE u.id = s.user_id AND u.disabled_at IS NULL)
             """
@@ -81,6 +82,12 @@ extension PostgresUsers: UserSessionRecords {
         ).map(SupersededSession.init)
     }
 
+    package func superseded(
+        since position: ChangePosition?, now: Int64, limit: Int
+    ) async throws -> SupersededReading {
+        try await PostgresSupersededSessions(store, clock: clock).read(since: position, now: now, limit: limit)
+    }
+
     /// Also those of the ``latestCommit`` before: what was committed late, nobody who asked before has seen.
     package func refreshed(since time: Int64, limit: Int) async throws -> [SupersededSession] {
         try await store.rows(
@@ -129,7 +136,7 @@ extension PostgresUsers: UserSessionRecords {
 }
 
 extension SupersededSession {
-    fileprivate init(_ row: PostgresRow) throws {
+    init(_ row: PostgresRow) throws {
         self.init(
             id: try row.text("id"), rotation: try row.integer("rotation"),
             refreshedAt: try row.integer("refreshed_at"), expiresAt: try row.integer("previous_expires_at"))

@@ -1,4 +1,4 @@
-internal import PostgresStore
+package import PostgresStore
 package import Settings
 internal import SettingsReader
 package import Store
