@@ -332,8 +332,8 @@ let package = Package(
         .testTarget(
             name: "PostgresTests",
             dependencies: [
-                "Cryptography", "Encoding", "Keys", "Locking", "Pipeline", "Postgres", "PostgresStore", "Sealing",
-                "Store", grdb, logging,
+                "Accounts", "Cryptography", "Encoding", "HTTPClient", "Keys", "Locking", "Pipeline", "Postgres",
+                "PostgresStore", "Sealing", "Store", "Telemetry", "TestSupport", grdb, httpTypes, logging,
             ],
             swiftSettings: strict),
         .testTarget(

@@ -34,7 +34,7 @@ package struct PostgresSessions: SessionRecords {
                 "CREATE INDEX sessions_by_end ON sessions (ends_at)",
                 "CREATE INDEX sessions_by_answer ON sessions (refreshed_at) WHERE answer IS NOT NULL",
             ]),
-        accountNames, PostgresDirectSessions.migration,
+        accountNames, PostgresDirectSessions.migration, leases,
     ]
 
     let store: PostgresStore
@@ -125,6 +125,7 @@ package struct PostgresSessions: SessionRecords {
             [
                 .integer(earliest - LostAnswers.window), .integer(latest + LostAnswers.window), .integer(earliest),
             ])
+        try await removeEndedLeases()
     }
 
     // MARK: Statements
@@ -157,7 +158,8 @@ package struct PostgresSessions: SessionRecords {
             SELECT \(parameters) WHERE \(condition)
             ON CONFLICT (family) DO UPDATE SET
                 generation = excluded.generation, token = excluded.token, answer = excluded.answer,
-                retry_until = excluded.retry_until, refreshed_at = excluded.refreshed_at
+                retry_until = excluded.retry_until, refreshed_at = excluded.refreshed_at,
+                lease_holder = NULL, lease_ends_at = NULL
             WHERE \(update)
             """
         return try await store.run(sql, record.values + values) > 0

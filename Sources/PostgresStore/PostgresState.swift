@@ -36,8 +36,8 @@ package final class PostgresState: StateStore {
             codes: PostgresAuthorizationCodes(store, clock: clock),
             revocations: PostgresRevocations(
                 store, clock: clock, listener: PostgresListener(settings, channel: PostgresRevocations.channel)),
-            limits: PostgresLimits(store, clock: clock), outbox: PostgresOutbox(store, clock: clock), clock: clock,
-            replicas: PostgresReplicas(store))
+            limits: PostgresLimits(store, clock: clock), outbox: PostgresOutbox(store, clock: clock),
+            shortLived: PostgresShortLived(store), clock: clock, replicas: PostgresReplicas(store))
     }
 
     package var keyRings: (any KeyRingRecords)? { PostgresKeyRings(store) }

@@ -40,6 +40,8 @@ package enum SealedText {
         case hostedSignIn = "hosted sign-in"
         /// The tokens that an authorization code stands for.
         case authorizationCode = "authorization code"
+        /// A value for other gateways of the same database.
+        case shared = "shared"
         /// The gateway's own keys, in a database.
         case keyRing = "key ring"
     }

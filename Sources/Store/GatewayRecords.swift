@@ -11,6 +11,8 @@ package struct GatewayRecords: Sendable {
     package let revocations: any RevocationRecords
     package let limits: any LimitRecords
     package let outbox: any OutboxRecords
+    /// What gateways need of each other for a while; nil where one process has the state, which knows it by itself.
+    package let shortLived: (any ShortLivedRecords)?
     package let clock: any RecordClock
     /// The gateways that share the records; nil where there is one process.
     package let replicas: (any ReplicaRecords)?
@@ -20,7 +22,8 @@ package struct GatewayRecords: Sendable {
         passwordChanges: any PasswordChangeRecords,
         users: any UserRecords & UserSessionRecords & SpentRecords & AppleTokenRecords,
         codes: any AuthorizationCodeRecords, revocations: any RevocationRecords, limits: any LimitRecords,
-        outbox: any OutboxRecords, clock: any RecordClock, replicas: (any ReplicaRecords)? = nil
+        outbox: any OutboxRecords, shortLived: (any ShortLivedRecords)?, clock: any RecordClock,
+        replicas: (any ReplicaRecords)? = nil
     ) {
         self.sessions = sessions
         self.directSessions = directSessions
@@ -30,6 +33,7 @@ package struct GatewayRecords: Sendable {
         self.revocations = revocations
         self.limits = limits
         self.outbox = outbox
+        self.shortLived = shortLived
         self.clock = clock
         self.replicas = replicas
     }
@@ -44,6 +48,7 @@ package struct GatewayRecords: Sendable {
         revocations = StoredRevocations(store)
         limits = StoredLimits(store)
         outbox = StoredOutbox(store)
+        shortLived = nil
         clock = store
         replicas = nil
     }

@@ -24,6 +24,7 @@ package final class StoreUpkeep: Sendable {
         try await records.directSessions.removeEnded(now: now())
         try await records.users.removeEnded(now: now())
         try await records.codes.removeEnded(now: now())
+        try await records.shortLived?.removeEnded()
     }
 
     /// Until cancelled; at first at once, since what ended while nothing ran is there as well.

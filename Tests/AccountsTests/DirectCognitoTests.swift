@@ -32,11 +32,11 @@ struct DirectCognitoTests {
     static func answer(
         _ fetcher: RecordedFetcher, _ operation: String?, _ body: [UInt8], log: CapturedLog = CapturedLog(),
         accountGuard: any AccountGuard = RecordedCalls(), revoked: Revoked = Revoked(),
-        sessions: DirectSessions? = nil
+        sessions: DirectSessions? = nil, shared: SharedValues? = nil
     ) async -> DirectCognitoReply {
         let calls = DirectCognitoCalls(
             pools: [pool(fetcher)], flow: AccountFlow(accountGuard), steps: SignInSteps { Fixture.now },
-            sessions: sessions ?? DirectSessions { Fixture.now },
+            sessions: sessions ?? DirectSessions { Fixture.now }, shared: shared,
             revoke: { revocations in revoked.append(revocations) }, forget: { subject, _ in revoked.forget(subject) },
             isRevoked: { _ in false }, revocationTime: { Fixture.now }, logger: log.logger)
         return await calls.answer(

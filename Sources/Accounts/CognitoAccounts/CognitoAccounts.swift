@@ -24,6 +24,7 @@ package struct CognitoAccounts: Sendable {
     /// Sign-in on Cognito's own pages; nil while it is off.
     let hosted: HostedSignIn?
     let flights: RefreshFlights<Result<RefreshedSession, Refusal>>
+    let turns: RefreshTurns
     let unansweredChanges: UnansweredChanges
     /// Nil where sessions whose end is left over do not outlast the process.
     let passwordChanges: PasswordChanges?
@@ -58,6 +59,7 @@ package struct CognitoAccounts: Sendable {
     ///     to Cognito would look like the reuse of a stolen token.
     ///   - now: seconds since 1970.
     ///   - random: gives as many random bytes as asked for, from a cryptographic source.
+    ///   - pause: returns after a time, or throws when the task is cancelled.
     package init(
         settings: CognitoSignInSettings, sealingKeys: SealingKeyRing, fetcher: any Fetcher,
         signer: RequestSigner? = nil, records: any SessionRecords,
@@ -65,7 +67,8 @@ package struct CognitoAccounts: Sendable {
         siblings: SiblingClients = SiblingClients(), flow: AccountFlow, revoke: @escaping TokenRevocation,
         isRevoked: @escaping @Sendable (VerifiedToken) -> Bool, revocationTime: @escaping @Sendable () -> Int64,
         after previous: CognitoAccounts? = nil,
-        now: @escaping @Sendable () -> Int64, random: @escaping @Sendable (Int) -> [UInt8], logger: Logger
+        now: @escaping @Sendable () -> Int64, random: @escaping @Sendable (Int) -> [UInt8],
+        pause: @escaping @Sendable (Duration) async throws -> Void = { try await Task.sleep(for: $0) }, logger: Logger
     ) {
         self.settings = settings
         self.sealingKeys = sealingKeys
@@ -95,6 +98,7 @@ package struct CognitoAccounts: Sendable {
         authenticator = Authenticator(client: client, app: app, flow: settings.flow, now: now, random: random)
         tokenClients = Self.tokenClients(
             settings, TokenClient(app: app, refresher: TokenRefresher(client: client, app: app)), client)
+        turns = RefreshTurns(records: records, pause: pause)
         sessions = RefreshSessions(
             records: records, poolID: settings.poolID, keys: sealingKeys, otherKeys: siblings.sealingKeys, now: now)
         if let hosted = settings.hosted, let codes {

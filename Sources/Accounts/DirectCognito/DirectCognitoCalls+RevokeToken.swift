@@ -11,7 +11,7 @@ extension DirectCognitoCalls {
         guard answer.error == nil, let claims = answer.accessClaims else { return }
         let given = answer.refreshToken.map { DirectCognitoTranslation.digest($0.exposeText()) }
         guard let digest = given ?? call.refreshDigest else { return }
-        sessions.note(claims, by: digest)
+        await noteSession(claims, by: digest)
         let isOfDevice = claims["device_key"] != nil || answer.newDeviceKey != nil || call.deviceKey != nil
         guard isOfDevice else { return }
         do {
@@ -46,7 +46,7 @@ extension DirectCognitoCalls {
         _ call: TranslatedCall, of pool: DirectCognitoPool
     ) async throws(DirectCognitoRefusal) -> JSONObject? {
         guard let digest = call.tokenDigest else { return nil }
-        if let claims = sessions.claims(by: digest) { return claims }
+        if let claims = try await sessionClaims(by: digest) { return claims }
         do {
             return try await sessions.storedClaims(by: digest, poolID: pool.settings.poolID)
         } catch {

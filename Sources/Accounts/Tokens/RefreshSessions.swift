@@ -60,7 +60,7 @@ struct RefreshSessions: Sendable {
     }
 
     /// A session that is not known here began before the records did: what Cognito says of it counts.
-    private func standing(of generation: Int64, in record: SessionRecord?) -> RefreshStanding {
+    func standing(of generation: Int64, in record: SessionRecord?) -> RefreshStanding {
         guard let record else { return .current }
         guard record.endedAt == nil else { return .ended }
         // A record that is behind has lost its last steps with the machine's power.

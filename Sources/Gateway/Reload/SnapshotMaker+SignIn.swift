@@ -20,7 +20,7 @@ extension SnapshotMaker {
     ) async throws -> SessionEnds? {
         guard settings.signIn.apple != nil, let records, let revocations else { return previous?.sessionEnds }
         return try await SessionEnds.make(
-            settings, records.users, revocations, logger: logger, after: previous?.sessionEnds)
+            settings, records.users, revocations, logger: logger, now: records.time, after: previous?.sessionEnds)
     }
 
     func sessionEndpoints(
@@ -37,13 +37,16 @@ extension SnapshotMaker {
             Wiring.userSessions(
                 settings,
                 Wiring.SessionDependencies(
-                    users: records.users, ends: ends, keys: keys, sealingKeys: sealingKeys, logger: logger),
+                    users: records.users, ends: ends, keys: keys, time: records.time, sealingKeys: sealingKeys,
+                    logger: logger),
                 after: previous?.plan.sessions?.sessions)
         }
         let signIn = try await Wiring.appleSignIn(
             settings, apple, issuer,
             Wiring.AppleDependencies(
-                keys: issuerKeys, records: records.users, sealingKeys: sealingKeys, outbox: accountServices.outbox,
+                keys: issuerKeys, records: records.users, sealingKeys: sealingKeys,
+                shared: try Wiring.sharedValues(settings, records, ownKeys), time: records.time,
+                outbox: accountServices.outbox,
                 previous: previous?.plan.sessions?.apple,
                 fetcher: { try await tracedFetcher(plain: $0) }, logger: logger))
         return SessionEndpoints(
@@ -64,7 +67,7 @@ extension SnapshotMaker {
                 fetcher: { try await tracedFetcher(plain: $0) },
                 sealingKeys: { try ownKeys.ownSealingKeys() }, sessions: records.sessions, codes: records.codes,
                 passwordChanges: accountServices.passwordChanges,
-                flow: accountServices.accountFlow,
+                time: records.time, flow: accountServices.accountFlow,
                 revoke: { try await revocations.revoke($0) },
                 isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
                 logger: logger),
@@ -89,8 +92,8 @@ extension SnapshotMaker {
 
     /// The service that carries out direct calls; nil if they are refused.
     func directCalls(
-        _ settings: GatewaySettings, _ records: GatewayRecords?, _ accountServices: AccountServices?,
-        _ revocations: RevocationService?, _ accounts: [AccountGroup]
+        _ settings: GatewaySettings, _ records: GatewayRecords?, _ ownKeys: GatewayKeys,
+        _ accountServices: AccountServices?, _ revocations: RevocationService?, _ accounts: [AccountGroup]
     ) async throws -> DirectCognitoCalls? {
         guard settings.directCognito.mode == .translate, let records, let accountServices, let revocations else {
             return nil
@@ -99,6 +102,7 @@ extension SnapshotMaker {
             pools: try await Wiring.directPools(settings) { try await tracedFetcher(plain: $0) },
             flow: accountServices.accountFlow, steps: accountServices.steps,
             sessions: accountServices.directSessions,
+            shared: try Wiring.sharedValues(settings, records, ownKeys),
             revoke: { try await revocations.revoke($0) }, accounts: accounts.flatMap(\.members).map(\.accounts),
             forget: { try await records.sessions.forget(subject: $0, poolID: $1) },
             isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,

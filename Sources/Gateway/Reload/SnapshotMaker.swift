@@ -70,6 +70,9 @@ struct SnapshotMaker: Sendable {
         let userAttributes = try await userAttributes(settings, after: previous)
         let accountServices = try await accountServices(
             settings, records, assertionKeys, ownKeys, places, userAttributes, after: previous)
+        if let replicas {
+            accountServices?.limits.share { max(1, replicas.known.count { $0.state == .alive }) }
+        }
         let accessLog = Self.accessLog(settings, places, accountServices?.hashes, after: previous)
         let tracing = try await traceService(settings, after: previous)
         let sessionEnds = try await sessionEnds(settings, records, revocations, after: previous)
@@ -87,7 +90,8 @@ struct SnapshotMaker: Sendable {
             userAttributes: userAttributes,
             directCognito: DirectCognitoAnswer(
                 loginPath: (settings.signIn.cognito?.prefix ?? "/api/v1/auth") + "/login"),
-            directCalls: try await directCalls(settings, records, accountServices, revocations, accounts),
+            directCalls: try await directCalls(
+                settings, records, ownKeys, accountServices, revocations, accounts),
             directApplications: previous?.plan.directApplications ?? ApplicationTally(),
             audit: accountServices?.audit, trustedProxies: TrustedProxies(settings.trustedProxies),
             assertionKeys: assertionKeys, sessionKeys: sessionKeys,

@@ -46,9 +46,10 @@ extension AccountServices {
             (limits, outbox, auditLog, steps) = (previous.limits, previous.outbox, previous.auditLog, previous.steps)
         } else {
             let records = dependencies.records
-            limits = try await Self.limits(settings.accountLimits, limitsKey, records.limits, dependencies.logger)
+            limits = try await Self.limits(settings.accountLimits, limitsKey, records, dependencies.logger)
             outbox = Outbox(
-                records: records.outbox, logger: dependencies.logger, now: { WallClock.milliseconds() })
+                records: records.outbox, logger: dependencies.logger,
+                now: records.milliseconds { WallClock.milliseconds() })
             auditLog = AuditLog(AuditEncoder(hashes, place.format), write: place.write)
             steps = SignInSteps { WallClock.seconds() }
         }
@@ -76,7 +77,7 @@ extension AccountServices {
     private static func names(_ key: Secret, _ dependencies: Dependencies) -> AccountNames {
         AccountNames(
             key: key, records: dependencies.records.sessions, logger: dependencies.logger,
-            now: { WallClock.seconds() })
+            now: dependencies.records.time)
     }
 
     private static func passwordChanges(_ records: GatewayRecords) -> PasswordChanges {
@@ -115,11 +116,11 @@ extension AccountServices {
 
     /// Has read all that is kept, so that no restart gives anyone another try.
     private static func limits(
-        _ settings: AccountLimitSettings, _ key: Secret, _ records: any LimitRecords, _ logger: Logger
+        _ settings: AccountLimitSettings, _ key: Secret, _ records: GatewayRecords, _ logger: Logger
     ) async throws -> AccountLimits {
         let limits = AccountLimits(
-            settings: settings, key: key, records: records, logger: logger,
-            now: WallClock.steadyMilliseconds())
+            settings: settings, key: key, records: records.limits, logger: logger,
+            now: records.milliseconds(WallClock.steadyMilliseconds()))
         do {
             try await limits.load()
         } catch {

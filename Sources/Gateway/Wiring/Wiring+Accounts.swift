@@ -64,6 +64,8 @@ extension Wiring {
         var sessions: any SessionRecords
         var codes: any AuthorizationCodeRecords
         var passwordChanges: PasswordChanges
+        /// Seconds since 1970, by the clock of the records.
+        var time: @Sendable () -> Int64
         var flow: AccountFlow
         var revoke: CognitoAccounts.TokenRevocation
         var isRevoked: @Sendable (VerifiedToken) -> Bool
@@ -93,11 +95,10 @@ extension Wiring {
         _ pool: CognitoSettings, _ settings: GatewaySettings, _ dependencies: AccountDependencies,
         after previous: [AccountGroup]
     ) async throws -> CognitoAccounts {
-        let now: @Sendable () -> Int64 = { WallClock.seconds() }
         var signer: RequestSigner?
         if pool.signIn.flow == .admin {
             let credentials = awsCredentials(try await dependencies.fetcher(true))
-            signer = RequestSigner(region: pool.region, credentials: credentials, now: now)
+            signer = RequestSigner(region: pool.region, credentials: credentials, now: { WallClock.seconds() })
         }
         let known = previous.flatMap(\.members).map(\.accounts)
         return CognitoAccounts(
@@ -111,7 +112,7 @@ extension Wiring {
             revocationTime: dependencies.revocationTime,
             after: known.first {
                 $0.settings.poolID == pool.signIn.poolID && $0.settings.clientID == pool.signIn.clientID
-            }, now: now, random: { SecureRandom.bytes($0) }, logger: dependencies.logger)
+            }, now: dependencies.time, random: { SecureRandom.bytes($0) }, logger: dependencies.logger)
     }
 
     /// The other app clients of the same pool.
@@ -140,6 +141,16 @@ extension Wiring {
                 environment: ProcessInfo.processInfo.environment,
                 readFile: { try [UInt8](Data(contentsOf: URL(filePath: $0))) }, fetcher: fetcher,
                 now: { WallClock.seconds() }))
+    }
+
+    /// By which gateways know of each other; nil where one process has the state.
+    static func sharedValues(
+        _ settings: GatewaySettings, _ records: GatewayRecords, _ ownKeys: GatewayKeys
+    ) throws -> SharedValues? {
+        guard let shortLived = records.shortLived else { return nil }
+        // Where no key of the gateway's own seals, all pools have keys in the configuration, which gateways share too.
+        let configured = try settings.signIn.pools.first.flatMap { try SealingKeys.ring($0.sealingKeys) }
+        return SharedValues(shortLived, sealingKeys: try ownKeys.sealing ?? configured ?? ownKeys.ownSealingKeys())
     }
 
     /// The pools that direct calls are for. Former clients are the first one's.

@@ -18,6 +18,10 @@ extension Wiring {
         var keys: any IssuerKeys
         var records: any SpentRecords & AppleTokenRecords
         var sealingKeys: SealingKeyRing
+        /// By which other gateways know of sign-ins that may be tried again; nil where there are none.
+        var shared: SharedValues?
+        /// Seconds since 1970, by the clock of the records.
+        var time: @Sendable () -> Int64
         /// Sends what is to be taken back. Nil where no messages are kept.
         var outbox: Outbox?
         /// The endpoints that served until now.
@@ -41,7 +45,7 @@ extension Wiring {
             issuer: issuer, settings: apple.signIn, maximumTokenBytes: settings.limits.tokenBytes,
             keys: dependencies.keys, spent: dependencies.records,
             grants: try await grants(apple, dependencies), sealingKeys: dependencies.sealingKeys,
-            now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) }, logger: logger)
+            now: dependencies.time, random: { SecureRandom.bytes($0) }, logger: logger)
     }
 
     /// Nil where the gateway does not speak to Apple.
@@ -55,8 +59,8 @@ extension Wiring {
             message: { revocation in
                 AppleRevocationReceiver.message(
                     revocation, key: Hexadecimal.encode(SecureRandom.bytes(16)), now: WallClock.milliseconds())
-            }, limit: Outbox.limit, after: dependencies.previous?.grants, now: { WallClock.seconds() },
-            logger: dependencies.logger)
+            }, limit: Outbox.limit, shared: dependencies.shared, after: dependencies.previous?.grants,
+            now: dependencies.time, logger: dependencies.logger)
     }
 
     package static func appleClient(_ server: AppleServerSettings, _ fetcher: any Fetcher) throws -> AppleClient {

@@ -49,6 +49,8 @@ extension Wiring {
         var users: any UserRecords & UserSessionRecords
         var ends: SessionEnds
         var keys: SessionKeyService
+        /// Seconds since 1970, by the clock of the records.
+        var time: @Sendable () -> Int64
         var sealingKeys: SealingKeyRing
         var logger: Logger
     }
@@ -61,7 +63,7 @@ extension Wiring {
         return UserSessions(
             issuer: issuer, settings: session, users: dependencies.users, records: dependencies.users,
             keys: dependencies.keys, sealingKeys: dependencies.sealingKeys, revocations: dependencies.ends,
-            after: previous, now: { WallClock.seconds() },
+            after: previous, now: dependencies.time,
             random: { SecureRandom.bytes($0) }, logger: dependencies.logger)
     }
 }

@@ -39,7 +39,7 @@ extension GatewayRecords {
             sessions: PostgresSessions(store, clock: clock), users: PostgresUsers(store, clock: clock),
             codes: PostgresAuthorizationCodes(store, clock: clock),
             revocations: PostgresRevocations(store, clock: clock), limits: PostgresLimits(store, clock: clock),
-            outbox: PostgresOutbox(store, clock: clock), clock: clock)
+            outbox: PostgresOutbox(store, clock: clock), shortLived: PostgresShortLived(store), clock: clock)
     }
 }
 
