@@ -27,7 +27,8 @@ package struct KeyRings: Sendable {
     /// - Parameter store: nil where it is not open.
     package init(_ settings: GatewaySettings, _ store: (any StateStore)?) throws {
         guard let state = settings.state?.postgres, let records = store?.keyRings else {
-            return self.init(stateDirectory: settings.stateDirectory)
+            self.init(stateDirectory: settings.stateDirectory)
+            return
         }
         let keys = try state.sealingKeys.map { try SealingKey(id: $0.id, $0.key) }
         self.init(records, sealedWith: SealingKeyRing(sealing: keys[0], opening: Array(keys.dropFirst())))
