@@ -20,6 +20,7 @@ extension AppleGrantValidation: BackgroundService {}
 extension AssertionKeyService: BackgroundService {}
 extension AuditKeyService: BackgroundService {}
 extension KeySetService: BackgroundService {}
+extension LeftOverSessions: BackgroundService {}
 extension LogWatch: BackgroundService {}
 extension Outbox: BackgroundService {}
 extension ReplicaService: BackgroundService {}

@@ -41,13 +41,16 @@ package struct ConfigurationSnapshot: Sendable {
     package let sharedKeys: SharedKeyServices
     /// Nil where nobody signs in on hosted pages.
     package let unredeemedCodes: UnredeemedCodes?
+    /// Nil where nobody signs in at a pool.
+    package let leftOverSessions: LeftOverSessions?
 
     package init(
         settings: GatewaySettings, plan: ServingPlan, metrics: [LoopMetrics], listeners: [ListenerSettings],
         checks: [ServerCheck], accessLog: AccessLog?, store: (any StateStore)?, upkeep: StoreUpkeep?,
         storeWatch: StoreWatch?, replicas: ReplicaService? = nil,
         places: LogPlaces, sessionEnds: SessionEnds?, grantValidation: AppleGrantValidation?,
-        accountServices: AccountServices?, sharedKeys: SharedKeyServices, unredeemedCodes: UnredeemedCodes?
+        accountServices: AccountServices?, sharedKeys: SharedKeyServices, unredeemedCodes: UnredeemedCodes?,
+        leftOverSessions: LeftOverSessions?
     ) {
         self.settings = settings
         self.plan = plan
@@ -65,13 +68,15 @@ package struct ConfigurationSnapshot: Sendable {
         self.accountServices = accountServices
         self.sharedKeys = sharedKeys
         self.unredeemedCodes = unredeemedCodes
+        self.leftOverSessions = leftOverSessions
     }
 
     /// The services that run beside requests, in the order in which they begin.
     package var services: [any BackgroundService] {
         let single: [(any BackgroundService)?] = [
             plan.assertionKeys, plan.sessionKeys?.keys, sessionEnds, grantValidation, plan.revocations, upkeep,
-            storeWatch, replicas, accountServices?.limits, accountServices?.outbox, unredeemedCodes, plan.tracing,
+            storeWatch, replicas, accountServices?.limits, accountServices?.outbox, unredeemedCodes, leftOverSessions,
+            plan.tracing,
         ]
         return plan.keyServices + single.compactMap { $0 } + sharedKeys.services + checks
     }

@@ -44,7 +44,7 @@ package struct OfflineVerifier: Sendable {
         now = question.now
         revocations =
             question.looksAtRevocations
-            ? try await GatewayStore.revocations(in: settings.stateDirectory, now: now ?? WallClock.seconds()) : .empty
+            ? try await GatewayState.revocations(settings, now: now ?? WallClock.seconds()) : .empty
         keyServices = try await Self.keyServices(settings, rings, issuers, curl, logger)
     }
 

@@ -12,6 +12,7 @@ extension PostgresStore {
         + PostgresClock.migrations + PostgresState.migrations
         + PostgresKeyRings.migrations
         + PostgresReplicas.migrations + PostgresSupersededSessions.migrations
+        + PostgresPasswordChanges.migrations
         + PostgresShortLived.migrations
 
     /// Brings the database to the current schema. Of several gateways that start at once one does, and the others wait.

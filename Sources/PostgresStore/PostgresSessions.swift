@@ -34,7 +34,7 @@ package struct PostgresSessions: SessionRecords {
                 "CREATE INDEX sessions_by_end ON sessions (ends_at)",
                 "CREATE INDEX sessions_by_answer ON sessions (refreshed_at) WHERE answer IS NOT NULL",
             ]),
-        accountNames, leases,
+        accountNames, PostgresDirectSessions.migration, leases,
     ]
 
     let store: PostgresStore
@@ -99,9 +99,14 @@ package struct PostgresSessions: SessionRecords {
                 SELECT family FROM sessions WHERE pool_id = $1 AND subject = $2 ORDER BY family FOR UPDATE
             ), names AS MATERIALIZED (
                 SELECT name FROM account_names WHERE pool_id = $1 AND subject = $2 ORDER BY name FOR UPDATE
+            ), direct AS MATERIALIZED (
+                SELECT digest FROM direct_sessions WHERE pool_id = $1 AND subject = $2 ORDER BY digest FOR UPDATE
             ), forgotten AS (
                 DELETE FROM account_names AS a USING names AS n
                 WHERE a.pool_id = $1 AND a.name = n.name AND a.subject = $2
+            ), forgotten_too AS (
+                DELETE FROM direct_sessions AS d USING direct AS f
+                WHERE d.pool_id = $1 AND d.digest = f.digest AND d.subject = $2
             )
             DELETE FROM sessions AS s USING meant AS m WHERE s.family = m.family
             """,

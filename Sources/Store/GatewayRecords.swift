@@ -3,6 +3,8 @@
 package struct GatewayRecords: Sendable {
     /// The sessions of users of a pool, with the names that these have signed in by.
     package let sessions: any SessionRecords & AccountNameRecords
+    package let directSessions: any DirectSessionRecords
+    package let passwordChanges: any PasswordChangeRecords
     /// The gateway's own users, their sessions, and what they sign in with: a sign-in is one step.
     package let users: any UserRecords & UserSessionRecords & SpentRecords & AppleTokenRecords
     package let codes: any AuthorizationCodeRecords
@@ -16,13 +18,16 @@ package struct GatewayRecords: Sendable {
     package let replicas: (any ReplicaRecords)?
 
     package init(
-        sessions: any SessionRecords & AccountNameRecords,
+        sessions: any SessionRecords & AccountNameRecords, directSessions: any DirectSessionRecords,
+        passwordChanges: any PasswordChangeRecords,
         users: any UserRecords & UserSessionRecords & SpentRecords & AppleTokenRecords,
         codes: any AuthorizationCodeRecords, revocations: any RevocationRecords, limits: any LimitRecords,
         outbox: any OutboxRecords, shortLived: (any ShortLivedRecords)?, clock: any RecordClock,
         replicas: (any ReplicaRecords)? = nil
     ) {
         self.sessions = sessions
+        self.directSessions = directSessions
+        self.passwordChanges = passwordChanges
         self.users = users
         self.codes = codes
         self.revocations = revocations
@@ -36,6 +41,8 @@ package struct GatewayRecords: Sendable {
     /// Records in SQLite.
     init(_ store: Store) {
         sessions = StoredSessions(store)
+        directSessions = StoredDirectSessions(store)
+        passwordChanges = StoredPasswordChanges(store)
         users = StoredUsers(store)
         codes = StoredAuthorizationCodes(store)
         revocations = StoredRevocations(store)

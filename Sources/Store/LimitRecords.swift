@@ -224,7 +224,7 @@ package struct StoredLimits: LimitRecords {
         ofDevice device: String?, failures keys: [String], now: Int64
     ) async throws -> LimitStanding {
         let pruning = store.pruningTime(now)
-        return try await store.read { database in
+        return try await store.lookUp { database in
             let knows =
                 try device.flatMap { key in
                     try Bool.fetchOne(

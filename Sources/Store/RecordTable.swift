@@ -16,6 +16,8 @@ package struct RecordTable: Sendable, Hashable {
         RecordTable(name: "apple_tokens", key: ["user_id", "client_id"]),
         RecordTable(name: "sessions", key: ["family"]),
         RecordTable(name: "account_names", key: ["pool_id", "name"]),
+        RecordTable(name: "direct_sessions", key: ["pool_id", "digest"]),
+        RecordTable(name: "password_changes", key: ["id"]),
         RecordTable(name: "authorization_codes", key: ["hash"]),
         RecordTable(name: "revocations", key: ["issuer", "claim", "value"]),
         RecordTable(name: "sparing_revocations", key: ["issuer", "subject", "spared"]),

@@ -21,6 +21,7 @@ package final class StoreUpkeep: Sendable {
 
     func removeEnded() async throws {
         try await records.sessions.removeEnded(now: now())
+        try await records.directSessions.removeEnded(now: now())
         try await records.users.removeEnded(now: now())
         try await records.codes.removeEnded(now: now())
         try await records.shortLived?.removeEnded()

@@ -36,7 +36,7 @@ struct KeysCommand: AsyncParsableCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let keys = try options.ownKeys()
+            let keys = try await options.ownKeys()
             try await output.report(try await keys.generate(purpose.purpose), keys, purpose.purpose)
         }
     }
@@ -70,7 +70,7 @@ struct KeysCommand: AsyncParsableCommand {
         }
 
         func run() async throws {
-            let keys = try options.ownKeys()
+            let keys = try await options.ownKeys()
             let discarded: DiscardedKeys = compromised ? (all ? .all : .current) : .none
             let done = try await keys.rotate(purpose.purpose, atOnce: atOnce, discarding: discarded)
             try await output.report(done, keys, purpose.purpose)
@@ -90,7 +90,7 @@ struct KeysCommand: AsyncParsableCommand {
         @OptionGroup var output: OutputOptions
 
         func run() async throws {
-            let keys = try options.ownKeys()
+            let keys = try await options.ownKeys()
             var listed: [OwnKeys.Listed] = []
             for purpose in purpose.map({ [$0] }) ?? KeyPurpose.allCases { listed += try await keys.list(purpose) }
             if output.json { return output.report(["keys": .array(listed.map(\.json))], text: "") }
@@ -126,9 +126,9 @@ struct KeysCommand: AsyncParsableCommand {
 extension KeyPurpose: ExpressibleByArgument {}
 
 extension SettingsOptions {
-    fileprivate func ownKeys() throws -> OwnKeys {
+    fileprivate func ownKeys() async throws -> OwnKeys {
         let settings = try loadForState()
-        return OwnKeys(settings, try keyRings(settings))
+        return OwnKeys(settings, try await keyRings(settings))
     }
 }
 

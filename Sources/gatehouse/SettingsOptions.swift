@@ -33,7 +33,9 @@ struct SettingsOptions: ParsableArguments {
     }
 
     /// The place of the gateway's own keys, for a command beside gateways that run or do not.
-    func keyRings(_ settings: GatewaySettings) throws -> KeyRings { try KeyRings(settings, nil) }
+    func keyRings(_ settings: GatewaySettings) async throws -> KeyRings {
+        try await GatewayState.keyRings(settings)
+    }
 
     /// The settings as the service will read them: root reads them once more as the state directory's owner.
     ///

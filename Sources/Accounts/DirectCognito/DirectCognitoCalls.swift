@@ -144,18 +144,27 @@ package struct DirectCognitoCalls: Sendable {
         if let seconds = await closedFor(&admission, as: read.username) {
             try DirectCognitoTranslation(pool: read.pool).fail(&call, closedFor: seconds, in: read.signIn)
         }
-        let answer =
-            ExactText(call.operation) == "RevokeToken"
-            ? try await signOut(&call, of: read.pool, request) : try await carryOut(call, of: read.pool, request)
-        await noteSession(answer, to: call)
+        let change = try await storeChange(
+            by: call, account: admission.call.account, at: read.pool, requestID: request.requestID)
+        let answer: CognitoAnswer
+        do throws(DirectCognitoRefusal) {
+            answer =
+                ExactText(call.operation) == "RevokeToken"
+                ? try await signOut(&call, of: read.pool, request) : try await carryOut(call, of: read.pool, request)
+        } catch {
+            await drop(change, at: read.pool)
+            throw error
+        }
+        if answer.error != nil { await drop(change, at: read.pool) }
+        await noteSession(answer, to: call, at: read.pool)
         let outcome = note(answer, to: call, in: &admission.call)
         await note(answer, to: call, of: read, &admission)
         if admission.call.operation == .refresh, case .signedIn(let user) = answer.outcome {
             await flow.accountGuard.noteNames(of: user, poolID: read.pool.settings.poolID)
         }
         return DirectAnswer(
-            answer: answer, outcome: outcome, call: call, account: admission.call.account, pool: read.pool,
-            calls: self, requestID: request.requestID)
+            answer: answer, outcome: outcome, call: call, change: answer.error == nil ? change : nil,
+            account: admission.call.account, pool: read.pool, calls: self, requestID: request.requestID)
     }
 
     /// For how many seconds the account is closed that a call is of; nil where it is not, or guesses nothing.
@@ -198,6 +207,8 @@ private struct DirectAnswer: AccountReply {
     var answer: CognitoAnswer
     var outcome: AccountOutcome
     var call: TranslatedCall
+    /// Of a password, which the call has made.
+    var change: CognitoAccounts.StoredChange?
     /// As in the account call.
     var account: String?
     var pool: DirectCognitoPool
@@ -208,6 +219,7 @@ private struct DirectAnswer: AccountReply {
     var subject: String? { nil }
 
     func takeBack() async {
+        calls.leave(change, at: pool)
         guard case .signedIn = outcome else { return }
         // In a task of its own: the caller's hanging up must not leave it half-done.
         await Task { await calls.takeBack(answer.refreshToken, from: pool) }.value
@@ -216,6 +228,7 @@ private struct DirectAnswer: AccountReply {
     func finish() async throws(DirectCognitoRefusal) {
         guard answer.error == nil else { return }
         try await calls.endTokens(of: call, at: pool)
-        try await calls.endOtherSessions(of: call, answer, account: account, at: pool, requestID: requestID)
+        try await calls.endOtherSessions(
+            of: call, answer, change, account: account, at: pool, requestID: requestID)
     }
 }

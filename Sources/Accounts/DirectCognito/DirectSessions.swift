@@ -1,11 +1,13 @@
 internal import Encoding
 internal import Locking
+package import Store
 
 /// The sessions of translated sign-ins, by digests of their refresh tokens: a refresh token says nothing by itself, and
 /// who signs out by one wants the access tokens to end that came from it.
 ///
 /// Held in memory for as long as an access token lives that came with the refresh token; `DirectCognitoCalls` shares
-/// them with other gateways. Of others Cognito is asked.
+/// them with other gateways. Of others Cognito is asked, which takes the refresh token of a device with the device's key
+/// only. So those are stored as well: no sign-out has the key.
 package final class DirectSessions: Sendable {
     /// A day is the longest that Cognito lets an access token live; a minute more for clocks that differ.
     static let lifetime: Int64 = 86_400 + 60
@@ -14,11 +16,17 @@ package final class DirectSessions: Sendable {
     /// After so many seconds one that is used is shared again.
     private static let interval: Int64 = 3600
     private let table: Locked<ExpiringTable<JSONObject>>
+    private let records: (any DirectSessionRecords)?
     private let now: @Sendable () -> Int64
 
-    /// - Parameter now: seconds since 1970.
-    package init(capacity: Int = 200_000, now: @escaping @Sendable () -> Int64) {
+    /// - Parameters:
+    ///   - records: of sessions of devices; nil: these do not outlast the process.
+    ///   - now: seconds since 1970.
+    package init(
+        records: (any DirectSessionRecords)? = nil, capacity: Int = 200_000, now: @escaping @Sendable () -> Int64
+    ) {
         table = Locked(ExpiringTable(capacity: capacity))
+        self.records = records
         self.now = now
     }
 
@@ -42,6 +50,28 @@ package final class DirectSessions: Sendable {
     func learn(_ session: JSONObject, by digest: String) {
         let now = now()
         table.withLock { $0.set(session, of: digest, endsAt: now + Self.lifetime, at: now) }
+    }
+
+    /// Stores a session of a device.
+    ///
+    /// - Parameters: as of ``note(_:by:)``.
+    func store(_ claims: JSONObject, by digest: String, poolID: String) async throws {
+        // Without an `origin_jti` there is nothing to end.
+        guard let subject = claims["sub"]?.stringValue, let originID = claims["origin_jti"]?.stringValue else { return }
+        try await records?.note(
+            DirectSessionRecord(
+                digest: digest, poolID: poolID, subject: subject, originID: originID,
+                signedInAt: claims["auth_time"]?.integerValue, endsAt: now() + Self.lifetime))
+    }
+
+    /// As ``claims(by:)``, of a session of a device that this process has not seen.
+    func storedClaims(by digest: String, poolID: String) async throws -> JSONObject? {
+        guard let record = try await records?.session(by: digest, poolID: poolID), record.endsAt > now() else {
+            return nil
+        }
+        var claims: JSONObject = ["sub": .string(record.subject), "origin_jti": .string(record.originID)]
+        claims["auth_time"] = record.signedInAt.map { .number(JSONNumber($0)) }
+        return claims
     }
 
     /// The claims `sub`, `origin_jti` and `auth_time` of the session's tokens; nil for one that is not known here.

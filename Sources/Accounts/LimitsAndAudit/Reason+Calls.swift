@@ -160,9 +160,10 @@ extension CognitoErrorKind {
         switch self {
         case .badCredentials, .userNotFound, .codeMismatch: true
         // Where they look like a wrong password they lock as one does.
-        case .userNotConfirmed, .userDisabled, .temporaryPasswordExpired, .rejectedByTrigger, .lockedOut:
+        case .userNotConfirmed, .passwordResetRequired, .userDisabled, .temporaryPasswordExpired, .rejectedByTrigger,
+            .lockedOut:
             error == .notAuthorized
-        case .passwordResetRequired, .usernameExists, .alreadyConfirmed, .invalidPassword, .codeExpired,
+        case .usernameExists, .alreadyConfirmed, .invalidPassword, .codeExpired,
             .deliveryFailed, .secondFactorMissing, .deviceUnknown, .invalidSession, .tokenRevoked, .tokenExpired,
             .scopeMissing, .tokenReused, .clientSecretRefused, .clientUnknown, .signatureRefused,
             .credentialsMissing, .flowNotEnabled, .poolMisconfigured, .blockedByFirewall, .throttled,

@@ -66,6 +66,7 @@ extension SnapshotMaker {
             Wiring.AccountDependencies(
                 fetcher: { try await tracedFetcher(plain: $0) },
                 sealingKeys: { try ownKeys.ownSealingKeys() }, sessions: records.sessions, codes: records.codes,
+                passwordChanges: accountServices.passwordChanges,
                 time: records.time, flow: accountServices.accountFlow,
                 revoke: { try await revocations.revoke($0) },
                 isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,

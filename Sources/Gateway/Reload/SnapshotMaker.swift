@@ -111,7 +111,8 @@ struct SnapshotMaker: Sendable {
             places: places,
             sessionEnds: sessionEnds, grantValidation: endpoints?.grantValidation,
             accountServices: accountServices, sharedKeys: ownKeys.shared,
-            unredeemedCodes: UnredeemedCodes(accounts.flatMap(\.members).map(\.accounts)))
+            unredeemedCodes: UnredeemedCodes(accounts.flatMap(\.members).map(\.accounts)),
+            leftOverSessions: LeftOverSessions(accounts.flatMap(\.members).map(\.accounts)))
     }
 
     func fetcher(

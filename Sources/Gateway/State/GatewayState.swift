@@ -1,3 +1,5 @@
+package import Keys
+package import Pipeline
 package import PostgresStore
 package import Settings
 internal import SettingsReader
@@ -19,6 +21,25 @@ package enum GatewayState {
     package static func open(_ settings: GatewaySettings) async throws -> any StateStore {
         guard let state = settings.state else { return try GatewayStore.open(in: settings.stateDirectory) }
         return try await openPostgres(state.postgres, settings)
+    }
+
+    /// The revocations, read without changing anything; none if no gateway has stored anything yet.
+    ///
+    /// - Parameter now: seconds since 1970.
+    /// - Throws: as ``openToServe(_:)``
+    package static func revocations(_ settings: GatewaySettings, now: Int64) async throws -> RevocationList {
+        guard settings.state != nil else {
+            return try await GatewayStore.revocations(in: settings.stateDirectory, now: now)
+        }
+        let records = try await open(settings).records.revocations.all(now: now)
+        return RevocationList.empty.adding(records.compactMap(Revocation.init))
+    }
+
+    /// Where the gateway's own keys are, for a command. Keys in files need no database.
+    ///
+    /// - Throws: as ``openToServe(_:)``
+    package static func keyRings(_ settings: GatewaySettings) async throws -> KeyRings {
+        try KeyRings(settings, settings.state == nil ? nil : await open(settings))
     }
 
     /// - Throws: as ``openToServe(_:)``

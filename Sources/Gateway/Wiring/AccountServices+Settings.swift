@@ -66,9 +66,11 @@ extension AccountServices {
             settings.userSync, notified, outbox, dependencies.logger, makeKey)
         self.init(
             limits: limits, outbox: outbox, auditLog: auditLog, steps: steps,
-            directSessions: previous?.directSessions ?? DirectSessions { WallClock.seconds() },
-            names: previous?.names ?? Self.names(limitsKey, dependencies), audit: audit, sync: sync,
-            tally: dependencies.tally, limitSettings: settings.accountLimits, receivers: receivers,
+            directSessions: previous?.directSessions
+                ?? DirectSessions(records: dependencies.records.directSessions) { WallClock.seconds() },
+            names: previous?.names ?? Self.names(limitsKey, dependencies),
+            passwordChanges: previous?.passwordChanges ?? Self.passwordChanges(dependencies.records), audit: audit,
+            sync: sync, tally: dependencies.tally, limitSettings: settings.accountLimits, receivers: receivers,
             attributesChanged: dependencies.attributesChanged, hashes: hashes, place: place)
     }
 
@@ -76,6 +78,11 @@ extension AccountServices {
         AccountNames(
             key: key, records: dependencies.records.sessions, logger: dependencies.logger,
             now: dependencies.records.time)
+    }
+
+    private static func passwordChanges(_ records: GatewayRecords) -> PasswordChanges {
+        PasswordChanges(
+            records.passwordChanges, now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) })
     }
 
     private static func userSync(

@@ -63,6 +63,7 @@ extension Wiring {
         var sealingKeys: () throws -> SealingKeyRing
         var sessions: any SessionRecords
         var codes: any AuthorizationCodeRecords
+        var passwordChanges: PasswordChanges
         /// Seconds since 1970, by the clock of the records.
         var time: @Sendable () -> Int64
         var flow: AccountFlow
@@ -83,7 +84,7 @@ extension Wiring {
                 members.append(
                     AccountGroup.Member(
                         hosts: Set(pool.hosts),
-                        accounts: try await accounts(pool, dependencies, after: previous)))
+                        accounts: try await accounts(pool, settings, dependencies, after: previous)))
             }
             groups.append(AccountGroup(members: members))
         }
@@ -91,7 +92,8 @@ extension Wiring {
     }
 
     private static func accounts(
-        _ pool: CognitoSettings, _ dependencies: AccountDependencies, after previous: [AccountGroup]
+        _ pool: CognitoSettings, _ settings: GatewaySettings, _ dependencies: AccountDependencies,
+        after previous: [AccountGroup]
     ) async throws -> CognitoAccounts {
         var signer: RequestSigner?
         if pool.signIn.flow == .admin {
@@ -103,12 +105,31 @@ extension Wiring {
             settings: pool.signIn,
             sealingKeys: try SealingKeys.ring(pool.sealingKeys) ?? dependencies.sealingKeys(),
             fetcher: try await dependencies.fetcher(pool.isPlain), signer: signer,
-            records: dependencies.sessions, codes: dependencies.codes, flow: dependencies.flow,
+            records: dependencies.sessions, codes: dependencies.codes,
+            passwordChanges: dependencies.passwordChanges, siblings: try siblings(of: pool, settings, dependencies),
+            flow: dependencies.flow,
             revoke: dependencies.revoke, isRevoked: dependencies.isRevoked,
             revocationTime: dependencies.revocationTime,
             after: known.first {
                 $0.settings.poolID == pool.signIn.poolID && $0.settings.clientID == pool.signIn.clientID
             }, now: dependencies.time, random: { SecureRandom.bytes($0) }, logger: dependencies.logger)
+    }
+
+    /// The other app clients of the same pool.
+    private static func siblings(
+        of pool: CognitoSettings, _ settings: GatewaySettings, _ dependencies: AccountDependencies
+    ) throws -> SiblingClients {
+        let others = settings.signIn.pools.filter { other in
+            other.signIn.poolID == pool.signIn.poolID && other.signIn.clientID != pool.signIn.clientID
+        }
+        return SiblingClients(
+            try others.map { other in
+                SiblingClients.Client(
+                    app: AppClient(
+                        poolID: other.signIn.poolID, clientID: other.signIn.clientID,
+                        clientSecret: other.signIn.clientSecret),
+                    sealingKeys: try SealingKeys.ring(other.sealingKeys) ?? dependencies.sealingKeys())
+            })
     }
 
     /// The AWS credentials of this machine.

@@ -1,6 +1,6 @@
 internal import Cryptography
 internal import Encoding
-internal import Store
+package import Store
 
 /// The form in which a ring is stored.
 extension KeyRing {
@@ -10,7 +10,7 @@ extension KeyRing {
         case damaged
     }
 
-    func encoded(for purpose: KeyPurpose) -> [UInt8] {
+    package func encoded(for purpose: KeyPurpose) -> [UInt8] {
         let keys = keys.map { key -> JSON in
             let material = purpose.isSymmetric ? Base64.encode(key.material.expose()) : key.material.exposeText()
             return [

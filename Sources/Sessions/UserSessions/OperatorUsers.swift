@@ -4,7 +4,7 @@ package import Keys
 package import Logging
 internal import Pipeline
 package import Settings
-internal import Store
+package import Store
 
 /// The users in the state directory, for an operator's commands beside a gateway that runs or does not.
 package enum OperatorUsers {
@@ -22,12 +22,11 @@ package enum OperatorUsers {
 
     /// - Throws: ``StartupError``, or what stands against the state directory.
     package static func administration(
-        _ settings: GatewaySettings, _ rings: KeyRings, logger: Logger
+        _ settings: GatewaySettings, _ records: GatewayRecords, _ rings: KeyRings, logger: Logger
     ) async throws -> UserAdministration {
         guard let apple = settings.signIn.apple, let session = apple.session,
             let issuer = settings.sessionIssuer, let schedule = RotationSchedule.sessionKeys(settings)
         else { throw StartupError(description: "this gateway keeps no users: there is no sign_in.apple.session") }
-        let records = try GatewayStore.open(in: settings.stateDirectory).records
         // Nothing is signed here: the keys are not even read.
         let keys = AssertionKeyService(
             storage: rings[.session], schedule: schedule, logger: logger, now: { WallClock.seconds() }, publish: {})
