@@ -41,6 +41,8 @@ package struct PostgresLimits: LimitRecords {
         ("limit_counts", ["key", "window_number"]), ("sign_in_failures", ["key"]), ("known_devices", ["key"]),
     ]
 
+    package var areShared: Bool { true }
+
     private let store: PostgresStore
     private let clock: any RecordClock
 

@@ -55,6 +55,8 @@ package struct LimitStanding: Sendable, Equatable {
 /// Where the counters of limits outlast the process. Each call is one atomic step, so that several processes may share
 /// them.
 package protocol LimitRecords: Sendable {
+    /// Whether other processes count here at the same time. Then nobody knows what was counted while it cannot be read.
+    var areShared: Bool { get }
     /// Adds to what was counted.
     ///
     /// - Returns: the totals, in the order given.
@@ -78,6 +80,10 @@ package protocol LimitRecords: Sendable {
     func failures(now: Int64, limit: Int) async throws -> [FailureRecord]
     /// Forgets what has ended, and beyond `limit` what ends soonest.
     func removeEnded(now: Int64, limit: Int) async throws
+}
+
+extension LimitRecords {
+    package var areShared: Bool { false }
 }
 
 /// Counters in SQLite.

@@ -117,7 +117,7 @@ extension AccountLimits {
         let padding = (accounts.count..<max(most, accounts.count)).map { keys.padding(of: typed, number: $0) }
         let account = accounts.first ?? keys.padding(of: typed, number: 0)
         let device = call.isUnknownStep ? nil : call.device.map { keys.knownDevice($0, ofKey: account) }
-        return await knows(device: device, failures: accounts, padding: padding)
+        return await knows(device: device, failures: accounts, padding: padding) == true
     }
 
     private func note(alias typed: String, of key: String) {

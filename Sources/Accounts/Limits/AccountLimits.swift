@@ -58,6 +58,8 @@ package struct AdmittedCall: Sendable {
     /// Whether it is a known device's, which has a lock of its own.
     var isKnownDevice = false
     var isUnknownStep = false
+    /// Whether failures that other gateways have counted may be missing, since the store could not be read.
+    var isUncertain = false
 }
 
 /// Counts account calls and failed sign-ins, and says which are let through.
@@ -111,9 +113,10 @@ package final class AccountLimits: Sendable {
 
     /// Lets a call through, which counts it, or refuses it, which counts nothing.
     package func admit(_ call: LimitedCall) async throws(LimitReached) -> AdmittedCall {
-        let knownDevice = await knownDevice(of: call)
+        let (knownDevice, isCertain) = await knownDevice(of: call)
         let now = now()
         var admitted = AdmittedCall()
+        admitted.isUncertain = !isCertain && records.areShared
         admitted.failureKeys = failureKeys(of: call, knownDevice: knownDevice)
         admitted.isKnownDevice = call.countsGuesses && call.account != nil && knownDevice != nil
         admitted.isUnknownStep = call.budget == .signIn && call.isUnknownStep
@@ -184,28 +187,31 @@ package final class AccountLimits: Sendable {
 
     /// The device of a call, where the account knows it. The failures that others have counted or reset are taken over
     /// from the same read, so that they count for this call.
-    private func knownDevice(of call: LimitedCall) async -> String? {
+    ///
+    /// - Returns: also whether the store could be read, where it was asked.
+    private func knownDevice(of call: LimitedCall) async -> (device: String?, isCertain: Bool) {
         let proven = call.isUnknownStep ? nil : call.provenDevice
         let device = call.isUnknownStep || proven != nil || call.account == nil ? nil : call.device
         let counted = Set(
             failureKeys(of: call, knownDevice: nil) + failureKeys(of: call, knownDevice: proven ?? device))
         let named = device.flatMap { device in call.account.map { keys.knownDevice(device, of: $0) } }
-        guard named != nil || !counted.isEmpty else { return proven }
+        guard named != nil || !counted.isEmpty else { return (proven, true) }
         let knows = await knows(device: named, failures: counted.sorted())
-        return proven ?? (knows ? device : nil)
+        return (proven ?? (knows == true ? device : nil), knows != nil)
     }
 
     /// Whether a device is known, as the store says; what it says of failures is taken over.
     ///
     /// - Parameter padding: keys that are looked up for the time that it takes.
-    func knows(device key: String?, failures keys: [String], padding: [String] = []) async -> Bool {
+    /// - Returns: nil where the store cannot be read.
+    func knows(device key: String?, failures keys: [String], padding: [String] = []) async -> Bool? {
         do {
             let standing = try await records.standing(ofDevice: key, failures: keys + padding, now: now() / 1000)
             _ = adopt(standing.failures.filter { keys.contains($0.key) }, at: now())
             return standing.knowsDevice
         } catch {
             logger.error("known devices and failed sign-ins cannot be looked up", metadata: ["error": "\(error)"])
-            return false
+            return nil
         }
     }
 
