@@ -20,7 +20,8 @@ extension SnapshotMaker {
     ) async throws -> SessionEnds? {
         guard settings.signIn.apple != nil, let records, let revocations else { return previous?.sessionEnds }
         return try await SessionEnds.make(
-            settings, records.users, revocations, logger: logger, after: previous?.sessionEnds)
+            settings, records.users, revocations, logger: logger, now: records.clock.seconds,
+            after: previous?.sessionEnds)
     }
 
     func sessionEndpoints(
@@ -33,7 +34,9 @@ extension SnapshotMaker {
         else { return nil }
         let sessions = try keys.flatMap { keys in
             try Wiring.userSessions(
-                settings, Wiring.SessionDependencies(users: records.users, ends: ends, keys: keys, logger: logger),
+                settings,
+                Wiring.SessionDependencies(
+                    users: records.users, ends: ends, keys: keys, clock: records.clock, logger: logger),
                 after: previous?.plan.sessions?.sessions)
         }
         let signIn = try await Wiring.appleSignIn(
@@ -41,7 +44,7 @@ extension SnapshotMaker {
             Wiring.AppleDependencies(
                 keys: issuerKeys, records: records.users, outbox: accountServices.outbox,
                 previous: previous?.plan.sessions?.apple,
-                fetcher: { try await tracedFetcher(plain: $0) }, logger: logger))
+                fetcher: { try await tracedFetcher(plain: $0) }, clock: records.clock, logger: logger))
         return SessionEndpoints(
             name: sessions?.issuer.issuer ?? issuer.issuer, sessions: sessions, apple: signIn,
             flow: accountServices.accountFlow)
@@ -61,7 +64,7 @@ extension SnapshotMaker {
                 codes: records.codes, flow: accountServices.accountFlow,
                 revoke: { try await revocations.revoke($0) },
                 isRevoked: { revocations.current.revokes($0) }, revocationTime: revocations.revocationTime,
-                logger: logger),
+                clock: records.clock, logger: logger),
             after: previous?.plan.accounts ?? [])
     }
 

@@ -46,9 +46,9 @@ extension AccountServices {
             (limits, outbox, auditLog, steps) = (previous.limits, previous.outbox, previous.auditLog, previous.steps)
         } else {
             let records = dependencies.records
-            limits = try await Self.limits(settings.accountLimits, limitsKey, records.limits, dependencies.logger)
+            limits = try await Self.limits(settings.accountLimits, limitsKey, records, dependencies.logger)
             outbox = Outbox(
-                records: records.outbox, logger: dependencies.logger, now: { WallClock.milliseconds() })
+                records: records.outbox, logger: dependencies.logger, now: records.clock.milliseconds)
             auditLog = AuditLog(AuditEncoder(hashes, place.format), write: place.write)
             steps = SignInSteps { WallClock.seconds() }
         }
@@ -74,7 +74,7 @@ extension AccountServices {
     private static func names(_ key: Secret, _ dependencies: Dependencies) -> AccountNames {
         AccountNames(
             key: key, records: dependencies.records.sessions, logger: dependencies.logger,
-            now: { WallClock.seconds() })
+            now: dependencies.records.clock.seconds)
     }
 
     private static func userSync(
@@ -107,11 +107,11 @@ extension AccountServices {
 
     /// Has read all that is kept, so that no restart gives anyone another try.
     private static func limits(
-        _ settings: AccountLimitSettings, _ key: Secret, _ records: any LimitRecords, _ logger: Logger
+        _ settings: AccountLimitSettings, _ key: Secret, _ records: GatewayRecords, _ logger: Logger
     ) async throws -> AccountLimits {
         let limits = AccountLimits(
-            settings: settings, key: key, records: records, logger: logger,
-            now: WallClock.steadyMilliseconds())
+            settings: settings, key: key, records: records.limits, logger: logger,
+            now: records.clock.steadyMilliseconds)
         do {
             try await limits.load()
         } catch {

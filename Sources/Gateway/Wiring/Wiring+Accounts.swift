@@ -64,6 +64,8 @@ extension Wiring {
         var revoke: CognitoAccounts.TokenRevocation
         var isRevoked: @Sendable (VerifiedToken) -> Bool
         var revocationTime: @Sendable () -> Int64
+        /// Of the records.
+        var clock: any RecordClock
         var logger: Logger
     }
 
@@ -89,11 +91,10 @@ extension Wiring {
         _ pool: CognitoSettings, _ stateDirectory: String, _ dependencies: AccountDependencies,
         after previous: [AccountGroup]
     ) async throws -> CognitoAccounts {
-        let now: @Sendable () -> Int64 = { WallClock.seconds() }
         var signer: RequestSigner?
         if pool.signIn.flow == .admin {
             let credentials = awsCredentials(try await dependencies.fetcher(true))
-            signer = RequestSigner(region: pool.region, credentials: credentials, now: now)
+            signer = RequestSigner(region: pool.region, credentials: credentials, now: { WallClock.seconds() })
         }
         let known = previous.flatMap(\.members).map(\.accounts)
         return CognitoAccounts(
@@ -105,7 +106,7 @@ extension Wiring {
             revocationTime: dependencies.revocationTime,
             after: known.first {
                 $0.settings.poolID == pool.signIn.poolID && $0.settings.clientID == pool.signIn.clientID
-            }, now: now, random: { SecureRandom.bytes($0) }, logger: dependencies.logger)
+            }, now: dependencies.clock.seconds, random: { SecureRandom.bytes($0) }, logger: dependencies.logger)
     }
 
     /// The AWS credentials of this machine.

@@ -23,6 +23,8 @@ extension Wiring {
         var previous: AppleSignIn?
         /// May fetch without TLS only where the flag says so.
         var fetcher: (_ plain: Bool) async throws -> any Fetcher
+        /// Of the records.
+        var clock: any RecordClock
         var logger: Logger
     }
 
@@ -41,7 +43,7 @@ extension Wiring {
             issuer: issuer, settings: apple.signIn, maximumTokenBytes: settings.limits.tokenBytes,
             keys: dependencies.keys, spent: dependencies.records,
             grants: try await grants(apple, dependencies, sealingKeys), sealingKeys: sealingKeys,
-            now: { WallClock.seconds() }, random: { SecureRandom.bytes($0) }, logger: logger)
+            now: dependencies.clock.seconds, random: { SecureRandom.bytes($0) }, logger: logger)
     }
 
     /// Nil where the gateway does not speak to Apple.
@@ -55,7 +57,7 @@ extension Wiring {
             message: { revocation in
                 AppleRevocationReceiver.message(
                     revocation, key: Hexadecimal.encode(SecureRandom.bytes(16)), now: WallClock.milliseconds())
-            }, limit: Outbox.limit, after: dependencies.previous?.grants, now: { WallClock.seconds() },
+            }, limit: Outbox.limit, after: dependencies.previous?.grants, now: dependencies.clock.seconds,
             logger: dependencies.logger)
     }
 

@@ -1,5 +1,4 @@
 internal import Accounts
-internal import Clocks
 internal import Cryptography
 internal import HTTPTypes
 internal import Keys
@@ -48,6 +47,8 @@ extension Wiring {
         var users: any UserRecords & UserSessionRecords
         var ends: SessionEnds
         var keys: SessionKeyService
+        /// Of the records.
+        var clock: any RecordClock
         var logger: Logger
     }
 
@@ -60,7 +61,7 @@ extension Wiring {
             issuer: issuer, settings: session, users: dependencies.users, records: dependencies.users,
             keys: dependencies.keys,
             sealingKeys: try SealingKeys.ring([], stateDirectory: settings.stateDirectory),
-            revocations: dependencies.ends, after: previous, now: { WallClock.seconds() },
+            revocations: dependencies.ends, after: previous, now: dependencies.clock.seconds,
             random: { SecureRandom.bytes($0) }, logger: dependencies.logger)
     }
 }
