@@ -15,6 +15,9 @@ from harness.deployment import deployed  # noqa: F401 (a fixture)
 from harness.gateway import REPOSITORY, Gateway, LocalPool, gateway_config
 from harness.keys import Issuer
 from harness.process import Process, free_port, share_ports
+from harness.replicas import (  # noqa: F401 (fixtures)
+    cluster, own_cluster, postgres_password, replica_surroundings, replicas, start_replicas,
+)
 from harness.sanitizer import PATIENCE, SANITIZER, reports
 
 RUNS_KEPT = 5 * 3
