@@ -10,16 +10,17 @@ from harness.postgres import PostgresServer
 from harness.process import wait_until
 
 SCRIPT = """
-import json, os, sys
+import json, sys
 from pathlib import Path
 from harness.postgres import PostgresServer
 from harness.process import Process
-server = PostgresServer(Path(sys.argv[1]), "server")
-server.start()
-if sys.argv[2] == "stopped":
-    server.freeze()
+servers = [PostgresServer(Path(sys.argv[1]), name) for name in ("running", "frozen")]
+for server in servers:
+    server.start()
+servers[1].freeze()
 plain = Process(["sleep", "600"], Path(sys.argv[1]) / "sleep.log")
-print(json.dumps({"pids": [server.process.pid, plain.pid], "directory": str(server.directory)}), flush=True)
+pids = [each.process.pid for each in servers] + [plain.pid]
+print(json.dumps({"pids": pids, "directories": [str(each.directory) for each in servers]}), flush=True)
 sys.stdin.readline()
 """
 
@@ -31,15 +32,15 @@ def is_running(pid: int) -> bool:
 
 
 def test_a_kill_of_the_tests_leaves_neither_servers_nor_directories(tmp_path):
-    for state in ("running", "stopped"):
-        command = [sys.executable, "-c", SCRIPT, str(tmp_path), state]
-        tests = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parent)
-        made = json.loads(tests.stdout.readline())
-        assert all(is_running(pid) for pid in made["pids"]) and Path(made["directory"]).exists()
-        tests.send_signal(signal.SIGKILL)
-        tests.communicate(timeout=60)
-        wait_until(lambda: not any(is_running(pid) for pid in made["pids"]), f"the end of the {state} servers")  # noqa: B023
-        wait_until(lambda: not Path(made["directory"]).exists(), "the directory to be removed")  # noqa: B023
+    command = [sys.executable, "-c", SCRIPT, str(tmp_path)]
+    tests = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, cwd=Path(__file__).parent)
+    made = json.loads(tests.stdout.readline())
+    directories = [Path(each) for each in made["directories"]]
+    assert all(is_running(pid) for pid in made["pids"]) and all(each.exists() for each in directories)
+    tests.send_signal(signal.SIGKILL)
+    tests.communicate(timeout=60)
+    wait_until(lambda: not any(is_running(pid) for pid in made["pids"]), "the end of all processes")
+    wait_until(lambda: not any(each.exists() for each in directories), "the directories to be removed")
 
 
 def test_a_server_that_is_removed_takes_its_directory_along(tmp_path):

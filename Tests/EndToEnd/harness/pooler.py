@@ -16,6 +16,7 @@ class Pooler:
     """
 
     def __init__(self, logs: Path, server: PostgresServer, port: int | None = None, size: int = 4):
+        logs.mkdir(parents=True, exist_ok=True)
         self.port = free_port()
         self.directory = own_directory()
         self._size = size

@@ -97,8 +97,16 @@ class PostgresServer:
 
     def copy_of(self, data: Path) -> None:
         """Begins with the files of a server that does not run."""
-        run(["mkdir", "-p", "-m", "700", str(self.data)], self.directory, within=self._within())
-        run(["cp", "-a", f"{data}/.", str(self.data)], self.directory, within=self._within())
+        self.run(["mkdir", "-p", "-m", "700", str(self.data)])
+        self.run(["cp", "-a", f"{data}/.", str(self.data)])
+
+    def clear(self) -> None:
+        """Removes the files of the server, which must not run."""
+        self.run(["find", str(self.data), "-mindepth", "1", "-delete"])
+
+    def run(self, command: list[str]) -> str:
+        """The output of a command that sees the server's files."""
+        return run(command, self.directory, within=self._within())
 
     def start(self, settings: dict[str, str] | None = None) -> None:
         """Returns when it takes connections. `settings` are for this start and later ones."""
@@ -216,9 +224,10 @@ class PostgresServer:
 class Cluster:
     """A primary with a synchronous standby: what it has confirmed is on both."""
 
-    def __init__(self, logs: Path):
-        template()
-        self.servers = [PostgresServer(logs, name) for name in ("alpha", "beta")]
+    def __init__(self, logs: Path, settings: dict[str, str] | None = None, size: int | None = None):
+        # What a killed process has written is there: only the end of the machine would lose it.
+        settings = {"fsync": "off", **(settings or {})}
+        self.servers = [PostgresServer(logs, name, settings, size) for name in ("alpha", "beta")]
         self.primary, self.standby = self.servers
         try:
             self.primary.start()
@@ -236,7 +245,7 @@ class Cluster:
         """Starts the standby, and returns when the primary confirms nothing without it."""
         host = f"host={self.primary.directory} port={self.primary.port}"
         conninfo = f"{host} user={SUPERUSER} application_name={self.standby.name}"
-        run(["touch", str(self.standby.data / "standby.signal")], self.standby.directory)
+        self.standby.run(["touch", str(self.standby.data / "standby.signal")])
         self.standby.start({"primary_conninfo": conninfo})
         # As a primary it waits for no standby, until one follows it.
         self.standby.set(synchronous_standby_names="")
@@ -264,10 +273,10 @@ class Cluster:
         old = self.standby
         old.stop(signal.SIGQUIT)
         old.settings.pop("default_transaction_read_only", None)
-        shutil.rmtree(old.data)
+        old.clear()
         place = ["-h", str(self.primary.directory), "-p", str(self.primary.port), "-U", SUPERUSER]
         command = [str(binaries() / "pg_basebackup"), *place, "-D", str(old.data), "--checkpoint=fast", "--no-sync"]
-        run(command, old.directory)
+        old.run(command)
         self._follow()
 
     def stop(self) -> None:

@@ -18,10 +18,12 @@ from .assertions import ISSUER as ASSERTION_ISSUER
 from .assertions import JWKS_PATH
 from .backend import RecordingBackend
 from .gateway import ADA, Gateway, gateway_config, merged
+from .hosted import hosted_pool, hosted_settings
 from .local_apple import LocalApple
 from .pool_users import add_user
 from .postgres import DATABASE, PASSWORD, USER, Cluster
-from .process import free_port, wait_until
+from .process import SILENT_PORT, wait_until
+from .tcp_proxy import TcpProxy
 
 ADMIN_TOKEN = "an-admin-token-of-some-length"
 SEALING_KEY = base64.b64encode(bytes(range(32))).decode()
@@ -42,9 +44,13 @@ def postgres_state(ports: list[int], password: Path, **more) -> dict:
 
 @dataclass
 class Surroundings:
-    """The shared servers around all gateways: Cognito and Apple in one process, a backend, an issuer, and the secrets."""
+    """The shared servers around all gateways: Cognito and Apple in one process, a backend, an issuer, and the secrets.
+
+    Browsers reach the gateways through `front`, which leads to the one that a test chooses.
+    """
 
     apple: LocalApple
+    front: TcpProxy
     backend_url: str
     jwks_url: str
     ledger: Ledger
@@ -139,7 +145,8 @@ class Replicas:
             "identity": {"assertion": {"issuer": ASSERTION_ISSUER}},
             "threads": 1,
         }
-        common["sign_in"]["cognito"] = surroundings.apple.sign_in_settings("pool")
+        hosted = hosted_settings(surroundings.apple, surroundings.front.port)
+        common["sign_in"]["cognito"] = surroundings.apple.sign_in_settings("pool", hosted=hosted)
         self.changes = merged(merged(common, {"state": state}), changes or {})
         self._configs = [self._config(f"replica-{number}") for number in range(count)]
         # All at once: that they start beside each other is usual as well.
@@ -208,9 +215,11 @@ class Replicas:
 @pytest.fixture(scope="session")
 def replica_surroundings(run_directory: Path, shared_recorder: RecordingBackend, issuer, ledger: Ledger):
     ledger.note(ADMIN_TOKEN, PASSWORD, SEALING_KEY)
-    apple = LocalApple(run_directory, "replicas-apple")
-    yield Surroundings(apple, shared_recorder.url, issuer.server.url, ledger)
+    front = TcpProxy(SILENT_PORT)
+    apple = LocalApple(run_directory, "replicas-apple", hosted_pool(front.port))
+    yield Surroundings(apple, front, shared_recorder.url, issuer.server.url, ledger)
     apple.stop()
+    front.stop()
 
 
 @pytest.fixture(scope="session")
@@ -263,4 +272,6 @@ def start_replicas(run_directory: Path, request: pytest.FixtureRequest, replica_
 
 
 def name_of(request: pytest.FixtureRequest) -> str:
-    return "".join(character if character.isalnum() else "-" for character in request.node.name)[:80]
+    """A name of the test's own, also where the first part of it is another one's."""
+    name = "".join(character if character.isalnum() else "-" for character in request.node.name)[:60]
+    return f"{name}-{next(_numbers)}"
