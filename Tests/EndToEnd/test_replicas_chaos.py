@@ -151,3 +151,18 @@ def test_whatever_fails_no_session_is_lost_and_none_comes_back(run_directory, st
         cluster.stop()
         for proxy in proxies:
             proxy.stop()
+
+
+def test_a_session_that_is_lost_and_one_that_comes_back_are_noticed(own_cluster, start_replicas):
+    """Without this, the test above would not fail when it should."""
+    replicas = start_replicas(own_cluster.ports)
+    apps = SessionApps(replicas, count=1)
+    apps.wait_progress("at the begin")
+    own_cluster.primary.sql("DELETE FROM user_sessions")
+    wait_until(lambda: apps.problems, "a lost session to be noticed")
+    apps.stop()
+    assert "lost" in apps.problems[0]
+    pool_app = apps.apps[0]
+    pool_app.told.problems.clear()
+    token = replicas[0].sign_in(pool_app.user)
+    assert not pool_app.refused_everywhere(token["refresh_token"], token["access_token"])

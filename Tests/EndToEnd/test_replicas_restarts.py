@@ -64,3 +64,22 @@ def test_keys_of_a_gateway_that_starts_are_known_to_the_others(cluster, start_re
         token = replicas[number].apple_app.signed_in(f"keys-{number}@example.com")["token"]
         assert replicas.everywhere(lambda gateway: gateway.proxied(token)) == [200] * 3  # noqa: B023
         assert len({tuple(sorted(gateway.key_set())) for gateway in replicas}) == 1
+
+
+def test_a_step_of_a_newer_versions_schema_leaves_the_gateways_at_work(own_cluster, start_replicas, backend):
+    """During a rolling upgrade, gateways of the version before go on with a schema that has more."""
+    replicas = start_replicas(own_cluster.ports, changes={"upstreams": {"recorder": {"url": backend.url}}})
+    load = begin(replicas, 100)
+    try:
+        for table in ("sessions", "user_sessions", "revocations"):
+            own_cluster.primary.sql(f"ALTER TABLE {table} ADD COLUMN of_a_newer_version text")
+        own_cluster.primary.sql("INSERT INTO gatehouse_migrations (name) VALUES ('of-a-newer-version')")
+        before = sum(load.use(replicas.ports)["answers"].values())
+        wait_until(lambda: sum(load.use(replicas.ports)["answers"].values()) > before + 500, "requests with the newer schema", 60)
+    finally:
+        told = load.stop()
+    assert_no_failure(told)
+    # One that starts now is too old for what it finds, and says so.
+    assert replicas[0].stop() == 0
+    with pytest.raises(AssertionError, match="of-a-newer-version"):
+        replicas.start(0)

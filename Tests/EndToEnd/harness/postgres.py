@@ -65,7 +65,7 @@ def template() -> Path:
     run([str(initdb), f"--pgdata={data}", f"--username={SUPERUSER}", *options], directory)
     # A role without rights beyond its database, as an operator makes it.
     statements = [f"CREATE ROLE {USER} LOGIN PASSWORD '{PASSWORD}'", f"CREATE DATABASE {DATABASE} OWNER {USER}"]
-    single = [str(binaries() / "postgres"), "--single", "-D", str(data), "postgres"]
+    single = [str(binaries() / "postgres"), "--single", "-F", "-D", str(data), "postgres"]
     run(single, directory, "".join(f"{statement};\n" for statement in statements))
     return data
 
