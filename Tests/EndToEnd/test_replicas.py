@@ -1,5 +1,6 @@
 """Three gateways with one state in PostgreSQL: whatever begins at one goes on at the others, and ends at all of them."""
 
+import json
 import time
 
 import jwt
@@ -13,7 +14,7 @@ from harness.interposed import Clock, without_sanitizer
 from harness.local_pool_control import advance_clock, one_time_code
 from harness.pooler import Pooler
 from harness.process import wait_until
-from harness.replicas import REQUIRED, Replicas
+from harness.replicas import REQUIRED, Replica, Replicas
 
 LOCKOUT = {"after": 4, "first": "10m"}
 
@@ -236,3 +237,38 @@ def test_a_frozen_gateway_holds_up_no_other_and_catches_up(cluster, start_replic
         frozen.thaw()
     replicas.wait_everywhere(lambda gateway: gateway.proxied(newer["access_token"]), 401, "the token to be refused")
     assert frozen.account.refresh(newer["refresh_token"]).status == 401
+
+
+def left_waiting(gateway: Replica, path: str, headers: dict[str, str], body: dict) -> None:
+    """An app that gives up before a frozen gateway has read its request."""
+    with raw.RawConnection(gateway.port) as connection:
+        data = json.dumps(body).encode()
+        connection.send(raw.request_bytes("POST", path, {**headers, "Content-Type": "application/json"}, data))
+
+
+def test_a_refresh_that_comes_late_when_its_app_has_gone_on_elsewhere_ends_no_session(cluster, start_replicas):
+    """The gateway was frozen. What it reads then is an old token, whose app has two newer ones."""
+    replicas = start_replicas(cluster.ports)
+    frozen, other, _ = replicas
+    token = frozen.sign_in(replicas.user())["refresh_token"]
+    session = frozen.apple_app.signed_in(f"late-{time.time_ns()}@example.com")["token"]
+    frozen.freeze()
+    try:
+        left_waiting(frozen, "/api/v1/auth/refresh", {}, {"refresh_token": token})
+        left_waiting(frozen, "/api/auth/refresh", bearer(session), {})
+        for _ in range(2):
+            token = other.account.refresh(token).json()["refresh_token"]
+            session = other.apple_app.post("refresh", token=session).json()["token"]
+    finally:
+        frozen.thaw()
+    passed_over = "a token that was used before is not judged: its client has gone"
+    wait_until(
+        lambda: frozen.log().count(passed_over) + len(frozen.audit_log("refresh_reused")) == 2, "both to be looked at"
+    )
+    for gateway in replicas:
+        answer = gateway.account.refresh(token)
+        assert answer.status == 200, answer.body
+        token = answer.json()["refresh_token"]
+        answer = gateway.apple_app.post("refresh", token=session)
+        assert answer.status == 200, answer.body
+        session = answer.json()["token"]
