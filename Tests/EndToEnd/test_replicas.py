@@ -178,6 +178,31 @@ def test_failures_at_all_gateways_lock_the_account_at_all(cluster, start_replica
     assert all(0 < int(answer.header("retry-after")) <= 600 for answer in answers[3:])
 
 
+# Who there is
+
+
+def states(gateway: Replica) -> list[str]:
+    """Of the gateways that it knows of."""
+    return sorted(each["state"] for each in gateway.status()["replicas"])
+
+
+def test_every_gateway_knows_of_the_others_and_an_operator_hears_that_a_change_counts_at_all(own_cluster, start_replicas):
+    replicas = start_replicas(own_cluster.ports)
+    replicas.wait_everywhere(states, ["alive"] * 3, "all to know of all")
+    for gateway in replicas:
+        assert [each["this"] for each in gateway.status()["replicas"]].count(True) == 1
+        assert gateway.status()["revocation_list"]["notified"] is True
+    tokens = replicas[0].sign_in(replicas.user())
+    assert replicas.everywhere(lambda gateway: gateway.proxied(tokens["access_token"])) == [200] * 3
+    subject = jwt.decode(tokens["access_token"], options={"verify_signature": False})["sub"]
+    answer = replicas[1].admin_call("DELETE", f"/sessions?subject={subject}&wait=10")
+    assert answer.status == 200 and answer.json()["confirmed"] == "3/3", answer.body
+    assert replicas.everywhere(lambda gateway: gateway.proxied(tokens["access_token"])) == [401] * 3
+    replicas[0].kill()
+    replicas[1].stop()
+    wait_until(lambda: states(replicas[2]) == ["alive", "ended", "lost"], "the others to be known as gone", 30)
+
+
 # Surroundings
 
 
